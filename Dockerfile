@@ -1,0 +1,23 @@
+# docker build --build-arg VERSION=v0.1.0 -t cronce:v0.1.0 .
+# docker run --rm -v ./config.yaml:/etc/cronce/config.yaml:ro -e CRONCE_REDIS_URL=redis://host:6379 cronce:v0.1.0
+
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+# Static, and the same bytes from the same source. The time zones are inside the binary.
+# VERSION is what `cronce version` prints.
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.linked=${VERSION}" -o /cronce ./cmd/cronce
+
+FROM scratch
+# For TLS to Redis and to the gateway.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /cronce /cronce
+USER 65532:65532
+ENV CRONCE_CONFIG=/etc/cronce/config.yaml
+# A drain: give it longer than scheduler.grace and scheduler.cancel_grace together.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/cronce"]
+CMD ["node"]

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Runs share a request if they end within 5 ms of the first, at most 200 of them.
+func TestGroups(t *testing.T) {
+	from := time.Unix(100, 0)
+	at := func(ms int) time.Time { return from.Add(time.Duration(ms) * time.Millisecond) }
+	e := &endings{nodes: [][]time.Time{
+		{at(4), at(0), at(5), at(6), at(-1)}, // two groups, one end before the window
+		{at(0)},                              // another node's
+		make([]time.Time, 201),
+	}}
+	for i := range e.nodes[2] {
+		e.nodes[2][i] = at(1)
+	}
+	runs, groups := e.groups(from)
+	if runs != 4+1+201 || groups != 2+1+2 {
+		t.Errorf("groups = %d runs in %d groups, want 206 in 5", runs, groups)
+	}
+}
+
+func TestEven(t *testing.T) {
+	for _, c := range []struct {
+		shares []float64
+		want   bool
+	}{
+		{[]float64{0.33, 0.33, 0.34}, true}, {[]float64{0.17, 0.4, 0.43}, true},
+		{[]float64{0.16, 0.42, 0.42}, false}, {[]float64{0.2, 0.29, 0.51}, false}, {nil, false},
+	} {
+		if got := even(c.shares); got != c.want {
+			t.Errorf("even(%v) = %v", c.shares, got)
+		}
+	}
+}
+
+func TestTableMarksWhatWasMissed(t *testing.T) {
+	got := table([]Row{{What: "a", Reach: "b", Measured: "c", Peer: "d"}, {What: "e", OK: true}})
+	for _, want := range []string{"| a | b | c | d | **missed** |\n", "| e |  |  |  | reached |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("table has no line %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	if all, err := pick(""); err != nil || len(all) != len(suites) {
+		t.Errorf("pick of nothing = %d suites, %v, want all", len(all), err)
+	}
+	if some, err := pick("lock,every"); err != nil || len(some) != 2 || some[0].Name != "lock" {
+		t.Errorf("pick(lock,every) = %v, %v", some, err)
+	}
+	if _, err := pick("lok"); err == nil || !strings.Contains(err.Error(), `"lok"`) {
+		t.Errorf("pick(lok) = %v, want an error that names it", err)
+	}
+}

@@ -1,0 +1,27 @@
+module github.com/cronce/cronce/bench
+
+go 1.26.0
+
+replace github.com/cronce/cronce => ../
+
+// Only tests of redsync need it, and not every module proxy has the version they name.
+replace github.com/redis/rueidis/rueidiscompat => github.com/redis/rueidis/rueidiscompat v1.0.78
+
+require (
+	github.com/cronce/cronce v0.0.0
+	github.com/go-co-op/gocron/v2 v2.21.2
+	github.com/go-redsync/redsync/v4 v4.18.1
+	github.com/jonboulle/clockwork v0.5.0
+	github.com/netresearch/go-cron v0.9.1
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/robfig/cron/v3 v3.0.1
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)

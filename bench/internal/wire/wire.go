@@ -1,0 +1,115 @@
+// Package wire counts what a node sends to its Redis server, by what the
+// scheduler asked for.
+package wire
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// What the scheduler asks its store for.
+const (
+	Claim   = "claim"
+	Release = "release"
+	Renew   = "renew"
+	Open    = "open"
+	Beat    = "beat"
+	Other   = "other"
+)
+
+type kind struct{} // the key of what a request is for, in its context
+
+// A Counter counts the commands of one or more clients. Commands inside scripts
+// are not the client's and are not counted. It is safe for concurrent use.
+type Counter struct {
+	mu   sync.Mutex
+	sent map[string]int
+}
+
+// Sent is how many commands were sent so far, by what they were for.
+func (c *Counter) Sent() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]int, len(c.sent))
+	for what, n := range c.sent {
+		all[what] = n
+	}
+	return all
+}
+
+func (c *Counter) count(ctx context.Context, cmds ...redis.Cmder) {
+	what, _ := ctx.Value(kind{}).(string)
+	if what == "" {
+		what = Other
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sent == nil {
+		c.sent = map[string]int{}
+	}
+	for _, cmd := range cmds {
+		if name := cmd.Name(); name != "hello" && name != "client" { // of a new connection
+			c.sent[what]++
+		}
+	}
+}
+
+// DialHook counts nothing.
+func (c *Counter) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// ProcessHook counts a command.
+func (c *Counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook counts each command of a pipeline.
+func (c *Counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count(ctx, cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// Store marks what each request of a store is for.
+type Store struct{ scheduler.Store }
+
+func mark(ctx context.Context, what string) context.Context {
+	return context.WithValue(ctx, kind{}, what)
+}
+
+// Claim is marked as a claim.
+func (s Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	return s.Store.Claim(mark(ctx, Claim), cs)
+}
+
+// ReleaseRuns is marked as a release.
+func (s Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+	return s.Store.ReleaseRuns(mark(ctx, Release), es)
+}
+
+// RenewRuns is marked as a renewal.
+func (s Store) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+	return s.Store.RenewRuns(mark(ctx, Renew), rs)
+}
+
+// Open is marked as opening.
+func (s Store) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+	return s.Store.Open(mark(ctx, Open), os)
+}
+
+// Beat is marked as a beat.
+func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
+	return s.Store.Beat(mark(ctx, Beat), node, ttl)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cronce/cronce/bench/internal/redisd"
+)
+
+// A Suite measures some rows of the table.
+type Suite struct {
+	Name string
+	Run  func(context.Context, *Env) ([]Row, error)
+}
+
+var suites = []Suite{
+	{"cluster", cluster},
+	{"every", every},
+	{"commands", commands},
+	{"cpu", cpu},
+	{"timetable", timetable},
+	{"burst", burst},
+	{"rate", rate},
+	{"claims", claims},
+	{"lock", locks},
+	{"takeover", takeover},
+}
+
+// A Row is one line of the table.
+type Row struct {
+	What     string
+	Reach    string // what is to be reached
+	Measured string
+	Peer     string // what others did in the same run
+	OK       bool   // whether it was reached
+}
+
+// also adds one more measured value, and whether it is within reach.
+func (r *Row) also(ok bool, format string, args ...any) {
+	if r.Measured != "" {
+		r.Measured += "; "
+	}
+	r.Measured += fmt.Sprintf(format, args...)
+	r.OK = r.OK && ok
+}
+
+// beside adds what one more peer did.
+func (r *Row) beside(format string, args ...any) {
+	if r.Peer != "" {
+		r.Peer += "; "
+	}
+	r.Peer += fmt.Sprintf(format, args...)
+}
+
+// An Env is what the command line asked for.
+type Env struct {
+	Quick bool
+	Ticks int // of the cluster suite; 0: its default
+	Log   io.Writer
+}
+
+func (e *Env) logf(format string, args ...any) {
+	fmt.Fprintf(e.Log, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// either is the full or the quick version of something.
+func either[T any](e *Env, full, quick T) T {
+	if e.Quick {
+		return quick
+	}
+	return full
+}
+
+// onServer calls f with the address of a fresh redis-server.
+func onServer[R any](ctx context.Context, f func(addr string) (R, error)) (R, error) {
+	server, err := redisd.Start(ctx)
+	if err != nil {
+		var none R
+		return none, err
+	}
+	defer server.Stop()
+	return f(server.Addr())
+}

@@ -1,0 +1,51 @@
+package main
+
+import "time"
+
+// The most that a configuration may ask for. More is a slip of the pen: a unit or a
+// digit too many.
+const (
+	maxPoolSize     = 10_000
+	maxSpread       = time.Minute
+	maxStoreTimeout = 5 * time.Minute
+	maxGrace        = 24 * time.Hour
+)
+
+// sizeFaults checks the numbers of the Redis.
+func (c *config) sizeFaults(bad func(path, format string, args ...any)) {
+	r := &c.Redis
+	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
+		bad("redis.pool_size", "is %d, allowed is 0 to %d", r.PoolSize, maxPoolSize)
+	}
+	if r.Shards < 0 || r.Shards > 1024 {
+		bad("redis.shards", "is %d, allowed is 1 to 1024", r.Shards)
+	}
+	if r.JournalLines < 0 {
+		bad("redis.journal_lines", "is %d, allowed is 0 or more", r.JournalLines)
+	}
+	if r.JournalBytes < 0 {
+		bad("redis.journal_bytes", "is %d, allowed is 0 or more", r.JournalBytes)
+	}
+}
+
+// tuningFaults checks upper bounds, which the scheduler leaves to whoever uses it;
+// it refuses by itself what is negative.
+func (c *config) tuningFaults(bad func(path, format string, args ...any)) {
+	t := &c.Scheduler
+	if t.Concurrency < -1 {
+		bad("scheduler.concurrency", "is %d, allowed is 1 or more, 0 for the default, -1 for no bound", t.Concurrency)
+	}
+	for _, d := range []struct {
+		key      string
+		value    duration
+		most     time.Duration
+		forShown string
+	}{
+		{"grace", t.Grace, maxGrace, "24h"}, {"cancel_grace", t.CancelGrace, maxGrace, "24h"},
+		{"spread", t.Spread, maxSpread, "1m"}, {"store_timeout", t.StoreTimeout, maxStoreTimeout, "5m"},
+	} {
+		if time.Duration(d.value) > d.most {
+			bad("scheduler."+d.key, "is %v, allowed is up to %s", time.Duration(d.value), d.forShown)
+		}
+	}
+}

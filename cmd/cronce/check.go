@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// dryRun finds everything that is wrong with the jobs, without secrets and
+// without connecting.
+func (c *config) dryRun() (scheduler.Config, error) {
+	client := redis.NewClient(&redis.Options{Addr: "unused"}) // never asked, so never connected
+	defer client.Close()
+	settings, faults := c.schedulerConfig(parts{client: client, out: io.Discard, dry: true})
+	settings.Store = memlock.New(memlock.Options{})
+	_, err := scheduler.New(settings)
+	return settings, c.locate(errors.Join(faults, err))
+}
+
+// checkConfig prints what the jobs of a configuration would do next.
+func checkConfig(w io.Writer, c *config, now time.Time) error {
+	settings, err := c.dryRun()
+	if err != nil {
+		return refused(err)
+	}
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, c.where())
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
+	for i := range settings.Jobs {
+		checkRow(table, &settings.Jobs[i], settings.Zone, now)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return printRemarks(w, settings)
+}
+
+func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {
+	s, err := spec.Parse(job.Spec, zone)
+	if err != nil {
+		return // newScheduler has refused it
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t", job.Name, s.Text(), s.Zone())
+	day := ""
+	for _, t := range ticksAfter(s, now, 3) {
+		at := t.Tick.UTC()
+		if date := at.Format(time.DateOnly); date != day {
+			fmt.Fprintf(w, "%s ", date)
+			day = date
+		}
+		fmt.Fprintf(w, "%s  ", at.Format(time.TimeOnly))
+	}
+	fmt.Fprintln(w)
+}
+
+func printRemarks(w io.Writer, settings scheduler.Config) error {
+	for i := range settings.Jobs {
+		s, err := spec.Parse(settings.Jobs[i].Spec, settings.Zone)
+		if err != nil {
+			continue
+		}
+		for _, remark := range s.Remarks() {
+			fmt.Fprintf(w, "note: %s: %s\n", settings.Jobs[i].Name, remark)
+		}
+	}
+	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")
+	return err
+}

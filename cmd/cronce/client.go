@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// newClient builds the client of the configured Redis. It sends nothing.
+func newClient(c *config) (redis.UniversalClient, error) {
+	o, err := c.redisOptions()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	redislock.Harden(o)
+	redis.SetLogger(quiet{})
+	return redis.NewUniversalClient(o), nil
+}
+
+// newDriver builds the store on a client.
+func newDriver(c *config, client redis.UniversalClient) (*redislock.Driver, error) {
+	d, err := redislock.New(client, redislock.Options{
+		Namespace: c.Namespace, Shards: c.Redis.Shards,
+		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes,
+	})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return d, nil
+}
+
+// redisOptions reads secrets and certificates.
+func (c *config) redisOptions() (*redis.UniversalOptions, error) {
+	r := &c.Redis
+	password, sentinel, err := c.passwords()
+	if err != nil {
+		return nil, err
+	}
+	o := &redis.UniversalOptions{
+		Addrs: r.Addresses, MasterName: r.MasterName, IsClusterMode: r.Cluster, DB: r.DB, PoolSize: r.PoolSize,
+		Username: r.Username, Password: password.text(),
+		SentinelUsername: r.SentinelUsername, SentinelPassword: sentinel.text(),
+	}
+	encrypted := r.TLS != tlsConfig{}
+	if r.URL != "" {
+		c.endpoint.fill(o)
+		encrypted = encrypted || c.endpoint.tls
+	}
+	if encrypted {
+		if o.TLSConfig, err = c.tlsConfig(); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// passwords reads those of the Redis and of its Sentinels.
+func (c *config) passwords() (password, sentinel secret, err error) {
+	r, otherwise := &c.Redis, defaultPasswordEnv
+	if c.embedded {
+		otherwise = ""
+	}
+	password, err = c.readSecret("redis.password", r.PasswordFile, r.PasswordEnv, otherwise)
+	if err != nil {
+		return secret{}, secret{}, err
+	}
+	sentinel, err = c.readSecret("redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv, "")
+	return password, sentinel, err
+}
+
+// fill takes what a URL says; what it does not say stays.
+func (e endpoint) fill(o *redis.UniversalOptions) {
+	o.Addrs = []string{e.address}
+	if e.db != 0 {
+		o.DB = e.db
+	}
+	if e.username != "" {
+		o.Username = e.username
+	}
+	if e.hasPassword() {
+		o.Password = e.password.text()
+	}
+}
+
+func (c *config) tlsConfig() (*tls.Config, error) {
+	t := &c.Redis.TLS
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		var err error
+		if out.RootCAs, err = c.authorities(t.CA); err != nil {
+			return nil, err
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, c.fault("redis.tls.cert", "%v", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+func (c *config) authorities(name string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, c.fault("redis.tls.ca", "%v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, c.fault("redis.tls.ca", "%s has no certificate in PEM", name)
+	}
+	return pool, nil
+}
+
+// where says which Redis is meant, without any secret.
+func (c *config) where() string {
+	r := &c.Redis
+	switch {
+	case r.MasterName != "":
+		return fmt.Sprintf("Redis master %q of Sentinels %v", r.MasterName, r.Addresses)
+	case len(r.Addresses) > 1:
+		return fmt.Sprintf("Redis Cluster %v", r.Addresses)
+	case len(r.Addresses) == 1:
+		return "Redis " + r.Addresses[0]
+	}
+	return c.endpoint.String()
+}
+
+// quiet keeps the client from printing beside our log; its errors reach us as
+// errors.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+// A config is what config.yaml says, with environment and flags over it.
+type config struct {
+	Name      string       `yaml:"name"`
+	Namespace string       `yaml:"namespace"`
+	Zone      string       `yaml:"zone"`
+	Redis     redisConfig  `yaml:"redis"`
+	HTTP      httpConfig   `yaml:"http"`
+	Log       logConfig    `yaml:"log"`
+	Scheduler tuningConfig `yaml:"scheduler"`
+	Jobs      []jobConfig  `yaml:"jobs"`
+
+	file     *strictyaml.File
+	origin   map[string]string // paths that environment or flags set, and which
+	endpoint endpoint          // what redis.url says, with a password from the environment
+	embedded bool              // the Redis is inside a demo: what the environment says about another does not count
+}
+
+type redisConfig struct {
+	URL                  string    `yaml:"url"`
+	Addresses            []string  `yaml:"addresses"`
+	MasterName           string    `yaml:"master_name"`
+	Cluster              bool      `yaml:"cluster"`
+	DB                   int       `yaml:"db"`
+	Username             string    `yaml:"username"`
+	PasswordEnv          string    `yaml:"password_env"`
+	PasswordFile         string    `yaml:"password_file"`
+	SentinelUsername     string    `yaml:"sentinel_username"`
+	SentinelPasswordEnv  string    `yaml:"sentinel_password_env"`
+	SentinelPasswordFile string    `yaml:"sentinel_password_file"`
+	TLS                  tlsConfig `yaml:"tls"`
+	PoolSize             int       `yaml:"pool_size"`
+	Shards               int       `yaml:"shards"`
+	JournalLines         int       `yaml:"journal_lines"`
+	JournalBytes         int64     `yaml:"journal_bytes"`
+	Strict               bool      `yaml:"strict"`
+	AllowEviction        bool      `yaml:"allow_eviction"`
+}
+
+type tlsConfig struct {
+	Enabled    bool   `yaml:"enabled"`
+	CA         string `yaml:"ca"`
+	Cert       string `yaml:"cert"`
+	Key        string `yaml:"key"`
+	ServerName string `yaml:"server_name"`
+}
+
+type httpConfig struct {
+	Address     string `yaml:"address"`
+	AllowRemote bool   `yaml:"allow_remote"`
+}
+
+type logConfig struct {
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
+}
+
+// tuningConfig are scheduler.Config's settings; what is zero has its default there.
+type tuningConfig struct {
+	Concurrency  int      `yaml:"concurrency"`
+	Grace        duration `yaml:"grace"`
+	CancelGrace  duration `yaml:"cancel_grace"`
+	Spread       duration `yaml:"spread"`
+	StoreTimeout duration `yaml:"store_timeout"`
+	ClockWarn    duration `yaml:"clock_warn"`
+}
+
+// A jobConfig names a kind of job and overrides what that kind says by itself.
+type jobConfig struct {
+	Name        string       `yaml:"name"`
+	Kind        string       `yaml:"kind"`
+	Spec        string       `yaml:"spec"`
+	Overlap     *overlap     `yaml:"overlap"`
+	Misfire     *misfire     `yaml:"misfire"`
+	Takeover    *takeover    `yaml:"takeover"`
+	Interrupted *interrupted `yaml:"interrupted"`
+	Attempts    *int         `yaml:"attempts"`
+	Window      *duration    `yaml:"window"`
+	Deadline    *duration    `yaml:"deadline"`
+	Timeout     *duration    `yaml:"timeout"`
+	Retry       *retryConfig `yaml:"retry"`
+	Jitter      *duration    `yaml:"jitter"`
+	Lease       *duration    `yaml:"lease"`
+
+	SMS   *smsConfig   `yaml:"sms"`
+	Sleep *sleepConfig `yaml:"sleep"`
+}
+
+type retryConfig struct {
+	Tries int      `yaml:"tries"`
+	Wait  duration `yaml:"wait"`
+	Max   duration `yaml:"max"`
+}
+
+// smsConfig are the settings of kind sms.
+type smsConfig struct {
+	Gateway     string   `yaml:"gateway"`
+	URL         string   `yaml:"url"`
+	TokenEnv    string   `yaml:"token_env"`
+	TokenFile   string   `yaml:"token_file"`
+	Timeout     duration `yaml:"timeout"`
+	Batch       int      `yaml:"batch"`
+	Concurrency int      `yaml:"concurrency"`
+	Attempts    int      `yaml:"attempts"`
+	Retention   duration `yaml:"retention"`
+}
+
+// sleepConfig are the settings of kind sleep.
+type sleepConfig struct {
+	For duration `yaml:"for"`
+}
+
+// The defaults of what the library does not decide itself.
+const (
+	defaultNamespace   = "cronce"
+	defaultRedis       = "redis://127.0.0.1:6379"
+	defaultHTTP        = "127.0.0.1:8080"
+	defaultPasswordEnv = "CRONCE_REDIS_PASSWORD"
+	defaultGrace       = 20 * time.Second
+	defaultCancelGrace = 5 * time.Second
+)
+
+// defaultConfig is what holds where nobody says anything.
+func defaultConfig() *config {
+	return &config{
+		Namespace: defaultNamespace,
+		HTTP:      httpConfig{Address: defaultHTTP},
+		Log:       logConfig{Level: "info", Format: "auto"},
+		Scheduler: tuningConfig{Grace: duration(defaultGrace), CancelGrace: duration(defaultCancelGrace)},
+		file:      &strictyaml.File{},
+		origin:    map[string]string{},
+	}
+}
+
+// fault makes a fault of the value at path, and tells where it was set.
+func (c *config) fault(path, format string, args ...any) error {
+	if origin := c.origin[path]; origin != "" {
+		var elsewhere strictyaml.File
+		return elsewhere.Fault(origin, format, args...)
+	}
+	return c.file.Fault(path, format, args...)
+}

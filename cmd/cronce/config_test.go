@@ -1,0 +1,387 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+const exampleFile = "../../config.yaml"
+
+// nodeConfig loads a configuration as node does.
+func nodeConfig(t *testing.T, args ...string) (*config, error) {
+	t.Helper()
+	var c *config
+	var err error
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+		c, err = loadNodeConfig(cmd)
+		return nil
+	}}
+	configFlags(cmd, nodeOverrides)
+	cmd.SetArgs(args)
+	if e := cmd.Execute(); e != nil {
+		t.Fatal(e)
+	}
+	return c, err
+}
+
+func TestExampleIsFine(t *testing.T) {
+	cronce(t, "node", "--config", exampleFile, "--check").want(t, exitFine,
+		"sendSms  0/5 * * * * ?  UTC", "namespace cronce in redis://127.0.0.1:6379", "The configuration is fine.")
+}
+
+// The example promises every key that there is.
+func TestExampleHasEveryKey(t *testing.T) {
+	text, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for field := range typ.Fields() {
+			if key := field.Tag.Get("yaml"); key != "" {
+				if !strings.Contains(string(text), " "+key+":") && !strings.Contains(string(text), "\n"+key+":") {
+					t.Errorf("the example does not have %q", key)
+				}
+				walk(field.Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[config]())
+}
+
+// Each commented key of the example is one that the loader knows.
+func TestExampleComments(t *testing.T) {
+	text, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[config](), reflect.TypeFor[redisConfig](), reflect.TypeFor[tlsConfig](), reflect.TypeFor[httpConfig](),
+		reflect.TypeFor[logConfig](), reflect.TypeFor[tuningConfig](), reflect.TypeFor[jobConfig](), reflect.TypeFor[retryConfig](),
+		reflect.TypeFor[smsConfig](), reflect.TypeFor[sleepConfig](),
+	} {
+		for field := range typ.Fields() {
+			known[field.Tag.Get("yaml")] = true
+		}
+	}
+	for line := range strings.Lines(string(text)) {
+		key, rest, ok := strings.Cut(strings.TrimLeft(line, "# -"), ":")
+		if ok && !strings.HasPrefix(rest, "//") && !strings.ContainsAny(key, " `(") && !known[key] {
+			t.Errorf("the example has %q, which is not known", key)
+		}
+	}
+}
+
+func TestFlagsOverEnvironmentOverFile(t *testing.T) {
+	path := file(t, "c.yaml", "name: from-file\nnamespace: from-file\nredis: {url: redis://file:1}\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n")
+	t.Setenv("CRONCE_NODE_NAME", "from-env")
+	t.Setenv("CRONCE_NAMESPACE", "from-env")
+	t.Setenv("CRONCE_CONFIG", path)
+	c, err := nodeConfig(t, "--namespace", "from-flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Name + " " + c.Namespace + " " + c.where(); got != "from-env from-flag redis://file:1" {
+		t.Error(got)
+	}
+	if c, err = nodeConfig(t, "--redis", "rediss://me@flag:2/3"); err != nil || c.where() != "rediss://me@flag:2/3" {
+		t.Error(c, err)
+	}
+}
+
+// A URL replaces whatever the file says about where the Redis is.
+func TestURLOverAddresses(t *testing.T) {
+	path := file(t, "c.yaml", "redis:\n  addresses: [one:26379, two:26379]\n  master_name: m\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n")
+	c, err := nodeConfig(t, "--config", path)
+	if err != nil || c.where() != `Redis master "m" of Sentinels [one:26379 two:26379]` {
+		t.Error(c, err)
+	}
+	c, err = nodeConfig(t, "--config", path, "--redis", "redis://x")
+	if err != nil || c.where() != "redis://x:6379" {
+		t.Error(c, err)
+	}
+}
+
+// Every fault is told at once, in the order of the file, each with its place.
+func TestAllFaults(t *testing.T) {
+	path := file(t, "c.yaml", `namespace: "a b"
+redis:
+  url: redis://u:hunter2@h:1
+  pasword_env: X
+  shards: 2000
+  tls: {cert: a.pem}
+http: {address: ":8080"}
+log: {level: loud, format: xml}
+zone: Local
+jobs:
+  - kind: sms
+    overlap: sometimes
+    retry: {tries: 1, wait: 30}
+    sms: {gateway: carrier, batch: -1}
+  - kind: slep
+    name: b
+    spec: "@daily"
+  - kind: sleep
+    name: "a b"
+    spec: "0 0 30 2 *"
+    lease: 1ms
+    sms: {gateway: console}
+  - {kind: sms, name: other, sms: {gateway: console, url: "http://x"}}
+  - {kind: sleep, name: b, spec: "@daily", sleep: {for: -1s}}
+scheduler: {grace: -1s}
+`)
+	_, err := nodeConfig(t, "--config", path)
+	if err == nil {
+		t.Fatal("no fault")
+	}
+	got := strings.ReplaceAll(err.Error(), path, "c.yaml")
+	at := 0
+	for _, want := range []string{
+		`c.yaml:1:1: namespace: is "a b", allowed is`,
+		`c.yaml:3:3: redis.url: is redis://u:***@h:1: a password may not stand here`,
+		`c.yaml:4:3: redis.pasword_env: unknown key, did you mean "password_env"?`,
+		`c.yaml:5:3: redis.shards: is 2000, allowed is 1 to 1024`,
+		`c.yaml:6:3: redis.tls: has a cert without its key`,
+		`c.yaml:7:8: http.address: is ":8080", which other machines can reach`,
+		`c.yaml:8:7: log.level: is "loud"`,
+		`c.yaml:8:20: log.format: is "xml"`,
+		`c.yaml:9:1: zone: is "Local", allowed is a name of the time zone database`,
+		`c.yaml:12:14: jobs[0].overlap: is "sometimes", allowed is skip, queue, allow, replace`,
+		`c.yaml:13:29: jobs[0].retry.wait: is "30", allowed is a duration with its unit`,
+		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", allowed is console or http`,
+		`c.yaml:14:29: jobs[0].sms.batch: is -1, allowed is 1 to 100000`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", allowed is sleep, sms`,
+		`c.yaml:19:5: jobs[2].name: is "a b"`,
+		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
+		`c.yaml:21:5: jobs[2].lease: is 1ms`,
+		`c.yaml:22:5: jobs[2].sms: are settings of kind sms`,
+		`c.yaml:23:6: jobs[3].kind: is sms like jobs[0]`,
+		`c.yaml:23:`,
+		`c.yaml:24:`,
+		`jobs[4].name: "b" is taken by another job`,
+		`c.yaml:25:13: scheduler.grace: is -1s, allowed is 0 or more`,
+	} {
+		i := strings.Index(got[at:], want)
+		if i < 0 {
+			t.Errorf("%s\nis missing, or out of order, in\n%s", want, got)
+			continue
+		}
+		at += i
+	}
+	if strings.Contains(got, "hunter2") {
+		t.Error("the password is shown")
+	}
+}
+
+// What is too large, or too small, is told for each key by itself.
+func TestBounds(t *testing.T) {
+	for setting, want := range map[string]string{
+		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, allowed is 0 to 10000",
+		"redis: {pool_size: -1}":                "redis.pool_size: is -1, allowed is 0 to 10000",
+		"redis: {journal_lines: -1}":            "redis.journal_lines: is -1, allowed is 0 or more",
+		"redis: {journal_bytes: -2}":            "redis.journal_bytes: is -2, allowed is 0 or more",
+		"scheduler: {spread: 61s}":              "scheduler.spread: is 1m1s, allowed is up to 1m",
+		"scheduler: {store_timeout: 301s}":      "scheduler.store_timeout: is 5m1s, allowed is up to 5m",
+		"scheduler: {grace: 25h}":               "scheduler.grace: is 25h0m0s, allowed is up to 24h",
+		"scheduler: {cancel_grace: 25h}":        "scheduler.cancel_grace: is 25h0m0s, allowed is up to 24h",
+		"scheduler: {concurrency: -2}":          "scheduler.concurrency: is -2, allowed is 1 or more, 0 for the default, -1 for no bound",
+		"scheduler: {grace: 99999999h}":         `scheduler.grace: is "99999999h", which is too large, allowed is up to 2562047h`,
+		"scheduler: {grace: 20}":                "allowed is a duration with its unit",
+		"redis: {pool_size: 10000}":             "",
+		"scheduler: {spread: 1m, grace: 24h}":   "",
+		"scheduler: {store_timeout: 5m}":        "",
+		"scheduler: {cancel_grace: 24h}":        "",
+		"redis: {journal_lines: 1, shards: 32}": "",
+	} {
+		_, err := nodeConfig(t, "--config", file(t, "c.yaml", setting+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
+		switch n := len(leaves(err)); {
+		case want == "" && err != nil, want != "" && n != 1:
+			t.Errorf("%s: %d faults: %v", setting, n, err)
+		case want != "" && !strings.Contains(err.Error(), want):
+			t.Errorf("%s: got %v, want %s", setting, err, want)
+		}
+	}
+	_, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', lease: 99999999h}]\n"))
+	if err == nil || !strings.Contains(err.Error(), `jobs[0].lease: is "99999999h", which is too large`) {
+		t.Error(err)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"jobs: [": "c.yaml:1:7: sequence end token ']' not found",
+		strings.Repeat("#", strictyaml.MaxSize+1): "allowed is up to 1048576",
+	} {
+		_, err := nodeConfig(t, "--config", file(t, "c.yaml", text))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "jobs: none") {
+			t.Errorf("got %v, want only %s", err, want)
+		}
+	}
+}
+
+// No way of printing a configuration shows a password that came with a URL.
+func TestConfigHidesPassword(t *testing.T) {
+	t.Setenv("CRONCE_REDIS_URL", "redis://u:hunter2@h")
+	c, err := nodeConfig(t, "--config", exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.redisOptions()
+	if err != nil || o.Password != "hunter2" || o.Username != "u" {
+		t.Errorf("the client does not get the password: %v", err)
+	}
+	text, err := json.Marshal(c)
+	if shown := fmt.Sprintf("%v %+v %#v %s %s", c, c, c, text, c.where()); strings.Contains(shown, "hunter2") || err != nil {
+		t.Error("the password is shown", err)
+	}
+}
+
+// Where the password comes from, and what is refused.
+func TestPasswords(t *testing.T) {
+	secretFile := file(t, "password", "from-file\n")
+	for name, c := range map[string]struct {
+		yaml, env, want, fault string
+	}{
+		"default variable": {"", "from-env", "from-env", ""},
+		"named variable":   {"password_env: HOME_OF_IT", "from-env", "named", ""},
+		"file":             {"password_file: " + secretFile, "from-env", "from-file", ""},
+		"both":             {"password_env: A\n  password_file: b", "", "", "redis.password_env: and redis.password_file are both set"},
+		"no such variable": {"password_env: NOT_THERE", "", "", "redis.password_env: names the variable NOT_THERE, which is not set"},
+		"no such file":     {"password_file: /nonexistent", "", "", "redis.password_file: open /nonexistent"},
+		"empty file":       {"password_file: /dev/null", "", "", "redis.password_file: /dev/null is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(defaultPasswordEnv, c.env)
+			t.Setenv("HOME_OF_IT", "named")
+			conf, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis:\n  db: 0\n  "+c.yaml+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := conf.redisOptions()
+			switch {
+			case c.fault == "" && (err != nil || o.Password != c.want):
+				t.Errorf("got %v, want %q", err, c.want)
+			case c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)):
+				t.Errorf("got %v, want %s", err, c.fault)
+			}
+		})
+	}
+}
+
+// What the file says about Sentinels reaches the client.
+func TestSentinel(t *testing.T) {
+	t.Setenv("OF_THE_SENTINELS", "sentinels'")
+	t.Setenv(defaultPasswordEnv, "redis's")
+	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
+redis:
+  addresses: [one:26379, two:26379]
+  master_name: m
+  db: 2
+  username: me
+  sentinel_username: it
+  sentinel_password_env: OF_THE_SENTINELS
+jobs: [{kind: sleep, name: a, spec: '@daily'}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.redisOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(o.Addrs, o.MasterName, o.DB, o.Username, o.Password, o.SentinelUsername, o.SentinelPassword, o.IsClusterMode)
+	if want := "[one:26379 two:26379]m2meredis'sitsentinels'false"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TLS is on where the file or the URL asks for it, never below 1.2.
+func TestTLS(t *testing.T) {
+	const jobs = "\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"
+	for yaml, want := range map[string]bool{
+		"redis: {url: 'redis://h'}":                             false,
+		"redis: {url: 'rediss://h'}":                            true,
+		"redis: {url: 'redis://h', tls: {enabled: true}}":       true,
+		"redis: {addresses: ['h:1'], tls: {server_name: name}}": true,
+	} {
+		c, err := nodeConfig(t, "--config", file(t, "c.yaml", yaml+jobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := c.redisOptions()
+		if err != nil || (o.TLSConfig != nil) != want || want && (o.TLSConfig.MinVersion != 0x0303 || o.TLSConfig.InsecureSkipVerify) {
+			t.Errorf("%s: %v, %v", yaml, o.TLSConfig, err)
+		}
+	}
+	c, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis: {tls: {ca: /dev/null}}"+jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.redisOptions(); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: /dev/null has no certificate") {
+		t.Error(err)
+	}
+}
+
+// What the file says reaches the jobs; what it does not say is left to their kind.
+func TestJobsOfFile(t *testing.T) {
+	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
+zone: Asia/Shanghai
+scheduler: {concurrency: -1, spread: 1ms}
+jobs:
+  - kind: sms
+    sms: {gateway: http, url: "https://h/x", timeout: 3s}
+  - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.dryRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Jobs[0]; a.Name != "sendSms" || a.Spec != "0/5 * * * * ?" || a.Lease == 0 || a.Takeover != 1 {
+		t.Errorf("what the kind says: %+v", a)
+	}
+	got := s.Jobs[1]
+	got.Func = nil
+	const want = "{b @daily <nil> 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s} 1s 9s}"
+	if shown := fmt.Sprint(got); shown != want || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
+		t.Errorf("got %v, want %v", shown, want)
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte("jobs: [{kind: sms, lease: 3s, sms: {gateway: console, batch: 5}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
+	f.Add([]byte("jobs: [{kind: sms, sms: {gateway: http, url: ':%zz', batch: 9999999}}]\nredis: {url: 'redis://:p@'}\n"))
+	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := defaultConfig()
+		var err error
+		if c.file, err = strictyaml.Decode("c.yaml", data, c); c.file.Unreadable() {
+			return
+		}
+		faults := errors.Join(c.faults()...)
+		_, jobs := c.dryRun()
+		for _, e := range leaves(errors.Join(err, faults, jobs)) {
+			if _, ok := errors.AsType[*strictyaml.Error](e); !ok && !strings.Contains(e.Error(), " more") {
+				t.Errorf("a fault without its place: %v", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+// reportTimeout bounds what is asked after the nodes have stopped.
+const reportTimeout = 15 * time.Second
+
+// A demoReport is what a demo has shown.
+type demoReport struct {
+	Type          string     `json:"type"` // report
+	OK            bool       `json:"ok"`
+	Kills         int        `json:"kills"`
+	Started       int        `json:"started"`       // "run started" in the logs, by job, tick and attempt
+	StartedTwice  int        `json:"started_twice"` // of them, more than once
+	Imported      int        `json:"imported"`
+	Outbox        sms.Counts `json:"outbox"`
+	Printed       int        `json:"printed"`       // messages that the gateways saw
+	PrintedTwice  int        `json:"printed_twice"` // of them, more than once
+	Proof         *proof     `json:"proof"`
+	RunForSeconds float64    `json:"run_for_seconds"`
+}
+
+// report proves what the nodes did, from the journal, from their logs and from
+// what was sent.
+func (d *demoStore) report(log *demoLog, fl *fleet, imported int, took time.Duration) error {
+	ctx, stop := context.WithTimeout(context.Background(), reportTimeout) // Ctrl-C has ended the other
+	defer stop()
+	p, err := d.prove(ctx, verifyFlags{})
+	if err != nil {
+		return err
+	}
+	counts, err := d.outbox.Counts(ctx)
+	if err != nil {
+		return d.failed(err)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	r := demoReport{Type: "report", Kills: fl.kills, Imported: imported, Outbox: counts, Proof: p, RunForSeconds: took.Seconds()}
+	r.Started, r.StartedTwice = len(log.started), repeats(log.started)
+	r.Printed, r.PrintedTwice = len(log.sent), repeats(log.sent)
+	r.OK = p.OK && r.StartedTwice == 0 && (r.PrintedTwice == 0 || r.Kills > 0)
+	if err := r.show(log); err != nil {
+		return err
+	}
+	if !r.OK {
+		return &brokenError{"an invariant is broken"}
+	}
+	return nil
+}
+
+func (r *demoReport) show(log *demoLog) error {
+	if log.json {
+		log.emit(r)
+		return nil
+	}
+	fmt.Fprintln(log.w)
+	if err := printProof(log.w, r.Proof); err != nil {
+		return err
+	}
+	if r.Kills > 0 {
+		fmt.Fprintf(log.w, "Nodes that were killed: %d.\n", r.Kills)
+	}
+	fmt.Fprintf(log.w, "The logs say the same: runs started %d, %s.\n", r.Started, never(r.StartedTwice, "none of them twice"))
+	_, err := fmt.Fprintln(log.w, r.messages())
+	return err
+}
+
+// messages says what became of them.
+func (r *demoReport) messages() string {
+	if r.Outbox.Sent == 0 {
+		return fmt.Sprintf("Of %d messages none was sent yet.", r.Imported)
+	}
+	said := fmt.Sprintf("Of %d messages %d were sent, %s", r.Imported, r.Outbox.Sent, never(r.PrintedTwice, "each once"))
+	if r.PrintedTwice > 0 && r.Kills > 0 {
+		said += ": their node was killed between request and mark; a gateway drops the repeat by its key"
+	}
+	if left := r.Imported - r.Outbox.Sent; left > 0 {
+		said += fmt.Sprintf("; %d still wait", left)
+	}
+	return said + "."
+}
+
+// never says how many happened twice, or that none did.
+func never(n int, none string) string {
+	if n == 0 {
+		return none
+	}
+	return fmt.Sprintf("%d TWICE", n)
+}

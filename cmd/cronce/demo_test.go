@@ -1,0 +1,214 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+// demoEvents reads what demo prints for machines.
+func demoEvents(t *testing.T, stdout string) (lines []logLine, pids []int, report demoReport) {
+	t.Helper()
+	for text := range strings.Lines(stdout) {
+		if !strings.HasSuffix(text, "\n") {
+			continue
+		}
+		if strings.Contains(text, `"type":"report"`) {
+			if err := json.Unmarshal([]byte(text), &report); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		l, err := parseLogLine([]byte(text))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		lines = append(lines, l)
+		if l.message == "node launched" {
+			pid, _ := strconv.Atoi(l.text("pid"))
+			pids = append(pids, pid)
+		}
+	}
+	return lines, pids, report
+}
+
+// goneAll waits until no process of these ids is left.
+func goneAll(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		eventually(t, "node "+strconv.Itoa(pid)+" is gone", func() bool {
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			return err != nil && syscall.Kill(pid, 0) != nil || strings.Contains(string(stat), ") Z ")
+		})
+	}
+}
+
+// Nodes that are killed and replaced start no attempt twice, send each message
+// once, and leave nothing behind.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	c := startWith(t, []string{"CRONCE_REDIS_URL=redis://elsewhere:1", "CRONCE_LOG_LEVEL=error"},
+		"demo", "--for", "7s", "--nodes", "2", "--kill-every", "3s", "-o", "json")
+	if code := c.code(); code != exitFine {
+		t.Errorf("exit code %d", code)
+	}
+	lines, pids, report := demoEvents(t, c.stdout.String())
+	starts := 0
+	for _, l := range lines {
+		if l.message == "run started" {
+			starts++
+		}
+	}
+	if report.Kills != 2 || len(pids) != 4 || !report.OK || report.Started < 3 || report.Started != starts || report.StartedTwice != 0 {
+		t.Errorf("kills %d, nodes %d, report %+v, %d lines", report.Kills, len(pids), report, starts)
+	}
+	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || report.Proof == nil || len(report.Proof.Jobs) != 4 {
+		t.Errorf("report %+v", report)
+	}
+	goneAll(t, pids)
+}
+
+// Ctrl-C drains the nodes and still proves what they did.
+func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
+	c := start(t, "demo", "--for", "10m", "--nodes", "2")
+	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
+	c.signal(syscall.SIGINT)
+	if code := c.code(); code != exitFine {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"2 nodes on a Redis inside this process", "node-1  node started", "node stopped", "RAN ONCE", "none of them twice", "messages"} {
+		if !strings.Contains(c.stdout.String(), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(c.stdout.String(), "\x1b") {
+		t.Error("colours, though nobody looks")
+	}
+}
+
+// What the environment says about another Redis is not for the one inside.
+func TestDemoEnvironment(t *testing.T) {
+	t.Setenv(defaultPasswordEnv, "of another Redis")
+	t.Setenv("CRONCE_NAMESPACE", "of another Redis")
+	has := func(environ []string, name string) bool {
+		return slices.ContainsFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
+	}
+	if inside, real := demoEnv(true), demoEnv(false); has(inside, defaultPasswordEnv) || !has(real, defaultPasswordEnv) || has(real, "CRONCE_NAMESPACE") || !has(inside, "PATH") {
+		t.Errorf("inside %v, real %v", inside, real)
+	}
+	for url, want := range map[string]string{"": "", "redis://h": "of another Redis"} {
+		c, err := demoConfig(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := c.redisOptions(); err != nil || o.Password != want {
+			t.Errorf("%q: password %q, %v", url, o.Password, err)
+		}
+	}
+}
+
+// A node of a demo drains when its standard input ends, as it does when the demo
+// is gone.
+func TestLifeline(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	n := start(t, "node", "--demo", "--redis", url)
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
+	if err := n.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := n.code(); code != exitFine || len(n.logs("node stopped")) != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A demo that is killed takes its nodes with it; on Linux also those that cannot
+// notice.
+func TestDemoKilled(t *testing.T) {
+	t.Parallel()
+	c := start(t, "demo", "--for", "10m", "--nodes", "2", "-o", "json")
+	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
+	_, pids, _ := demoEvents(t, c.stdout.String())
+	if len(pids) != 2 {
+		t.Fatalf("nodes: %v", pids)
+	}
+	for _, pid := range pids {
+		if runtime.GOOS == "linux" {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	c.signal(syscall.SIGKILL)
+	goneAll(t, pids)
+}
+
+// On a Redis of the user's the demo has a namespace of its own, and removes it.
+func TestDemoOnRealRedis(t *testing.T) {
+	t.Parallel()
+	s := redisserver.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer client.Close()
+	if err := client.Set(t.Context(), "cronce:v1:mine", "kept", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, "demo", "--for", "5s", "--nodes", "1", "--redis", "redis://"+s.Addr())
+	if code := c.code(); code != exitFine || !strings.Contains(c.stdout.String(), "one verdict") ||
+		!strings.Contains(c.stdout.String(), "the Redis redis://"+s.Addr()) {
+		t.Errorf("exit code %d", code)
+	}
+	keys, err := client.Keys(t.Context(), "*").Result()
+	if err != nil || strings.Join(keys, " ") != "cronce:v1:mine" {
+		t.Errorf("left: %v, %v", keys, err)
+	}
+}
+
+// The Redis inside has a clock that runs: keys expire, and TIME goes on.
+func TestDemoStoreClock(t *testing.T) {
+	d, err := openDemoStore("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	first, err := d.client.Time(t.Context()).Result()
+	if err != nil || time.Since(first).Abs() > time.Minute {
+		t.Fatalf("TIME is %v: %v", first, err)
+	}
+	if err := d.client.Set(t.Context(), "key", "x", 30*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the key expires", func() bool { return d.client.Exists(t.Context(), "key").Val() == 0 })
+	if now := d.client.Time(t.Context()).Val(); now.Sub(first) < 30*time.Millisecond {
+		t.Errorf("TIME went from %v to %v", first, now)
+	}
+}
+
+// Each job of the demo is introduced.
+func TestDemoJobs(t *testing.T) {
+	c, err := demoConfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.dryRun()
+	if err != nil || len(s.Jobs) != len(demoJobs) {
+		t.Fatal(err, len(s.Jobs))
+	}
+	for i := range s.Jobs {
+		if s.Jobs[i].Name != demoJobs[i][0] {
+			t.Errorf("job %s is introduced as %s", s.Jobs[i].Name, demoJobs[i][0])
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+)
+
+func TestDoctor(t *testing.T) {
+	url := "redis://" + redisserver.Start(t).Addr()
+	r := cronce(t, "doctor", "--redis", url)
+	r.want(t, exitFine, "ok      version", "the server is a master", "a round trip takes", "clock agrees", "none is in use",
+		"no tick of the future is decided (0 jobs)", "warn    persistence", "set appendonly to yes")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "x", "--redis", url).want(t, exitFine)
+	cronce(t, "doctor", "--redis", url).want(t, exitFine, "in use: this one, cronce (0 jobs, 0 locks)")
+	var findings []findingReport
+	r = cronce(t, "doctor", "--redis", url, "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 8 {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+	for _, f := range findings {
+		if f.Level == "" || f.Topic == "" || f.Text == "" || f.Level != "ok" && f.Fix == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// A mark that lies in the store's future stops its job: doctor names it, and how
+// to rewind. The machine's clock is off by as much, which is only a warning.
+func TestDoctorFindsMarkAhead(t *testing.T) {
+	m, url := newRedis(t)
+	c := defaultConfig()
+	c.Redis.URL = url
+	if errs := c.faults(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s, err := newStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.client.Close()
+	m.SetTime(time.Now().Add(time.Hour))
+	if o := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
+		t.Fatal(o[0].Err)
+	}
+	m.SetTime(time.Now().Add(-time.Hour))
+	cronce(t, "doctor", "--redis", url).want(t, exitFailed,
+		`refuse  marks`, `job "job" is decided until`, "2h0m0s from the server's now", "or rewind: stop all nodes",
+		"warn    clock", "ahead of the server's")
+}
+
+func TestDoctorWithoutServer(t *testing.T) {
+	cronce(t, "doctor", "--redis", "redis://127.0.0.1:1").want(t, exitFailed, "refuse  connection", "check its address")
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// The topics that only the doctor looks at.
+const (
+	topicLatency    = "latency"
+	topicClock      = "clock"
+	topicNamespaces = "namespaces"
+	topicMarks      = "marks"
+)
+
+const (
+	pings       = 10
+	slowStore   = 50 * time.Millisecond
+	clockWarn   = 500 * time.Millisecond
+	manyMarks   = 10 // jobs that are named; the rest is counted
+	lookAtOnce  = 200
+	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
+		"start the nodes (docs/redis.md)"
+)
+
+// latency measures round trips, and with them this machine's clock.
+func (s *store) latency(ctx context.Context) []redislock.Finding {
+	trips := map[string][]lock.Reading{}
+	for range pings {
+		readings, err := s.driver.Now(ctx)
+		if err != nil {
+			return []redislock.Finding{{Level: redislock.Refuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
+				Fix: "look at the network and at the server's log"}}
+		}
+		for _, r := range readings {
+			trips[r.Server] = append(trips[r.Server], r)
+		}
+	}
+	var findings []redislock.Finding
+	for server, readings := range trips {
+		slices.SortFunc(readings, func(a, b lock.Reading) int { return int(trip(a) - trip(b)) })
+		findings = append(findings, latencyOf(server, readings), clockOf(server, readings[0]))
+	}
+	slices.SortStableFunc(findings, func(a, b redislock.Finding) int { return strings.Compare(a.Server, b.Server) })
+	return findings
+}
+
+func trip(r lock.Reading) time.Duration { return r.Received.Sub(r.Sent) }
+
+func latencyOf(server string, sorted []lock.Reading) redislock.Finding {
+	middle, most := trip(sorted[len(sorted)/2]), trip(sorted[len(sorted)-1])
+	f := redislock.Finding{Topic: topicLatency, Server: server,
+		Text: fmt.Sprintf("a round trip takes %s, the longest of %d took %s", shortly(middle), len(sorted), shortly(most))}
+	if middle > slowStore {
+		f.Level = redislock.Warn
+		f.Fix = "bring nodes and server closer together: each tick waits for one round trip"
+	}
+	return f
+}
+
+// clockOf judges by the shortest round trip: half of it bounds the error.
+func clockOf(server string, r lock.Reading) redislock.Finding {
+	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
+	f := redislock.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
+	if offset.Abs() > trip(r)/2+time.Millisecond {
+		f.Text = fmt.Sprintf("this machine's clock is %s %s the server's", shortly(offset.Abs()), aheadOf(offset))
+	}
+	if offset.Abs() > clockWarn {
+		f.Level = redislock.Warn
+		f.Fix = "synchronise both with NTP; ticks follow the server's clock, so nothing runs twice or is missed by this"
+	}
+	return f
+}
+
+func aheadOf(offset time.Duration) string {
+	if offset > 0 {
+		return "ahead of"
+	}
+	return "behind"
+}
+
+// shortly shows a duration with three digits or so.
+func shortly(d time.Duration) string {
+	return milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
+}
+
+// namespaces lists who else uses the server.
+func (s *store) namespaces(ctx context.Context) redislock.Finding {
+	found, more, err := redislock.Namespaces(ctx, s.client, 0)
+	if err != nil {
+		return redislock.Finding{Level: redislock.Warn, Topic: topicNamespaces, Text: "the server does not tell which are in use: " + err.Error(),
+			Fix: "let the user ask SCAN, or make sure that no other application uses " + shorten(s.config.Namespace)}
+	}
+	var parts []string
+	for _, n := range found {
+		part := fmt.Sprintf("%s (%d jobs, %d locks)", n.Name, n.Series, n.Locks)
+		if n.Name == s.config.Namespace {
+			part = "this one, " + part
+		}
+		parts = append(parts, part)
+	}
+	f := redislock.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
+	if len(parts) == 0 {
+		f.Text = "none is in use"
+	}
+	if more {
+		f.Text += ", and maybe more: there are many keys"
+	}
+	return f
+}
+
+// marks finds jobs that were decided beyond the store's now: they cannot run.
+func (s *store) marks(ctx context.Context) []redislock.Finding {
+	jobs, err := s.driver.Keys(ctx)
+	if err != nil {
+		return []redislock.Finding{{Level: redislock.Refuse, Topic: topicMarks, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+	}
+	var ahead []redislock.Finding
+	for batch := range slices.Chunk(jobs, lookAtOnce) {
+		for _, state := range s.driver.Look(ctx, batch) {
+			if f, ok := markOf(state); ok {
+				ahead = append(ahead, f)
+			}
+		}
+	}
+	if len(ahead) == 0 {
+		return []redislock.Finding{{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))}}
+	}
+	return fewer(ahead)
+}
+
+// fewer names the first and counts the rest.
+func fewer(ahead []redislock.Finding) []redislock.Finding {
+	n := len(ahead) - manyMarks
+	if n <= 0 {
+		return ahead
+	}
+	return append(ahead[:manyMarks], redislock.Finding{Level: redislock.Refuse, Topic: topicMarks,
+		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
+}
+
+func markOf(state lock.Series) (redislock.Finding, bool) {
+	f := redislock.Finding{Level: redislock.Refuse, Topic: topicMarks}
+	if state.Err != nil {
+		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", shorten(state.Key), state.Err)
+		f.Fix = "see docs/redis.md for what its key should have"
+		return f, true
+	}
+	ahead := time.Duration(state.Mark-state.Now) * time.Millisecond
+	if ahead <= series.Tolerance*time.Millisecond {
+		return f, false
+	}
+	f.Text = fmt.Sprintf("job %s is decided until %s, %s from the server's now: it does not run until then",
+		shorten(state.Key), instant(state.Mark).Format(time.RFC3339), ahead.Round(time.Second))
+	f.Fix = howToRewind
+	return f, true
+}

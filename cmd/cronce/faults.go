@@ -1,0 +1,109 @@
+package main
+
+import (
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap/zapcore"
+)
+
+var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// faults returns what is wrong with the configuration itself; what is wrong with
+// its jobs, only a scheduler knows.
+func (c *config) faults() (errs []error) {
+	bad := func(path, format string, args ...any) { errs = append(errs, c.fault(path, format, args...)) }
+	if !namespacePattern.MatchString(c.Namespace) {
+		bad("namespace", "is %s, allowed is %s", shorten(c.Namespace), namespacePattern)
+	}
+	if _, err := parseZone(c.Zone); err != nil {
+		bad("zone", "%v", err)
+	}
+	if _, err := zapcore.ParseLevel(c.Log.Level); err != nil {
+		bad("log.level", "is %s, allowed is debug, info, warn or error", shorten(c.Log.Level))
+	}
+	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
+		bad("log.format", "is %s, allowed is auto, json or console", shorten(c.Log.Format))
+	}
+	c.httpFaults(bad)
+	c.redisFaults(bad)
+	c.tlsFaults(bad)
+	c.sizeFaults(bad)
+	c.tuningFaults(bad)
+	return errs
+}
+
+// off reports whether nothing is served.
+func (h httpConfig) off() bool { return h.Address == "" || h.Address == "off" }
+
+func (c *config) httpFaults(bad func(path, format string, args ...any)) {
+	if c.HTTP.off() {
+		return
+	}
+	host, _, err := net.SplitHostPort(c.HTTP.Address)
+	if err != nil {
+		bad("http.address", "is %s, allowed is host:port, such as %s, or off", shorten(c.HTTP.Address), defaultHTTP)
+		return
+	}
+	ip := net.ParseIP(host)
+	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+	if !loopback && !c.HTTP.AllowRemote {
+		bad("http.address", "is %s, which other machines can reach: set http.allow_remote to true in the file if they should", shorten(c.HTTP.Address))
+	}
+}
+
+// redisFaults checks where the Redis is.
+func (c *config) redisFaults(bad func(path, format string, args ...any)) {
+	r := &c.Redis
+	if r.URL == "" && len(r.Addresses) == 0 {
+		r.URL = defaultRedis
+	}
+	if r.URL != "" && len(r.Addresses) > 0 {
+		bad("redis.url", "and redis.addresses are both set, allowed is one of them")
+	}
+	if r.URL != "" {
+		c.urlFaults(bad)
+	}
+	for _, address := range r.Addresses {
+		if _, port, err := net.SplitHostPort(address); err != nil || port == "" || strings.Contains(address, "@") {
+			bad("redis.addresses", "has an address that is not host:port")
+		}
+	}
+	c.topologyFaults(bad)
+}
+
+// urlFaults refuses a password, but in the environment, where it is as hidden as
+// one in a variable of its own. The configuration keeps a URL without it.
+func (c *config) urlFaults(bad func(path, format string, args ...any)) {
+	e, err := parseRedisURL(c.Redis.URL)
+	switch {
+	case err != nil:
+		bad("redis.url", "%v", err)
+	case e.hasPassword() && c.origin["redis.url"] != "CRONCE_REDIS_URL":
+		bad("redis.url", "is %s: a password may not stand here, set $%s, redis.password_env or redis.password_file", e, defaultPasswordEnv)
+	}
+	c.endpoint, c.Redis.URL = e, e.String()
+}
+
+func (c *config) topologyFaults(bad func(path, format string, args ...any)) {
+	r := &c.Redis
+	switch {
+	case r.MasterName != "" && r.Cluster:
+		bad("redis.cluster", "and redis.master_name are both set, allowed is one of them")
+	case r.MasterName != "" && len(r.Addresses) == 0:
+		bad("redis.master_name", "is set, but no addresses of Sentinels are: set redis.addresses")
+	case len(r.Addresses) > 1 && r.MasterName == "" && !r.Cluster:
+		bad("redis.addresses", "are several: set redis.master_name for Sentinel, or redis.cluster to true")
+	}
+	if r.DB < 0 || r.DB > 0 && r.Cluster {
+		bad("redis.db", "is %d, allowed is 0 or more, in a Cluster 0", r.DB)
+	}
+}
+
+func (c *config) tlsFaults(bad func(path, format string, args ...any)) {
+	if t := c.Redis.TLS; (t.Cert == "") != (t.Key == "") {
+		bad("redis.tls", "has a cert without its key, or a key without its cert")
+	}
+}

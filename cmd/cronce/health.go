@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// A health server tells whether this process lives and whether it is of use.
+type health struct {
+	server  *http.Server
+	serving sync.WaitGroup
+}
+
+// serveHealth serves /healthz, which only says that the process lives, so that an
+// outage of the store does not restart the fleet, and /readyz, which is ready's
+// answer. The result is not nil, even if nothing is served.
+func serveHealth(c httpConfig, ready func() error, log *zap.Logger) (*health, error) {
+	if c.off() {
+		return &health{}, nil
+	}
+	listener, err := net.Listen("tcp", c.Address)
+	if err != nil {
+		return nil, fmt.Errorf("http.address: %w", err)
+	}
+	h := &health{server: &http.Server{
+		Handler:           healthHandler(ready),
+		ReadHeaderTimeout: 2 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      5 * time.Second,
+		IdleTimeout:       30 * time.Second,
+		MaxHeaderBytes:    8 << 10,
+	}}
+	h.serving.Go(func() { _ = h.server.Serve(listener) }) // until stop
+	log.Info("health served", zap.Stringer("address", listener.Addr()))
+	return h, nil
+}
+
+func healthHandler(ready func() error) http.Handler {
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, status int, text string) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text+"\n")
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			answer(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, "ok")
+	})
+	return mux
+}
+
+// stop ends the server and waits until it is gone.
+func (h *health) stop() {
+	if h.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+		_ = h.server.Close()
+	}
+	h.serving.Wait()
+}

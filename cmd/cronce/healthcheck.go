@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthcheckTimeout is how long a node may take to answer.
+const healthcheckTimeout = 3 * time.Second
+
+// The setting that tells where a node serves its health.
+var healthOverrides = []override{
+	{"http.address", "http", "CRONCE_HTTP", "where the node serves /readyz (default " + defaultHTTP + ")",
+		func(c *config) *string { return &c.HTTP.Address }},
+}
+
+// healthcheckCommand is for images that have no other client of HTTP.
+func healthcheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "healthcheck",
+		Short: "Ask the node of this machine whether it is ready",
+		Long: "Ask /readyz of a node on this machine, for the health check of a container. With the node's\n" +
+			"configuration it finds the address by itself.\n\n" +
+			"Exit code 1: not ready, or nobody answers.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := readConfig(cmd, healthOverrides)
+			if err != nil {
+				return refused(err)
+			}
+			if c.HTTP.off() {
+				return usagef("healthcheck: http.address is %s, so nothing is served", shorten(c.HTTP.Address))
+			}
+			return checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address))
+		},
+	}
+	configFlags(cmd, healthOverrides)
+	return cmd
+}
+
+// localAddress is where something that listens at an address is reached from the
+// same machine: an address of all interfaces is none that can be dialed everywhere.
+func localAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "" && !ip.IsUnspecified() {
+		return address
+	}
+	if strings.Contains(host, ":") {
+		return net.JoinHostPort("::1", port)
+	}
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// checkHealth asks /readyz, never by way of a proxy.
+func checkHealth(ctx context.Context, w io.Writer, address string) error {
+	ctx, stop := context.WithTimeout(ctx, healthcheckTimeout)
+	defer stop()
+	target := url.URL{Scheme: "http", Host: address, Path: "/readyz"}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w", err)
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("healthcheck: %s: %w", address, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	if err != nil {
+		return fmt.Errorf("healthcheck: %s: %w", address, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return errors.New("healthcheck: not ready: " + strings.TrimSpace(string(text)))
+	}
+	_, err = w.Write(text)
+	return err
+}

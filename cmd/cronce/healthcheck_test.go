@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+// healthOf serves the health of a node and returns its address.
+func healthOf(t *testing.T, ready func() error) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	h, err := serveHealth(httpConfig{Address: address}, ready, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.stop)
+	return address
+}
+
+func TestHealthcheck(t *testing.T) {
+	fine := healthOf(t, func() error { return nil })
+	ill := healthOf(t, func() error { return errors.New("the store does not answer") })
+	cronce(t, "healthcheck", "--http", fine).want(t, exitFine, "ok")
+	cronce(t, "healthcheck", "--http", ill).want(t, exitFailed, "not ready: the store does not answer")
+	cronce(t, "healthcheck", "--http", "127.0.0.1:1").want(t, exitFailed, "127.0.0.1:1")
+	cronce(t, "healthcheck", "--http", "off").want(t, exitUsage, "nothing is served")
+	cronce(t, "healthcheck", "--http", "8080").want(t, exitUsage, "allowed is host:port")
+}
+
+// Like a node, it takes the address from the file or the environment. One that other
+// machines can reach is asked by the loopback.
+func TestHealthcheckFindsNode(t *testing.T) {
+	fine := healthOf(t, func() error { return nil })
+	_, port, _ := strings.Cut(fine, ":")
+	yaml := "http: {address: ':" + port + "', allow_remote: true}\n"
+	cronce(t, "healthcheck", "--config", file(t, "c.yaml", yaml)).want(t, exitFine, "ok")
+	t.Setenv("CRONCE_HTTP", fine)
+	cronce(t, "healthcheck").want(t, exitFine, "ok")
+}
+
+func TestLocalAddress(t *testing.T) {
+	for address, want := range map[string]string{
+		":8080": "127.0.0.1:8080", "0.0.0.0:1": "127.0.0.1:1", "[::]:1": "[::1]:1",
+		"127.0.0.1:1": "127.0.0.1:1", "localhost:1": "localhost:1", "10.0.0.1:1": "10.0.0.1:1",
+	} {
+		if got := localAddress(address); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+}

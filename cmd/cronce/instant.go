@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// instantLayouts are what a person may type, beside RFC 3339; in a zone.
+var instantLayouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02"}
+
+// parseInstant reads RFC 3339, or a local time of the zone.
+func parseInstant(s string, zone *time.Location) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.In(zone), nil
+	}
+	for _, layout := range instantLayouts {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("is %s, allowed is RFC 3339 (2026-03-29T01:00:00Z) or a local time (2026-03-29 01:00)", shorten(s))
+}
+
+// parseZone finds a zone by name. The machine's own zone is refused: the same
+// configuration must mean the same everywhere.
+func parseZone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fmt.Errorf("is %s, allowed is a name of the time zone database, such as UTC or Asia/Shanghai", shorten(name))
+	}
+	return zone, nil
+}
+
+// shorten quotes s and cuts it, so that an error cannot be flooded.
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
+}

@@ -1,0 +1,168 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// decode writes a node into a value, whatever that is.
+func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
+		d.fault(node, path, "anchors, aliases and tags are not allowed")
+		return
+	case *ast.NullNode, *ast.CommentGroupNode:
+		return
+	}
+	into = pointee(into)
+	_, decodesItself := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr())
+	switch {
+	case into.Kind() == reflect.Struct && !decodesItself:
+		d.mapping(node, into, path)
+	case into.Kind() == reflect.Slice && !decodesItself:
+		d.list(node, into, path)
+	default:
+		d.scalar(node, into, path)
+	}
+}
+
+// pointee follows a pointer, to something new if it is nil.
+func pointee(v reflect.Value) reflect.Value {
+	if v.Kind() != reflect.Pointer {
+		return v
+	}
+	if v.IsNil() {
+		v.Set(reflect.New(v.Type().Elem()))
+	}
+	return v.Elem()
+}
+
+// mapping decodes a struct, key by key.
+func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		d.fault(node, path, "is %s, allowed is a mapping", describe(node))
+		return
+	}
+	fields := fieldsOf(into.Type())
+	for it := m.MapRange(); it.Next(); {
+		d.entry(it.KeyValue(), into, fields, path)
+	}
+}
+
+func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string]int, path string) {
+	key := keyOf(kv.Key)
+	at := key
+	if path != "" {
+		at = path + "." + key
+	}
+	i, known := fields[key]
+	if !known {
+		d.fault(kv.Key, at, "%s", unknown(key, fields))
+		return
+	}
+	d.file.mark(at, kv.Key)
+	if kv.Value != nil {
+		d.decode(kv.Value, into.Field(i), at)
+	}
+}
+
+// keyOf returns a key as it was written. Keys that are no plain scalars are
+// known to nobody.
+func keyOf(key ast.MapKeyNode) string {
+	if t := key.GetToken(); t != nil {
+		return t.Value
+	}
+	return ""
+}
+
+func (d *decoder) list(node ast.Node, into reflect.Value, path string) {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		d.fault(node, path, "is %s, allowed is a list", describe(node))
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(seq.Values), len(seq.Values)))
+	for i, value := range seq.Values {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		d.file.mark(at, value)
+		d.decode(value, into.Index(i), at)
+	}
+}
+
+func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
+	text, ok := textOf(node)
+	if !ok {
+		d.fault(node, path, "is %s, allowed is one value", describe(node))
+		return
+	}
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
+		if err := u.UnmarshalText([]byte(text)); err != nil {
+			d.fault(node, path, "%v", err)
+		}
+		return
+	}
+	if allowed := set(into, node, text); allowed != "" {
+		d.fault(node, path, "is %s, allowed is %s", quote(text), allowed)
+	}
+}
+
+// set sets a value of a plain type, or returns what is allowed for it.
+func set(into reflect.Value, node ast.Node, text string) (allowed string) {
+	switch into.Kind() {
+	case reflect.String:
+		into.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if _, isBool := node.(*ast.BoolNode); err != nil || !isBool {
+			return "true or false"
+		}
+		into.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, into.Type().Bits())
+		if err != nil {
+			return "a whole number"
+		}
+		into.SetInt(n)
+	default:
+		panic(fmt.Sprintf("strictyaml: a %s is nothing that this package decodes", into.Type()))
+	}
+	return ""
+}
+
+// textOf returns a scalar as it was written, without its quotes.
+func textOf(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return node.GetToken().Value, true
+	}
+	return "", false
+}
+
+func describe(node ast.Node) string {
+	switch node.(type) {
+	case ast.MapNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	}
+	text, _ := textOf(node)
+	return quote(text)
+}
+
+// quote quotes s and cuts it.
+func quote(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
+}

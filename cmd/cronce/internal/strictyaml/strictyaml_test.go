@@ -1,0 +1,164 @@
+package strictyaml_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+type seconds struct{ time.Duration }
+
+func (s *seconds) UnmarshalText(text []byte) (err error) {
+	s.Duration, err = time.ParseDuration(string(text))
+	if err != nil {
+		return errors.New("is no duration")
+	}
+	return nil
+}
+
+type settings struct {
+	Name   string   `yaml:"name"`
+	Grace  seconds  `yaml:"grace"`
+	Redis  redis    `yaml:"redis"`
+	Jobs   []job    `yaml:"jobs"`
+	Tags   []string `yaml:"tags"`
+	Secret string
+}
+
+type redis struct {
+	URL    string `yaml:"url"`
+	DB     int    `yaml:"db"`
+	Strict bool   `yaml:"strict"`
+	File   string `yaml:"password_file"`
+}
+
+type job struct {
+	Name    string `yaml:"name"`
+	Overlap string `yaml:"overlap"`
+	Retry   *retry `yaml:"retry"`
+}
+
+type retry struct {
+	Tries int `yaml:"tries"`
+}
+
+func TestDecode(t *testing.T) {
+	const text = `
+# a comment
+name: a
+grace: 90s
+redis: {url: "redis://h", db: 3, strict: true}
+jobs:
+  - name: first
+    retry:
+      tries: 3
+  - {name: second, overlap: queue}
+tags: [x, "y z", 7]
+`
+	got := settings{Redis: redis{File: "kept"}}
+	f, err := strictyaml.Decode("c.yaml", []byte(text), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case got.Name != "a", got.Grace.Duration != 90*time.Second:
+		t.Errorf("scalars: %+v", got)
+	case got.Redis != redis{"redis://h", 3, true, "kept"}:
+		t.Errorf("redis: %+v", got.Redis)
+	case len(got.Jobs) != 2, got.Jobs[0].Retry.Tries != 3, got.Jobs[1].Overlap != "queue":
+		t.Errorf("jobs: %+v", got.Jobs)
+	case strings.Join(got.Tags, "|") != "x|y z|7":
+		t.Errorf("tags: %q", got.Tags)
+	case f.Fault("jobs[1].overlap", "x").Error() != "c.yaml:10:20: jobs[1].overlap: x":
+		t.Error(f.Fault("jobs[1].overlap", "x"))
+	case f.Fault("jobs[1].retry.tries", "x").Error() != "c.yaml:10:5: jobs[1].retry.tries: x":
+		t.Error(f.Fault("jobs[1].retry.tries", "x"))
+	case f.Unreadable():
+		t.Error("what was read is unreadable")
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"nam: a":                        `c.yaml:1:1: nam: unknown key, did you mean "name"?`,
+		"zzzzzz: a":                     `c.yaml:1:1: zzzzzz: unknown key, allowed are grace, jobs, name, redis, tags`,
+		"redis: {password: x}":          `c.yaml:1:9: redis.password: unknown key, did you mean "password_file"?`,
+		"Secret: a":                     `c.yaml:1:1: Secret: unknown key, allowed are grace, jobs, name, redis, tags`,
+		"grace: 30":                     `c.yaml:1:8: grace: is no duration`,
+		"redis:\n  db: many":            `c.yaml:2:7: redis.db: is "many", allowed is a whole number`,
+		"redis:\n  strict: \"true\"":    `c.yaml:2:11: redis.strict: is "true", allowed is true or false`,
+		"redis: 7":                      `c.yaml:1:8: redis: is "7", allowed is a mapping`,
+		"jobs: {a: b}":                  `c.yaml:1:7: jobs: is a mapping, allowed is a list`,
+		"name: [a]":                     `c.yaml:1:7: name: is a list, allowed is one value`,
+		"jobs:\n- name: a\n  ovrlap: b": `c.yaml:3:3: jobs[0].ovrlap: unknown key, did you mean "overlap"?`,
+		"name: &a b":                    `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
+		"name: !!str b":                 `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
+		"name: a\n---\nname: b":         `is a second document, allowed is one`,
+		"name: a\nname: b":              `c.yaml:2:1: mapping key "name" already defined at [1:1]`,
+		"name: [a":                      `c.yaml:1:7: sequence end token ']' not found`,
+		strings.Repeat("[", 100000):     `c.yaml:1:51: nested in more than 50 brackets`,
+		strings.Repeat("- ", 100000):    `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
+		"- a":                           `is a list, allowed is a mapping`,
+	} {
+		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestAllFaultsInOrder(t *testing.T) {
+	const text = "nam: a\nredis:\n  db: x\n  ulr: y\njobs: 3\n"
+	_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "c.yaml:1:") || !strings.HasPrefix(lines[3], "c.yaml:5:") {
+		t.Errorf("got\n%v", err)
+	}
+}
+
+func TestFloodIsCut(t *testing.T) {
+	var text strings.Builder
+	for i := range 100 {
+		text.WriteString("key" + strings.Repeat("x", i) + ": a\n")
+	}
+	_, err := strictyaml.Decode("c.yaml", []byte(text.String()), &settings{})
+	if n := strings.Count(err.Error(), "\n") + 1; n != 21 || !strings.HasSuffix(err.Error(), "and 80 more") {
+		t.Errorf("%d lines", n)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	_, err := strictyaml.Decode("c.yaml", make([]byte, strictyaml.MaxSize+1), &settings{})
+	if err == nil || !strings.Contains(err.Error(), "allowed is up to 1048576") {
+		t.Error(err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"deadline", "jitter", "lease", "misfire", "overlap", "password_env"}
+	for key, want := range map[string]string{
+		"overlapp": "overlap", "Lease": "lease", "dedline": "deadline", "password": "password_env",
+		"x": "", "": "", "timeout": "",
+	} {
+		if got := strictyaml.Nearest(key, names); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", key, got, want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("name: a\njobs:\n- name: b\n  retry: {tries: 1}\n"))
+	f.Add([]byte("? [a]\n: b\n<<: *x\n"))
+	f.Add([]byte("grace: |\n  30s\n---\n...\n"))
+	f.Add([]byte("{{[\"\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s settings
+		_, err := strictyaml.Decode("c.yaml", data, &s)
+		if err != nil && (err.Error() == "" || !strings.HasPrefix(err.Error(), "c.yaml")) {
+			t.Errorf("fault without its file: %v", err)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/jobs/sms"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// smsKind sends what is due in the outbox of the namespace.
+func smsKind(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error) {
+	var s smsConfig
+	if j.SMS != nil {
+		s = *j.SMS
+	}
+	outbox, outboxErr := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace, Retention: time.Duration(s.Retention)})
+	gateway, gatewayErr := c.gateway(at+".sms", &s, p)
+	if err := errors.Join(c.under(at+".sms", outboxErr), gatewayErr, c.smsBounds(at+".sms", &s)); err != nil {
+		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
+	}
+	var options []sms.Option
+	if s.Batch > 0 {
+		options = append(options, sms.Batch(s.Batch))
+	}
+	if s.Concurrency > 0 {
+		options = append(options, sms.Concurrency(s.Concurrency))
+	}
+	if s.Attempts > 0 {
+		options = append(options, sms.Attempts(s.Attempts))
+	}
+	return sms.Job(outbox, gateway, options...), nil
+}
+
+func (c *config) gateway(at string, s *smsConfig, p parts) (sms.Gateway, error) {
+	switch s.Gateway {
+	case "console":
+		if s.URL != "" || s.TokenEnv != "" || s.TokenFile != "" || s.Timeout != 0 {
+			return nil, c.fault(at+".gateway", "console takes no url, token or timeout: write http, or leave them out")
+		}
+		return sms.NewConsole(p.out), nil
+	case "http":
+	default: // also without one: messages must not end on a console because a line was forgotten
+		return nil, c.fault(at+".gateway", "is %s, allowed is console or http", shorten(s.Gateway))
+	}
+	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout)}
+	if !p.dry {
+		token, err := c.readSecret(at+".token", s.TokenFile, s.TokenEnv, "")
+		if err != nil {
+			return nil, err
+		}
+		h.Token = sms.Secret(token.text())
+	}
+	g, err := sms.NewHTTP(h)
+	if err != nil {
+		return nil, c.under(at, err)
+	}
+	return g, nil
+}
+
+// smsBounds refuses what sms would move to the nearest allowed value.
+func (c *config) smsBounds(at string, s *smsConfig) error {
+	var errs []error
+	for _, n := range []struct {
+		key        string
+		value, max int
+	}{{"batch", s.Batch, 100_000}, {"concurrency", s.Concurrency, 100}, {"attempts", s.Attempts, 1000}} {
+		if n.value < 0 || n.value > n.max {
+			errs = append(errs, c.fault(at+"."+n.key, "is %d, allowed is 1 to %d", n.value, n.max))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// under gives faults of package sms their places in the file.
+func (c *config) under(at string, err error) error {
+	var errs []error
+	for _, e := range leaves(err) {
+		f, ok := errors.AsType[*sms.FieldError](e)
+		if ok && f.Field == "namespace" {
+			continue // config.faults has refused it
+		}
+		if ok {
+			e = c.fault(at+"."+f.Field, "is %s, allowed is %s", f.Value, f.Allowed)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// oneOutbox refuses a second job on the outbox: the fences of two jobs do not
+// compare, so each would lock the other out.
+func (c *config) oneOutbox() error {
+	first := -1
+	for i := range c.Jobs {
+		switch {
+		case c.Jobs[i].Kind != "sms":
+		case first < 0:
+			first = i
+		default:
+			return c.fault(fmt.Sprintf("jobs[%d].kind", i), "is sms like jobs[%d], allowed is one such job: an outbox has one sender", first)
+		}
+	}
+	return nil
+}

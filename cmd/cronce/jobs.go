@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// What a kind of job is made with.
+type parts struct {
+	client redis.Scripter
+	out    io.Writer // for what a job prints
+	dry    bool      // nothing will run: read no secrets
+}
+
+// A kind makes a job of its settings, with the policies that suit it.
+type kind func(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error)
+
+// kinds are all kinds of jobs that this binary can run.
+var kinds = map[string]kind{"sms": smsKind, "sleep": sleepKind}
+
+// schedulerConfig makes what the scheduler wants of the configuration. Its error
+// joins what is wrong with the jobs' kinds and settings; a job with a fault has
+// its place all the same, so that paths count the same everywhere.
+func (c *config) schedulerConfig(p parts) (scheduler.Config, error) {
+	t := &c.Scheduler
+	zone, _ := parseZone(c.Zone) // config.faults has refused one that is not known
+	out := scheduler.Config{
+		Name: c.Name, Namespace: c.Namespace, Zone: zone,
+		Concurrency: t.Concurrency, Grace: time.Duration(t.Grace), CancelGrace: time.Duration(t.CancelGrace),
+		Spread: time.Duration(t.Spread), StoreTimeout: time.Duration(t.StoreTimeout), ClockWarn: time.Duration(t.ClockWarn),
+	}
+	var errs []error
+	if len(c.Jobs) == 0 {
+		errs = append(errs, c.fault("jobs", "none, at least one is needed (see config.yaml for an example)"))
+	}
+	for i := range c.Jobs {
+		job, err := c.job(fmt.Sprintf("jobs[%d]", i), &c.Jobs[i], p)
+		errs = append(errs, err)
+		out.Jobs = append(out.Jobs, job)
+	}
+	errs = append(errs, c.oneOutbox())
+	return out, errors.Join(errs...)
+}
+
+// job makes one job: what its kind says, and over it what the file says.
+func (c *config) job(at string, j *jobConfig, p parts) (scheduler.Job, error) {
+	job := scheduler.Job{Func: idle}
+	var err error
+	if build, ok := kinds[j.Kind]; ok {
+		job, err = build(c, at, j, p)
+	} else {
+		names := strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
+		err = c.fault(at+".kind", "is %s, allowed is %s", shorten(j.Kind), names)
+	}
+	j.over(&job)
+	return job, errors.Join(err, c.foreign(at, j))
+}
+
+// foreign refuses settings of a kind that the job is not.
+func (c *config) foreign(at string, j *jobConfig) error {
+	var errs []error
+	for name, set := range map[string]bool{"sms": j.SMS != nil, "sleep": j.Sleep != nil} {
+		if set && j.Kind != name {
+			errs = append(errs, c.fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, shorten(j.Kind)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// over puts what the file says over what the kind says.
+func (j *jobConfig) over(job *scheduler.Job) {
+	job.Name = cmp.Or(j.Name, job.Name)
+	job.Spec = cmp.Or(j.Spec, job.Spec)
+	replace(&job.Overlap, j.Overlap)
+	replace(&job.Misfire, j.Misfire)
+	replace(&job.Takeover, j.Takeover)
+	replace(&job.Interrupted, j.Interrupted)
+	replace(&job.Attempts, j.Attempts)
+	replace(&job.Window, j.Window)
+	replace(&job.Deadline, j.Deadline)
+	replace(&job.Timeout, j.Timeout)
+	replace(&job.Jitter, j.Jitter)
+	replace(&job.Lease, j.Lease)
+	if r := j.Retry; r != nil {
+		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max)}
+	}
+}
+
+// replace sets a value unless the file says nothing about it.
+func replace[T, F ~uint8 | ~int | ~int64](value *T, from *F) {
+	if from != nil {
+		*value = T(*from)
+	}
+}
+
+// idle stands in for the function of a job that has a fault.
+func idle(context.Context, *scheduler.Run) error { return nil }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+// leaves takes joined errors apart, also below wrappers around them.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		if joined, ok := inner.(interface{ Unwrap() []error }); ok {
+			var all []error
+			for _, e := range joined.Unwrap() {
+				all = append(all, leaves(e)...)
+			}
+			return all
+		}
+	}
+	return []error{err}
+}
+
+// locate gives faults of the scheduler (jobs[2].spec: …) their place in the file.
+func (c *config) locate(err error) error {
+	var errs []error
+	for _, e := range leaves(err) {
+		path, text, ok := strings.Cut(e.Error(), ": ")
+		if _, located := errors.AsType[*strictyaml.Error](e); ok && !located {
+			if at := pathInFile(path); at != "" {
+				e = c.fault(at, "%s", text)
+			}
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// pathInFile is where the file has what the scheduler calls by a path; "" if it
+// has no such thing.
+func pathInFile(path string) string {
+	switch {
+	case strings.HasPrefix(path, "jobs["), path == "name":
+		return path
+	case slices.Contains([]string{"grace", "cancel_grace", "store_timeout", "clock_warn"}, path):
+		return "scheduler." + path
+	}
+	return ""
+}
+
+// refused makes a usageError of faults, in the order of the file.
+func refused(err error) error {
+	errs := leaves(err)
+	line := func(err error) int {
+		if f, ok := errors.AsType[*strictyaml.Error](err); ok {
+			return f.Line
+		}
+		return 0
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	return &usageError{fmt.Errorf("configuration:\n%w", errors.Join(errs...))}
+}

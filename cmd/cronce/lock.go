@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// fenceEnv is where a command under a lock finds its fence.
+const fenceEnv = "CRONCE_FENCE"
+
+type lockFlags struct {
+	try              bool
+	wait, ttl, grace time.Duration
+}
+
+func lockCommand() *cobra.Command {
+	var f lockFlags
+	cmd := &cobra.Command{
+		Use:   "lock KEY [flags] -- command [argument ...]",
+		Short: "Run a command while holding a lock",
+		Long: "Run a command while holding a lock, on whatever machine, once at a time.\n\n" +
+			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed. " + fenceEnv + " in its environment is the fence of\n" +
+			"the lock: greater than that of every earlier holder.\n\n" +
+			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
+			"lost, 2 for wrong usage.",
+		Example: "  cronce lock backup -- pg_dump shop\n" +
+			"  cronce lock deploy/shop --try -- ./deploy.sh",
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runLocked(cmd, args[0], args[1:], f) },
+	}
+	configFlags(cmd, storeOverrides)
+	cmd.Flags().BoolVar(&f.try, "try", false, "do not wait: exit with 1 if another holds the lock")
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the lock, then exit with 1; 0: for ever")
+	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
+	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
+	return cmd
+}
+
+func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case cmd.ArgsLenAtDash() != 1 || len(args) < 2:
+		return usagef("lock: allowed is one key, then -- and a command, as in lock backup -- pg_dump shop")
+	case f.try && f.wait != 0:
+		return usagef("lock: --try does not wait, --wait is %v: give one of them", f.wait)
+	case f.wait < 0:
+		return usagef("lock: --wait is %v, allowed is 0 or more", f.wait)
+	case f.grace <= 0:
+		return usagef("lock: --grace is %v, allowed is more than 0", f.grace)
+	}
+	if err := errors.Join(lock.CheckKey(args[0]), lock.CheckTTL(f.ttl)); err != nil {
+		return &usageError{err}
+	}
+	if _, err := exec.LookPath(args[1]); err != nil {
+		return usagef("lock: %w", err)
+	}
+	return nil
+}
+
+func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) error {
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := newStore(c)
+	if err != nil {
+		return err
+	}
+	defer s.client.Close()
+	defer s.driver.Close()
+	ctx, stop := withSignals(cmd.Context())
+	defer stop()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	lease, err := s.lease(ctx, end, key, f)
+	if err != nil {
+		return err
+	}
+	err = execute(lease, command, f.grace, cmd)
+	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer stop()
+	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
+	switch released := lease.Release(ctx); {
+	case lost || errors.Is(released, lock.ErrLost):
+		return fmt.Errorf("lock %q was lost: others may have had it before the command ended", key)
+	case err == nil && released != nil:
+		return s.failed(released)
+	}
+	return err
+}
+
+// releaseTimeout bounds the release; the lock's TTL ends it otherwise.
+const releaseTimeout = 5 * time.Second
+
+// lease takes the lock, or says what keeps it from that. When the wait is over it
+// ends ctx; the lease's context is to last longer.
+func (s *store) lease(ctx context.Context, end context.CancelCauseFunc, key string, f lockFlags) (*lock.Lease, error) {
+	if f.wait > 0 {
+		t := time.AfterFunc(f.wait, func() { end(context.DeadlineExceeded) })
+		defer t.Stop()
+	}
+	locker := lock.New(s.driver, "")
+	acquire := locker.Acquire
+	if f.try {
+		acquire = locker.TryAcquire
+	}
+	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl})
+	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+		return nil, held
+	}
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return lease, nil
+}
+
+// execute runs the command until it ends, or is stopped because the lease's
+// context ended.
+func execute(lease *lock.Lease, command []string, grace time.Duration, s streams) error {
+	c := exec.CommandContext(lease.Context(), command[0], command[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
+	c.Env = append(os.Environ(), fenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = grace
+	err := c.Run()
+	if c.ProcessState == nil || err == nil {
+		return err
+	}
+	code := c.ProcessState.ExitCode()
+	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	if code == exitFine { // it ended well after it was told to stop
+		return nil
+	}
+	return &exitError{code}
+}
+
+// streams are what a command reads and writes.
+type streams interface {
+	InOrStdin() io.Reader
+	OutOrStdout() io.Writer
+	ErrOrStderr() io.Writer
+}
+
+// An exitError is the exit code of a command, which has said what is wrong.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("the command ended with %d", e.code) }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// under is the command line of a shell script under a lock.
+func under(url string, flags []string, script string) []string {
+	args := append([]string{"lock", "key", "--redis", url}, flags...)
+	return append(args, "--", "sh", "-c", script)
+}
+
+// free fails the test unless no lock is held and nobody waits.
+func free(t *testing.T, m *miniredis.Miniredis) {
+	t.Helper()
+	if keys := m.Keys(); len(keys) != 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// The command runs with its streams and its fence, its exit code is ours, and
+// the lock is free afterwards.
+func TestLock(t *testing.T) {
+	m, url := newRedis(t)
+	r := cronceWith(t, "hello", under(url, nil, `cat; test "$CRONCE_FENCE" -gt 1000000 && echo fenced; echo oops >&2; exit 7`)...)
+	r.want(t, 7)
+	if r.stdout != "hellofenced\n" || r.stderr != "oops\n" {
+		t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
+	}
+	cronce(t, under(url, []string{"--try"}, "exit 0")...).want(t, exitFine)
+	cronce(t, under(url, nil, "kill -9 $$")...).want(t, 128+9)
+	free(t, m)
+}
+
+// hold takes the lock for another holder.
+func hold(t *testing.T, url string) *lock.Lease {
+	t.Helper()
+	c := defaultConfig()
+	c.Redis.URL = url
+	if errs := c.faults(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s, err := newStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.client.Close() })
+	lease, err := lock.New(s.driver, "other").TryAcquire(t.Context(), "key", lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// A lock that another holds: --try fails at once, --wait after its time, and
+// neither runs the command; else it runs when the lock is released.
+func TestLockHeld(t *testing.T) {
+	m, url := newRedis(t)
+	lease := hold(t, url)
+	for _, flags := range [][]string{{"--try"}, {"--wait", "50ms"}} {
+		r := cronce(t, under(url, flags, "echo ran")...)
+		r.want(t, exitFailed, "held by another owner")
+		if r.stdout != "" {
+			t.Errorf("%q: the command ran", flags)
+		}
+	}
+	done := make(chan result, 1)
+	go func() { done <- cronce(t, under(url, []string{"--wait", "20s"}, "echo ran")...) }()
+	eventually(t, "somebody waits", func() bool { return len(m.Keys()) == 2 })
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	(<-done).want(t, exitFine, "ran")
+	free(t, m)
+}
+
+// The command is told to stop when the lock is lost, and killed if it does not
+// heed that.
+func TestLockLost(t *testing.T) {
+	for name, script := range map[string]string{
+		"heeds":   `touch "$FILE"; exec sleep 60`,
+		"ignores": `trap "" TERM; touch "$FILE"; while :; do :; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, url := newRedis(t)
+			file := filepath.Join(t.TempDir(), "started")
+			t.Setenv("FILE", file)
+			done := make(chan result, 1)
+			go func() { done <- cronce(t, under(url, []string{"--ttl", "500ms", "--grace", "100ms"}, script)...) }()
+			eventually(t, "the command runs", func() bool { _, err := os.Stat(file); return err == nil })
+			m.FlushAll()
+			select {
+			case r := <-done:
+				r.want(t, exitFailed, `lock "key" was lost`)
+			case <-time.After(20 * time.Second):
+				t.Fatal("the command was not stopped")
+			}
+		})
+	}
+}
+
+// Told to stop, cronce stops the command and frees the lock.
+func TestLockStopped(t *testing.T) {
+	m, url := newRedis(t)
+	file := filepath.Join(t.TempDir(), "started")
+	t.Setenv("FILE", file)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	var out, errs strings.Builder
+	go func() {
+		done <- run(ctx, under(url, nil, `trap "exit 5" TERM; touch "$FILE"; while :; do :; done`), strings.NewReader(""), &out, &errs)
+	}()
+	eventually(t, "the command runs", func() bool { _, err := os.Stat(file); return err == nil })
+	stop()
+	if code := <-done; code != 5 {
+		t.Errorf("the exit code is %d, want 5: %s", code, errs.String())
+	}
+	free(t, m)
+}
+
+func TestLockUsage(t *testing.T) {
+	const url = "--redis=redis://127.0.0.1:1"
+	for want, args := range map[string][]string{
+		"one key, then --":          {"lock", "key", url},
+		"one key":                   {"lock", url, "--", "true"},
+		"allowed is one key, then":  {"lock", "key", "true", url},
+		"--try does not wait":       {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
+		"--wait is -1s":             {"lock", "key", "--wait", "-1s", url, "--", "true"},
+		"--grace is 0s":             {"lock", "key", "--grace", "0s", url, "--", "true"},
+		"TTL is 1ms":                {"lock", "key", "--ttl", "1ms", url, "--", "true"},
+		"key is \"\"":               {"lock", "", url, "--", "true"},
+		"executable file not found": {"lock", "key", url, "--", "no-such-command"},
+	} {
+		cronce(t, args...).want(t, exitUsage, want)
+	}
+	cronce(t, "lock", "key", "--try", "--ttl", "500ms", url, "--", "true").want(t, exitFailed, "127.0.0.1:1")
+}

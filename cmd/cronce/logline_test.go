@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+func TestRender(t *testing.T) {
+	for _, c := range []struct{ json, want string }{
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"run started","node":"n-1","job":"sendSms","tick":"2026-01-02T03:04:05.000Z","attempt":1,"fence":12,"late_ms":6.04}`,
+			"03:04:05.006  n-1  run started    sendSms       03:04:05  6.0ms late"},
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"run started","node":"n-1","job":"sendSms","tick":"2026-01-01T23:59:55.000Z","attempt":2,"fence":12,"late_ms":11050.2}`,
+			"03:04:05.006  n-1  run started    sendSms       2026-01-01 23:59:55  11.1s late  attempt 2"},
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"error","msg":"run finished","node":"n-1","job":"j","tick":"2026-01-02T03:04:05.000Z","attempt":1,"fence":1,"outcome":"failed","took_ms":0.5,"err":"boom\u001b[31m\nmore"}`,
+			"03:04:05.006  n-1  run finished   j             03:04:05  failed in 500µs  boom [31m more"},
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"warn","msg":"tick missed","node":"n-1","job":"j","tick":"2026-01-02T03:04:00.000Z","count":3,"reason":"misfire"}`,
+			"03:04:05.006  n-1  tick missed    j             03:04:00  misfire  3 ticks"},
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"messages sent","node":"n-1","sent":2,"failed":0}`,
+			"03:04:05.006  n-1  messages sent  failed=0  sent=2"},
+		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"node started","node":"n-1"}`,
+			"03:04:05.006  n-1  node started"},
+	} {
+		l, err := parseLogLine([]byte(c.json))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.render(&painter{}); got != c.want {
+			t.Errorf("\n got %q\nwant %q", got, c.want)
+		}
+	}
+}
+
+// The console shows what the JSON log says, with the fields of the logger before
+// those of the line.
+func TestLoggers(t *testing.T) {
+	for format, want := range map[string]string{
+		"console": "n-1  run finished   a=b  odd",
+		"json":    `"msg":"run finished","node":"n-1","a":"b","err":"odd"}`,
+		"auto":    `"msg":"run finished"`,
+	} {
+		var out bytes.Buffer
+		log := newLogger(logConfig{Level: "info", Format: format}, &out).With(zap.String("node", "n-1"))
+		log.Debug("not shown")
+		log.Error("run finished", zap.String("a", "b"), zap.NamedError("err", errors.New("odd")))
+		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: got %q, want %q", format, got, want)
+		}
+	}
+}
+
+// Each node has its colour, and nobody who does not want colours gets any.
+func TestPainter(t *testing.T) {
+	p := &painter{on: true}
+	one, two := p.node("one"), p.node("longer")
+	if one == two || p.node("one") != "\x1b[36mone   \x1b[0m" || !strings.HasPrefix(two, "\x1b[33m") {
+		t.Errorf("%q %q %q", one, two, p.node("one"))
+	}
+	if (&painter{}).level("error", "x") != "x" || p.level("error", "x") != "\x1b[31mx\x1b[0m" {
+		t.Error("levels")
+	}
+	null, err := os.Open(os.DevNull) // a device, as a terminal is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	if !newPainter(null).on || newPainter(&bytes.Buffer{}).on {
+		t.Error("a terminal is painted for, a buffer is not")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if newPainter(null).on {
+		t.Error("NO_COLOR is not respected")
+	}
+}
+
+func TestMilliseconds(t *testing.T) {
+	for text, want := range map[string]string{"0": "0µs", "0.25": "250µs", "1.55": "1.6ms", "12.3": "12ms", "999": "999ms", "7256": "7.3s", "3600000": "1h0m0s", "-3": "-3.0ms", "x": "x"} {
+		if got := milliseconds(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestFromNow(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "past", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 90 * time.Minute: "1h30m", 49 * time.Hour: "2 days"} {
+		if got := fromNow(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func FuzzParseLogLine(f *testing.F) {
+	f.Add([]byte(`{"ts":"x","msg":"run finished","took_ms":"1e999","tick":{},"count":[1],"err":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := parseLogLine(text)
+		if err != nil {
+			return
+		}
+		if line := l.render(&painter{}); strings.ContainsAny(line, "\n\r\x1b") {
+			t.Errorf("%q", line)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// actAsMain makes the test binary be cronce: demo starts nodes of its own binary,
+// and some tests need processes that they can kill.
+const actAsMain = "CRONCE_TEST_ACT_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(actAsMain) == "1" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	for _, o := range nodeOverrides { // what the machine says must not reach the tests
+		_ = os.Unsetenv(o.env)
+	}
+	_ = os.Unsetenv(configEnv)
+	_ = os.Unsetenv(defaultPasswordEnv)
+	os.Exit(m.Run())
+}
+
+// result is what a command did.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// cronce runs a command to its end.
+func cronce(t *testing.T, args ...string) result {
+	t.Helper()
+	return cronceWith(t, "", args...)
+}
+
+func cronceWith(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, err bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(stdin), &out, &err)
+	r := result{code, out.String(), err.String()}
+	if strings.Contains(r.stderr, "goroutine ") {
+		t.Errorf("a stack trace for cronce %q:\n%s", args, r.stderr)
+	}
+	return r
+}
+
+// want checks exit code and what was said.
+func (r result) want(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", r.code, code, r.stdout, r.stderr)
+	}
+	for _, part := range parts {
+		if !strings.Contains(r.stdout+r.stderr, part) {
+			t.Errorf("%q is missing from\nstdout: %s\nstderr: %s", part, r.stdout, r.stderr)
+		}
+	}
+}
+
+// newRedis starts a small Redis whose clock runs, and returns its URL.
+func newRedis(t *testing.T) (*miniredis.Miniredis, string) {
+	t.Helper()
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	if err := m.StartAddr("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m, "redis://" + m.Addr()
+}
+
+// file writes a file of the test.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := t.TempDir() + "/" + name
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			t.Fatalf("after %v still not: %s", patience, what)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// maxNext is how many ticks next prints at most.
+const maxNext = 1000
+
+type nextFlags struct {
+	n      int
+	zone   string
+	from   string
+	output string
+}
+
+func nextCommand() *cobra.Command {
+	var f nextFlags
+	cmd := &cobra.Command{
+		Use:   `next "<spec>"`,
+		Short: "Print when a spec ticks next, and what daylight saving does to it",
+		Example: `  cronce next "0/5 * * * * ?"
+  cronce next "30 2 * * *" --tz Europe/Berlin --from 2026-03-27
+  cronce next "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" -n 3`,
+		Args: oneSpec,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return next(cmd.OutOrStdout(), args[0], f, time.Now())
+		},
+	}
+	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of a spec that names none")
+	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")
+	outputFlag(cmd, &f.output)
+	return cmd
+}
+
+// oneSpec tells who forgot the quotes what is missing.
+func oneSpec(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef(`next: got %d arguments, allowed is one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
+	}
+	return nil
+}
+
+func next(w io.Writer, text string, f nextFlags, now time.Time) error {
+	if f.n < 1 || f.n > maxNext {
+		return usagef("next: -n is %d, allowed is 1 to %d", f.n, maxNext)
+	}
+	zone, err := parseZone(f.zone)
+	if err != nil {
+		return usagef("next: --tz %w", err)
+	}
+	s, err := spec.Parse(text, zone)
+	if err != nil {
+		return usagef("next: %w", err)
+	}
+	from := now
+	if f.from != "" {
+		if from, err = parseInstant(f.from, s.Zone()); err != nil {
+			return usagef("next: --from %w", err)
+		}
+	}
+	ticks := ticksAfter(s, from, f.n)
+	if f.output == outputJSON {
+		return printJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
+	}
+	return printNext(w, s, ticks, now)
+}
+
+type nextReport struct {
+	Spec    string     `json:"spec"`
+	Zone    string     `json:"zone"`
+	Remarks []string   `json:"remarks,omitempty"`
+	Ticks   []nextTick `json:"ticks"`
+}
+
+type nextTick struct {
+	Tick   time.Time `json:"tick"`
+	Remark string    `json:"remark,omitempty"`
+}
+
+func ticksAfter(s *spec.Schedule, from time.Time, n int) []nextTick {
+	var ticks []nextTick
+	for range n {
+		from = s.Next(from)
+		if from.IsZero() {
+			break
+		}
+		ticks = append(ticks, nextTick{from, s.Remark(from)})
+	}
+	return ticks
+}
+
+func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) error {
+	for _, remark := range s.Remarks() {
+		fmt.Fprintf(w, "note: %s\n", remark)
+	}
+	header, utc := s.Zone().String(), func(time.Time) string { return "" }
+	if header != time.UTC.String() { // or else both columns say the same
+		header += "\tUTC"
+		utc = func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + "\t" }
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "%s\tFROM NOW\tREMARK\n", header)
+	for _, t := range ticks {
+		fmt.Fprintf(table, "%s\t%s%s\t%s\n", t.Tick.Format("Mon 2006-01-02 15:04:05 -0700"), utc(t.Tick), fromNow(t.Tick.Sub(now)), t.Remark)
+	}
+	return table.Flush()
+}
+
+// fromNow rounds d to what a person reads at a glance.
+func fromNow(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "past"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

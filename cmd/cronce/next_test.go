@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"0/5 * * * * ?", "-n", "2", "--from", "2026-01-01T00:00:01Z"},
+			[]string{"Thu 2026-01-01 00:00:05 +0000", "Thu 2026-01-01 00:00:10 +0000"}},
+		{[]string{"30 2 * * *", "--tz", "Europe/Berlin", "--from", "2026-03-29", "-n", "1"},
+			[]string{"Sun 2026-03-29 03:00:00 +0200", "2026-03-29 01:00:00", "02:30 does not exist on this day"}},
+		{[]string{"CRON_TZ=America/New_York 30 1 * * *", "--from", "2026-11-01 00:00", "-n", "1"},
+			[]string{"America/New_York", "first of two 01:30; the second does not run"}},
+		{[]string{"0 0 ? * 1"}, []string{"note: Quartz counts Sunday as 1, here 1 is Monday"}},
+		{[]string{"@every 90s", "--from", "1970-01-01T00:00:00Z", "-n", "1"}, []string{"1970-01-01 00:01:30"}},
+		{[]string{"@yearly", "-n", "1"}, []string{" days"}},
+	} {
+		cronce(t, append([]string{"next"}, c.args...)...).want(t, exitFine, c.want...)
+	}
+}
+
+// A spec in UTC has one column of ticks, any other has UTC beside it.
+func TestNextColumns(t *testing.T) {
+	for zone, want := range map[string]int{"UTC": 1, "Europe/Berlin": 2} {
+		r := cronce(t, "next", "0 0 1 1 *", "--tz", zone, "--from", "2026-06-01", "-n", "1")
+		header, row, _ := strings.Cut(r.stdout, "\n")
+		if !strings.HasPrefix(header, zone) || strings.Count(header, "UTC") != 1 || strings.Count(row, ":00:00") != want {
+			t.Errorf("%s: want %d columns, got\n%s", zone, want, r.stdout)
+		}
+	}
+}
+
+func TestNextJSON(t *testing.T) {
+	r := cronce(t, "next", "30 2 * * *", "--tz", "Europe/Berlin", "--from", "2026-03-29", "-n", "1", "-o", "json")
+	r.want(t, exitFine)
+	var got nextReport
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Zone != "Europe/Berlin" || len(got.Ticks) != 1 || got.Ticks[0].Remark == "" || got.Ticks[0].Tick.UTC().Hour() != 1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+type nodeFlags struct {
+	check       bool
+	clockOffset time.Duration
+	demo        bool
+}
+
+func nodeCommand() *cobra.Command {
+	var f nodeFlags
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Run a node: start N of them, and each tick runs on one",
+		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
+			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
+			"Flags win over the environment, the environment over the file. Secrets come from\n" +
+			"$" + defaultPasswordEnv + ", or from the variables and files that the file names.",
+		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	configFlags(cmd, nodeOverrides)
+	cmd.Flags().BoolVar(&f.check, "check", false, "check the configuration and print the next ticks, without connecting")
+	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift what this node believes the time to be; changes nothing but a warning")
+	cmd.Flags().BoolVar(&f.demo, "demo", false, "run the jobs of the demo, and drain when standard input ends")
+	_ = cmd.Flags().MarkHidden("demo") // for demo alone: its nodes end with it, however it ends
+	return cmd
+}
+
+func (f nodeFlags) run(cmd *cobra.Command) error {
+	c, err := loadNodeConfig(cmd)
+	if err != nil {
+		return err
+	}
+	if f.check {
+		return checkConfig(cmd.OutOrStdout(), c, time.Now())
+	}
+	ctx, stop := withSignals(cmd.Context())
+	defer stop()
+	if f.demo {
+		ctx, stop = endWith(ctx, cmd.InOrStdin())
+		defer stop()
+	}
+	return runNode(ctx, c, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// endWith returns a context that also ends when r does.
+func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() { // ends with the process: nothing can interrupt a Read of standard input
+		_, _ = io.Copy(io.Discard, r)
+		stop()
+	}()
+	return ctx, stop
+}
+
+// runNode runs a node until ctx ends. It serves its health from the beginning,
+// and joins the others once the Redis answers and is fit.
+func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
+	log := newLogger(c.Log, stderr)
+	client, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	node, err := newNode(c, client, f, stdout, log)
+	if err != nil {
+		return err
+	}
+	log = log.With(zap.String("node", node.ID()))
+	health, err := serveHealth(c.HTTP, node.Ready, log)
+	if err != nil {
+		return err
+	}
+	defer health.stop()
+	if err := fitStore(ctx, c, client, log); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return node.Run(ctx)
+}
+
+func newNode(c *config, client redis.UniversalClient, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
+	driver, err := newDriver(c, client)
+	if err != nil {
+		return nil, err
+	}
+	settings, faults := c.schedulerConfig(parts{client: client, out: stdout})
+	settings.Store, settings.Logger, settings.ClockOffset = driver, log, f.clockOffset
+	node, err := scheduler.New(settings)
+	if err := errors.Join(faults, err); err != nil {
+		return nil, refused(c.locate(err))
+	}
+	return node, nil
+}

@@ -1,0 +1,178 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+const everySecond = "jobs: [{kind: sleep, name: a, spec: '@every 1s'}]\n"
+
+// Three processes share the ticks of one second: none runs twice. SIGTERM ends
+// each with exit code 0.
+func TestNodesShareTicks(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	nodes := []*child{
+		startNode(t, url, everySecond, "--name", "one"),
+		startNode(t, url, everySecond, "--name", "two"),
+		startNode(t, url, everySecond, "--name", "three"),
+	}
+	started := func() map[string]int {
+		runs := map[string]int{}
+		for _, n := range nodes {
+			for _, l := range n.logs("run started") {
+				runs[l.text("tick")]++
+			}
+		}
+		return runs
+	}
+	eventually(t, "four ticks ran", func() bool { return len(started()) >= 4 })
+	for _, n := range nodes {
+		n.signal(syscall.SIGTERM)
+	}
+	for _, n := range nodes {
+		if code := n.code(); code != exitFine || len(n.logs("node draining")) != 1 || len(n.logs("node stopped")) != 1 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	for tick, n := range started() {
+		if n != 1 {
+			t.Errorf("tick %s was started %d times", tick, n)
+		}
+	}
+	cronce(t, "verify", "--redis", url).want(t, exitFine, "each has one verdict")
+}
+
+// A node whose clock is wrong warns, and neither runs a tick again nor early.
+func TestClockOffset(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	right := startNode(t, url, everySecond, "--name", "right")
+	wrong := startNode(t, url, everySecond, "--name", "wrong", "--clock-offset", "30s")
+	both := func() []logLine { return append(right.logs("run started"), wrong.logs("run started")...) }
+	eventually(t, "five ticks ran, and a warning", func() bool {
+		return len(both()) >= 5 && len(wrong.logs("clock offset")) > 0
+	})
+	seen := map[string]bool{}
+	for _, l := range both() {
+		if tick := l.text("tick"); seen[tick] || strings.HasPrefix(l.text("late_ms"), "-") {
+			t.Errorf("tick %s ran again, or early (%s ms late)", tick, l.text("late_ms"))
+		}
+		seen[l.text("tick")] = true
+	}
+	if len(right.logs("clock offset")) != 0 {
+		t.Error("the node with the right clock warns too")
+	}
+}
+
+const longRun = "scheduler: {grace: 30s}\njobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 60s}}]\n"
+
+// The first signal waits for runs, the second does not.
+func TestSecondSignalEnds(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	n := startNode(t, url, longRun)
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
+	n.signal(syscall.SIGINT)
+	eventually(t, "a drain", func() bool { return len(n.logs("node draining")) == 1 })
+	n.signal(syscall.SIGTERM)
+	if code := n.code(); code != -1 {
+		t.Errorf("exit code %d, want the end by a signal", code)
+	}
+}
+
+// What does not end within the graces is interrupted, and the node ends all the same.
+func TestDrainInterrupts(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	n := startNode(t, url, strings.Replace(longRun, "30s", "200ms", 1))
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
+	n.signal(syscall.SIGTERM)
+	if code := n.code(); code != exitFine {
+		t.Errorf("exit code %d", code)
+	}
+	if l := n.logs("run finished"); len(l) != 1 || l[0].text("outcome") != "interrupted" {
+		t.Errorf("run finished: %v", l)
+	}
+}
+
+// The process lives before its Redis does, and says that it is not ready. Once the
+// Redis answers it is.
+func TestHealthOfNode(t *testing.T) {
+	t.Parallel()
+	m, url := newRedis(t)
+	m.SetError("LOADING Redis is loading the dataset in memory")
+	n := startNode(t, url, everySecond, "--http", "127.0.0.1:0")
+	eventually(t, "health is served", func() bool { return len(n.logs("health served")) == 1 })
+	address := "http://" + n.logs("health served")[0].text("address")
+	eventually(t, "the log tells", func() bool { return len(n.logs("store unreachable")) == 1 })
+	if code, _ := get(t, address+"/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d", code)
+	}
+	if code, text := get(t, address+"/readyz"); code != http.StatusServiceUnavailable || text == "" {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	m.SetError("")
+	eventually(t, "ready", func() bool {
+		code, _ := get(t, address+"/readyz")
+		return code == http.StatusOK
+	})
+	if code, _ := get(t, address+"/"); code != http.StatusNotFound {
+		t.Errorf("/: %d", code)
+	}
+	n.signal(syscall.SIGTERM)
+	n.code()
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	return r.StatusCode, string(text)
+}
+
+// A Redis that may evict marks is refused, unless the file allows it.
+func TestEvictingStore(t *testing.T) {
+	t.Parallel()
+	s := redisserver.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	url := "redis://" + s.Addr()
+	n := startNode(t, url, everySecond)
+	if code := n.code(); code != exitFailed || !strings.Contains(n.stderr.String(), "set maxmemory-policy to noeviction") {
+		t.Errorf("exit code %d", code)
+	}
+	cronce(t, "doctor", "--redis", url).want(t, exitFailed, "refuse", "allkeys-lru", "set maxmemory-policy to noeviction")
+	n = startNode(t, url, "redis: {allow_eviction: true}\n"+everySecond)
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
+}
+
+// A password is asked for, comes from the environment, and is shown nowhere.
+func TestPassword(t *testing.T) {
+	s := redisserver.Start(t, "--requirepass", "hunter2")
+	url := "redis://" + s.Addr()
+	if r := cronce(t, "doctor", "--redis", url); r.code != exitFailed {
+		r.want(t, exitFailed)
+	}
+	t.Setenv(defaultPasswordEnv, "hunter2")
+	cronce(t, "doctor", "--redis", url).want(t, exitFine)
+	n := startNode(t, url, everySecond, "--log-level", "debug")
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
+	n.signal(syscall.SIGTERM)
+	n.code()
+	t.Setenv(defaultPasswordEnv, "hunter3")
+	r := cronce(t, "verify", "--redis", url)
+	r.want(t, exitFailed)
+	if shown := n.stderr.String() + n.stdout.String() + r.stderr; strings.Contains(shown, "hunter") {
+		t.Errorf("a password is shown:\n%s", shown)
+	}
+}

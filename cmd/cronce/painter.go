@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+)
+
+// A painter colours what goes to a terminal. The zero painter leaves it plain.
+type painter struct {
+	on    bool
+	mu    sync.Mutex
+	nodes []string // in the order in which they were seen: each has its colour
+	width int
+}
+
+// newPainter paints for w if that is a terminal and nobody minds.
+func newPainter(w io.Writer) *painter {
+	return &painter{on: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// isTerminal reports whether w is a terminal, or another device that no program
+// reads from.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Colours that can be told apart on dark and on light.
+var nodeColours = []int{36, 33, 35, 32, 34, 31, 96, 93, 95, 92}
+
+const (
+	red    = 31
+	yellow = 33
+	faint  = 2
+	bold   = 1
+)
+
+// node pads a node's name to the longest seen and gives it its colour.
+func (p *painter) node(name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.nodes, name)
+	if i < 0 {
+		i = len(p.nodes)
+		p.nodes = append(p.nodes, name)
+		p.width = max(p.width, len(name))
+	}
+	return p.paint(nodeColours[i%len(nodeColours)], fmt.Sprintf("%-*s", p.width, name))
+}
+
+// message pads what happened, and marks the start of a run: each tick has one.
+func (p *painter) message(level, text string) string {
+	padded := fmt.Sprintf("%-13s", text)
+	if text == "run started" {
+		return p.paint(bold, padded)
+	}
+	return p.level(level, padded)
+}
+
+// level marks what a person should look at.
+func (p *painter) level(level, text string) string {
+	switch level {
+	case "error":
+		return p.paint(red, text)
+	case "warn":
+		return p.paint(yellow, text)
+	case "debug":
+		return p.paint(faint, text)
+	}
+	return text
+}
+
+func (p *painter) paint(code int, text string) string {
+	if !p.on {
+		return text
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, text)
+}

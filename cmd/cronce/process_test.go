@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A child is a real process of this binary.
+type child struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stdout *output
+	stderr *output
+	gone   chan struct{}
+}
+
+// start starts a process; it is gone when the test ends.
+func start(t *testing.T, args ...string) *child {
+	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith starts a process with more in its environment.
+func startWith(t *testing.T, environ []string, args ...string) *child {
+	t.Helper()
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c.cmd.Env = append(append(os.Environ(), environ...), actAsMain+"=1")
+	c.cmd.Stdout, c.cmd.Stderr = c.stdout, c.stderr
+	stdin, err := c.cmd.StdinPipe()
+	if err == nil {
+		c.stdin, err = stdin, c.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.gone)
+		_ = c.cmd.Wait() // the exit code tells
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill()
+		<-c.gone
+		if t.Failed() {
+			t.Logf("cronce %q printed\n%s\n%s", args, c.stdout, c.stderr)
+		}
+	})
+	return c
+}
+
+// startNode starts a node on a Redis, with a configuration of its own.
+func startNode(t *testing.T, url, yaml string, args ...string) *child {
+	t.Helper()
+	return start(t, append([]string{"node", "--config", file(t, "c.yaml", yaml), "--redis", url, "--http", "off"}, args...)...)
+}
+
+func (c *child) signal(s os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatalf("signal %v: %v", s, err)
+	}
+}
+
+// code waits for the end and returns the exit code; -1 if a signal ended it.
+func (c *child) code() int {
+	c.t.Helper()
+	eventually(c.t, "the process ends", func() bool {
+		select {
+		case <-c.gone:
+			return true
+		default:
+			return false
+		}
+	})
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// logs returns the lines of the JSON log with a message.
+func (c *child) logs(message string) (lines []logLine) {
+	for text := range strings.Lines(c.stderr.String()) {
+		if !strings.HasSuffix(text, "\n") {
+			continue // half a line
+		}
+		l, err := parseLogLine([]byte(text))
+		if err != nil {
+			c.t.Errorf("the log has %q: %v", text, err)
+		}
+		if l.message == message {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// An output keeps what a process prints, while it prints.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}

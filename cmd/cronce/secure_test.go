@@ -1,0 +1,160 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// certificate makes a certificate that is its own authority, for both ends.
+func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	if pair, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+		t.Fatal(err)
+	}
+	return file(t, "cert.pem", string(certPEM)), file(t, "key.pem", string(keyPEM)), pair
+}
+
+// A Redis that wants to know who asks is reached with ca, cert and key, and not
+// without them.
+func TestTLSServer(t *testing.T) {
+	cert, key, pair := certificate(t)
+	pool := x509.NewCertPool()
+	pool.AddCert(pair.Leaf)
+	m := miniredis.NewMiniRedis()
+	if err := m.StartAddrTLS("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	with := "redis:\n  tls: {ca: " + cert + ", cert: " + cert + ", key: " + key + "}\n"
+	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exitFine, "0 queued")
+	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exitFailed, "certificate")
+	without := "redis:\n  tls: {ca: " + cert + "}\n"
+	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exitFailed, "redis://"+m.Addr())
+}
+
+// documentedACL reads the rules of the minimal user out of docs/redis.md, and those
+// that the sms outbox needs beside them.
+func documentedACL(t *testing.T) (rules, outbox string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Access\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var blocks []string
+	for paragraph := range strings.SplitSeq(section, "\n\n") {
+		if strings.HasPrefix(paragraph, "    ") {
+			blocks = append(blocks, paragraph)
+		}
+	}
+	if len(blocks) != 2 {
+		t.Fatalf("docs/redis.md has %d lists of rules, want 2", len(blocks))
+	}
+	_, rules, ok := strings.Cut(blocks[0], ">password ")
+	if !ok {
+		t.Fatalf("no rules in %q", blocks[0])
+	}
+	return strings.ReplaceAll(rules, "<namespace>", "cronce"), blocks[1]
+}
+
+// The documentation and the package name the same rules.
+func TestDocumentedACL(t *testing.T) {
+	rules, _ := documentedACL(t)
+	got, want := strings.Fields(rules), redislock.AccessRules("cronce")
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/redis.md has %q, redislock.AccessRules %q", got, want)
+	}
+}
+
+// setUser gives the user me the rules, beside what it has.
+func setUser(t *testing.T, admin *redis.Client, rules string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", "me", "on", ">hunter2"}
+	for rule := range strings.FieldsSeq(rules) {
+		args = append(args, rule)
+	}
+	if err := admin.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A user that may do no more than the documentation says can run a node, which
+// warns of what it cannot ask; a strict one does not start.
+func TestMinimalUser(t *testing.T) {
+	s := redisserver.Start(t)
+	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer admin.Close()
+	rules, outbox := documentedACL(t)
+	setUser(t, admin, rules)
+	yaml := "redis:\n  username: me\n  password_file: " + file(t, "password", "hunter2\n") + "\n"
+	config := file(t, "c.yaml", yaml+everySecond)
+	n := startNode(t, "redis://"+s.Addr(), yaml+everySecond)
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
+	if len(n.logs("store risk")) == 0 || strings.Contains(n.stderr.String(), "hunter2") {
+		t.Error("no warning of what the user may not ask, or the password")
+	}
+	cronce(t, "verify", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFine)
+	strict := startNode(t, "redis://"+s.Addr(), strings.Replace(yaml, "redis:\n", "redis:\n  strict: true\n", 1)+everySecond)
+	if code := strict.code(); code != exitFailed || !strings.Contains(strict.stderr.String(), "does not tell") {
+		t.Errorf("exit code %d", code)
+	}
+	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFailed, "sms: list failed: ")
+	setUser(t, admin, outbox)
+	sendsAs(t, s.Addr(), yaml)
+}
+
+// sendsAs uses the sms outbox as the user of a configuration: a message is sent,
+// listed, taken by a node, and listed as sent.
+func sendsAs(t *testing.T, addr, yaml string) {
+	t.Helper()
+	yaml += "jobs: [{kind: sms, spec: '@every 1s', sms: {gateway: console}}]\n"
+	at := []string{"--redis", "redis://" + addr, "--config", file(t, "sms.yaml", yaml)}
+	cronce(t, append([]string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one"}, at...)...).want(t, exitFine, "accepted")
+	cronce(t, append([]string{"sms", "list"}, at...)...).want(t, exitFine, "1 queued")
+	n := startNode(t, "redis://"+addr, yaml)
+	eventually(t, "the message was sent", func() bool { return len(n.logs("messages sent")) > 0 })
+	cronce(t, append([]string{"sms", "list", "--state", "sent"}, at...)...).want(t, exitFine, "one", "1 sent")
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+const maxList = 10_000
+
+type listFlags struct {
+	state  string
+	n      int
+	output string
+}
+
+func smsListCommand() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the messages of the outbox, recipients masked",
+		Example: "  cronce sms list --state failed",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error { return smsList(ctx, cmd.OutOrStdout(), o, f) })
+		},
+	}
+	configFlags(cmd, storeOverrides)
+	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed or sent (default all)")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
+	outputFlag(cmd, &f.output)
+	return cmd
+}
+
+func (f *listFlags) check() error {
+	if f.n < 1 || f.n > maxList {
+		return usagef("sms list: -n is %d, allowed is 1 to %d", f.n, maxList)
+	}
+	if f.state == "" {
+		return nil
+	}
+	if _, err := sms.ParseState(f.state); err != nil {
+		return usagef("sms list: --%w", err)
+	}
+	return nil
+}
+
+func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error {
+	records, err := o.List(ctx, sms.State(f.state), f.n)
+	if err != nil {
+		return err
+	}
+	counts, err := o.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	if f.output == outputJSON {
+		return printJSON(w, smsReportOf(counts, records))
+	}
+	if err := printMessages(w, records); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%d queued (%d due), %d taken, %d failed, %d sent (%d maybe more than once)\n",
+		counts.Queued, counts.Due, counts.Taken, counts.Failed, counts.Sent, counts.Repeated)
+	return err
+}
+
+func printMessages(w io.Writer, records []sms.Record) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(records) > 0 {
+		fmt.Fprintln(table, "ID\tTO\tSTATE\tDUE, UTC\tTRIED\tSENT\tREMARK")
+	}
+	for i := range records {
+		r := &records[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\n", r.Message.ID, sms.Mask(r.Message.To), r.State,
+			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, dash(printable(r.Reason)))
+	}
+	return table.Flush()
+}
+
+type smsReport struct {
+	Counts   sms.Counts  `json:"counts"`
+	Messages []smsRecord `json:"messages"`
+}
+
+// smsRecord is a message for machines: its recipient is masked, its text left out.
+type smsRecord struct {
+	ID       string    `json:"id"`
+	To       string    `json:"to"`
+	State    sms.State `json:"state"`
+	Due      time.Time `json:"due"`
+	Attempts int       `json:"attempts"`
+	Sends    int       `json:"sends"`
+	Run      string    `json:"run,omitempty"`
+	Fence    int64     `json:"fence,omitempty"`
+	Changed  time.Time `json:"changed"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+func smsReportOf(counts sms.Counts, records []sms.Record) smsReport {
+	out := smsReport{Counts: counts, Messages: []smsRecord{}}
+	for i := range records {
+		r := &records[i]
+		out.Messages = append(out.Messages, smsRecord{r.Message.ID, sms.Mask(r.Message.To), r.State, r.Due,
+			r.Attempts, r.Sends, r.Run, r.Fence, r.Changed, r.Reason})
+	}
+	return out
+}

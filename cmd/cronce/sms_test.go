@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestSMS(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	cronce(t, "sms", "list", at).want(t, exitFine, "0 queued (0 due), 0 taken, 0 failed, 0 sent")
+	send := []string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at}
+	cronce(t, send...).want(t, exitFine, `accepted message "one" to "+120****0123"`)
+	cronce(t, send...).want(t, exitFine, "known already, nothing changed")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "other", "--id", "one", at).want(t, exitFailed, "known with other content")
+	cronce(t, "sms", "send", "--to", "+12025550124", "--text", "x", "--at", "2999-01-01 00:00:00", "--tz", "Asia/Shanghai", at).want(t, exitFine, "due at 2998-12-31T16:00:00Z")
+	r := cronce(t, "sms", "list", at)
+	r.want(t, exitFine, "one", "+120****0123", "2998-12-31 16:00:00", "2 queued (1 due)")
+	if strings.Contains(r.stdout, "2025550123") {
+		t.Error("a recipient is shown")
+	}
+	cronce(t, "sms", "list", "--state", "sent", at).want(t, exitFine, "2 queued")
+	var report smsReport
+	r = cronce(t, "sms", "list", "-n", "1", "-o", "json", at)
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 2 || report.Messages[0].ID != "one" {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+}
+
+// Bad rows are listed with their line, good ones kept; imported again, nothing is new.
+func TestSMSImport(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	const bad = "../../jobs/sms/testdata/bad.csv"
+	r := cronce(t, "sms", "import", bad, at)
+	r.want(t, exitFailed, "line 3: to is", "line 7: text is empty", "3 accepted")
+	if strings.Contains(r.stdout+r.stderr, "202555") {
+		t.Error("a recipient is shown")
+	}
+	cronce(t, "sms", "import", bad, at).want(t, exitFailed, "0 accepted, 4 known already")
+	const rows = "to,text,at\n+12025550123,hello,2025-06-01 12:00:00\n"
+	cronceWith(t, rows, "sms", "import", "-", "--tz", "Europe/Berlin", at).want(t, exitFine, "1 rows: 1 accepted")
+	cronce(t, "sms", "list", at).want(t, exitFine, "2025-06-01 10:00:00")
+	cronceWith(t, "number\n1\n", "sms", "import", "-", at).want(t, exitFailed, "line 1: ")
+}
+
+// A node posts what is due to the gateway that the file names, with the token
+// that its environment has and its log does not.
+func TestSMSGateway(t *testing.T) {
+	t.Parallel()
+	requests := make(chan http.Header, 10)
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests <- r.Header }))
+	defer gateway.Close()
+	_, url := newRedis(t)
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", "--redis", url).want(t, exitFine)
+	yaml := "jobs:\n- kind: sms\n  spec: '@every 1s'\n  sms: {gateway: http, url: '" + gateway.URL + "', token_env: GATEWAY_TOKEN}\n"
+	n := startWith(t, []string{"GATEWAY_TOKEN=hunter2"}, "node", "--config", file(t, "c.yaml", yaml), "--redis", url, "--http", "off")
+	eventually(t, "a message was sent", func() bool { return len(n.logs("messages sent")) > 0 })
+	if h := <-requests; h.Get("Authorization") != "Bearer hunter2" || h.Get("Idempotency-Key") != "one" {
+		t.Errorf("headers %v", h)
+	}
+	if strings.Contains(n.stderr.String(), "hunter2") || strings.Contains(n.stderr.String(), "2025550123") {
+		t.Error("the log shows a token or a recipient")
+	}
+	n = startWith(t, []string{"GATEWAY_TOKEN="}, "node", "--config", file(t, "c.yaml", strings.Replace(yaml, "GATEWAY_TOKEN", "NOT_THERE", 1)), "--redis", url, "--http", "off")
+	if code := n.code(); code != exitUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names the variable NOT_THERE, which is not set") {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// durationPattern matches what is written like a duration, whether or not it can be
+// counted in nanoseconds.
+var durationPattern = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
+// A duration is written as 30s or 1h30m.
+type duration time.Duration
+
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil && durationPattern.Match(text) {
+		return fmt.Errorf("is %s, which is too large, allowed is up to %dh", shorten(string(text)), int64(math.MaxInt64/time.Hour))
+	}
+	if err != nil {
+		return fmt.Errorf("is %s, allowed is a duration with its unit, such as 500ms, 30s or 1h30m", shorten(string(text)))
+	}
+	*d = duration(v)
+	return nil
+}
+
+// The policies, by the names that documentation and journal use.
+type (
+	overlap     scheduler.Overlap
+	misfire     scheduler.Misfire
+	takeover    scheduler.Takeover
+	interrupted scheduler.Interrupted
+)
+
+func (p *overlap) UnmarshalText(text []byte) error {
+	return choose(p, text, "skip", "queue", "allow", "replace")
+}
+
+func (p *misfire) UnmarshalText(text []byte) error {
+	return choose(p, text, "once", "skip", "all")
+}
+
+func (p *takeover) UnmarshalText(text []byte) error {
+	return choose(p, text, "lost", "rerun")
+}
+
+func (p *interrupted) UnmarshalText(text []byte) error {
+	return choose(p, text, "rerun", "lost")
+}
+
+// choose sets a policy to the place of its name among all names.
+func choose[T ~uint8](policy *T, text []byte, names ...string) error {
+	for i, name := range names {
+		if string(text) == name {
+			*policy = T(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("is %s, allowed is %s", shorten(string(text)), strings.Join(names, ", "))
+}

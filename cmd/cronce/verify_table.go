@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// maxViolations is how many of a job the table shows; JSON has them all.
+const maxViolations = 10
+
+// printProof prints a row for each job, what is broken, and one sentence.
+func printProof(w io.Writer, p *proof) error {
+	if len(p.Jobs) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tDUE\tRAN ONCE\tRAN MORE\tSKIPPED\tMISSED\tLOST\tTAKEN OVER\tOTHER\tFENCES\tPROVEN SINCE")
+	for i := range p.Jobs {
+		printJob(table, &p.Jobs[i], p.Now)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	broken := 0
+	for i := range p.Jobs {
+		broken += len(p.Jobs[i].Violations)
+		printViolations(w, &p.Jobs[i])
+	}
+	for i, remark := range p.Remarks {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "note: %s\n", remark)
+	}
+	_, err := fmt.Fprintln(w, "\n"+sentence(p, broken))
+	return err
+}
+
+func printJob(w io.Writer, r *verify.Report, now time.Time) {
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.Job, r.Due, r.Once, r.Again,
+		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.TakenOver,
+		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}),
+		fences(r), since(r.Begins, now))
+}
+
+type reason struct {
+	name string
+	n    int
+}
+
+// byReason writes counts as "3 overlap, 1 paused".
+func byReason(counts map[string]int, more ...reason) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	for _, r := range more {
+		if r.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", r.n, r.name))
+		}
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func fences(r *verify.Report) string {
+	if n := r.Broken("I2"); n > 0 {
+		return fmt.Sprintf("%d out of order", n)
+	}
+	return "in order"
+}
+
+// since shows an instant, with its day if that is not today's.
+func since(t, now time.Time) string {
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format("2006-01-02 15:04:05")
+}
+
+func printViolations(w io.Writer, r *verify.Report) {
+	for i, v := range r.Violations {
+		if i == maxViolations {
+			fmt.Fprintf(w, "%s: and %d more, -o json has them all\n", r.Job, len(r.Violations)-maxViolations)
+			return
+		}
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", r.Job, v)
+	}
+}
+
+// sentence is what a person reads first.
+func sentence(p *proof, broken int) string {
+	t := &p.Total
+	switch {
+	case broken == 1:
+		return "BROKEN: 1 violation."
+	case broken > 1:
+		return fmt.Sprintf("BROKEN: %d violations.", broken)
+	case t.Due == 0:
+		return "No tick was due."
+	case t.Due == 1:
+		return "1 tick was due, and has one verdict."
+	}
+	return fmt.Sprintf("%d ticks were due, and each has one verdict.", t.Due)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// cluster is a store in which a job has decided its ticks.
+type cluster struct {
+	*store
+	url      string
+	schedule *spec.Schedule
+	revision string
+}
+
+// newCluster decides n ticks of one second, the last in the past, in a store of
+// its own. Each is granted and ended.
+func newCluster(t *testing.T, n int, journalLines int) *cluster {
+	t.Helper()
+	m, url := newRedis(t)
+	c := defaultConfig()
+	c.Redis.URL, c.Redis.JournalLines = url, journalLines
+	if errs := c.faults(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s, err := newStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.client.Close() })
+	schedule, err := spec.Parse("@every 1s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := &cluster{s, url, schedule, schedule.Revision(time.Now())}
+	began := time.Now().Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
+	m.SetTime(began)
+	opened := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
+	if opened[0].Err != nil {
+		t.Fatal(opened[0].Err)
+	}
+	for i := range n {
+		m.SetTime(began.Add(time.Duration(i+1) * time.Second))
+		cl.decide(t, began.UnixMilli()+int64(i+1)*1000, i)
+	}
+	m.SetTime(time.Now())
+	return cl
+}
+
+func (cl *cluster) decide(t *testing.T, tick int64, i int) {
+	t.Helper()
+	a := cl.driver.Claim(t.Context(), []lock.Claim{{
+		Key: "job", Owner: fmt.Sprintf("n/%d", i), Number: tick, After: tick - 1000, TTL: time.Second, Deadline: time.Second,
+		Attempts: 1, Latest: tick + 60_000, Revision: cl.revision,
+	}})[0]
+	if a.Kind != lock.Granted {
+		t.Fatalf("claim %d: %+v", i, a)
+	}
+	e := cl.driver.ReleaseRuns(t.Context(), []lock.Ending{{
+		RunRef:  lock.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
+		Outcome: fmt.Sprintf("ok%d", i%2), OK: true, // neighbours that differ are not folded into one line
+	}})[0]
+	if !e.Ended {
+		t.Fatalf("end %d: %+v", i, e)
+	}
+}
+
+// journalKey is where the journal is, to be tampered with.
+func (cl *cluster) journalKey(t *testing.T) string {
+	t.Helper()
+	keys := cl.client.Keys(t.Context(), "*:j:job").Val()
+	if len(keys) != 1 {
+		t.Fatalf("journals: %v", keys)
+	}
+	return keys[0]
+}
+
+func TestVerify(t *testing.T) {
+	cl := newCluster(t, 20, 0)
+	r := cronce(t, "verify", "--redis", cl.url)
+	r.want(t, exitFine, "JOB", "RAN ONCE", "in order", "20 ticks were due, and each has one verdict.")
+	cronce(t, "verify", "--redis", cl.url, "--since", "5s").want(t, exitFine, "ticks were due")
+	cronce(t, "verify", "--redis", cl.url, "--since", "1h", "--job", "job").want(t, exitFine, "20 ticks")
+	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exitUsage, `--since is "yesterday", allowed is a duration such as 1h`)
+	cronce(t, "verify", "--redis", cl.url, "--since", "-1h").want(t, exitUsage, `--since is "-1h"`)
+	cronce(t, "verify", "--redis", cl.url, "--job", "jib").want(t, exitUsage, `job "jib" is not known in namespace "cronce"`, `did you mean "job"?`)
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exitUsage, `namespace "other" has no jobs`)
+}
+
+func TestVerifyJSON(t *testing.T) {
+	cl := newCluster(t, 3, 0)
+	r := cronce(t, "verify", "--redis", cl.url, "-o", "json")
+	r.want(t, exitFine)
+	var p proof
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
+		t.Fatal(err)
+	}
+	if !p.OK || len(p.Jobs) != 1 || p.Jobs[0].Once != 3 || p.Namespace != "cronce" || p.Total.Due != 3 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A job that is younger than what was asked for is fine, but it is said that nothing
+// is known before; not where the proof covers all that was asked for.
+func TestVerifyYoungJob(t *testing.T) {
+	cl := newCluster(t, 12, 0)
+	const note = "when it was opened; nothing is known before"
+	cronce(t, "verify", "--redis", cl.url, "--since", "20h").want(t, exitFine, "note: job: proven since 2", note, "12 ticks")
+	var p proof
+	r := cronce(t, "verify", "--redis", cl.url, "--since", "20h", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Remarks) != 1 || !strings.Contains(p.Remarks[0], note) {
+		t.Errorf("%v: %q", err, p.Remarks)
+	}
+	for _, args := range [][]string{{"--since", "3s"}, nil} {
+		if r := cronce(t, append([]string{"verify", "--redis", cl.url}, args...)...); strings.Contains(r.stdout, "note:") {
+			t.Errorf("verify %v: %s", args, r.stdout)
+		}
+	}
+}
+
+// What is taken out of the journal, told twice, or out of order, breaks an
+// invariant: exit code 1, and a line that names it.
+func TestVerifyFindsViolations(t *testing.T) {
+	for name, tamper := range map[string]func(lines []string) []string{
+		"I4": func(lines []string) []string { return slices.Delete(lines, 5, 6) },
+		"I1": func(lines []string) []string { return slices.Insert(lines, 6, lines[5]) },
+		"I2": func(lines []string) []string {
+			f := strings.Split(lines[7], "|")
+			f[8] = strings.Split(lines[3], "|")[8]
+			lines[7] = strings.Join(f, "|")
+			return lines
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t, 10, 0)
+			key := cl.journalKey(t)
+			lines := tamper(cl.client.LRange(t.Context(), key, 0, -1).Val())
+			cl.client.Del(t.Context(), key)
+			cl.client.RPush(t.Context(), key, lines)
+			r := cronce(t, "verify", "--redis", cl.url)
+			r.want(t, exitFailed, "BROKEN: ", "job: "+name+" ")
+			if r.stderr != "" {
+				t.Errorf("the table says it, stderr too: %s", r.stderr)
+			}
+			cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exitFailed, `"ok": false`, `"invariant": "`+name+`"`)
+		})
+	}
+}
+
+// A journal is bounded: asked for more than it has, verify says where the proof
+// begins.
+func TestVerifyTooEarly(t *testing.T) {
+	cl := newCluster(t, 60, 20)
+	r := cronce(t, "verify", "--redis", cl.url, "--since", "55s")
+	r.want(t, exitUsage, "the proof begins later: --since ")
+	_, since, _ := strings.Cut(strings.TrimSpace(r.stderr), "later: --since ")
+	cronce(t, "verify", "--redis", cl.url, "--since", since).want(t, exitFine, "each has one verdict")
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFine)
+}
+
+// A file says whose runs must not overlap.
+func TestVerifyExclusive(t *testing.T) {
+	const yaml = "jobs: [{kind: sleep, name: a, spec: '@daily'}, {kind: sleep, name: b, spec: '@daily', overlap: allow}]\n"
+	c, err := nodeConfig(t, "--config", file(t, "c.yaml", yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.exclusive(); !got["a"] || got["b"] || defaultConfig().exclusive()["a"] {
+		t.Error(got)
+	}
+}
+
+func TestJournal(t *testing.T) {
+	cl := newCluster(t, 5, 0)
+	r := cronce(t, "journal", "job", "--redis", cl.url)
+	r.want(t, exitFine, "VERDICT", "opened", "ok0 in 0µs")
+	if n := strings.Count(r.stdout, "\n"); n != 7 {
+		t.Errorf("%d lines, want header, opening and 5 ticks\n%s", n, r.stdout)
+	}
+	r = cronce(t, "journal", "job", "-n", "2", "--redis", cl.url)
+	if n := strings.Count(r.stdout, "\n"); n != 3 {
+		t.Errorf("%d lines, want header and 2 ticks\n%s", n, r.stdout)
+	}
+	cronce(t, "journal", "jab", "--redis", cl.url).want(t, exitUsage, `did you mean "job"?`)
+	var report journalReport
+	r = cronce(t, "journal", "job", "-o", "json", "--redis", cl.url)
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Lines) != 6 || len(report.Revisions) != 1 || report.Lines[1].Outcome != "ok0" {
+		t.Errorf("%v: %+v", err, report)
+	}
+}
+
+func TestRemark(t *testing.T) {
+	for want, l := range map[string]lock.Line{
+		"":                                  {},
+		"ok in 2.0ms":                       {Verdict: lock.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"failed":                            {Verdict: lock.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
+		"overlap; with all after 00:00:01":  {Verdict: lock.VerdictSkipped, Reason: "overlap", Between: lock.VerdictSkipped, From: 1000, To: 3000, At: 3000},
+		"those after 00:00:01 missed":       {Verdict: lock.VerdictRan, Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"deadline; with all after 00:00:01": {Verdict: lock.VerdictMissed, Reason: "deadline", Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
+	} {
+		if got := remark(&l); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

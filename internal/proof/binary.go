@@ -1,0 +1,99 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A Program is what nodes are.
+type Program struct {
+	Name string
+
+	command func(n Node, dir string) (*exec.Cmd, error) // dir is for its files
+	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line tells; nil otherwise
+}
+
+// Build builds the real binary into dir and returns its path.
+func Build(dir string, race bool) (string, error) {
+	path := filepath.Join(dir, "cronce")
+	args := []string{"build", "-o", path}
+	if race {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "github.com/cronce/cronce/cmd/cronce")...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("proof: build: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// Binary is the real binary at path. Its jobs know no witness: what its log tells
+// is the ledger. It has no jobs that write, fail, or ignore their context.
+func Binary(path string) Program {
+	return Program{Name: "cronce", record: told, command: func(n Node, dir string) (*exec.Cmd, error) {
+		text, err := configuration(n)
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Join(dir, n.Name+".yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return nil, fmt.Errorf("proof: binary: %w", err)
+		}
+		return exec.Command(path, "node", "--config", file, "--clock-offset", n.Offset.String()), nil
+	}}
+}
+
+// configuration is the node's config.yaml. JSON is YAML, too.
+func configuration(n Node) ([]byte, error) {
+	type object = map[string]any
+	jobs := make([]object, len(n.Jobs))
+	for i, j := range n.Jobs {
+		if j.Deaf || j.Writes > 0 || j.Fail > 0 {
+			return nil, fmt.Errorf("proof: binary: job %s does what the binary has no kind for", j.Name)
+		}
+		jobs[i] = object{
+			"name": j.Name, "kind": "sleep", "spec": j.Spec(), "sleep": object{"for": j.Work.String()},
+			"overlap": []string{"skip", "queue", "allow", "replace"}[j.Overlap], "misfire": []string{"once", "skip", "all"}[j.Misfire],
+			"takeover": []string{"lost", "rerun"}[j.Takeover], "interrupted": []string{"rerun", "lost"}[j.Interrupted],
+			"attempts": j.Attempts, "deadline": j.Deadline.String(), "timeout": j.Timeout.String(), "lease": j.Lease.String(),
+			"retry": object{"tries": j.Retry.Tries, "wait": j.Retry.Wait.String(), "max": j.Retry.Max.String()},
+		}
+	}
+	return json.MarshalIndent(object{
+		"name": n.Name, "namespace": n.Namespace, "redis": object{"url": "redis://" + n.Store}, "jobs": jobs,
+		"http": object{"address": "off"}, "log": object{"level": "info", "format": "json"},
+		"scheduler": object{"grace": n.Grace.String(), "cancel_grace": n.CancelGrace.String(), "store_timeout": n.Timeout.String()},
+	}, "", "  ")
+}
+
+// told makes a record of what a log line tells of a run.
+func told(l *Line) (Record, bool) {
+	at, err := time.Parse(tickLayout, l.Str("ts"))
+	if err != nil || l.Tick() == 0 {
+		return Record{}, false
+	}
+	r := Record{Job: l.Str("job"), Tick: l.Tick(), Fence: l.Int("fence"), Attempt: int(l.Int("attempt")), Try: 1, Node: l.Str("node"), Pid: l.Pid, At: at}
+	switch l.Msg {
+	case "run started":
+		r.Kind = Start
+	case "run finished":
+		r.Kind, r.Cause = End, causes[l.Str("outcome")]
+	default:
+		return Record{}, false
+	}
+	return r, true
+}
+
+// causes are the outcomes that tell why a run's context had ended.
+var causes = map[string]string{
+	lock.OutcomeLost:        lock.ErrLost.Error(),
+	lock.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
+	lock.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
+	lock.OutcomeInterrupted: scheduler.ErrDrained.Error(),
+}

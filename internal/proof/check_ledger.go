@@ -1,0 +1,177 @@
+package proof
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// ledger judges each run by itself and against the one before: nothing ran twice,
+// early, or at an instant of its own, and fences grew.
+func (c *check) ledger() {
+	c.twiceTold()
+	starts := map[attempt]int{}
+	highest := map[string]int64{}
+	for i := range c.Records {
+		r := &c.Records[i]
+		j := c.jobs[r.Job]
+		if r.Kind != Start || j == nil {
+			continue
+		}
+		c.punctual(r, j)
+		if r.Try > 1 {
+			continue
+		}
+		if starts[r.attempt()]++; starts[r.attempt()] == 2 {
+			c.found(Twice, r.Job, r.Tick, "attempt %d ran again on %s", r.Attempt, r.Node)
+		}
+		if j.Overlap != scheduler.OverlapAllow && r.Fence <= highest[r.Job] && !c.was(r.Pid, Paused) {
+			c.found(Fences, r.Job, r.Tick, "%s started with fence %d after %d", r.Node, r.Fence, highest[r.Job])
+		}
+		highest[r.Job] = max(highest[r.Job], r.Fence)
+	}
+}
+
+// twiceTold: no record came twice, or counting them means nothing.
+func (c *check) twiceTold() {
+	told := map[[2]int64]bool{}
+	for _, r := range c.Records {
+		id := [2]int64{int64(r.Pid), r.Seq}
+		if told[id] && r.Seq != 0 {
+			c.found(Logs, r.Job, r.Tick, "the witness was told the same twice")
+		}
+		told[id] = true
+	}
+}
+
+func (c *check) punctual(r *Record, j *Job) {
+	if r.At.Before(r.Instant()) {
+		c.found(Early, r.Job, r.Tick, "%s started %v early", r.Node, r.Instant().Sub(r.At))
+	}
+	named := func(j Job) bool { return j.Name == r.Job && r.Tick%j.Every.Milliseconds() == 0 }
+	if !named(*j) && !slices.ContainsFunc(c.Also, named) {
+		c.found(Strange, r.Job, r.Tick, "%s ran an instant that is none of its spec", r.Node)
+	}
+}
+
+// A span is one run of a job, from its start to its end.
+type span struct {
+	start Record
+	end   time.Time
+	sure  bool // it ended for a reason we know
+}
+
+// spans pairs the starts of a job with their ends. A run of a process that was
+// killed ended with it.
+func (c *check) spans(job string) (spans []span) {
+	open := map[attempt]int{}
+	for i := range c.Records {
+		r := &c.Records[i]
+		if r.Job != job {
+			continue
+		}
+		switch at, known := open[r.attempt()]; {
+		case r.Kind == Start && r.Try == 1:
+			open[r.attempt()] = len(spans)
+			spans = append(spans, span{start: *r, end: c.death(r)})
+		case r.Kind == End && known:
+			spans[at].end, spans[at].sure = r.At, true
+		}
+	}
+	return spans
+}
+
+// death is when the process of a run was killed, or the end of time. What it told
+// right after the signal was on its way, it told before it died.
+func (c *check) death(r *Record) time.Time {
+	for _, f := range c.Faults {
+		if f.Pid == r.Pid && f.Kind == Killed {
+			return later(f.From, r.At)
+		}
+	}
+	return c.To.Add(365 * 24 * time.Hour)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// overlaps finds runs of one job that were under way at the same time where its
+// policy forbids it. Only a process that was stopped, and so could not hear of
+// the end of its lease, is excused; its writes are the guard's business.
+func (c *check) overlaps(j *Job) {
+	if j.Overlap == scheduler.OverlapAllow || j.Deaf {
+		return
+	}
+	var last span
+	for _, s := range c.spans(j.Name) {
+		if s.start.At.Before(last.end) && !c.was(last.start.Pid, Paused) && !c.was(s.start.Pid, Paused) {
+			c.found(Overlaps, j.Name, s.start.Tick, "%s started attempt %d %v before the end of %s on %s",
+				s.start.Node, s.start.Attempt, last.end.Sub(s.start.At), stamp(last.start.Tick), last.start.Node)
+		}
+		if s.end.After(last.end) {
+			last = s
+		}
+	}
+}
+
+// account asks for a verdict of every due tick (invariant I4), and whether this
+// scenario explains it (I6).
+func (c *check) account(j *Job) {
+	ran := map[int64]bool{}
+	for i := range c.Records {
+		if r := &c.Records[i]; r.Kind == Start && r.Job == j.Name {
+			ran[r.Tick] = true
+		}
+	}
+	due := c.due(j)
+	all := fates(c.Journals[j.Name], due)
+	for _, t := range due {
+		c.judge(j, t, all[t], ran[t])
+	}
+}
+
+// judge holds the verdict of one tick against what happened.
+func (c *check) judge(j *Job, t int64, f *fate, ran bool) {
+	switch {
+	case f.verdict == "" && !ran && c.forgotten(t) && c.starved(j, t):
+	case f.verdict == "" && !ran:
+		c.found(Silent, j.Name, t, "no run, and no verdict")
+	case f.verdict == "" && !c.forgotten(t):
+		c.found(Unrecorded, j.Name, t, "it ran, but has no verdict")
+	case f.verdict == "":
+	case f.verdict == lock.VerdictRan && !ran:
+		c.found(Unstarted, j.Name, t, "granted to %s, outcome %q, but it never ran", f.grant.Node, f.outcome)
+	case f.verdict == lock.VerdictRan && f.outcome == "":
+		c.found(Unended, j.Name, t, "ran on %s, and nobody knows how that ended", f.grant.Node)
+	case f.verdict != lock.VerdictRan && !c.explained(j, t, f):
+		c.found(Forbidden, j.Name, t, "%s (%s)", f.verdict, f.reason)
+	}
+}
+
+// explained reports whether a tick may have a verdict other than ran: for what the
+// scenario did, or because the machine had no time for the nodes and the job's
+// policies do not bridge that.
+func (c *check) explained(j *Job, tick int64, f *fate) bool {
+	if c.Allowed != nil && c.Allowed(j, tick, f.verdict, f.reason) {
+		return true
+	}
+	late := f.verdict == lock.VerdictMissed
+	long := f.verdict == lock.VerdictSkipped && f.reason == lock.ReasonOverlap
+	return c.starved(j, tick) && (late || long)
+}
+
+// starved reports whether the machine had no time for a tick, and the policies of
+// its job do not bridge that.
+func (c *check) starved(j *Job, tick int64) bool {
+	from := time.UnixMilli(tick)
+	return j.Misfire != scheduler.MisfireAll && c.Starved(from, from.Add(2*j.Every)) >= j.Every/10
+}
+
+// forgotten reports whether the store has lost what it knew of a tick.
+func (c *check) forgotten(tick int64) bool { return tick < c.Since.UnixMilli() }

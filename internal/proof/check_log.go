@@ -1,0 +1,80 @@
+package proof
+
+import (
+	"slices"
+	"strings"
+)
+
+// keys are what each line that others read by machine must carry, no less and no more.
+var keys = map[string]string{
+	"node started":      "node",
+	"node draining":     "node",
+	"node stopped":      "node",
+	"run started":       "attempt fence job late_ms node tick",
+	"run finished":      "attempt err fence job node outcome tick took_ms",
+	"tick passed":       "job node tick winner",
+	"tick skipped":      "job node reason tick",
+	"tick missed":       "count job node reason tick",
+	"lease lost":        "cause fence job node tick",
+	"store unreachable": "err node",
+	"store back":        "node",
+	"clock offset":      "node offset_ms",
+}
+
+// logs holds what the nodes said against what the witness saw: one line when a run
+// starts and one when it ends, on the node that ran it and nowhere else.
+func (c *check) logs() {
+	started, finished := c.said("run started"), c.said("run finished")
+	seen := map[attempt]bool{}
+	for name := range c.jobs {
+		for _, s := range c.spans(name) {
+			seen[s.start.attempt()] = true
+			c.confirm(started, &s.start, true)
+			c.confirm(finished, &s.start, s.sure && !c.was(s.start.Pid, Killed))
+		}
+	}
+	for a, ls := range started {
+		if !seen[a] && !c.was(ls[0].Pid, Killed) {
+			c.found(Logs, a.job, a.tick, "attempt %d: run started, says the log, but the witness saw none", a.attempt)
+		}
+	}
+	for i := range c.Lines {
+		c.form(&c.Lines[i])
+	}
+}
+
+// said gathers the lines with this message by the run they speak of.
+func (c *check) said(msg string) map[attempt][]Line {
+	m := map[attempt][]Line{}
+	for _, l := range c.Lines {
+		if l.Msg == msg && c.jobs[l.Str("job")] != nil {
+			m[l.attempt()] = append(m[l.attempt()], l)
+		}
+	}
+	return m
+}
+
+// confirm compares the lines about a run with the run: there is at most one, from
+// its own process and with its fence, and if wanted there is one.
+func (c *check) confirm(said map[attempt][]Line, r *Record, wanted bool) {
+	ls := said[r.attempt()]
+	switch {
+	case len(ls) == 0 && !wanted:
+	case len(ls) != 1:
+		c.found(Logs, r.Job, r.Tick, "attempt %d has %d such lines, want 1", r.Attempt, len(ls))
+	case ls[0].Pid != r.Pid || ls[0].Int("fence") != r.Fence || ls[0].Str("node") != r.Node:
+		c.found(Logs, r.Job, r.Tick, "%s ran it with fence %d, the log says %s", r.Node, r.Fence, ls[0].Text)
+	}
+}
+
+// form checks a line's keys. What is no JSON is no log line: a panic, a data race.
+func (c *check) form(l *Line) {
+	if l.Fields == nil {
+		c.found(Logs, "", 0, "process %d printed: %s", l.Pid, l.Text)
+		return
+	}
+	want, fixed := keys[l.Msg]
+	if got := l.Keys(); fixed && !slices.Equal(got, strings.Fields(want)) {
+		c.found(Logs, l.Str("job"), l.Tick(), "%q has the keys %v, want %s", l.Msg, got, want)
+	}
+}

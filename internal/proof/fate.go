@@ -1,0 +1,65 @@
+package proof
+
+import (
+	"github.com/cronce/cronce/lock"
+)
+
+// A fate is what a journal says of one tick.
+type fate struct {
+	verdict lock.Verdict // the last one; "" if the journal is silent
+	reason  string
+	grant   lock.Line // of the last attempt
+	outcome string    // how the last attempt ended; "" if it has not
+}
+
+// fates reads the verdicts of the due ticks out of a journal. It is written from
+// the meaning of a line alone, apart from the library's own reader.
+func fates(j lock.Journal, due []int64) map[int64]*fate {
+	all := make(map[int64]*fate, len(due))
+	for _, t := range due {
+		all[t] = &fate{}
+	}
+	for _, l := range j.Lines {
+		if l.Verdict == lock.VerdictOpened {
+			continue
+		}
+		for t, f := range all {
+			switch {
+			case t == l.To:
+				f.apply(l)
+			case l.From < t && t < l.To && l.Between != "":
+				f.between(l)
+			}
+		}
+	}
+	return all
+}
+
+func (f *fate) apply(l lock.Line) {
+	switch l.Verdict {
+	case lock.VerdictRan:
+		f.verdict, f.reason, f.outcome = lock.VerdictRan, "", l.Outcome
+		f.grant = l
+	case lock.VerdictEnded:
+		f.outcome = l.Outcome
+	default:
+		f.verdict, f.reason = l.Verdict, l.Reason
+	}
+}
+
+// between takes the verdict of a tick that a line passed over.
+func (f *fate) between(l lock.Line) {
+	f.verdict, f.reason = l.Between, lock.ReasonMisfire
+	if l.Between == l.Verdict {
+		f.reason = l.Reason
+	}
+}
+
+// Verdicts counts the verdicts of a job's due ticks, as its journal has them.
+func Verdicts(e *Evidence, j Job) map[lock.Verdict]int {
+	count := map[lock.Verdict]int{}
+	for _, f := range fates(e.Journals[j.Name], (&check{Evidence: e}).due(&j)) {
+		count[f.verdict]++
+	}
+	return count
+}

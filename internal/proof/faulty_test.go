@@ -1,0 +1,67 @@
+package proof_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Every node has a proxy of its own that loses every n-th reply after the request
+// was executed, holds traffic back, resets connections, or goes silent. As long
+// as one node reaches the store, no tick is missed, and none runs twice.
+func TestFaultyNetwork(t *testing.T) {
+	t.Parallel()
+	both(t, faultyNetwork)
+}
+
+func faultyNetwork(t *testing.T, p proof.Program) {
+	c := proof.NewCluster(t, p)
+	jobs := append(seconds("quick", 8),
+		proof.Job{Name: "long", Every: 4 * time.Second, Work: 3 * time.Second, Lease: 2 * time.Second, Takeover: scheduler.TakeoverRerun, Attempts: 100},
+		proof.Job{Name: "allow", Every: 2 * time.Second, Work: 3 * time.Second, Overlap: scheduler.OverlapAllow, Takeover: scheduler.TakeoverRerun, Attempts: 100})
+	for i := range jobs {
+		jobs[i].Deadline = time.Minute
+	}
+	var proxies []*proof.Proxy
+	for i := range 3 {
+		p := proof.NewProxy(t, c.Store.Addr())
+		proxies = append(proxies, p)
+		c.Start(proof.Node{Name: fmt.Sprint("n", i), Jobs: jobs, Store: p.Addr(), Timeout: 700 * time.Millisecond})
+	}
+	c.Warm(jobs...)
+	for i, begun := 0, time.Now(); time.Since(begun) < running(); i++ {
+		disturb(c, proxies, i)
+	}
+	lost := 0
+	for _, p := range proxies {
+		p.Set(proof.Faults{})
+		lost += p.Lost()
+	}
+	t.Logf("%d replies lost", lost)
+	c.Pass(6 * time.Second) // what was under way ends, and is seen to have ended
+	e := c.Finish(jobs...)
+	e.Allowed = explainedByDoubt
+	acquit(t, e)
+}
+
+// disturb does another of its faults to all proxies, and each time something worse
+// to one of them.
+func disturb(c *proof.Cluster, proxies []*proof.Proxy, i int) {
+	faults := []proof.Faults{{Swallow: 5}, {Cut: 4}, {Delay: 3, DelayFor: 150 * time.Millisecond}, {Cut: 7, Delay: 2, DelayFor: 40 * time.Millisecond}}
+	for _, p := range proxies {
+		p.Set(faults[i%len(faults)])
+	}
+	worse := []proof.Faults{{Hole: true}, {Refuse: true}, {Swallow: 2}, {Cut: 2}}
+	proxies[i%len(proxies)].Set(worse[i/2%len(worse)])
+	c.Pass(1500 * time.Millisecond)
+}
+
+// explainedByDoubt: a node in doubt about its grant may start it late, and stand
+// in the way of the next tick then, where runs must not overlap.
+func explainedByDoubt(j *proof.Job, _ int64, v lock.Verdict, reason string) bool {
+	return v == lock.VerdictSkipped && reason == lock.ReasonOverlap && j.Overlap != scheduler.OverlapAllow
+}

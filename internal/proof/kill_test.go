@@ -1,0 +1,130 @@
+package proof_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+const lease = 3 * time.Second
+
+// Nodes are killed in the middle of their runs, again and again, and others take
+// their place. Where the job asks for it each run has a new attempt within its
+// lease and a second; where it does not, the tick is lost and says so.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	both(t, kill)
+}
+
+func kill(t *testing.T, p proof.Program) {
+	want := 20
+	if testing.Short() {
+		want = 4
+	}
+	c := proof.NewCluster(t, p)
+	jobs := mortal()
+	startNodes(c, 3, proof.Node{Jobs: jobs})
+	c.Warm(jobs...)
+	begun, measured := time.Now(), 0
+	for i := 3; time.Since(begun) < running() || measured < want; i++ {
+		measured += killBusiest(c, isRerun)
+		c.Start(proof.Node{Name: fmt.Sprint("n", i), Jobs: jobs})
+	}
+	c.Pass(lease + 2*time.Second) // the last lost ticks are settled
+	e := c.Finish(jobs...)
+	e.Allowed = explainedByDeath
+	acquit(t, e)
+	punctual(t, e, want)
+}
+
+// mortal are jobs whose ticks are run again, and some whose ticks are lost. The
+// former tick so rarely that no later tick's claim finds a dead run in time: it
+// takes a node that watches.
+func mortal() (jobs []proof.Job) {
+	for i := range 9 {
+		jobs = append(jobs, proof.Job{Name: fmt.Sprint("rerun", i), Every: 10 * time.Second, Work: 3 * time.Second,
+			Lease: lease, Takeover: scheduler.TakeoverRerun, Attempts: 100})
+	}
+	for i := range 4 {
+		jobs = append(jobs, proof.Job{Name: fmt.Sprint("lost", i), Every: 2 * time.Second, Work: time.Second, Lease: lease})
+	}
+	return jobs
+}
+
+func isRerun(r *proof.Record) bool { return r.Job[0] == 'r' }
+
+// killBusiest waits for a node with at least two runs under way, kills it, waits
+// until all of them have a new attempt, and returns how many there were.
+func killBusiest(c *proof.Cluster, which func(*proof.Record) bool) int {
+	var victim *proof.Process
+	c.Must("a node is busy", func(v proof.View) bool {
+		victim = busiest(c, v, which)
+		return victim != nil
+	})
+	victim.Kill()
+	dead := c.View().UnderWay(which, by(victim.Pid))
+	c.Must("its runs have new attempts", func(v proof.View) bool {
+		for _, d := range dead {
+			if len(v.Find(isStart, attemptAfter(d))) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	return len(dead)
+}
+
+// busiest returns the node with the most runs under way, if these are two or more.
+func busiest(c *proof.Cluster, v proof.View, which func(*proof.Record) bool) (victim *proof.Process) {
+	runs := map[int]int{}
+	for _, r := range v.UnderWay(which) {
+		runs[r.Pid]++
+	}
+	most := 1
+	for _, p := range c.Alive() {
+		if runs[p.Pid] > most {
+			victim, most = p, runs[p.Pid]
+		}
+	}
+	return victim
+}
+
+func isStart(r *proof.Record) bool { return r.Kind == proof.Start }
+func isEnd(r *proof.Record) bool   { return r.Kind == proof.End }
+
+func attemptAfter(d proof.Record) func(*proof.Record) bool {
+	return func(r *proof.Record) bool { return r.Job == d.Job && r.Tick == d.Tick && r.Attempt > d.Attempt }
+}
+
+// explainedByDeath: a dead node's run is in the way of later ticks until its
+// lease is over, and is lost then if its job says so.
+func explainedByDeath(j *proof.Job, _ int64, v lock.Verdict, reason string) bool {
+	return v == lock.VerdictSkipped && reason == lock.ReasonOverlap ||
+		v == lock.VerdictLost && j.Takeover == scheduler.TakeoverLost
+}
+
+// punctual holds takeovers to their time.
+func punctual(t *testing.T, e *proof.Evidence, want int) {
+	t.Helper()
+	n, slowest := 0, time.Duration(0)
+	for _, o := range proof.Takeovers(e) {
+		if !isRerun(&o.Killed) {
+			continue
+		}
+		took := o.Next.At.Sub(o.Fault.From)
+		limit := lease + time.Second + e.Starved(o.Fault.From, o.Next.At)
+		if o.Next.Attempt == 0 || took > limit {
+			t.Errorf("%s@%v: attempt %d came %v after the kill, want at most %v", o.Killed.Job, o.Killed.Instant(), o.Next.Attempt, took, limit)
+		}
+		slowest = max(slowest, took)
+		n++
+	}
+	t.Logf("%d takeovers, the slowest %v after the kill", n, slowest)
+	if n < want {
+		t.Errorf("%d takeovers measured, want %d", n, want)
+	}
+}

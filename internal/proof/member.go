@@ -1,0 +1,102 @@
+package proof
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// MemberEnv is the environment variable with which a test binary is told to be a
+// member. Its TestMain must give the value to [RunMember].
+const MemberEnv = "CRONCE_PROOF_MEMBER"
+
+// Member is the program that starts this test binary again.
+var Member = Program{Name: "member", command: again}
+
+func again(n Node, _ string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("proof: member: %w", err)
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, fmt.Errorf("proof: member: %w", err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), MemberEnv+"="+string(text))
+	return cmd, nil
+}
+
+// RunMember is the member itself: it runs the node that text describes until ctx
+// ends. Its log goes to out; die must end the process.
+func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die func(error)) error {
+	redis.SetLogger(silence{}) // what it would say comes back as errors
+	var n Node
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		return fmt.Errorf("proof: member: %w", err)
+	}
+	m := &member{Node: n, witness: NewWitness(n.Witness, os.Getpid()), die: die,
+		log: zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(out), zap.InfoLevel))}
+	defer m.witness.Close()
+	run := m.run
+	if n.Recipe != Lease {
+		run = m.usual
+	}
+	err := run(ctx)
+	if err != nil {
+		m.log.Error("member failed", zap.Error(err))
+	}
+	return err
+}
+
+type member struct {
+	Node
+	witness *Witness
+	log     *zap.Logger
+	die     func(error)
+}
+
+// run is the recipe under proof.
+func (m *member) run(ctx context.Context) error {
+	client := NewClient(m.Store)
+	defer client.Close()
+	store, err := redislock.New(client, redislock.Options{Namespace: m.Namespace})
+	if err != nil {
+		return fmt.Errorf("proof: member: %w", err)
+	}
+	jobs := make([]scheduler.Job, len(m.Jobs))
+	for i, j := range m.Jobs {
+		jobs[i] = j.scheduled(newWorker(j, m.witness, m.die).run)
+	}
+	node, err := scheduler.New(scheduler.Config{
+		Name: m.Name, Namespace: m.Namespace, Store: store, Jobs: jobs, Logger: m.log,
+		Grace: m.Grace, CancelGrace: m.CancelGrace, StoreTimeout: m.Timeout, ClockOffset: m.Offset,
+	})
+	if err != nil {
+		return err
+	}
+	return node.Run(ctx)
+}
+
+// silence keeps the client's own remarks out of the log.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// NewClient returns a client as the binary makes it: it neither repeats requests
+// on its own nor outlives a context.
+func NewClient(addr string) redis.UniversalClient {
+	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Second}
+	redislock.Harden(o)
+	return redis.NewUniversalClient(o)
+}

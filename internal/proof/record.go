@@ -1,0 +1,77 @@
+package proof
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Kind is what a record speaks of.
+type Kind string
+
+// The kinds of records.
+const (
+	Start Kind = "start" // a job's function was called
+	End   Kind = "end"   // it is about to return
+	Write Kind = "write" // it wrote to the guarded resource of its job
+)
+
+// A Record is one line of the ledger.
+type Record struct {
+	Kind    Kind   `json:"kind"`
+	Job     string `json:"job"`
+	Tick    int64  `json:"tick"` // Unix milliseconds
+	Fence   int64  `json:"fence"`
+	Attempt int    `json:"attempt"`
+	Try     int    `json:"try"`
+	Node    string `json:"node"`
+	Pid     int    `json:"pid"`
+	Seq     int64  `json:"seq"`             // counts the records of a process
+	Cause   string `json:"cause,omitempty"` // why the run's context had ended, "" if it had not
+
+	At      time.Time `json:"-"` // the witness's clock
+	Refused bool      `json:"-"` // a write with a fence below the highest seen
+}
+
+// Instant is the record's tick as a time.
+func (r *Record) Instant() time.Time { return time.UnixMilli(r.Tick).UTC() }
+
+// attempt names what at most one run may have been.
+func (r *Record) attempt() attempt { return attempt{r.Job, r.Tick, r.Attempt} }
+
+type attempt struct {
+	job     string
+	tick    int64
+	attempt int
+}
+
+func (a attempt) compare(b attempt) int {
+	return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.tick, b.tick), cmp.Compare(a.attempt, b.attempt))
+}
+
+// Names of the fields in the ledger's stream.
+const (
+	fieldRecord  = "record"
+	fieldAt      = "us"
+	fieldRefused = "refused"
+)
+
+// decode reads an entry of the ledger.
+func decode(m redis.XMessage) (r Record, err error) {
+	text, _ := m.Values[fieldRecord].(string)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("proof: ledger entry %s: %w", m.ID, err)
+	}
+	at, _ := m.Values[fieldAt].(string)
+	us, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return r, fmt.Errorf("proof: ledger entry %s: %w", m.ID, err)
+	}
+	r.At = time.UnixMicro(us).UTC()
+	r.Refused = m.Values[fieldRefused] == "1"
+	return r, nil
+}

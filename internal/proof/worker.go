@@ -1,0 +1,94 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A worker is the function of a member's job.
+type worker struct {
+	job     Job
+	witness *Witness
+	die     func(error) // without its witness a run proves nothing
+
+	mu    sync.Mutex
+	tries map[attempt]int
+}
+
+func newWorker(j Job, w *Witness, die func(error)) *worker {
+	return &worker{job: j, witness: w, die: die, tries: map[attempt]int{}}
+}
+
+// run tells the witness what happens, and does it.
+func (w *worker) run(ctx context.Context, run *scheduler.Run) error {
+	r := Record{Kind: Start, Job: run.Job, Tick: run.Tick.UnixMilli(), Fence: run.Fence, Attempt: run.Attempt, Node: run.Node}
+	r.Try = w.try(r.attempt())
+	w.tell(r)
+	err := w.work(ctx, r)
+	r.Kind = End
+	if cause := context.Cause(ctx); cause != nil {
+		r.Cause = cause.Error()
+	}
+	w.tell(r)
+	return err
+}
+
+// try counts the calls for one attempt.
+func (w *worker) try(a attempt) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tries[a]++
+	return w.tries[a]
+}
+
+func (w *worker) work(ctx context.Context, r Record) error {
+	over := time.NewTimer(w.job.Work)
+	defer over.Stop()
+	var writes <-chan time.Time
+	if w.job.Writes > 0 {
+		t := time.NewTicker(w.job.Writes)
+		defer t.Stop()
+		writes = t.C
+	}
+	done := ctx.Done()
+	if w.job.Deaf {
+		done = nil
+	}
+	for {
+		select {
+		case <-writes:
+			w.write(r)
+		case <-done:
+			if writes != nil {
+				w.write(r) // as careless code does that was just about to
+			}
+			return context.Cause(ctx)
+		case <-over.C:
+			return w.outcome(r.Try)
+		}
+	}
+}
+
+func (w *worker) outcome(try int) error {
+	if try <= w.job.Fail {
+		return errors.New("asked to fail")
+	}
+	return nil
+}
+
+func (w *worker) tell(r Record) {
+	if err := w.witness.Tell(r); err != nil {
+		w.die(err)
+	}
+}
+
+func (w *worker) write(r Record) {
+	r.Kind = Write
+	if _, err := w.witness.Write(r); err != nil {
+		w.die(err)
+	}
+}

@@ -1,0 +1,51 @@
+// Package sms sends text messages that wait in an outbox in Redis.
+//
+// Anything may put messages into an [Outbox], at any time and from anywhere. The
+// job that [Job] makes takes what is due, every five seconds on one node, and
+// hands it to a [Gateway]: [HTTP], [Console], or your own.
+//
+// # What is promised
+//
+// A message is accepted once per id: accepting it again changes nothing, and the
+// same id with other content is an error. What was accepted is not lost by a crash
+// of any node; it is as durable as the Redis it is in.
+//
+//	queued ──take──▶ taken ──mark──▶ sent
+//	   ▲               │ └───mark──▶ failed (the gateway refused it for good)
+//	   └──retry, back──┘
+//
+// Take and mark are scripts that compare the run's fence with the highest one the
+// outbox has seen. A process that was paused and wakes up late can neither take
+// nor mark anything once a later run has begun: it gets [ErrFenced]. What a dead
+// or paused run has left in taken, the next run takes over. An outbox belongs to
+// one job: the fences of two do not compare.
+//
+// # What is not
+//
+// Nobody can send a text exactly once. A node that dies between a request and
+// its mark leaves a message that may or may not have been sent; the next run
+// sends it again. So may a request without an answer be repeated, and a process
+// that was paused finish the one request it was in. Each request for a message
+// carries the same key (Idempotency-Key: the message's id), by which a gateway
+// can drop the repeats. At most [DefaultConcurrency] messages, or what
+// [Concurrency] says, are between request and mark at a time, and
+// [Record.Sends] and [Counts] tell which messages this may have happened to.
+//
+// # The store
+//
+// The outbox needs Redis 6.2 or later: one server, Sentinel or Cluster, with an
+// eviction policy of noeviction. All keys of a namespace share a hash tag, hence
+// a slot. An ACL user needs no more than
+//
+//	~<namespace>:v1:sms:* +evalsha +eval +time +hget +hmget +hset +hdel
+//	+zadd +zrem +zcard +zcount +zrange +zrevrange +zrangebyscore
+//
+// and +hello, which every connection needs. Every script may be sent twice, so
+// the client's own retries do no harm.
+//
+// Messages that were sent or failed are kept for a week ([Options.Retention]) and
+// then forgotten, a few with each run; an id is known for as long.
+//
+// Recipients are personal data. They are masked in errors, in logs, and wherever
+// a [Message] is printed.
+package sms

@@ -1,0 +1,50 @@
+package sms
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// What only tests of this package may reach.
+var (
+	Clean      = clean
+	Delay      = delay
+	RetryAfter = retryAfter
+)
+
+// Deliver is one run of the job, with a lease that the test decides about.
+func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() error, log *zap.Logger, options ...Option) error {
+	return newSender(o, g, options...).deliver(ctx, work{holder: h, check: check, log: log})
+}
+
+// ParsedStatus reads a status line.
+func ParsedStatus(line string) (Record, error) {
+	s, err := parseStatus(line)
+	return s.Record, err
+}
+
+// A Row is one row of a CSV file.
+type Row struct {
+	Line    int
+	Message Message
+	Err     error
+}
+
+// AllRows reads all rows of a CSV file.
+func AllRows(r io.Reader, zone *time.Location) ([]Row, error) {
+	rs, err := readRows(r, zone)
+	if err != nil {
+		return nil, err
+	}
+	var all []Row
+	for {
+		next, err := rs.next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Row{next.line, next.message, next.err})
+	}
+}

@@ -1,0 +1,40 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Gateway hands messages to whoever delivers them. Send makes one request and
+// returns nil when the message was accepted; the message's ID is the key by which
+// the gateway may drop repeats. An error should be a *GatewayError; any other
+// counts as one whose request may have been accepted, and is tried again. Send is
+// called concurrently, and returns soon after its context ends. Errors need not
+// mask the recipient's number as it was given: that is done before they are
+// stored or logged.
+type Gateway interface {
+	Send(ctx context.Context, m Message) error
+}
+
+// A GatewayError says why a message was not accepted, and what to do about it.
+type GatewayError struct {
+	Status    int           // of the HTTP reply; 0: there was none
+	Permanent bool          // it will never be accepted: do not try again
+	Unsure    bool          // it may have been accepted all the same
+	After     time.Duration // the gateway asked to wait so long; 0: it did not say
+	Err       error         // what went wrong; may be nil if Status says it
+}
+
+func (e *GatewayError) Error() string {
+	switch {
+	case e.Err == nil:
+		return fmt.Sprintf("the gateway answered %d", e.Status)
+	case e.Status == 0:
+		return fmt.Sprintf("no answer from the gateway: %v", e.Err)
+	}
+	return fmt.Sprintf("the gateway answered %d: %v", e.Status, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *GatewayError) Unwrap() error { return e.Err }

@@ -1,0 +1,213 @@
+package sms
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults and bounds of the HTTP gateway.
+const (
+	DefaultTimeout = 10 * time.Second
+	maxRetryAfter  = 24 * time.Hour
+	maxReply       = 64 << 10 // bytes read of a reply, so that its connection can be used again
+)
+
+// A Secret is a string that prints as ***. Convert it to string to use it.
+type Secret string
+
+// String hides the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return strconv.Quote(s.String()) }
+
+// MarshalText hides the secret from JSON, YAML and logs.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// HTTPConfig is what an HTTP gateway is told. Only URL is required.
+type HTTPConfig struct {
+	// URL is where messages are posted: http or https, without a password.
+	URL string
+	// Token is sent as Authorization: Bearer. Empty: none. It is never logged.
+	Token Secret
+	// Timeout bounds one request and its reply. Zero: DefaultTimeout.
+	Timeout time.Duration
+	// Client makes the requests. Nil: one of its own. Redirects are not followed.
+	Client *http.Client
+}
+
+// HTTP is a gateway that posts each message as JSON:
+//
+//	POST <URL>
+//	Content-Type: application/json
+//	Idempotency-Key: <id>
+//
+//	{"id":"…","to":"+…","text":"…"}
+//
+// Status 2xx means accepted. 408, 425, 429, 5xx and no answer at all are tried
+// again, after Retry-After if the reply has one. Other 4xx mean that this message
+// will never be accepted, save 401 and 407: those are about our credentials, and
+// what else remains (3xx) about our URL, so the messages wait. It may be used
+// concurrently.
+type HTTP struct {
+	config HTTPConfig
+	client http.Client
+}
+
+// NewHTTP returns an HTTP gateway, or an error that joins a *FieldError for each
+// setting that is not allowed.
+func NewHTTP(config HTTPConfig) (*HTTP, error) {
+	var faults []error
+	if err := checkURL(config.URL); err != nil {
+		faults = append(faults, err)
+	}
+	if config.Timeout < 0 {
+		faults = append(faults, &FieldError{"timeout", config.Timeout.String(), "0 for the default, or more"})
+	}
+	if strings.ContainsAny(string(config.Token), "\r\n\x00") {
+		faults = append(faults, &FieldError{"token", "hidden", "one line"})
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("sms: new HTTP gateway: %w", err)
+	}
+	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
+	g := &HTTP{config: config}
+	if config.Client != nil {
+		g.client = *config.Client
+	} else {
+		g.client.Transport = transport()
+	}
+	// A redirect would carry the token elsewhere, or turn the POST into a GET.
+	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return g, nil
+}
+
+// transport keeps as many connections as the job uses at once.
+func transport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = maxConcurrency
+	return t
+}
+
+func checkURL(raw string) error {
+	const allowed = "an http or https URL with a host and without user or password"
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return &FieldError{"url", "not a URL", allowed} // it may hold a secret: not repeated
+	case u.User != nil:
+		return &FieldError{"url", "one with a user or password", allowed}
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return &FieldError{"url", quote(u.Redacted()), allowed}
+	}
+	return nil
+}
+
+// Send posts one message. Its error is a *GatewayError; it names neither the
+// recipient nor the token, and nothing of the reply but its status.
+func (g *HTTP) Send(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	request, err := g.request(ctx, m)
+	if err != nil {
+		return &GatewayError{Err: bare(err), Permanent: true}
+	}
+	reply, err := g.client.Do(request)
+	if err != nil {
+		return &GatewayError{Err: bare(err), Unsure: !unsent(err)}
+	}
+	defer reply.Body.Close()
+	// What the reply says is of no interest, and may repeat what we sent.
+	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReply))
+	return judge(reply)
+}
+
+func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
+	content, err := json.Marshal(struct {
+		ID   string `json:"id"`
+		To   string `json:"to"`
+		Text string `json:"text"`
+	}{m.ID, m.To, m.Text})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.config.URL, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", m.ID)
+	if g.config.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+string(g.config.Token))
+	}
+	return request, nil
+}
+
+// judge turns a reply into an error, or nil.
+func judge(reply *http.Response) error {
+	code := reply.StatusCode
+	if code >= 200 && code <= 299 {
+		return nil
+	}
+	e := &GatewayError{Status: code, After: retryAfter(reply.Header, time.Now())}
+	switch code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusUnauthorized, http.StatusProxyAuthRequired:
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		e.Unsure = true // who stands behind the one who answered may have accepted it
+	default:
+		e.Permanent = code >= 400 && code <= 499
+	}
+	return e
+}
+
+// retryAfter reads Retry-After: seconds, or a date, which is compared with the
+// reply's own Date, so that our clock does not matter. Zero: nothing usable.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(0, until.Sub(now)), maxRetryAfter)
+}
+
+// bare is an error without the URL, which may hold a key.
+func bare(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// unsent reports whether a request certainly never left: nobody was reached.
+func unsent(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "dial"
+}

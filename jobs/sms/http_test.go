@@ -1,0 +1,206 @@
+package sms_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+var hello = sms.Message{ID: "hello-1", To: "+12025550123", Text: "Hello, “world”\n✓"}
+
+func newHTTP(t *testing.T, config sms.HTTPConfig) *sms.HTTP {
+	t.Helper()
+	g, err := sms.NewHTTP(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestHTTPRequest(t *testing.T) {
+	var got *http.Request
+	var content map[string]string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		if err := json.NewDecoder(r.Body).Decode(&content); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer server.Close()
+	if err := newHTTP(t, sms.HTTPConfig{URL: server.URL + "/v1/messages", Token: "s3cret"}).Send(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	if got.Method != http.MethodPost || got.URL.Path != "/v1/messages" {
+		t.Errorf("%s %s, want POST /v1/messages", got.Method, got.URL)
+	}
+	for name, want := range map[string]string{"Idempotency-Key": "hello-1", "Content-Type": "application/json", "Authorization": "Bearer s3cret"} {
+		if v := got.Header.Get(name); v != want {
+			t.Errorf("%s: %s, want %s", name, v, want)
+		}
+	}
+	if len(content) != 3 || content["id"] != hello.ID || content["to"] != hello.To || content["text"] != hello.Text {
+		t.Errorf("content %v, want id, to and text", content)
+	}
+}
+
+func TestHTTPStatus(t *testing.T) {
+	const retry, retryUnsure, never = "retry", "retry, unsure", "never"
+	for status, want := range map[int]string{
+		200: "", 201: "", 202: "", 204: "",
+		301: retry, 307: retry, 401: retry, 407: retry, 408: retry, 425: retry, 429: retry, 503: retry, 599: retry,
+		500: retryUnsure, 502: retryUnsure, 504: retryUnsure,
+		400: never, 403: never, 404: never, 409: never, 413: never, 422: never, 451: never,
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			var requests int
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests++
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(status)
+			}))
+			defer server.Close()
+			err := newHTTP(t, sms.HTTPConfig{URL: server.URL}).Send(t.Context(), hello)
+			if got := judged(t, err); got != want {
+				t.Errorf("%v is %q, want %q", err, got, want)
+			}
+			if requests != 1 {
+				t.Errorf("%d requests, want 1", requests)
+			}
+		})
+	}
+}
+
+// judged says in a word what an error of a gateway means.
+func judged(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	e, ok := errors.AsType[*sms.GatewayError](err)
+	switch {
+	case !ok:
+		t.Fatalf("%v is no GatewayError", err)
+	case e.Permanent:
+		return "never"
+	case e.Unsure:
+		return "retry, unsure"
+	}
+	return "retry"
+}
+
+// There is no answer: nobody listens, the connection breaks, or it takes too long.
+// Only of the first is it sure that nothing arrived.
+func TestHTTPNoAnswer(t *testing.T) {
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer slow.Close()
+	defer close(release)
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer broken.Close()
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	for name, c := range map[string]struct{ url, want string }{
+		"slow": {slow.URL, "retry, unsure"}, "broken": {broken.URL, "retry, unsure"}, "nobody": {nobody.URL, "retry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newHTTP(t, sms.HTTPConfig{URL: c.url + "/?key=s3cret", Timeout: 100 * time.Millisecond, Token: "s3cret"}).Send(t.Context(), hello)
+			if got := judged(t, err); got != c.want {
+				t.Errorf("%v is %q, want %q", err, got, c.want)
+			}
+			if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), hello.To) {
+				t.Errorf("%v shows a secret or the recipient", err)
+			}
+		})
+	}
+}
+
+func TestHTTPEndsWithItsContext(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if err := newHTTP(t, sms.HTTPConfig{URL: server.URL}).Send(ctx, hello); !errors.Is(err, context.Canceled) {
+		t.Errorf("Send = %v, want context.Canceled", err)
+	}
+}
+
+// A reply of 64 MiB is not read to its end: Send breaks off, and its status counts.
+func TestHTTPLongReply(t *testing.T) {
+	written := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 64<<20)))
+		written <- err
+	}))
+	defer server.Close()
+	if err := newHTTP(t, sms.HTTPConfig{URL: server.URL}).Send(t.Context(), hello); err != nil {
+		t.Errorf("Send = %v, want nil: the status was 200", err)
+	}
+	if err := <-written; err == nil {
+		t.Error("the whole reply was read")
+	}
+}
+
+func TestRetryAfterHeader(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
+	for _, c := range []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", "", 0}, {"7", "", 7 * time.Second}, {" 7 ", "", 7 * time.Second}, {"0", "", 0}, {"-7", "", 0}, {"soon", "", 0},
+		{"999999999", "", 24 * time.Hour}, {"99999999999999999999", "", 0},
+		{at(time.Minute), "", time.Minute}, {at(-time.Minute), "", 0}, {at(100 * time.Hour), "", 24 * time.Hour},
+		{at(time.Hour), at(59 * time.Minute), time.Minute}, // the gateway's clock, not ours
+	} {
+		header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
+		if got := sms.RetryAfter(header, now); got != c.want {
+			t.Errorf("Retry-After %q at %q = %v, want %v", c.after, c.date, got, c.want)
+		}
+	}
+}
+
+func TestNewHTTPRefuses(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                          `url is ""`,
+		"gateway:8080/send":         `url is "gateway:8080/send"`,
+		"ftp://gateway/send":        `url is "ftp://gateway/send"`,
+		"https:///send":             `url is "https:///send"`,
+		"https://me:s3cret@gateway": "url is one with a user or password",
+		"http://s3cret\x7f":         "url is not a URL",
+	} {
+		_, err := sms.NewHTTP(sms.HTTPConfig{URL: url, Timeout: -1, Token: "s3cret\n"})
+		for _, part := range []string{want, "timeout is -1ns", "token is hidden"} {
+			if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("NewHTTP(%q) = %v, want %q in it and no secret", url, err, part)
+			}
+		}
+	}
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	config := sms.HTTPConfig{URL: "https://gateway", Token: "s3cret"}
+	encoded, err := json.Marshal(config.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{fmt.Sprint(config), fmt.Sprintf("%+v %#v %q", config, config, config.Token), string(encoded)} {
+		if strings.Contains(s, "s3cret") {
+			t.Errorf("shows the token: %s", s)
+		}
+	}
+	if sms.Secret("").String() != "" {
+		t.Error("no secret prints as one")
+	}
+}

@@ -1,0 +1,71 @@
+package sms
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The job, and the defaults of its options.
+const (
+	JobName            = "sendSms"
+	JobSpec            = "0/5 * * * * ?" // every five seconds
+	DefaultBatch       = 100
+	DefaultConcurrency = 8
+	DefaultAttempts    = 20
+)
+
+const (
+	maxConcurrency = 100
+	lease          = 5 * time.Second // a dead node's messages wait no longer
+	timeout        = time.Minute
+)
+
+// An Option changes how the job sends.
+type Option func(*sender)
+
+// Batch is how many messages one run sends at most: 1 to 100,000, a value
+// outside is moved to the nearest inside. Without it: DefaultBatch.
+func Batch(n int) Option { return func(s *sender) { s.batch = min(max(1, n), 100_000) } }
+
+// Concurrency is how many messages are sent at the same time, and so how many may
+// be sent again after a crash: 1 to 100, a value outside is moved to the nearest
+// inside. Without it: DefaultConcurrency.
+func Concurrency(n int) Option {
+	return func(s *sender) { s.concurrency = min(max(1, n), maxConcurrency) }
+}
+
+// Attempts is in how many runs a message is tried before it counts as failed: 1
+// or more, a smaller value is 1. The pauses between them grow from 5 s to 15 min,
+// so that the default is over after about three hours. Without it:
+// DefaultAttempts.
+func Attempts(n int) Option { return func(s *sender) { s.attempts = min(max(1, n), maxAttempts) } }
+
+// Job is the job sendSms: each run sends up to a batch of what is due in the
+// outbox. Its fields may be changed before it is registered. It takes over the
+// tick of a dead node, since what was sent is not sent again, and its lease is
+// short so that this is soon. A run fails, in the log, when a message has to wait
+// for another run because the gateway did not accept it. It panics without an
+// outbox or a gateway.
+func Job(o *Outbox, g Gateway, options ...Option) scheduler.Job {
+	if o == nil || g == nil {
+		panic("sms: Job needs an outbox and a gateway")
+	}
+	s := newSender(o, g, options...)
+	return scheduler.Job{
+		Name:     JobName,
+		Spec:     JobSpec,
+		Func:     s.run,
+		Takeover: scheduler.TakeoverRerun,
+		Timeout:  timeout,
+		Lease:    lease,
+	}
+}
+
+func newSender(o *Outbox, g Gateway, options ...Option) *sender {
+	s := &sender{outbox: o, gateway: g, batch: DefaultBatch, concurrency: DefaultConcurrency, attempts: DefaultAttempts}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}

@@ -1,0 +1,28 @@
+-- accept: takes messages into the outbox, each id once.
+--
+-- KEYS  1 body    2 status    3 queued
+-- ARGV  per message: id, body, due in Unix ms ('' for at once)
+--
+-- Returns per message: 1 new, 0 known with the same body, -1 known with another.
+-- Asked again it changes nothing.
+local t = redis.call('TIME')
+local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+
+local answer = {}
+for i = 1, #ARGV, 3 do
+  local id, body, due = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local known = redis.call('HGET', KEYS[1], id)
+  if known == body then
+    answer[#answer + 1] = 0
+  elseif known then
+    answer[#answer + 1] = -1
+  else
+    if due == '' then due = now end
+    redis.call('HSET', KEYS[1], id, body)
+    -- state, takes, attempts, sends, fence, changed, due, run, reason
+    redis.call('HSET', KEYS[2], id, 'queued 0 0 0 0 ' .. now .. ' ' .. due .. ' - ')
+    redis.call('ZADD', KEYS[3], due, id)
+    answer[#answer + 1] = 1
+  end
+end
+return answer

@@ -1,0 +1,58 @@
+-- mark: records what became of messages that a run took.
+--
+-- KEYS  1 status  2 queued  3 taken  4 sent  5 failed  6 repeated  7 fence
+-- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed,
+--       retry, back), delay in ms, unsure (requests that may have arrived), reason
+--
+-- Returns {'ok', code…} with a code per message: '1' moved, '0' was moved by this
+-- same mark before, '-1' not this run's; or {'fenced', fence, run} with the highest
+-- fence seen when that is not this run's. Asked again it changes nothing.
+local fence, run = ARGV[1], ARGV[2]
+local seen = redis.call('HMGET', KEYS[7], 'fence', 'run')
+if seen[1] ~= fence or seen[2] ~= run then
+  return {'fenced', seen[1] or '0', seen[2] or '-'}
+end
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+
+local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, due)
+  local state, set, score = outcome, KEYS[4], now
+  sends = sends + unsure
+  if outcome == 'sent' then
+    sends = sends + 1
+  elseif outcome == 'failed' then
+    set = KEYS[5]
+  elseif outcome == 'retry' then
+    state, set, score = 'queued', KEYS[2], now + delay
+    due = score
+  else -- back: no request was made
+    state, set, score = 'queued', KEYS[2], due
+    attempts = attempts - 1
+  end
+  -- Removing comes first: it works in a full store and lets the rest work too.
+  redis.call('ZREM', KEYS[3], id)
+  redis.call('HSET', KEYS[1], id, string.format('%s %s %.0f %.0f %s %.0f %.0f %s %s',
+    state, takes, attempts, sends, fence, now, due, run, reason))
+  redis.call('ZADD', set, string.format('%.0f', score), id)
+  if outcome == 'sent' and sends > 1 then
+    redis.call('ZADD', KEYS[6], string.format('%.0f', now), id)
+  end
+end
+
+local answer = {'ok'}
+for i = 3, #ARGV, 6 do
+  local id, take, outcome = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local status = redis.call('HGET', KEYS[1], id) or ''
+  local state, takes, attempts, sends, holder, due =
+    string.match(status, '^(%a+) (%d+) (%d+) (%d+) (%d+) %d+ (%d+) ')
+  if holder ~= fence or takes ~= take then
+    answer[#answer + 1] = '-1'
+  elseif state ~= 'taken' then
+    answer[#answer + 1] = '0'
+  else
+    move(id, outcome, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5],
+      takes, tonumber(attempts), tonumber(sends), tonumber(due))
+    answer[#answer + 1] = '1'
+  end
+end
+return answer

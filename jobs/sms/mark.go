@@ -1,0 +1,109 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Mark is what became of a piece.
+type Mark struct {
+	piece   Piece
+	outcome string
+	delay   time.Duration
+	unsure  int
+	reason  string
+}
+
+// Sent marks a piece as accepted by the gateway. Unsure is the number of requests
+// before, in this run, that may have been accepted too.
+func (p Piece) Sent(unsure int) Mark { return Mark{piece: p, outcome: "sent", unsure: unsure} }
+
+// Failed marks a piece as one that will never be sent.
+func (p Piece) Failed(unsure int, reason string) Mark {
+	return Mark{piece: p, outcome: "failed", unsure: unsure, reason: reason}
+}
+
+// Retry puts a piece back, due after a delay.
+func (p Piece) Retry(after time.Duration, unsure int, reason string) Mark {
+	return Mark{piece: p, outcome: "retry", delay: max(0, after), unsure: unsure, reason: reason}
+}
+
+// Back puts a piece back for which no request was made; it is due as before.
+func (p Piece) Back() Mark { return Mark{piece: p, outcome: "back"} }
+
+// Mark records what became of pieces that the run has taken (at most 500), in one
+// step. Marked again they stay as they are. While the store does not answer Mark
+// asks again, for five seconds or until the context ends; after that it is not
+// known whether the pieces are marked. ErrFenced also says that the outbox has
+// forgotten that the run took a piece, as after a failover; the other pieces are
+// marked then.
+func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
+	if err := h.validate(); err != nil {
+		return fmt.Errorf("sms: mark: %w", err)
+	}
+	if len(marks) > maxBatch {
+		return fmt.Errorf("sms: mark: %w", &FieldError{"marks", strconv.Itoa(len(marks)), "at most 500"})
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	args := []any{h.Fence, h.Run}
+	for _, m := range marks {
+		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure,
+			clean(m.reason, m.piece.Message.To))
+	}
+	keys := o.keys(keyStatus, keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyFence)
+	codes, err := o.ask(ctx, markScript, keys, args...)
+	if err == nil {
+		codes, err = granted(h, codes)
+	}
+	if err == nil {
+		err = refused(marks, codes)
+	}
+	if err != nil {
+		return fmt.Errorf("sms: mark: %w", err)
+	}
+	return nil
+}
+
+// refused names the pieces that were not this run's.
+func refused(marks []Mark, codes []string) error {
+	if len(codes) != len(marks) {
+		return fmt.Errorf("%d answers to %d marks", len(codes), len(marks))
+	}
+	var ids []string
+	for i, code := range codes {
+		if code == "-1" {
+			ids = append(ids, marks[i].piece.Message.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d messages are not this run's, the first is %q: %w", len(ids), len(marks), ids[0], ErrFenced)
+}
+
+// clean makes a reason of one printable line that does not name the recipient.
+func clean(reason, to string) string {
+	const most = 200
+	if digits := strings.TrimPrefix(to, "+"); digits != "" {
+		reason = strings.ReplaceAll(reason, to, Mask(to))
+		reason = strings.ReplaceAll(reason, digits, strings.TrimPrefix(Mask(to), "+"))
+	}
+	reason = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, reason)
+	for len(reason) > most {
+		_, size := utf8.DecodeLastRuneInString(reason)
+		reason = reason[:len(reason)-size]
+	}
+	return reason
+}

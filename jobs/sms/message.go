@@ -1,0 +1,135 @@
+package sms
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// MaxText is how many characters a text may have.
+const MaxText = 1000
+
+// A Message is a text for one recipient. Printed, also as part of a log line, it
+// shows a masked recipient and no text.
+type Message struct {
+	// ID is the message's identity and its idempotency key: [A-Za-z0-9._-]{1,64}.
+	ID string
+	// To is the recipient as E.164 writes it: + and 8 to 15 digits, nothing between them.
+	To string
+	// Text has 1 to MaxText printable characters; line breaks are allowed.
+	Text string
+	// At is when the message is due, to the millisecond. Zero, or in the past: at once.
+	At time.Time
+}
+
+// A FieldError tells which field of a message, or which setting, was refused.
+type FieldError struct {
+	Field   string // its name
+	Value   string // what was given: quoted, cut, and masked if it is a recipient
+	Allowed string // what is allowed
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s is %s, allowed is %s", e.Field, e.Value, e.Allowed)
+}
+
+var (
+	idPattern     = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
+	numberPattern = regexp.MustCompile(`\A\+[1-9][0-9]{7,14}\z`)
+)
+
+// Validate returns nil, or a *FieldError for each field that is not allowed,
+// joined.
+func (m Message) Validate() error {
+	return errors.Join(m.faults()...)
+}
+
+func (m Message) faults() []error {
+	var faults []error
+	refuse := func(field, value, allowed string) {
+		faults = append(faults, &FieldError{field, value, allowed})
+	}
+	if !idPattern.MatchString(m.ID) {
+		refuse("id", quote(m.ID), "1 to 64 of A-Z a-z 0-9 . _ -")
+	}
+	if !numberPattern.MatchString(m.To) {
+		refuse("to", quoteNumber(m.To), "+ and 8 to 15 digits, the first not 0")
+	}
+	if fault := textFault(m.Text); fault != "" {
+		refuse("text", fault, fmt.Sprintf("1 to %d printable characters", MaxText))
+	}
+	if y := m.At.UTC().Year(); !m.At.IsZero() && (y < minYear || y > maxYear) {
+		refuse("at", m.At.UTC().Format(time.RFC3339), yearsAllowed)
+	}
+	return faults
+}
+
+// textFault says what is wrong with a text, in words that do not repeat it.
+func textFault(text string) string {
+	switch n := utf8.RuneCountInString(text); {
+	case text == "":
+		return "empty"
+	case !utf8.ValidString(text):
+		return "not UTF-8"
+	case n > MaxText:
+		return fmt.Sprintf("%d characters long", n)
+	case strings.TrimSpace(text) == "":
+		return "blank"
+	}
+	position := 0
+	for _, r := range text {
+		position++
+		if !unicode.IsGraphic(r) && r != '\n' && !shapes(r) {
+			return fmt.Sprintf("unprintable at character %d (%U)", position, r)
+		}
+	}
+	return ""
+}
+
+// shapes reports whether r is one of the invisible characters that emoji are
+// joined with, or that order and shape Arabic, Hebrew and Persian.
+func shapes(r rune) bool { return r >= '\u200c' && r <= '\u200f' }
+
+// String is for people and logs: the recipient is masked, the text left out.
+func (m Message) String() string {
+	due := "at once"
+	if !m.At.IsZero() {
+		due = "at " + m.At.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("message %s to %s, %d characters, due %s",
+		quote(m.ID), quoteNumber(m.To), utf8.RuneCountInString(m.Text), due)
+}
+
+// GoString is String, so that %#v shows no recipient either.
+func (m Message) GoString() string { return m.String() }
+
+// MarshalLogObject writes the message to a zap log, with a masked recipient and
+// without its text.
+func (m Message) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("id", m.ID)
+	enc.AddString("to", Mask(m.To))
+	enc.AddInt("characters", utf8.RuneCountInString(m.Text))
+	return nil
+}
+
+// quote quotes s and cuts it, so that an error cannot be flooded.
+func quote(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
+}
+
+func quoteNumber(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return quote(Mask(s))
+}

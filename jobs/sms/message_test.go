@@ -1,0 +1,153 @@
+package sms_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+func TestMask(t *testing.T) {
+	for number, want := range map[string]string{
+		"+8613812345678":   "+86138****5678",
+		"+12025550123":     "+120****0123",
+		"+447700900123":    "+4477****0123",
+		"+123456789012345": "+12345****2345",
+		"+12345678":        "+****5678",
+		"+1234567":         "****",
+		"":                 "****",
+		"éééééééééé":       "éé****éééé",
+	} {
+		if got := sms.Mask(number); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", number, got, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	const ok = "+12025550123"
+	for _, c := range []struct {
+		id, to, text, want string // want is "" for a valid message
+	}{
+		{"a", ok, "x", ""},
+		{"A.b_c-9", "+12345678", "x", ""},
+		{strings.Repeat("a", 64), "+123456789012345", strings.Repeat("é", 1000), ""},
+		{"a", ok, "Line\nbreaks, emoji 👩\u200d👩\u200d👧 ⛈\ufe0f, می\u200cخواهم, שלום\u200f", ""},
+		{"", ok, "x", `id is ""`},
+		{strings.Repeat("a", 65), ok, "x", "id is "},
+		{"a b", ok, "x", `id is "a b"`},
+		{"é", ok, "x", `id is "é"`},
+		{"a\n", ok, "x", `id is "a\n"`},
+		{"a", "", "x", `to is ""`},
+		{"a", "12025550123", "x", `to is "120****0123"`},
+		{"a", "+1234567", "x", `to is "****"`},
+		{"a", "+1234567890123456", "x", `to is "+12345****3456"`},
+		{"a", "+02025550123", "x", `to is "+020****0123"`},
+		{"a", "+1202555o123", "x", `to is "+120****o123"`},
+		{"a", "+1 202 555 0123", "x", `to is "+1 202****0123"`},
+		{"a", "+１２０２５５５０１２３", "x", "to is "},
+		{"a", ok + "\n", "x", "to is "},
+		{"a", ok, "", "text is empty"},
+		{"a", ok, " \n ", "text is blank"},
+		{"a", ok, strings.Repeat("é", 1001), "text is 1001 characters long"},
+		{"a", ok, "\xff", "text is not UTF-8"},
+		{"a", ok, "ab\tc", "text is unprintable at character 3 (U+0009)"},
+		{"a", ok, "a\x1b[31m", "text is unprintable at character 2 (U+001B)"},
+		{"a", ok, "a\r\n", "text is unprintable at character 2 (U+000D)"},
+	} {
+		err := sms.Message{ID: c.id, To: c.to, Text: c.text}.Validate()
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%q %q %q: %v, want it valid", c.id, c.to, c.text, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%q %q %.20q: %v, want %q", c.id, c.to, c.text, err, c.want)
+		}
+	}
+}
+
+func TestValidateTime(t *testing.T) {
+	m := sms.Message{ID: "a", To: "+12025550123", Text: "x"}
+	for year, ok := range map[int]bool{1969: false, 1970: true, 9999: true, 10000: false} {
+		m.At = time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
+		if err := m.Validate(); (err == nil) != ok {
+			t.Errorf("year %d: %v, want valid %v", year, err, ok)
+		}
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		in   string
+		zone *time.Location
+		want string // in UTC, or what the error says
+	}{
+		{"", nil, "0001-01-01T00:00:00Z"},
+		{"2026-03-01T09:30:00+01:00", shanghai, "2026-03-01T08:30:00Z"},
+		{"2026-03-01T09:30:00.250Z", nil, "2026-03-01T09:30:00.25Z"},
+		{"2026-03-01 09:30:00", shanghai, "2026-03-01T01:30:00Z"},
+		{"2026-03-01 09:30:00", nil, "2026-03-01T09:30:00Z"},
+		{"tomorrow", nil, `at is "tomorrow", allowed is RFC 3339 or "2006-01-02 15:04:05"`},
+		{"2026-02-30 09:30:00", nil, "at is"},
+		{"2026-03-01", nil, "at is"},
+		{"1969-12-31T23:59:59Z", nil, "at is"},
+		{"1970-01-01 00:00:00", shanghai, "at is"}, // 1969 in UTC
+		{strings.Repeat("9", 1000), nil, "at is"},
+	} {
+		at, err := sms.ParseTime(c.in, c.zone)
+		got := at.UTC().Format(time.RFC3339Nano)
+		if err != nil {
+			if _, ok := errors.AsType[*sms.FieldError](err); !ok {
+				t.Errorf("%v is no FieldError", err)
+			}
+			got = err.Error()[:min(len(c.want), len(err.Error()))]
+		}
+		if got != c.want {
+			t.Errorf("ParseTime(%.30q, %v) = %q, want %q", c.in, c.zone, got, c.want)
+		}
+	}
+}
+
+func TestMessagesPrintMasked(t *testing.T) {
+	m := sms.Message{ID: "code-1", To: "+8613812345678", Text: "123456", At: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
+	const want = `message "code-1" to "+86138****5678", 6 characters, due at 2026-03-01T09:30:00Z`
+	if got := m.String(); got != want {
+		t.Errorf("String = %s, want %s", got, want)
+	}
+	r := sms.Record{Message: m, State: sms.Queued}
+	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	line, err := encoder.EncodeEntry(zapcore.Entry{}, []zapcore.Field{zap.Object("a", m), zap.Any("b", m), zap.Any("c", r)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{fmt.Sprintf("%v %+v %#v %s", m, m, m, m), fmt.Sprintf("%v %+v %#v %s", r, r, r, r),
+		fmt.Sprint([]sms.Message{m}), line.String()} {
+		if strings.Contains(s, "3812345678") || strings.Contains(s, "123456,") || strings.Contains(s, `"123456"`) {
+			t.Errorf("shows the recipient or the text: %s", s)
+		}
+	}
+}
+
+func TestCleanReasons(t *testing.T) {
+	for in, want := range map[string]string{
+		"ok":                               "ok",
+		"bad +8613812345678\r\nline":       "bad +86138****5678  line",
+		"tel:8613812345678, 8613812345678": "tel:86138****5678, 86138****5678",
+		"\x1b[31m\xff":                     " [31m ",
+		strings.Repeat("é", 150):           strings.Repeat("é", 100),
+		"\xff" + strings.Repeat("é", 150):  " " + strings.Repeat("é", 99),
+	} {
+		if got := sms.Clean(in, "+8613812345678"); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package sms
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Defaults of Options.
+const (
+	DefaultNamespace = "cronce"
+	DefaultRetention = 7 * 24 * time.Hour
+)
+
+// maxBatch is how many messages one script touches at most: it keeps every script
+// below a few milliseconds.
+const maxBatch = 500
+
+// ErrConflict is returned when an id is known with other content.
+var ErrConflict = errors.New("the id is known with other content")
+
+// Options are what an outbox may be told. The zero value is fine.
+type Options struct {
+	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Empty: DefaultNamespace.
+	Namespace string
+	// Retention is how long messages that were sent or failed are kept, and
+	// their ids known. At least a minute. Zero: DefaultRetention.
+	Retention time.Duration
+}
+
+// An Outbox keeps messages in Redis until they were sent, and for a while after.
+// It may be used concurrently, and by many processes at once.
+type Outbox struct {
+	client    redis.Scripter
+	prefix    string
+	retention time.Duration
+}
+
+var namespacePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
+
+// NewOutbox returns the outbox of a namespace. It sends nothing. Any client of
+// go-redis will do; it should have ContextTimeoutEnabled set, or a context's end
+// is noticed only when the client's own timeouts pass. The caller closes it.
+func NewOutbox(client redis.Scripter, options Options) (*Outbox, error) {
+	if options.Namespace == "" {
+		options.Namespace = DefaultNamespace
+	}
+	if options.Retention == 0 {
+		options.Retention = DefaultRetention
+	}
+	var faults []error
+	if client == nil {
+		faults = append(faults, &FieldError{"client", "nil", "a client of go-redis"})
+	}
+	if !namespacePattern.MatchString(options.Namespace) {
+		faults = append(faults, &FieldError{"namespace", quote(options.Namespace),
+			"a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"})
+	}
+	if options.Retention < time.Minute {
+		faults = append(faults, &FieldError{"retention", options.Retention.String(), "a minute or more"})
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("sms: new outbox: %w", err)
+	}
+	prefix := options.Namespace + ":v1:sms:{" + options.Namespace + "}:"
+	return &Outbox{client: client, prefix: prefix, retention: options.Retention}, nil
+}
+
+// Accept puts a message into the outbox and reports whether it is new there. A
+// message that is there already, in whatever state, is left alone and is no
+// error; an id that is there with other content is ErrConflict. After any other
+// error from the store it is not known whether the message was accepted: accept it
+// again, with the same id.
+func (o *Outbox) Accept(ctx context.Context, m Message) (fresh bool, err error) {
+	if err := m.Validate(); err != nil {
+		return false, fmt.Errorf("sms: accept: %w", err)
+	}
+	got, err := o.accept(ctx, []Message{m})
+	if err == nil && got[0] == conflicting {
+		err = ErrConflict
+	}
+	if err != nil {
+		return false, fmt.Errorf("sms: accept %q: %w", m.ID, err)
+	}
+	return got[0] == fresher, nil
+}
+
+// An acceptance is what the outbox says to a message.
+type acceptance int64
+
+const (
+	conflicting acceptance = iota - 1
+	known
+	fresher
+)
+
+// accept puts up to maxBatch valid messages into the outbox, and returns one
+// acceptance for each.
+func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, error) {
+	args := make([]any, 0, 3*len(messages))
+	for _, m := range messages {
+		due := ""
+		if !m.At.IsZero() {
+			due = strconv.FormatInt(m.At.UnixMilli(), 10)
+		}
+		body, err := encode(m)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, m.ID, body, due)
+	}
+	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyQueued), args...).Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	if len(codes) != len(messages) {
+		return nil, fmt.Errorf("%d answers to %d messages", len(codes), len(messages))
+	}
+	got := make([]acceptance, len(codes))
+	for i, code := range codes {
+		got[i] = acceptance(code)
+	}
+	return got, nil
+}
+
+// A body is what a message says, as it is stored: equal content gives equal bytes.
+type body struct {
+	To   string `json:"to"`
+	Text string `json:"text"`
+	At   int64  `json:"at,omitempty"` // Unix ms
+}
+
+func encode(m Message) (string, error) {
+	b := body{To: m.To, Text: m.Text}
+	if !m.At.IsZero() {
+		b.At = m.At.UnixMilli()
+	}
+	encoded, err := json.Marshal(b)
+	return string(encoded), err
+}
+
+func decode(id, encoded string) (Message, error) {
+	var b body
+	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
+		return Message{}, fmt.Errorf("body of %q: %w", id, err)
+	}
+	m := Message{ID: id, To: b.To, Text: b.Text}
+	if b.At != 0 {
+		m.At = time.UnixMilli(b.At).UTC()
+	}
+	return m, nil
+}

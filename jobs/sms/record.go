@@ -1,0 +1,105 @@
+package sms
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A State is where a message is on its way.
+type State string
+
+// The states.
+const (
+	Queued State = "queued" // waits until it is due
+	Taken  State = "taken"  // a run has it
+	Sent   State = "sent"   // the gateway accepted it
+	Failed State = "failed" // it will not be sent; Record.Reason says why
+)
+
+// States are all states, in the order in which List shows them.
+func States() []State { return []State{Queued, Taken, Failed, Sent} }
+
+// ParseState reads a state's name. Its error is a *FieldError.
+func ParseState(s string) (State, error) {
+	for _, state := range States() {
+		if s == string(state) {
+			return state, nil
+		}
+	}
+	return "", &FieldError{"state", quote(s), "queued, taken, failed or sent"}
+}
+
+// A Record is a message and what became of it. Times are those of the store.
+type Record struct {
+	Message  Message
+	State    State
+	Due      time.Time // when it may be sent, or sent again
+	Attempts int       // runs that tried to send it
+	Sends    int       // requests that were accepted, or may have been: more than 1 in a sent message may be a repeat
+	Fence    int64     // of the last run that had it; 0: none
+	Run      string    // that run's id
+	Changed  time.Time // when the state last changed
+	Reason   string    // why it failed, or why it is tried again
+}
+
+// String is for people and logs: the recipient is masked, the text left out.
+func (r Record) String() string { return r.Message.String() + ", " + string(r.State) }
+
+// GoString is String, so that %#v shows no recipient either.
+func (r Record) GoString() string { return r.String() }
+
+// A status is the part of a record that changes, and the number that names one
+// taking of the message.
+type status struct {
+	Record
+	take int64
+}
+
+// parseStatus reads a status line: state, takes, attempts, sends, fence, changed,
+// due, run, reason.
+func parseStatus(line string) (status, error) {
+	parts := strings.SplitN(line, " ", 9)
+	if len(parts) != 9 {
+		return status{}, fmt.Errorf("status %s has %d parts, want 9", quote(line), len(parts))
+	}
+	state, err := ParseState(parts[0])
+	if err != nil {
+		return status{}, err
+	}
+	var numbers [6]int64
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(parts[i+1], 10, 64); err != nil {
+			return status{}, fmt.Errorf("status %s: %w", quote(line), err)
+		}
+	}
+	run := parts[7]
+	if run == "-" {
+		run = ""
+	}
+	return status{take: numbers[0], Record: Record{
+		State: state, Attempts: int(numbers[1]), Sends: int(numbers[2]), Fence: numbers[3],
+		Changed: time.UnixMilli(numbers[4]).UTC(), Due: time.UnixMilli(numbers[5]).UTC(),
+		Run: run, Reason: parts[8],
+	}}, nil
+}
+
+// parseRecords reads id, body, status, id, …
+func parseRecords(flat []string) ([]status, error) {
+	if len(flat)%3 != 0 {
+		return nil, fmt.Errorf("%d values in an answer of triples", len(flat))
+	}
+	records := make([]status, 0, len(flat)/3)
+	for i := 0; i < len(flat); i += 3 {
+		s, err := parseStatus(flat[i+2])
+		if err != nil {
+			return nil, fmt.Errorf("message %q: %w", flat[i], err)
+		}
+		if s.Message, err = decode(flat[i], flat[i+1]); err != nil {
+			return nil, err
+		}
+		records = append(records, s)
+	}
+	return records, nil
+}

@@ -1,0 +1,146 @@
+package sms
+
+import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// maxRow is how long a row may be, with the few KiB that are read ahead of it. It
+// bounds memory where a quote is never closed.
+const maxRow = 64 << 10
+
+var errLongRow = fmt.Errorf("a row is longer than %d bytes; is a quote not closed?", maxRow)
+
+// columns are the names a header may have, in the order of cells.
+var columns = []string{"id", "to", "text", "at"}
+
+const columnsAllowed = "id, to, text and at in any order, to and text required"
+
+// A row is a line of a CSV file: a valid message, or what is wrong with it.
+type row struct {
+	line    int
+	message Message
+	err     error
+}
+
+// rows reads messages from CSV, one at a time.
+type rows struct {
+	csv    *csv.Reader
+	budget *budget
+	at     [4]int // where in a record each of columns is; -1: nowhere
+	width  int
+	zone   *time.Location
+}
+
+func readRows(r io.Reader, zone *time.Location) (*rows, error) {
+	b := &budget{r: r, left: maxRow}
+	in := csv.NewReader(b)
+	in.FieldsPerRecord = -1 // a row of another width is bad, not the end
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		err = &FieldError{"header", "missing", columnsAllowed}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
+	rs := &rows{csv: in, budget: b, width: len(header), zone: zone}
+	if rs.at, err = locate(header); err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
+	return rs, nil
+}
+
+// locate finds the columns in a header.
+func locate(header []string) ([4]int, error) {
+	at := [4]int{-1, -1, -1, -1}
+	for i, name := range header {
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+		c := 0
+		for c < len(columns) && columns[c] != name {
+			c++
+		}
+		if c == len(columns) || at[c] >= 0 {
+			return at, &FieldError{"column", quote(name), columnsAllowed + ", each once"}
+		}
+		at[c] = i
+	}
+	for c, name := range columns[1:3] {
+		if at[c+1] < 0 {
+			return at, &FieldError{"column", "without " + name, columnsAllowed}
+		}
+	}
+	return at, nil
+}
+
+// next returns the next row, good or bad. Its error, io.EOF or another, is the
+// end of the file.
+func (rs *rows) next() (row, error) {
+	rs.budget.left = maxRow
+	record, err := rs.csv.Read()
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+		return row{line: parse.StartLine, err: describe(parse)}, nil
+	}
+	if err != nil {
+		return row{}, err
+	}
+	line, _ := rs.csv.FieldPos(0)
+	if len(record) != rs.width {
+		return row{line: line, err: fmt.Errorf("the row has %d columns, the header %d (a comma within a text needs quotes around the text)",
+			len(record), rs.width)}, nil
+	}
+	m, err := rs.message(record)
+	return row{line, m, err}, nil
+}
+
+// describe says what a quote did wrong, without the row's content.
+func describe(e *csv.ParseError) error {
+	if e.Line > e.StartLine {
+		return fmt.Errorf("a quote is wrong or not closed; the lines to %d were read as one row", e.Line)
+	}
+	return errors.New(`a quote within a field: write "" for it, and quotes around the field`)
+}
+
+func (rs *rows) message(record []string) (Message, error) {
+	cell := func(c int) string {
+		if rs.at[c] < 0 {
+			return ""
+		}
+		return strings.Clone(record[rs.at[c]])
+	}
+	m := Message{ID: strings.TrimSpace(cell(0)), To: strings.TrimSpace(cell(1)), Text: cell(2)}
+	at, err := ParseTime(strings.TrimSpace(cell(3)), rs.zone)
+	m.At = at
+	if m.ID == "" {
+		m.ID = contentID(m)
+	}
+	return m, errors.Join(append(m.faults(), err)...)
+}
+
+// contentID names a message after what it says.
+func contentID(m Message) string {
+	encoded, _ := encode(m) // strings and a number can always be encoded
+	sum := sha256.Sum256([]byte(encoded))
+	return "csv-" + hex.EncodeToString(sum[:16])
+}
+
+// A budget is a reader that gives no more than what is left.
+type budget struct {
+	r    io.Reader
+	left int
+}
+
+func (b *budget) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongRow
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,54 @@
+package sms
+
+import (
+	_ "embed" // the scripts
+
+	"github.com/redis/go-redis/v9"
+)
+
+// One script per operation. Each says in its header what it wants and returns.
+var (
+	//go:embed lua/accept.lua
+	acceptLua string
+	//go:embed lua/take.lua
+	takeLua string
+	//go:embed lua/mark.lua
+	markLua string
+	//go:embed lua/get.lua
+	getLua string
+	//go:embed lua/list.lua
+	listLua string
+	//go:embed lua/counts.lua
+	countsLua string
+	//go:embed lua/trim.lua
+	trimLua string
+
+	acceptScript = redis.NewScript(acceptLua)
+	takeScript   = redis.NewScript(takeLua)
+	markScript   = redis.NewScript(markLua)
+	getScript    = redis.NewScript(getLua)
+	listScript   = redis.NewScript(listLua)
+	countsScript = redis.NewScript(countsLua)
+	trimScript   = redis.NewScript(trimLua)
+)
+
+// The keys. Messages are fields of two hashes, because a script must name its
+// keys before it knows which messages are due.
+const (
+	keyBody     = "body"     // hash: id, what the message says; never changes
+	keyStatus   = "status"   // hash: id, the status line
+	keyQueued   = "queued"   // set: id, when it is due, Unix ms
+	keyTaken    = "taken"    // set: id, the fence of the run that has it
+	keySent     = "sent"     // set: id, since when, Unix ms
+	keyFailed   = "failed"   // set: id, since when, Unix ms
+	keyRepeated = "repeated" // set: the ids in sent that may have been sent more than once
+	keyFence    = "fence"    // hash: the highest fence seen and its run
+)
+
+func (o *Outbox) keys(names ...string) []string {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = o.prefix + name
+	}
+	return keys
+}

@@ -1,0 +1,155 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// TryAcquire asks for key once and does not wait for another owner: it returns
+// a *HeldError then, also if the key is free and others wait for it. After doubt
+// it asks again, with the same owner, until ctx ends or the TTL has passed; then
+// it undoes what may have been granted and returns the doubt. The lease's context
+// carries ctx's values and ends with it; the lease itself is held until Release,
+// or until it is lost. With a context that came from a lease on key it returns
+// that lease once more: see [Locker.Acquire].
+func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
+	if lease, err := l.again(ctx, key); lease != nil || err != nil {
+		return lease, err
+	}
+	a := l.acquisition(key, o)
+	a.Barge = o.Barge
+	return l.try(ctx, a, o.Fixed)
+}
+
+// Acquire waits for key until ctx ends: first come, first served, where the store
+// is a [Waiter]; elsewhere it asks again and again, with pauses of up to half a
+// second. The waiters of one Locker and key stand in one line here, of which only
+// the first has a place in the store, so that a crowd here takes no more of the
+// key than any other process. When ctx ends nothing is left in the store, and the
+// error wraps that of ctx and the last answer: a *HeldError, or the doubt.
+//
+// The lease is that of [Locker.TryAcquire]. With a context that came from a lease
+// on key, of this Locker, Acquire asks nobody: it returns a lease that shares the
+// outer one's time and fence, and whose release frees nothing. The key is free
+// with the release of the outermost, which ends all inside it. ErrLost: that
+// lease is lost. Options have no say then. Who has no such context never shares a
+// lease, in the same process either.
+func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, error) {
+	if lease, err := l.again(ctx, key); lease != nil || err != nil {
+		return lease, err
+	}
+	a := l.acquisition(key, o)
+	if err := CheckAcquisition(&a); err != nil {
+		return nil, err
+	}
+	if o.Barge {
+		a.Barge = true
+		lease, err := l.try(ctx, a, o.Fixed)
+		if !isHeld(err) && !doubtful(err) || ctx.Err() != nil {
+			return lease, err
+		}
+		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted
+	}
+	if err := l.turns.take(ctx, key); err != nil {
+		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
+	}
+	defer l.turns.pass(key)
+	return l.wait(ctx, a, o.Fixed)
+}
+
+func (l *Locker) acquisition(key string, o Options) Acquisition {
+	ttl := o.TTL
+	if ttl == 0 {
+		ttl = DefaultTTL
+	}
+	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl}
+}
+
+// try asks until there is an answer, ctx ends, or the TTL has passed.
+func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (*Lease, error) {
+	bound, stop := context.WithTimeout(ctx, a.TTL)
+	defer stop()
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		lease, err := l.ask(ctx, bound, a, fixed)
+		if !doubtful(err) {
+			return lease, err
+		}
+		if !sleep(bound, wait) {
+			l.undo(ctx, a)
+			return nil, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+		}
+	}
+}
+
+// The pauses between two requests after doubt.
+const (
+	firstRetry = 20 * time.Millisecond
+	maxRetry   = time.Second
+)
+
+// ask sends one acquisition.
+func (l *Locker) ask(ctx, bound context.Context, a Acquisition, fixed bool) (*Lease, error) {
+	a.Fence = l.seen.Load()
+	sent := time.Now()
+	g, err := l.driver.Acquire(bound, a)
+	if err != nil {
+		return nil, err
+	}
+	return l.keep(ctx, a, fixed, g, sent)
+}
+
+// keep makes a lease of a grant that was asked for at a time, and renews it. A
+// grant that took longer than its trust is undone.
+func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, sent time.Time) (*Lease, error) {
+	if !g.Asked.IsZero() {
+		sent = g.Asked
+	}
+	l.saw(g.Fence)
+	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL})
+	lease.plain, lease.fixed = true, fixed
+	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
+	if err := lease.Check(); err != nil {
+		l.undo(ctx, a)
+		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
+	}
+	lease.ctx = context.WithValue(lease.ctx, heldKey{l, a.Key}, lease)
+	l.keeper.add(lease)
+	return lease, nil
+}
+
+// undo releases what a lost reply may have granted. It has a short time of its
+// own, because the caller's is over.
+func (l *Locker) undo(ctx context.Context, a Acquisition) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer stop()
+	_ = l.driver.Release(ctx, Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL}) // its TTL ends it otherwise
+}
+
+const undoTimeout = 200 * time.Millisecond
+
+// Do waits for key, as [Locker.Acquire] does, runs f while it holds the key, with
+// the lease's context, and releases. It returns f's error, joined with what the
+// release could not do.
+func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx context.Context, lease *Lease) error) error {
+	lease, err := l.Acquire(ctx, key, o)
+	if err != nil {
+		return err
+	}
+	released := false
+	defer func() { // also when f panics
+		if !released {
+			_ = lease.Release(context.WithoutCancel(ctx))
+		}
+	}()
+	err = f(lease.Context(), lease)
+	released = true
+	return errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+}
+
+// isHeld reports whether err is the answer that another owner has the key.
+func isHeld(err error) bool {
+	_, is := errors.AsType[*HeldError](err)
+	return is
+}

@@ -1,0 +1,149 @@
+package lock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// series opens n series and returns claims for their next second.
+func series(t *testing.T, l *lock.Locker, store lock.Numbered, n int) []lock.Claim {
+	t.Helper()
+	number := time.Now().Add(time.Second).Truncate(time.Second).UnixMilli()
+	cs := make([]lock.Claim, n)
+	for i := range cs {
+		key := fmt.Sprintf("job-%d", i)
+		if s := store.Open(t.Context(), []lock.Opening{{Key: key, Node: "a", Revision: "r"}}); s[0].Err != nil {
+			t.Fatal(s[0].Err)
+		}
+		cs[i] = lock.Claim{Key: key, Owner: l.Owner(), Number: number, After: number - 1000, TTL: 3 * time.Second,
+			Deadline: time.Second, Attempts: 1, Latest: number + 60_000, Revision: "r"}
+	}
+	time.Sleep(time.Until(time.UnixMilli(number)))
+	return cs
+}
+
+// Fifty runs share their renewals and their endings: one request each.
+func TestRunsShareRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(store, "a")
+		var leases []*lock.Lease
+		for _, c := range l.Claim(t.Context(), series(t, l, store, 50)) {
+			if c.Kind != lock.Granted {
+				t.Fatalf("answer %v, want granted", c.Kind)
+			}
+			leases = append(leases, c.Lease)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if n := store.renewals.Load(); n != 1 {
+			t.Errorf("%d renewal requests, want 1", n)
+		}
+		ends := make(endings, len(leases))
+		for _, s := range leases {
+			if !s.End(lock.Done, lock.OutcomeOK, true, ends) {
+				t.Error("the first End was not the first")
+			}
+		}
+		for range leases {
+			if e := <-ends; !e.Ended || e.Err != nil {
+				t.Errorf("ending answered %+v", e)
+			}
+		}
+		if n := store.releases.Load(); n != 1 {
+			t.Errorf("%d release requests, want 1", n)
+		}
+		if leases[0].End(lock.Done, lock.OutcomeOK, true, nil) {
+			t.Error("a lease ended twice")
+		}
+	})
+}
+
+type endings chan lock.Ended
+
+func (e endings) Ended(a lock.Ended) { e <- a }
+
+// The answer to an ending is lost: it is sent again, and the store answers the
+// same.
+func TestEndingIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		store.lose = times(3, "release")
+		l := lock.New(store, "a")
+		c := l.Claim(t.Context(), series(t, l, store, 1))[0]
+		ends := make(endings, 1)
+		c.Lease.End(lock.Done, lock.OutcomeOK, true, ends)
+		if e := <-ends; !e.Ended || e.Err != nil || store.releases.Load() != 4 {
+			t.Errorf("ending answered %+v after %d requests", e, store.releases.Load())
+		}
+	})
+}
+
+// A lost ending in answer to a repeated request is doubt: the first request may
+// have been the one that settled the run.
+func TestLostAfterDoubtIsDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		store.lose = times(1, "release")
+		l := lock.New(store, "a")
+		c := l.Claim(t.Context(), series(t, l, store, 1))[0]
+		ends := make(endings, 1)
+		store.before = func(op string) {
+			if op == "release" && store.releases.Load() == 2 {
+				store.Forget()
+			}
+		}
+		c.Lease.End(lock.Done, lock.OutcomeOK, true, ends)
+		if e := <-ends; e.Ended || e.Err == nil {
+			t.Errorf("ending answered %+v, want doubt", e)
+		}
+	})
+}
+
+// A run that a newer number waits for is told through its renewal; its lease is
+// kept until it ends.
+func TestReplacedIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memlock.Store{}
+		l := lock.New(store, "a")
+		claims := series(t, l, store, 1)
+		c := l.Claim(t.Context(), claims)[0]
+		newer := claims[0]
+		newer.Owner, newer.Overlap = l.Owner(), lock.OverlapReplace
+		newer.Number, newer.After = newer.Number+1000, newer.Number
+		time.Sleep(time.Until(time.UnixMilli(newer.Number)))
+		waits := l.Claim(t.Context(), []lock.Claim{newer})[0]
+		if waits.Kind != lock.Waiting {
+			t.Fatalf("answer %v, want waiting", waits.Kind)
+		}
+		<-c.Lease.Context().Done()
+		wantErr(t, "cause", context.Cause(c.Lease.Context()), lock.ErrReplaced)
+		wantErr(t, "the lease is still held", c.Lease.Check(), nil)
+		ends := make(endings, 1)
+		c.Lease.End(lock.Done, lock.OutcomeReplaced, false, ends)
+		if e := <-ends; e.Waiting != newer.Number || e.Fence != waits.Fence {
+			t.Errorf("the ending names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
+		}
+	})
+}
+
+// An abandoned lease is not renewed: it ends at its deadline.
+func TestAbandonedLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(store, "a")
+		claims := series(t, l, store, 1)
+		c := l.Claim(t.Context(), claims)[0]
+		c.Lease.Abandon(lock.ErrReplaced)
+		time.Sleep(3 * time.Second)
+		runs := store.Look(t.Context(), []string{claims[0].Key})[0].Runs
+		if len(runs) != 1 || runs[0].Until > time.Now().UnixMilli() || store.renewals.Load() != 0 {
+			t.Errorf("the run is %+v after %d renewals, want it over", runs, store.renewals.Load())
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// A Driver is a store of plain leases: at most one owner per key, a deadline on
+// the store's clock, and a fence that grows with every grant. It is the small
+// part that each store implements; renewal, trust and waiting are written once,
+// in [Locker].
+//
+// Every method asks the store once and is idempotent for its owner: asked again
+// after a lost reply, it gives the same answer. An error that is not one of this
+// package's answers ([HeldError], [ErrLost]) is doubt: the store may or may not
+// have done what was asked. A method returns when ctx ends.
+//
+// What a store can do beyond plain leases it declares by also implementing
+// [Waiter], [Inspector], [Numbered], [Journaled], [Clocked] or [Membership].
+// All methods may be called concurrently.
+type Driver interface {
+	// Acquire asks for the key once. It returns a *HeldError if another owner has
+	// it, or if others wait for it.
+	Acquire(ctx context.Context, a Acquisition) (Grant, error)
+	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes
+	// nothing, once the lease is not alive under this owner and fence.
+	Renew(ctx context.Context, h Holding) (Grant, error)
+	// Release frees the key. It returns ErrLost, and changes nothing, if another
+	// owner has it. Freeing what is already free is not an error.
+	Release(ctx context.Context, h Holding) error
+}
+
+// An Acquisition is a request for a plain lease.
+type Acquisition struct {
+	Key   string
+	Owner string        // fresh for each attempt to get a lease
+	TTL   time.Duration // at least MinTTL
+	Fence int64         // the highest fence of this key the asker has seen; 0 if none
+	Barge bool          // overtake those who wait; an owner that waits does not barge
+}
+
+// A Holding names a plain lease that was granted.
+type Holding struct {
+	Key   string
+	Owner string
+	Fence int64         // 0 in a release: whatever this owner was granted
+	TTL   time.Duration // what a renewal asks for; not used by a release
+}
+
+// A Grant is the store's yes.
+type Grant struct {
+	Fence int64         // greater than in every earlier grant of the key
+	Left  time.Duration // from the store's answer to the deadline
+	Asked time.Time     // when the request that was granted was sent; zero: when the call began
+}
+
+// A Waiter is a Driver in which owners can queue for a key.
+type Waiter interface {
+	// Wait takes a place in the store's queue for the key and returns when the
+	// key was granted to a.Owner, whose place is then gone. Places are served
+	// first come, first served; one whose owner does not answer is passed over.
+	// When ctx ends Wait gives its place up, and what it may have been granted,
+	// within a short time of its own. Then the error wraps that of ctx, and the
+	// last answer or doubt: a *HeldError tells that the key was held to the end.
+	// Any other error is an *ArgumentError: nothing was sent.
+	Wait(ctx context.Context, a Acquisition) (Grant, error)
+}
+
+// A Standing is what a store tells of a key. It is old when it arrives: it is for
+// people and for measuring, and decides nothing.
+type Standing struct {
+	Owner   string        // who has the key; empty: it is free
+	Fence   int64         // of the grant; 0 if the key is free or only kept for its next owner
+	Left    time.Duration // until the deadline
+	Waiting int           // how many places there are in the queue; one per process and key
+}
+
+// Inspector is a Driver that tells who has a key.
+type Inspector interface {
+	// Inspect looks at a key and changes nothing.
+	Inspect(ctx context.Context, key string) (Standing, error)
+}
+
+// A Reading is one look at a server's clock.
+type Reading struct {
+	Server   string    // which server answered
+	Time     time.Time // its clock
+	Sent     time.Time // our clock before the request, with its monotonic part
+	Received time.Time // our clock after the answer
+}
+
+// Clocked is a Driver whose clock can be read.
+type Clocked interface {
+	// Now reads the clock of each server that judges leases: one, or in a
+	// cluster one per master.
+	Now(ctx context.Context) ([]Reading, error)
+}
+
+// A Pulse is the answer to a beat.
+type Pulse struct {
+	Nodes    []string  // nodes seen within their time to live, sorted, the asker included
+	Readings []Reading // the clock that came with the answer
+}
+
+// Membership is a Driver that keeps a list of nodes. The list only spreads work:
+// nothing that is promised depends on it.
+type Membership interface {
+	// Beat tells that node lives for ttl more and returns who else does.
+	Beat(ctx context.Context, node string, ttl time.Duration) (Pulse, error)
+	// Leave takes node off the list.
+	Leave(ctx context.Context, node string) error
+}

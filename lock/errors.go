@@ -1,0 +1,48 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrLost is the answer, and the cause of a lease's ended context, when a lease
+// is not ours any more: its deadline passed unrenewed, or the store gave the key
+// to another owner.
+var ErrLost = errors.New("lock: lease lost")
+
+// ErrReleased is returned by the methods of a lease that was released.
+var ErrReleased = errors.New("lock: lease released")
+
+// ErrReplaced is the cause of a numbered lease's ended context when a newer
+// number waits for its end. The lease is still held: end it soon.
+var ErrReplaced = errors.New("lock: replaced by a newer number")
+
+// errAskedAgain: a lost ending in answer to a repeated request is doubt, since
+// the first request may have been the one that ended the run.
+var errAskedAgain = errors.New("lock: the run was settled, by this ending or before it")
+
+// ErrUnsupported is returned for what a store cannot do.
+var ErrUnsupported = errors.New("lock: not supported by this store")
+
+// A HeldError is the answer that another owner has the key. Match it with
+// errors.AsType[*HeldError].
+type HeldError struct {
+	Key  string
+	Left time.Duration // until the holder's deadline, unless it renews
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("lock: %q is held by another owner for %v or until it is released", e.Key, e.Left)
+}
+
+// An ArgumentError tells which argument was refused. Nothing was sent.
+type ArgumentError struct {
+	Argument string // its name
+	Value    string // what was given, quoted and cut
+	Allowed  string // what is allowed
+}
+
+func (e *ArgumentError) Error() string {
+	return fmt.Sprintf("lock: %s is %s, allowed is %s", e.Argument, e.Value, e.Allowed)
+}

@@ -1,0 +1,80 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+var errNetwork = errors.New("network: reply lost")
+
+// faulty is a store on a bad network. Before runs before a request reaches the
+// store, and may hang; lose decides whether the answer is lost after it did.
+type faulty struct {
+	*memlock.Store
+	before   func(op string)
+	lose     func(op string) bool
+	acquires atomic.Int32
+	renewals atomic.Int32
+	releases atomic.Int32
+}
+
+func newFaulty() *faulty {
+	return &faulty{Store: &memlock.Store{}, before: func(string) {}, lose: func(string) bool { return false }}
+}
+
+func (f *faulty) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	f.acquires.Add(1)
+	f.before("acquire")
+	g, err := f.Store.Acquire(context.WithoutCancel(ctx), a)
+	if f.lose("acquire") {
+		return lock.Grant{}, errNetwork
+	}
+	return g, err
+}
+
+func (f *faulty) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	f.renewals.Add(1)
+	f.before("renew")
+	if f.lose("renew") {
+		return lock.Grant{}, errNetwork
+	}
+	return f.Store.Renew(context.WithoutCancel(ctx), h)
+}
+
+func (f *faulty) Release(ctx context.Context, h lock.Holding) error {
+	f.releases.Add(1)
+	f.before("release")
+	err := f.Store.Release(context.WithoutCancel(ctx), h)
+	if f.lose("release") {
+		return errNetwork
+	}
+	return err
+}
+
+func (f *faulty) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+	f.renewals.Add(1)
+	f.before("renew")
+	return f.Store.RenewRuns(context.WithoutCancel(ctx), rs)
+}
+
+func (f *faulty) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+	f.releases.Add(1)
+	f.before("release")
+	out := f.Store.ReleaseRuns(context.WithoutCancel(ctx), es)
+	if f.lose("release") {
+		for i := range out {
+			out[i] = lock.Ended{Err: errNetwork}
+		}
+	}
+	return out
+}
+
+// times returns a function that is true the first n times it is called for op.
+func times(n int32, op string) func(string) bool {
+	var done atomic.Int32
+	return func(o string) bool { return o == op && done.Add(1) <= n }
+}

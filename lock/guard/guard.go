@@ -1,0 +1,48 @@
+// Package guard refuses late writes at the resource, by their fence.
+//
+// A holder that was stopped and continues does not know that its lease is over;
+// only what it writes to can tell, by remembering the highest fence it has seen.
+// [Guard] does so in memory, [Condition] in a table; redislock.GuardLua is the
+// part of a script that does it in Redis.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrStale is the answer to a write whose fence is lower than one seen before:
+// its lease is over, and somebody else has been granted the key since.
+var ErrStale = errors.New("guard: a higher fence was seen")
+
+// A Guard is the highest fence that one resource in this process has seen. The
+// zero Guard has seen none. It is safe for concurrent use and must not be copied.
+type Guard struct {
+	mu      sync.Mutex
+	highest int64
+}
+
+// Do calls write unless a higher fence was seen, and returns its error. One write
+// runs at a time, so that none of a lower fence is still running when one of a
+// higher fence begins. The error wraps ErrStale if write was not called. A fence
+// must be greater than 0; the holder of one may write as often as it likes.
+func (g *Guard) Do(fence int64, write func() error) error {
+	if fence <= 0 {
+		return fmt.Errorf("guard: the fence is %d, allowed is more than 0", fence)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if fence < g.highest {
+		return fmt.Errorf("%w: the fence is %d, %d was seen", ErrStale, fence, g.highest)
+	}
+	g.highest = fence
+	return write()
+}
+
+// Highest returns the highest fence seen, 0 if there was none.
+func (g *Guard) Highest() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.highest
+}

@@ -1,0 +1,21 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+)
+
+// Inspect tells who has a key, until when, and how many places are taken in the
+// store's queue. It changes nothing and decides nothing: what it tells may be
+// over when it returns. It returns ErrUnsupported if the store cannot tell; any
+// other error is doubt, or an *ArgumentError.
+func (l *Locker) Inspect(ctx context.Context, key string) (Standing, error) {
+	i, ok := l.driver.(Inspector)
+	if !ok {
+		return Standing{}, fmt.Errorf("lock: inspect %q: %w", key, ErrUnsupported)
+	}
+	if err := CheckKey(key); err != nil {
+		return Standing{}, err
+	}
+	return i.Inspect(ctx, key)
+}

@@ -1,0 +1,75 @@
+package lock
+
+// Verdict is the recorded decision of a number.
+type Verdict string
+
+// The verdicts. Ran is provisional until its outcome is known, waiting until it
+// ran, was superseded or was missed.
+const (
+	VerdictOpened     Verdict = "opened"     // the series begins after To
+	VerdictRan        Verdict = "ran"        // To was granted
+	VerdictEnded      Verdict = "ended"      // attempt of To ended with Outcome
+	VerdictSkipped    Verdict = "skipped"    // a run was alive
+	VerdictWaiting    Verdict = "waiting"    // To runs after the alive run
+	VerdictSuperseded Verdict = "superseded" // To waited and a newer number took its place
+	VerdictMissed     Verdict = "missed"
+	VerdictPaused     Verdict = "paused"
+	VerdictLost       Verdict = "lost" // To was granted and never ended
+)
+
+// The reasons of a verdict.
+const (
+	ReasonDeadline = "deadline" // too late to start
+	ReasonMisfire  = "misfire"  // passed over after an interruption
+	ReasonOverlap  = "overlap"  // a run was alive
+	ReasonLost     = "lost"     // its node died
+)
+
+// The outcomes of a run.
+const (
+	OutcomeOK          = "ok"
+	OutcomeFailed      = "failed"
+	OutcomePanic       = "panic"
+	OutcomeTimeout     = "timeout"
+	OutcomeLost        = "lost"
+	OutcomeReplaced    = "replaced"
+	OutcomeInterrupted = "interrupted" // given back by a drain
+	OutcomeUnstarted   = "unstarted"   // granted and never started
+)
+
+// A Line is one line of a journal. A line with From < To moved the mark: it is
+// the verdict of To and of every number of the spec in (From, To]. A line with
+// From == To speaks of To alone. The reason of the numbers between is Reason if
+// Between is the line's own verdict, else ReasonMisfire.
+type Line struct {
+	At       int64   // the store's clock when it was written, Unix ms
+	Verdict  Verdict // of To
+	From     int64   // the mark before this step
+	To       int64   // the number; of a merged line the highest
+	Between  Verdict // of the numbers strictly between From and To: VerdictMissed, or the line's own verdict in a merged or paused line; "" if the asker knew of none
+	Reason   string
+	Node     string
+	Revision string
+	Fence    int64
+	Attempt  int
+	Outcome  string // of VerdictEnded; of VerdictRan when its end was written into the same line
+	Ended    int64  // when it ended, Unix ms, if Outcome is set
+}
+
+// A Sighting tells when a revision was in use.
+type Sighting struct {
+	Revision string
+	Spec     string
+	Zone     string
+	Node     string // who was seen with it last
+	First    int64  // Unix ms
+	Last     int64  // Unix ms
+}
+
+// A Journal is what a store kept of a series.
+type Journal struct {
+	Key       string
+	Lines     []Line     // oldest first
+	Revisions []Sighting // by First
+	Truncated bool       // older lines existed
+}

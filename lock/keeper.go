@@ -1,0 +1,281 @@
+package lock
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// A keeper renews leases and ends the contexts of those that can no longer be
+// trusted. One timer serves all leases; it makes no call to the store itself, so
+// that no call can delay the end of trust.
+type keeper struct {
+	start time.Time // the keeper's clock counts nanoseconds from here, on the monotonic clock
+	renew func([]*Lease)
+
+	mu    sync.Mutex
+	held  leases
+	timer *time.Timer
+	armed int64 // when the timer fires; never: not armed
+}
+
+const never = math.MaxInt64
+
+// together is how far apart two renewals may be due to share a request.
+const together = 50 * time.Millisecond
+
+func (k *keeper) now() int64              { return int64(time.Since(k.start)) }
+func (k *keeper) time(at int64) time.Time { return k.start.Add(time.Duration(at)) }
+
+// trust is how long a lease may be believed in: from when the request was sent,
+// so that no delay on the way counts for us, less a margin for what a timer and
+// a cancelled function need.
+func (k *keeper) trust(sent time.Time, left, ttl time.Duration) int64 {
+	return int64(sent.Sub(k.start) + left - max(minMargin, ttl/10))
+}
+
+const minMargin = 50 * time.Millisecond
+
+func (k *keeper) add(ls ...*Lease) {
+	if len(ls) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	for _, s := range ls {
+		s.renewAt = never
+		if !s.fixed {
+			s.renewAt = now + int64(s.ref.TTL/3)
+		}
+		s.index = len(k.held)
+		k.held = append(k.held, held{s.event(), s})
+		heap.Fix(&k.held, s.index)
+	}
+	k.arm()
+}
+
+// remove stops keeping a lease. With end it also marks it as ended and reports
+// whether it was the first to do so.
+func (k *keeper) remove(s *Lease, end bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s.index >= 0 {
+		k.drop(s)
+		k.arm()
+	}
+	if !end {
+		return true
+	}
+	return !s.ended.Swap(true)
+}
+
+// arm sets the timer to the next event. An earlier alarm than needed is left
+// alone: it costs one look.
+func (k *keeper) arm() {
+	if len(k.held) == 0 {
+		if k.timer != nil {
+			k.timer.Stop()
+		}
+		k.armed = never
+		return
+	}
+	next := k.held[0].at
+	if k.timer != nil && next >= k.armed {
+		return
+	}
+	k.armed = next
+	wait := time.Duration(next - k.now())
+	if k.timer == nil {
+		k.timer = time.AfterFunc(wait, k.fire)
+		return
+	}
+	k.timer.Reset(wait)
+}
+
+// fire ends what cannot be trusted any more and sends what is due for renewal.
+func (k *keeper) fire() {
+	lost, due := k.collect()
+	for _, s := range lost {
+		s.cancel(ErrLost)
+	}
+	if len(due) > 0 {
+		k.renew(due)
+	}
+}
+
+func (k *keeper) collect() (lost, due []*Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	k.armed = never
+	for len(k.held) > 0 {
+		s := k.held[0].s
+		switch {
+		case now >= s.trust.Load():
+			k.drop(s)
+			lost = append(lost, s)
+		case now+int64(together) >= s.renewAt:
+			s.renewAt = now + s.again() // should no answer come
+			k.fix(s)
+			due = append(due, s)
+		default:
+			k.arm()
+			return lost, due
+		}
+	}
+	return lost, due
+}
+
+// drop takes a lease out.
+func (k *keeper) drop(s *Lease) {
+	i, last := s.index, len(k.held)-1
+	k.held.Swap(i, last)
+	k.held[last] = held{}
+	k.held = k.held[:last]
+	s.index = -1
+	if i < last {
+		heap.Fix(&k.held, i)
+	}
+}
+
+// fix moves a lease to the place of its next event.
+func (k *keeper) fix(s *Lease) {
+	k.held[s.index].at = s.event()
+	heap.Fix(&k.held, s.index)
+}
+
+// renewed takes the answer to a renewal that was sent at the given time.
+func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
+	k.mu.Lock()
+	if s.index < 0 { // ended, lost or abandoned meanwhile
+		k.mu.Unlock()
+		return
+	}
+	now := k.now()
+	var cause error
+	switch {
+	case r.Err != nil:
+		s.renewAt = min(s.renewAt, now+min(s.again(), int64(maxRetry)))
+		k.fix(s)
+	case !r.Alive:
+		k.drop(s)
+		s.trust.Store(now)
+		cause = ErrLost
+	default:
+		s.trust.Store(max(s.trust.Load(), k.trust(sent, r.Left, s.ref.TTL)))
+		s.renewAt = now + int64(s.ref.TTL/3)
+		k.fix(s)
+		if r.Replaced {
+			s.newer.Store(true)
+			cause = ErrReplaced
+		}
+	}
+	k.arm()
+	k.mu.Unlock()
+	if cause != nil {
+		s.cancel(cause)
+	}
+}
+
+// renew sends the renewals: numbered leases in one batch, plain ones each alone.
+// It returns before the answers are there, and every request has an end.
+func (l *Locker) renew(due []*Lease) {
+	var batch []*Lease
+	for _, s := range due {
+		if s.plain {
+			go l.renewPlain(s)
+		} else {
+			batch = append(batch, s)
+		}
+	}
+	if len(batch) > 0 {
+		go l.renewBatch(batch)
+	}
+}
+
+func (l *Locker) renewPlain(s *Lease) {
+	sent := time.Now()
+	h := Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL}
+	ctx, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
+	defer stop()
+	r := bounded(ctx, func(ctx context.Context) Renewed {
+		g, err := l.driver.Renew(ctx, h)
+		if doubtful(err) {
+			return Renewed{Err: err}
+		}
+		return Renewed{Alive: err == nil, Left: g.Left}
+	}, func(err error) Renewed { return Renewed{Err: err} })
+	l.keeper.renewed(s, r, sent)
+}
+
+func (l *Locker) renewBatch(batch []*Lease) {
+	refs := make([]RunRef, len(batch))
+	limit := MaxTTL
+	for i, s := range batch {
+		refs[i] = s.ref
+		limit = min(limit, s.ref.TTL/3)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	sent := time.Now()
+	answers := bounded(ctx, func(ctx context.Context) []Renewed {
+		return l.numbered.RenewRuns(ctx, refs)
+	}, inDoubt(len(refs), func(r *Renewed, err error) { r.Err = err }))
+	for i, s := range batch {
+		l.keeper.renewed(s, answers[i], sent)
+	}
+}
+
+// again is how long a renewal waits for its answer before the next one is sent
+// beside it: many may be lost, and each may be slow, before the trust ends.
+func (s *Lease) again() int64 { return int64(max(s.ref.TTL/20, 2*together)) }
+
+// bounded calls f and returns its answer, or doubt when ctx has ended: even a
+// driver that ignores its context holds nothing up.
+func bounded[T any](ctx context.Context, f func(context.Context) T, doubt func(error) T) T {
+	answer := make(chan T, 1)
+	go func() { answer <- f(ctx) }()
+	select {
+	case a := <-answer:
+		return a
+	case <-ctx.Done():
+		return doubt(ctx.Err())
+	}
+}
+
+// inDoubt answers n requests with the same doubt.
+func inDoubt[T any](n int, set func(*T, error)) func(error) []T {
+	return func(err error) []T {
+		all := make([]T, n)
+		for i := range all {
+			set(&all[i], err)
+		}
+		return all
+	}
+}
+
+// leases is a heap by the next event, kept beside the pointer so that sifting
+// touches no lease.
+type leases []held
+
+type held struct {
+	at int64
+	s  *Lease
+}
+
+// event is when the keeper has to look at the lease again.
+func (s *Lease) event() int64 { return min(s.renewAt, s.trust.Load()) }
+
+func (h leases) Len() int           { return len(h) }
+func (h leases) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h leases) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].s.index, h[j].s.index = i, j
+}
+
+// Push and Pop complete heap.Interface; leases are added and dropped in place.
+func (h *leases) Push(any) {}
+func (h *leases) Pop() any { return nil }

@@ -1,0 +1,144 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// A Lease is one grant of a key. Its context ends, with a cause, before anyone
+// else can be granted the key. It is safe for concurrent use.
+type Lease struct {
+	locker *Locker
+	ref    RunRef
+	outer  *Lease      // the lease that this one is inside of; nil: none
+	detach func() bool // from the outer one
+	plain  bool        // no number: released alone
+	fixed  bool        // not renewed
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
+	ended atomic.Bool
+	newer atomic.Bool // a renewal said that a newer number waits
+
+	// Guarded by the keeper's mutex.
+	renewAt int64 // on the keeper's clock; never: not at all
+	index   int   // in the keeper's heap; -1 outside
+}
+
+func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
+	s := &Lease{locker: l, ref: ref, index: -1}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+// Context returns the lease's context. Its cause tells why it ended: ErrLost,
+// ErrReplaced, ErrReleased, or what the caller's context or Cancel gave.
+func (s *Lease) Context() context.Context { return s.ctx }
+
+// Key returns the key.
+func (s *Lease) Key() string { return s.ref.Key }
+
+// Fence returns the number that came with the grant: greater than in every
+// earlier grant of the key.
+func (s *Lease) Fence() int64 { return s.ref.Fence }
+
+// Deadline returns until when the lease may be believed in, unless it is renewed.
+func (s *Lease) Deadline() time.Time {
+	if s.outer != nil {
+		return s.outer.Deadline()
+	}
+	return s.locker.keeper.time(s.trust.Load())
+}
+
+// Check returns nil while the lease may be believed in. It reads the clock
+// itself and does not depend on any timer: call it right before something that
+// cannot be taken back.
+func (s *Lease) Check() error {
+	switch {
+	case s.ended.Load():
+		return ErrReleased
+	case s.outer != nil:
+		return s.outer.Check()
+	case s.locker.keeper.now() >= s.trust.Load():
+		s.cancel(ErrLost)
+		return ErrLost
+	}
+	return nil
+}
+
+// Cancel ends the context with a cause. The lease is kept until it is released.
+func (s *Lease) Cancel(cause error) { s.cancel(cause) }
+
+// Replaced reports whether a renewal told that a newer number waits for the end
+// of this lease, whatever ended its context.
+func (s *Lease) Replaced() bool { return s.newer.Load() }
+
+// Abandon ends the context and stops renewing: the lease ends at its deadline
+// in the store, and the key is free then. It is for a holder that cannot end
+// its work.
+func (s *Lease) Abandon(cause error) {
+	s.cancel(cause)
+	if s.outer != nil {
+		s.outer.Abandon(cause)
+		return
+	}
+	s.locker.keeper.remove(s, false)
+}
+
+// Release gives a plain lease back and ends its context. Once it was lost,
+// Release returns ErrLost; called again, ErrReleased; any other error is doubt:
+// the key is free at the latest when the TTL has passed. Release after doubt is
+// repeated until ctx ends or the TTL has passed. A lease inside another frees
+// nothing; the outermost ends all inside it.
+func (s *Lease) Release(ctx context.Context) error {
+	if !s.plain {
+		return fmt.Errorf("lock: release %q: %w: end a numbered lease with End", s.ref.Key, ErrUnsupported)
+	}
+	if s.outer != nil {
+		return s.leave()
+	}
+	if !s.locker.keeper.remove(s, true) {
+		return ErrReleased
+	}
+	s.cancel(ErrReleased)
+	ctx, stop := context.WithTimeout(ctx, s.ref.TTL)
+	defer stop()
+	h := Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL}
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		err := s.locker.driver.Release(ctx, h)
+		if wait > firstRetry && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load() {
+			return nil // the key went on to another owner before our time was over: an earlier request freed it
+		}
+		if !doubtful(err) {
+			return err
+		}
+		if !sleep(ctx, wait) {
+			return fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
+		}
+	}
+}
+
+// End ends a numbered lease: it ends the context, stops renewing, and sends the
+// ending with all others of the next few milliseconds in one batch. It returns
+// at once; then, unless nil, is told the store's answer. After doubt the ending
+// is sent again until the TTL, and at least 5 seconds, have passed. Only the
+// first End of a lease does anything; it reports whether it was that.
+func (s *Lease) End(how How, outcome string, ok bool, then Ender) bool {
+	if !s.locker.keeper.remove(s, true) {
+		return false
+	}
+	s.cancel(ErrReleased)
+	s.locker.endings.add(s.locker, ending{
+		Ending: Ending{RunRef: s.ref, How: how, Outcome: outcome, OK: ok},
+		then:   then,
+		until:  time.Now().Add(max(s.ref.TTL, minEndTime)),
+	})
+	return true
+}
+
+// An Ender is told how the store answered an ending. Ended must not block.
+type Ender interface{ Ended(Ended) }

@@ -1,0 +1,124 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// DefaultTTL is the time to live of a lease when none is given.
+const DefaultTTL = 30 * time.Second
+
+// A Locker takes leases from a store and keeps them. It starts no goroutine of
+// its own and holds no connection; timers run only while leases are held. It is
+// safe for concurrent use. Make one per process and store with [New].
+type Locker struct {
+	driver   Driver
+	numbered Numbered // nil if the store has no series
+	node     string
+	asked    atomic.Uint64 // numbers the owners
+	seen     atomic.Int64  // the highest fence of any key: a floor for the next
+	keeper   keeper
+	endings  endings
+	turns    turns
+}
+
+// Options are the options of one plain lease.
+type Options struct {
+	// TTL is how long the lease outlives a process that died. Zero: DefaultTTL.
+	TTL time.Duration
+	// Fixed leases are not renewed: they end after TTL.
+	Fixed bool
+	// Barge overtakes those who wait, as far as a key is free or its next owner
+	// has not taken it yet: more throughput, for no order. Acquire barges once,
+	// and waits in line after that.
+	Barge bool
+}
+
+// New returns a Locker on a store. Node names this process in the store and
+// must be unique; empty means a random name.
+func New(d Driver, node string) *Locker {
+	if node == "" {
+		node = uuid.NewString()
+	}
+	l := &Locker{driver: d, node: node}
+	l.numbered, _ = d.(Numbered)
+	l.keeper.start, l.keeper.renew = time.Now(), l.renew
+	return l
+}
+
+// Owner returns a fresh owner. Each attempt to get a lease needs its own.
+func (l *Locker) Owner() string {
+	return l.node + "/" + strconv.FormatUint(l.asked.Add(1), 36)
+}
+
+// Claim asks for numbers, all in one batch, once. Granted answers have a Lease
+// that is renewed until it is ended; the answer to each claim stands in its
+// place. The leases' contexts carry ctx's values and do not end with ctx. A lease
+// whose answer took too long has ended already: end it as NeverStarted.
+func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
+	doubt := inDoubt(len(cs), func(a *Answer, err error) { a.Err = err })
+	if l.numbered == nil {
+		return doubt(ErrUnsupported)
+	}
+	floor := l.seen.Load()
+	for i := range cs {
+		cs[i].Fence = max(cs[i].Fence, floor)
+	}
+	sent := time.Now()
+	answers := bounded(ctx, func(ctx context.Context) []Answer { return l.numbered.Claim(ctx, cs) }, doubt)
+	base := context.WithoutCancel(ctx)
+	var leases []*Lease
+	for i := range answers {
+		if a := &answers[i]; a.Kind == Granted {
+			a.Lease = l.leased(base, &cs[i], a, sent)
+			leases = append(leases, a.Lease)
+		}
+	}
+	l.keeper.add(leases...)
+	return answers
+}
+
+func (l *Locker) leased(base context.Context, c *Claim, a *Answer, sent time.Time) *Lease {
+	l.saw(a.Fence)
+	lease := newLease(base, l, RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL})
+	lease.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
+	return lease
+}
+
+func (l *Locker) saw(fence int64) {
+	for {
+		old := l.seen.Load()
+		if fence <= old || l.seen.CompareAndSwap(old, fence) {
+			return
+		}
+	}
+}
+
+// doubtful reports whether err is doubt and the question may be asked again.
+func doubtful(err error) bool {
+	if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrUnsupported) {
+		return false
+	}
+	if _, held := errors.AsType[*HeldError](err); held {
+		return false
+	}
+	_, bad := errors.AsType[*ArgumentError](err)
+	return !bad
+}
+
+// sleep reports whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,141 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var argumentTests = []test{
+	{"bad claims are refused by the argument's name and nothing is sent", badClaims},
+	{"bad renewals and endings are refused by the argument's name", badRuns},
+	{"bad openings, looks and changes are refused by the argument's name", badOthers},
+	{"a refused request leaves its batch alone", badAmongGood},
+}
+
+// done is a context that has ended: what is refused is not sent, so it is not doubt.
+func (s *stand) done() context.Context {
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	return ctx
+}
+
+// spoilt is a request with one bad argument.
+type spoilt[T any] struct {
+	argument string
+	spoil    func(*T)
+}
+
+var badClaim = []spoilt[lock.Claim]{
+	{"owner", func(c *lock.Claim) { c.Owner = "" }},
+	{"owner", func(c *lock.Claim) { c.Owner = "a|b/1" }},
+	{"owner", func(c *lock.Claim) { c.Owner = "a;b/1" }},
+	{"owner", func(c *lock.Claim) { c.Owner = strings.Repeat("x", lock.MaxKey+1) }},
+	{"number", func(c *lock.Claim) { c.Number, c.After = 0, -1 }},
+	{"number", func(c *lock.Claim) { c.Number, c.After = -5, -6 }},
+	{"number", func(c *lock.Claim) { c.Number = lock.MaxNumber + 1 }},
+	{"after", func(c *lock.Claim) { c.After = -1 }},
+	{"after", func(c *lock.Claim) { c.After = c.Number }},
+	{"between", func(c *lock.Claim) { c.Between = -1 }},
+	{"from", func(c *lock.Claim) { c.From = -1 }},
+	{"TTL", func(c *lock.Claim) { c.TTL = lock.MinTTL - time.Nanosecond }},
+	{"TTL", func(c *lock.Claim) { c.TTL = lock.MaxTTL + time.Nanosecond }},
+	{"TTL", func(c *lock.Claim) { c.TTL = -time.Second }},
+	{"deadline", func(c *lock.Claim) { c.Deadline = -1 }},
+	{"window", func(c *lock.Claim) { c.Window = -1 }},
+	{"attempts", func(c *lock.Claim) { c.Attempts = 0 }},
+	{"overlap", func(c *lock.Claim) { c.Overlap = lock.OverlapReplace + 1 }},
+	{"latest", func(c *lock.Claim) { c.Latest = -1 }},
+	{"fence", func(c *lock.Claim) { c.Fence = -1 }},
+	{"fence", func(c *lock.Claim) { c.Fence = lock.MaxNumber + 1 }},
+	{"late", func(c *lock.Claim) { c.Late = "a|b" }},
+	{"revision", func(c *lock.Claim) { c.Revision = "a\nb" }},
+}
+
+var badRun = []spoilt[lock.RunRef]{
+	{"owner", func(r *lock.RunRef) { r.Owner = "" }},
+	{"number", func(r *lock.RunRef) { r.Number = 0 }},
+	{"fence", func(r *lock.RunRef) { r.Fence = 0 }},
+	{"fence", func(r *lock.RunRef) { r.Fence = lock.MaxNumber + 1 }},
+}
+
+// andKeys adds the bad keys to what else can be bad.
+func andKeys[T any](all []spoilt[T], set func(of *T, key string)) []spoilt[T] {
+	for _, key := range badKeys {
+		all = append(slices.Clip(all), spoilt[T]{"key", func(of *T) { set(of, key) }})
+	}
+	return all
+}
+
+func badClaims(s *stand) {
+	s.open()
+	s.unchanged(func() {
+		for _, b := range andKeys(badClaim, func(c *lock.Claim, key string) { c.Key = key }) {
+			c := s.next(1)
+			b.spoil(&c)
+			a := s.numbered.Claim(s.done(), []lock.Claim{c})[0]
+			equal(s, "the kind", a.Kind, lock.Unknown)
+			s.refused(a.Err, b.argument)
+		}
+	})
+}
+
+func badRuns(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.unchanged(func() {
+		for _, b := range andKeys(badRun, func(r *lock.RunRef, key string) { r.Key = key }) {
+			r := run
+			b.spoil(&r)
+			s.refused(s.numbered.RenewRuns(s.done(), []lock.RunRef{r})[0].Err, b.argument)
+			s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: r}})[0].Err, b.argument)
+		}
+		r := run
+		r.TTL = lock.MinTTL - 1
+		s.refused(s.numbered.RenewRuns(s.done(), []lock.RunRef{r})[0].Err, "TTL")
+		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, How: lock.GivenBack + 1}})[0].Err, "how")
+		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
+	})
+	run.TTL = 0
+	s.ended(run, lock.Done) // an ending needs no TTL
+}
+
+func badOthers(s *stand) {
+	for _, key := range badKeys {
+		s.refused(s.numbered.Open(s.done(), []lock.Opening{{Key: key, Node: "n"}})[0].Err, "key")
+		s.refused(s.numbered.Look(s.done(), []string{key})[0].Err, "key")
+		s.refused(s.numbered.Pause(s.done(), key, 1).Err, "key")
+		s.refused(s.numbered.Resume(s.done(), key, 1).Err, "key")
+		if s.journaled != nil {
+			_, err := s.journaled.Journal(s.done(), key, 1)
+			s.refused(err, "key")
+		}
+	}
+	for argument, o := range map[string]lock.Opening{
+		"node":     {Key: "job"},
+		"revision": {Key: "job", Node: "n", Revision: "a|b"},
+		"mark":     {Key: "job", Node: "n", Mark: -1},
+	} {
+		s.refused(s.numbered.Open(s.done(), []lock.Opening{o})[0].Err, argument)
+	}
+	for _, change := range []int64{0, -1, lock.MaxNumber + 1} {
+		s.refused(s.numbered.Pause(s.done(), "job", change).Err, "change")
+		s.refused(s.numbered.Resume(s.done(), "job", change).Err, "change")
+	}
+}
+
+func badAmongGood(s *stand) {
+	cs := s.fleet(4)
+	cs[1].Owner, cs[3].Key = "", "\n"
+	for i, a := range s.numbered.Claim(s.ctx, cs) {
+		want := lock.Granted
+		if i%2 == 1 {
+			want = lock.Unknown
+		}
+		equal(s, fmt.Sprintf("the answer to claim %d", i), name(a.Kind), name(want))
+	}
+}

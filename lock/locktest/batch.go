@@ -1,0 +1,135 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var batchTests = []test{
+	{"an empty batch has no answers", batchEmpty},
+	{"201 claims and more are answered in their order, one each", batchLarge},
+	{"claims of one series in one batch are judged in their order", batchSameKey},
+	{"mixed kinds, keys and faults are answered each in its place", batchMixed},
+	{"renewals and endings of many series are answered in their order", batchRuns},
+	{"of many nodes that claim the same numbers at once each number is granted once", batchRace},
+}
+
+func batchEmpty(s *stand) {
+	equal(s, "openings", len(s.numbered.Open(s.ctx, nil)), 0)
+	equal(s, "claims", len(s.numbered.Claim(s.ctx, nil)), 0)
+	equal(s, "renewals", len(s.numbered.RenewRuns(s.ctx, nil)), 0)
+	equal(s, "endings", len(s.numbered.ReleaseRuns(s.ctx, nil)), 0)
+	equal(s, "looks", len(s.numbered.Look(s.ctx, nil)), 0)
+}
+
+// fleet opens n series and returns a claim of a due number of each.
+func (s *stand) fleet(n int) []lock.Claim {
+	s.Helper()
+	os := make([]lock.Opening, n)
+	for i := range os {
+		os[i] = lock.Opening{Key: fmt.Sprintf("job-%d", i), Node: "opener", Revision: "r1"}
+	}
+	cs := make([]lock.Claim, n)
+	all := s.numbered.Open(s.ctx, os)
+	equal(s, "answers", len(all), n)
+	for i, is := range all {
+		if is.Err != nil || is.Key != os[i].Key || is.Mark == 0 {
+			s.Fatalf("opening %d: %+v", i, is)
+		}
+		s.mark = is.Mark
+		cs[i] = s.ask(s.due(1), s.mark)
+		cs[i].Key = is.Key
+	}
+	s.env.Wait(20 * slack)
+	return cs
+}
+
+// grants claims them all, which must all be granted, and returns their runs.
+func (s *stand) grants(cs []lock.Claim) []lock.RunRef {
+	s.Helper()
+	runs := make([]lock.RunRef, len(cs))
+	as := s.numbered.Claim(s.ctx, cs)
+	equal(s, "answers", len(as), len(cs))
+	for i, a := range as {
+		if a.Kind != lock.Granted || a.Number != cs[i].Number || a.Node != lock.NodeOf(cs[i].Owner) {
+			s.Fatalf("claim %d of %d: %+v", i, cs[i].Number, a)
+		}
+		runs[i] = lock.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: long}
+	}
+	return runs
+}
+
+func batchLarge(s *stand) {
+	s.grants(s.fleet(201))
+	keys := make([]string, 450)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("job-%d", (i*7)%201)
+	}
+	for i, is := range s.numbered.Look(s.ctx, keys) {
+		if is.Err != nil || is.Key != keys[i] || len(is.Runs) != 1 {
+			s.Fatalf("look %d at %s: %+v", i, keys[i], is)
+		}
+	}
+}
+
+func batchSameKey(s *stand) {
+	s.open()
+	c := s.next(1)
+	as := s.numbered.Claim(s.ctx, []lock.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
+	for i, want := range []lock.Kind{lock.Granted, lock.Passed, lock.Granted, lock.Gap, lock.Held} {
+		if as[i].Kind != want {
+			s.Errorf("claim %d: %v, want %v", i, name(as[i].Kind), name(want))
+		}
+	}
+	equal(s, "the fence asked for again", as[2].Fence, as[0].Fence)
+}
+
+func batchMixed(s *stand) {
+	cs := s.fleet(12)
+	want := make([]lock.Kind, len(cs))
+	for i := range cs {
+		switch i % 4 {
+		case 0:
+			want[i] = lock.Granted
+		case 1:
+			cs[i].Key, want[i] = "unknown", lock.Unknown
+		case 2:
+			cs[i].Deadline, want[i] = 0, lock.Missed
+		case 3:
+			cs[i].TTL, want[i] = 0, lock.Unknown // refused
+		}
+	}
+	for i, a := range s.numbered.Claim(s.ctx, cs) {
+		if a.Kind != want[i] {
+			s.Errorf("claim %d: %v, want %v", i, name(a.Kind), name(want[i]))
+		}
+		if _, bad := errors.AsType[*lock.ArgumentError](a.Err); bad != (i%4 == 3) {
+			s.Errorf("claim %d: the error is %v", i, a.Err)
+		}
+	}
+}
+
+func batchRuns(s *stand) {
+	runs := s.grants(s.fleet(230))
+	for i := range runs {
+		if i%3 == 1 {
+			runs[i].Fence++ // not theirs
+		}
+	}
+	for i, r := range s.numbered.RenewRuns(s.ctx, runs) {
+		if r.Err != nil || r.Alive != (i%3 != 1) {
+			s.Fatalf("renewal %d: %+v", i, r)
+		}
+	}
+	es := make([]lock.Ending, len(runs))
+	for i := range runs {
+		es[i] = lock.Ending{RunRef: runs[i], How: lock.Done, Outcome: lock.OutcomeOK, OK: true}
+	}
+	for i, e := range s.numbered.ReleaseRuns(s.ctx, es) {
+		if e.Err != nil || e.Ended != (i%3 != 1) {
+			s.Fatalf("ending %d: %+v", i, e)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package locktest
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// beside begins a run of due(1) that is alive, and returns it with the claim of
+// a number that falls due meanwhile.
+func (s *stand) beside(o lock.Overlap) (lock.RunRef, lock.Claim) {
+	s.Helper()
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.env.Wait(5 * time.Millisecond)
+	c := s.ask(s.look().Now, s.due(1))
+	c.Overlap = o
+	return run, c
+}
+
+func rowSkipped(s *stand) {
+	s.skipsAtGrant()
+	s.key = "other"
+	run, c := s.beside(lock.OverlapSkip)
+	a := s.claimed(c, lock.Skipped)
+	equal(s, "the mark", a.Mark, c.Number)
+	s.reason(s.last(lock.VerdictSkipped, s.due(1), c.Number), lock.ReasonOverlap)
+	s.unchanged(func() { s.claimed(c, lock.Skipped) })
+	other := c
+	other.Owner = s.owner()
+	s.unchanged(func() { s.claimed(other, lock.Passed) })
+	equal(s, "the run is alive", s.renew(run).Alive, true)
+}
+
+// skipsAtGrant claims a number that falls due at the very instant of the grant.
+func (s *stand) skipsAtGrant() {
+	s.Helper()
+	if !s.env.exact() {
+		return
+	}
+	s.open()
+	a, _ := s.granted(s.next(1))
+	s.claimed(s.ask(a.Now, s.due(1)), lock.Skipped)
+}
+
+func rowQueued(s *stand) {
+	run, c := s.beside(lock.OverlapQueue)
+	a := s.claimed(c, lock.Waiting)
+	equal(s, "the mark", a.Mark, c.Number)
+	equal(s, "the number", a.Number, c.Number)
+	if a.Fence <= run.Fence {
+		s.Fatalf("the fence to take it over with is %d, that of the run %d", a.Fence, run.Fence)
+	}
+	s.last(lock.VerdictWaiting, s.due(1), c.Number)
+	equal(s, "told to end", s.renew(run).Replaced, false)
+	s.unchanged(func() {
+		again := s.claimed(c, lock.Waiting)
+		equal(s, "the fence asked for again", again.Fence, a.Fence)
+	})
+}
+
+func rowReplaced(s *stand) {
+	run, c := s.beside(lock.OverlapReplace)
+	s.claimed(c, lock.Waiting)
+	s.last(lock.VerdictWaiting, s.due(1), c.Number)
+	equal(s, "told to end", s.renew(run).Replaced, true)
+}
+
+func rowHeld(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	c := s.ask(s.due(2), s.due(1)) // due before the run was granted
+	for _, c.Overlap = range []lock.Overlap{lock.OverlapSkip, lock.OverlapQueue, lock.OverlapReplace} {
+		s.unchanged(func() {
+			a := s.claimed(c, lock.Held)
+			equal(s, "the number of the run", a.Number, run.Number)
+			equal(s, "the fence of the run", a.Fence, run.Fence)
+			s.within("left", a.Left, long)
+		})
+	}
+	s.ended(run, lock.Done)
+	s.granted(c)
+}
+
+func rowBacklog(s *stand) {
+	run, c := s.beside(lock.OverlapSkip)
+	c.Backlog = true
+	s.unchanged(func() {
+		a := s.claimed(c, lock.Held)
+		equal(s, "the number of the run", a.Number, run.Number)
+	})
+	s.ended(run, lock.Done)
+	s.granted(c)
+}

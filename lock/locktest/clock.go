@@ -1,0 +1,108 @@
+package locktest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var clockTests = []test{
+	{"the clock names its server and tells when it was asked", clockReads},
+	{"the clock is the one that judges leases", clockJudges},
+	{"the clock of a context that has ended is doubt", clockDoubt},
+}
+
+var clockStepTests = []test{
+	{"a clock that steps back decides nothing twice and lowers no mark", clockBack},
+	{"fences of a series grow over a clock that steps back", clockBackFence},
+	{"a clock that steps forward ends leases", clockForward},
+}
+
+func (s *stand) readings() []lock.Reading {
+	s.Helper()
+	rs, err := s.driver.(lock.Clocked).Now(s.ctx)
+	if err != nil || len(rs) == 0 {
+		s.Fatalf("the readings are %+v, %v", rs, err)
+	}
+	return rs
+}
+
+func clockReads(s *stand) {
+	before := time.Now()
+	rs := s.readings()
+	after := time.Now()
+	for _, r := range rs {
+		if r.Server == "" || r.Sent.Before(before) || r.Received.After(after) || r.Received.Before(r.Sent) || r.Time.IsZero() {
+			s.Errorf("the reading is %+v, asked between %v and %v", r, before, after)
+		}
+	}
+	s.env.Wait(50 * time.Millisecond)
+	if later := s.readings(); later[0].Time.Sub(rs[0].Time) < 50*time.Millisecond {
+		s.Errorf("50ms later the clock went from %v to %v", rs[0].Time, later[0].Time)
+	}
+}
+
+func clockJudges(s *stand) {
+	if s.numbered == nil {
+		return
+	}
+	before := s.readings()[0].Time.UnixMilli()
+	now := s.look().Now
+	after := s.readings()[0].Time.UnixMilli()
+	if now < before || now > after {
+		s.Fatalf("a series is judged at %d, the clock said %d before and %d after", now, before, after)
+	}
+}
+
+func clockDoubt(s *stand) {
+	rs, err := s.driver.(lock.Clocked).Now(s.done())
+	s.canceled("now", err)
+	equal(s, "readings", len(rs), 0)
+}
+
+// step moves the store's clock by d, either way.
+func (s *stand) step(d time.Duration) {
+	s.env.SetClock(time.UnixMilli(s.look().Now).Add(d))
+}
+
+func clockBack(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(3))
+	s.ended(run, lock.Done)
+	is := s.look()
+	s.step(-time.Hour)
+	s.unchanged(func() {
+		s.claimed(s.next(3), lock.Early)
+		old := s.ask(s.look().Now, 0)
+		s.claimed(old, lock.Ahead)
+		equal(s, "the mark", s.opened(lock.Opening{Key: s.key, Node: "n", Revision: "r1"}).Mark, is.Mark)
+	})
+	s.step(time.Hour + 10*time.Millisecond)
+	s.unchanged(func() { s.claimed(s.next(3), lock.Passed) })
+}
+
+func clockBackFence(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.step(-30 * time.Millisecond) // the mark stays within the tolerance
+	c := s.ask(s.due(2), s.due(1))
+	c.Overlap = lock.OverlapAllow
+	_, second := s.granted(c)
+	if second.Fence <= run.Fence {
+		s.Fatalf("the fence is %d, after %d", second.Fence, run.Fence)
+	}
+}
+
+func clockForward(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.step(long + time.Second)
+	s.unchanged(func() { equal(s, "alive", s.renew(run).Alive, false) })
+	_, err := s.driver.Renew(s.ctx, h)
+	if !errors.Is(err, lock.ErrLost) {
+		s.Fatalf("the plain lease: %v", err)
+	}
+	s.granted(s.after(run))
+}

@@ -1,0 +1,150 @@
+// Package locktest is the contract that every store of package lock is held to.
+//
+// A store's own test calls [Run] with an [Env] that opens fresh, empty stores and
+// lets time pass on them. There is a part per capability; the parts of what a
+// driver does not offer are not run, and the log says so.
+package locktest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// An Env is how the suite gets at a store.
+type Env struct {
+	// Open returns a driver on a fresh, empty namespace, with the default bounds
+	// of its journal. The driver is closed, where it has to be, through t.Cleanup.
+	Open func(t *testing.T) lock.Driver
+	// In runs a test: synctest.Test for a store in memory, a direct call
+	// otherwise (also if nil).
+	In func(t *testing.T, f func(t *testing.T))
+	// Wait returns when at least d has passed on the clock of the store opened
+	// last, for its expiries too. A bubble sleeps; a simulated server is moved; on
+	// a real one Wait asks for its clock until it has come far enough.
+	Wait func(d time.Duration)
+	// SetClock sets the clock of the store opened last. Give it only if that clock
+	// moves by nothing but Wait and SetClock: then times are compared exactly. Nil:
+	// the clock runs by itself, and what needs it to jump is not run.
+	SetClock func(now time.Time)
+	// Forget drops all that the store opened last keeps, as FLUSHALL does. Nil:
+	// what needs it is not run.
+	Forget func()
+	// Desert takes a place for an owner in the store opened last, as a process does
+	// that dies then; the key is held, so its error is a *lock.HeldError. Nil: what
+	// needs it is not run.
+	Desert func(a lock.Acquisition) error
+	// Rounds is how many random sequences the store is compared with the rules
+	// over. Zero: 300 if there is a SetClock, else 3.
+	Rounds int
+}
+
+// exact reports whether the store's clock stands still unless it is moved.
+func (e *Env) exact() bool { return e.SetClock != nil }
+
+// Run holds the driver that env opens to the contract, one subtest per rule.
+func Run(t *testing.T, env Env) {
+	if env.In == nil {
+		env.In = func(t *testing.T, f func(t *testing.T)) { f(t) }
+	}
+	var d lock.Driver
+	env.In(t, func(t *testing.T) { d = env.Open(t) }) // no subtest: it is needed whatever -run selects
+	for _, p := range parts {
+		if missing := p.missing(d, &env); missing != "" {
+			t.Logf("not run: the part %q, because there is no %s", p.name, missing)
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) { p.run(t, env) })
+	}
+}
+
+// A part is the tests of one capability.
+type part struct {
+	name  string
+	needs need
+	tests []test
+}
+
+// A test is one rule, named by a sentence.
+type test struct {
+	name string
+	do   func(s *stand)
+}
+
+// A need is what a part needs of the driver and of the Env.
+type need uint16
+
+const (
+	needNumbered need = 1 << iota
+	needJournal
+	needClock
+	needMembership
+	needSetClock
+	needForget
+	needWaiter
+	needInspector
+	needDesert
+)
+
+var parts = []part{
+	{"plain leases", 0, plainTests},
+	{"plain fences", 0, plainFenceTests},
+	{"waiting", needWaiter | needInspector, waitTests},
+	{"waiters that die", needWaiter | needInspector | needDesert, desertTests},
+	{"looking", needInspector, inspectTests},
+	{"openings", needNumbered, openingTests},
+	{"claims", needNumbered, claimTests},
+	{"later claims", needNumbered, laterTests},
+	{"runs", needNumbered, runTests},
+	{"queues", needNumbered, queueTests},
+	{"pauses", needNumbered, pauseTests},
+	{"fences", needNumbered, fenceTests},
+	{"asked again", needNumbered, againTests},
+	{"batches", needNumbered, batchTests},
+	{"the rules", needNumbered, modelTests},
+	{"arguments", needNumbered, argumentTests},
+	{"names", needNumbered, nameTests},
+	{"journal", needNumbered | needJournal, journalTests},
+	{"clock", needClock, clockTests},
+	{"clock steps", needNumbered | needSetClock, clockStepTests},
+	{"nodes", needMembership, memberTests},
+	{"forgetting", needNumbered | needForget, forgetTests},
+}
+
+func (p *part) run(t *testing.T, env Env) {
+	for _, c := range p.tests {
+		t.Run(c.name, func(t *testing.T) {
+			env.In(t, func(t *testing.T) { c.do(newStand(t, env)) })
+		})
+	}
+}
+
+func (p *part) missing(d lock.Driver, env *Env) string {
+	_, waiter := d.(lock.Waiter)
+	_, inspector := d.(lock.Inspector)
+	_, numbered := d.(lock.Numbered)
+	_, journaled := d.(lock.Journaled)
+	_, clocked := d.(lock.Clocked)
+	_, membership := d.(lock.Membership)
+	for _, c := range []struct {
+		need need
+		has  bool
+		name string
+	}{
+		{needWaiter, waiter, "lock.Waiter"},
+		{needInspector, inspector, "lock.Inspector"},
+		{needDesert, env.Desert != nil, "Env.Desert"},
+		{needNumbered, numbered, "lock.Numbered"},
+		{needJournal, journaled, "lock.Journaled"},
+		{needClock, clocked, "lock.Clocked"},
+		{needMembership, membership, "lock.Membership"},
+		{needSetClock, env.SetClock != nil, "Env.SetClock"},
+		{needForget, env.Forget != nil, "Env.Forget"},
+	} {
+		if p.needs&c.need != 0 && !c.has {
+			return c.name
+		}
+	}
+	return ""
+}

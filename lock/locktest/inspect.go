@@ -1,0 +1,37 @@
+package locktest
+
+import (
+	"errors"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var inspectTests = []test{
+	{"a free key has no owner", inspectFree},
+	{"a held key tells its owner, fence and time left", inspectHeld},
+	{"an expired key is free", inspectExpired},
+	{"a bad key is refused", inspectArguments},
+}
+
+func inspectFree(s *stand) { equal(s, "the key", s.inspect("key"), lock.Standing{}) }
+
+func inspectHeld(s *stand) {
+	g, h := s.acquire(lock.Acquisition{Key: "a {key}", Owner: "who?/1", TTL: long})
+	at := s.inspect("a {key}")
+	s.within("left", at.Left, long)
+	at.Left = 0
+	equal(s, "the key", at, lock.Standing{Owner: h.Owner, Fence: g.Fence})
+}
+
+func inspectExpired(s *stand) {
+	s.acquire(s.acquisition(short))
+	s.env.Wait(short + slack)
+	equal(s, "the key", s.inspect("key"), lock.Standing{})
+}
+
+func inspectArguments(s *stand) {
+	_, err := s.driver.(lock.Inspector).Inspect(s.ctx, "")
+	if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != "key" {
+		s.Fatalf("the error is %v, want one that names the key", err)
+	}
+}

@@ -1,0 +1,280 @@
+package locktest
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// one returns one of the values.
+func one[T any](tw *twin, of ...T) T { return of[tw.rnd.IntN(len(of))] }
+
+// chance is true in n of 100 cases.
+func (tw *twin) chance(n int) bool { return tw.rnd.IntN(100) < n }
+
+// claims sends a batch.
+func (tw *twin) claims() {
+	tw.Helper()
+	batch := make([]modelClaim, tw.rnd.IntN(4)+1)
+	of := make([]*model, len(batch))
+	for i := range batch {
+		of[i] = tw.models[tw.rnd.IntN(len(tw.models))]
+		batch[i] = tw.randomClaim(of[i])
+	}
+	tw.hint(of, batch)
+	tw.last = func() { tw.send(of, batch) }
+	tw.last()
+	for i := range batch { // sent again, a claim is not its owner's first
+		batch[i].Later = false
+		of[i].asked = append(of[i].asked, batch[i])
+	}
+}
+
+// hint marks some first claims of their owners as later, of series that are asked
+// for once: claims that are marked are judged before the others.
+func (tw *twin) hint(of []*model, batch []modelClaim) {
+	for i, m := range of {
+		first := !slices.ContainsFunc(m.asked, func(c modelClaim) bool { return c.Owner == batch[i].Owner })
+		alone := slices.Index(of, m) == i && !slices.Contains(of[i+1:], m)
+		batch[i].Later = first && alone && tw.chance(50)
+	}
+}
+
+func (tw *twin) send(of []*model, batch []modelClaim) {
+	tw.Helper()
+	cs := make([]lock.Claim, len(batch))
+	for i, c := range batch {
+		cs[i] = c.Claim
+		cs[i].From, cs[i].Fence = c.storeFrom, c.storeFence
+	}
+	for i, got := range tw.numbered.Claim(tw.ctx, cs) {
+		m := of[i]
+		tw.seen[got.Kind]++
+		want := m.Claim(got.Now*1000, &batch[i].Claim, m)
+		tw.note("claim %+v\n      %+v", cs[i], got)
+		tw.pair(m, want.Fence, got.Fence)
+		want.Fence = got.Fence
+		for k := range want.Settled {
+			want.Settled[k].Fence = m.store[want.Settled[k].Fence]
+		}
+		if len(want.Settled) == 0 && len(got.Settled) == 0 {
+			want.Settled, got.Settled = nil, nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+		}
+		if fence := m.ruleFence(got.Fence); got.Kind == lock.Granted || got.Kind == lock.Waiting {
+			m.runs = append(m.runs, modelRun{got.Number, cs[i].Owner, fence})
+		}
+	}
+}
+
+// ruleFence is the fence of the rules that belongs to one of the store.
+func (m *model) ruleFence(store int64) int64 {
+	for rules, s := range m.store {
+		if s == store {
+			return rules
+		}
+	}
+	return 0
+}
+
+// randomClaim is a new claim, or one that was sent before.
+func (tw *twin) randomClaim(m *model) modelClaim {
+	if len(m.asked) > 0 && tw.chance(15) {
+		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
+	}
+	now := tw.lookAt(m.key).Now
+	c := modelClaim{Claim: lock.Claim{
+		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
+		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, lock.MinTTL, lock.MinTTL, time.Second, 5*time.Second),
+		Deadline: one(tw, 0, time.Millisecond, 20*time.Millisecond, time.Second, time.Hour, time.Hour),
+		Late:     one(tw, "", "", lock.ReasonMisfire), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
+		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, lock.OverlapSkip, lock.OverlapQueue, lock.OverlapAllow, lock.OverlapReplace),
+		Backlog: tw.chance(15), Latest: lock.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
+	}}
+	if tw.chance(5) {
+		c.Latest = now - one[int64](tw, 1, 10)
+	}
+	if len(m.asked) > 0 && tw.chance(3) {
+		c.Owner = one(tw, m.asked...).Owner // of another number
+	}
+	tw.randomFences(m, &c)
+	c.After = max(0, min(c.Number-1, m.Mark+one[int64](tw, 0, 0, 0, 0, 0, -5, -1000, 4)))
+	return c
+}
+
+// randomNumber is most often due now or next after the mark.
+func (tw *twin) randomNumber(m *model, now int64) int64 {
+	if tw.chance(60) {
+		return now - one[int64](tw, 0, 0, 0, 0, 1, 3, 10, 300, -3, -20, -21, -5000)
+	}
+	return m.Mark + one[int64](tw, 1, 1, 2, 5, 20, 100, 0, -10)
+}
+
+// randomFences makes the claim a takeover of a run, or not, and gives it a floor.
+func (tw *twin) randomFences(m *model, c *modelClaim) {
+	if len(m.runs) > 0 && tw.chance(35) {
+		r := one(tw, m.runs[max(0, len(m.runs)-4):]...)
+		c.Number, c.From = r.number, r.fence
+		if tw.chance(10) {
+			c.From = one(tw, m.runs...).fence
+		}
+		c.storeFrom = m.store[c.From]
+	} else if tw.chance(2) {
+		c.From, c.storeFrom = 1, 1 // no run's
+	}
+	if tw.chance(20) {
+		above := one[int64](tw, 0, 3, 100_000)
+		c.Fence, c.storeFence = m.State.Fence+above, m.store[m.State.Fence]+above
+	}
+}
+
+// randomRun is a run that was granted at some time, for the store and for the rules.
+func (tw *twin) randomRun(m *model) (store, rules lock.RunRef) {
+	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
+	m.store[1] = 1
+	if len(m.runs) > 0 {
+		r = m.runs[len(m.runs)-1]
+		if tw.chance(30) {
+			r = one(tw, m.runs...)
+		}
+	}
+	store = lock.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, lock.MinTTL, 2*time.Second)}
+	if tw.chance(5) {
+		store.Owner = "other/1"
+	}
+	rules = store
+	rules.Fence, store.Fence = r.fence, m.store[r.fence]
+	return store, rules
+}
+
+func (tw *twin) renewal(m *model) {
+	tw.Helper()
+	store, rules := tw.randomRun(m)
+	tw.last = func() {
+		got := tw.renew(store)
+		now := tw.until(m, store, got.Alive)
+		want := m.Renew(now*1000, &rules)
+		tw.note("renew %+v\n      %+v at %d", store, got, now)
+		if got != want {
+			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+		}
+	}
+	tw.last()
+}
+
+// until returns when a renewal was judged: it tells nothing but the deadline.
+func (tw *twin) until(m *model, ref lock.RunRef, alive bool) int64 {
+	tw.Helper()
+	is := tw.lookAt(m.key)
+	for _, r := range is.Runs {
+		if alive && r.Number == ref.Number {
+			return r.Until - ref.TTL.Milliseconds()
+		}
+	}
+	return is.Now
+}
+
+func (tw *twin) ending(m *model) {
+	tw.Helper()
+	store, rules := tw.randomRun(m)
+	e := lock.Ending{RunRef: store, How: one(tw, lock.Done, lock.Done, lock.NeverStarted, lock.GivenBack)}
+	if e.How == lock.Done {
+		e.OK = tw.chance(70)
+		e.Outcome = one(tw, lock.OutcomeOK, lock.OutcomeFailed, "")
+	}
+	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }
+	tw.last()
+}
+
+func (tw *twin) sendEnding(m *model, e lock.Ending, fence int64) {
+	tw.Helper()
+	got := tw.numbered.ReleaseRuns(tw.ctx, []lock.Ending{e})[0]
+	now := tw.endedAt(m)
+	tw.note("end   %+v\n      %+v at %d", e, got, now)
+	e.Fence = fence
+	want := m.Release(now*1000, &e, m)
+	want.Fence = m.store[want.Fence]
+	if got != want {
+		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+	}
+}
+
+// endedAt returns when an ending was judged: it tells nothing but its line.
+func (tw *twin) endedAt(m *model) int64 {
+	tw.Helper()
+	now := tw.lookAt(m.key).Now
+	if tw.env.exact() || tw.journaled == nil {
+		return now
+	}
+	j, err := tw.journaled.Journal(tw.ctx, m.key, 1)
+	if err != nil || len(j.Lines) == 0 {
+		return now
+	}
+	var last lock.Line
+	if n := len(m.lines); n > 0 {
+		last = m.lines[n-1]
+		last.Fence = m.store[last.Fence]
+	}
+	if l := j.Lines[0]; l != last && l.Ended != 0 {
+		return l.Ended
+	}
+	return now
+}
+
+// change pauses or resumes, with the next change or with one that was made.
+func (tw *twin) change(m *model) {
+	tw.Helper()
+	change := max(1, m.PauseChange+one[int64](tw, 0, 1, 1, 1, 2))
+	pause := !m.Paused && tw.chance(60) || m.Paused && tw.chance(10)
+	tw.last = func() {
+		do := tw.numbered.Resume
+		if pause {
+			do = tw.numbered.Pause
+		}
+		got := do(tw.ctx, m.key, change)
+		tw.note("pause %v with change %d: %+v", pause, change, got)
+		if pause {
+			m.Pause(change)
+		} else {
+			m.Resume(got.Now*1000, change, m)
+		}
+		if got.Err != nil || got.Mark != m.Mark || got.Paused != m.Paused || got.PauseChange != m.PauseChange {
+			tw.fail("the store answers %+v\nthe rules keep     %+v", got, m.State)
+		}
+	}
+	tw.last()
+}
+
+func (tw *twin) opening(m *model) {
+	tw.Helper()
+	o := lock.Opening{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
+	if tw.chance(5) {
+		o.Mark = tw.lookAt(m.key).Now + one[int64](tw, -1000, 1000)
+	}
+	tw.last = func() {
+		got := tw.opened(o)
+		m.Open(got.Now*1000, &o, m)
+		tw.note("open  %+v: %+v", o, got)
+		if got.Mark != m.Mark {
+			tw.fail("the store's mark is %d, the rules' %d", got.Mark, m.Mark)
+		}
+	}
+	tw.last()
+}
+
+// pass lets time pass, sometimes until a lease has ended.
+func (tw *twin) pass() {
+	d := one(tw, 1, 5, 15, 30, 100, 300, 510, 1100)
+	if !tw.env.exact() {
+		d = one(tw, 1, 5, 30, 510)
+	}
+	if tw.env.exact() && tw.chance(5) {
+		d = 5100
+	}
+	tw.note("%dms pass", d)
+	tw.env.Wait(time.Duration(d) * time.Millisecond)
+}

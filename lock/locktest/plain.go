@@ -1,0 +1,210 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var plainTests = []test{
+	{"a free key is granted for its time to live", plainFree},
+	{"another owner is told that the key is held, and for how long", plainHeld},
+	{"the same owner asking again gets the same fence and no longer lease", plainAgain},
+	{"a released key is free at once", plainReleased},
+	{"a key is free when its deadline has passed", plainExpired},
+	{"a renewal moves the deadline", plainRenewed},
+	{"a renewal after the deadline is lost and does not revive the lease", plainRenewedLate},
+	{"a renewal under another owner or fence is lost and changes nothing", plainRenewedByOther},
+	{"a release by another owner is lost and changes nothing", plainReleasedByOther},
+	{"a release asked again, and one after expiry, is no error", plainReleasedTwice},
+	{"a release that knows no fence frees what its owner was granted", plainReleasedUnknown},
+	{"an old renewal or release touches nothing of the next owner's lease", plainABA},
+	{"a context that has ended is doubt, and nothing is done", plainDoubt},
+	{"keys differ by every byte", plainKeys},
+	{"bad arguments are refused by name", plainArguments},
+}
+
+func (s *stand) acquisition(ttl time.Duration) lock.Acquisition {
+	return lock.Acquisition{Key: "key", Owner: s.owner(), TTL: ttl}
+}
+
+// acquire takes a key and returns the holding.
+func (s *stand) acquire(a lock.Acquisition) (lock.Grant, lock.Holding) {
+	s.Helper()
+	g, err := s.driver.Acquire(s.ctx, a)
+	if err != nil {
+		s.Fatalf("acquire %q: %v", a.Key, err)
+	}
+	return g, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+}
+
+// held fails the test unless the key is refused to a, and returns the refusal.
+func (s *stand) held(a lock.Acquisition) *lock.HeldError {
+	s.Helper()
+	g, err := s.driver.Acquire(s.ctx, a)
+	held, ok := errors.AsType[*lock.HeldError](err)
+	if !ok {
+		s.Fatalf("acquire %q: %+v, %v, want a *lock.HeldError", a.Key, g, err)
+	}
+	return held
+}
+
+func (s *stand) lost(err error) {
+	s.Helper()
+	if !errors.Is(err, lock.ErrLost) {
+		s.Fatalf("the error is %v, want lock.ErrLost", err)
+	}
+}
+
+func (s *stand) release(h lock.Holding) {
+	s.Helper()
+	if err := s.driver.Release(s.ctx, h); err != nil {
+		s.Fatalf("release: %v", err)
+	}
+}
+
+// within fails the test unless got is want, or where the clock runs by itself
+// up to a second below it.
+func (s *stand) within(what string, got, want time.Duration) {
+	s.Helper()
+	least := want
+	if !s.env.exact() {
+		least = max(want-time.Second, 1)
+	}
+	if got < least || got > want {
+		s.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func plainFree(s *stand) {
+	g, _ := s.acquire(s.acquisition(long))
+	s.within("left", g.Left, long)
+	if g.Fence <= 0 {
+		s.Fatalf("the fence is %d", g.Fence)
+	}
+}
+
+func plainHeld(s *stand) {
+	s.acquire(s.acquisition(long))
+	held := s.held(s.acquisition(long))
+	equal(s, "the key of the refusal", held.Key, "key")
+	s.within("left", held.Left, long)
+}
+
+func plainAgain(s *stand) {
+	a := s.acquisition(long)
+	first, _ := s.acquire(a)
+	s.env.Wait(100 * time.Millisecond)
+	second, _ := s.acquire(a)
+	equal(s, "the fence asked for again", second.Fence, first.Fence)
+	if second.Left > long-100*time.Millisecond {
+		s.Fatalf("asking again after 100ms left %v of %v", second.Left, long)
+	}
+}
+
+func plainReleased(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	s.release(h)
+	s.acquire(s.acquisition(long))
+}
+
+func plainExpired(s *stand) {
+	s.acquire(s.acquisition(short))
+	_ = s.held(s.acquisition(short))
+	s.env.Wait(short + slack)
+	s.acquire(s.acquisition(short))
+}
+
+func plainRenewed(s *stand) {
+	_, h := s.acquire(s.acquisition(short))
+	h.TTL = long
+	g, err := s.driver.Renew(s.ctx, h)
+	if err != nil {
+		s.Fatalf("renew: %v", err)
+	}
+	equal(s, "the fence of a renewal", g.Fence, h.Fence)
+	s.within("left", g.Left, long)
+	s.env.Wait(short + slack)
+	_ = s.held(s.acquisition(short))
+}
+
+func plainRenewedLate(s *stand) {
+	_, h := s.acquire(s.acquisition(short))
+	s.env.Wait(short + slack)
+	_, err := s.driver.Renew(s.ctx, h)
+	s.lost(err)
+	s.acquire(s.acquisition(short))
+}
+
+func plainRenewedByOther(s *stand) {
+	_, h := s.acquire(s.acquisition(short))
+	for _, other := range []lock.Holding{
+		{Key: h.Key, Owner: "other/1", Fence: h.Fence, TTL: long},
+		{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1, TTL: long},
+		{Key: "free", Owner: h.Owner, Fence: h.Fence, TTL: long},
+	} {
+		_, err := s.driver.Renew(s.ctx, other)
+		s.lost(err)
+	}
+	s.env.Wait(short + slack)
+	s.acquire(s.acquisition(short))
+}
+
+func plainReleasedByOther(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: "other/1", Fence: h.Fence}))
+	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1}))
+	_ = s.held(s.acquisition(long))
+}
+
+func plainReleasedTwice(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	s.release(h)
+	s.release(h)
+	_, h = s.acquire(s.acquisition(short))
+	s.env.Wait(short + slack)
+	s.release(lock.Holding{Key: h.Key, Owner: "other/1", Fence: 1}) // nobody has it
+	s.release(h)
+}
+
+func plainReleasedUnknown(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: "other/1"}))
+	s.release(lock.Holding{Key: h.Key, Owner: h.Owner})
+	s.acquire(s.acquisition(long))
+}
+
+func plainABA(s *stand) {
+	_, old := s.acquire(s.acquisition(short))
+	s.env.Wait(short + slack)
+	_, h := s.acquire(s.acquisition(short))
+	old.TTL = long
+	_, err := s.driver.Renew(s.ctx, old)
+	s.lost(err)
+	s.lost(s.driver.Release(s.ctx, old))
+	_ = s.held(s.acquisition(short))
+	if _, err := s.driver.Renew(s.ctx, h); err != nil {
+		s.Fatalf("the next owner's renewal: %v", err)
+	}
+}
+
+func plainDoubt(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	free := s.acquisition(long)
+	free.Key = "free"
+	_, acquired := s.driver.Acquire(ctx, free)
+	_, renewed := s.driver.Renew(ctx, h)
+	released := s.driver.Release(ctx, h)
+	for what, err := range map[string]error{"acquire": acquired, "renew": renewed, "release": released} {
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("%s: the error is %v, want one that wraps context.Canceled", what, err)
+		}
+	}
+	_ = s.held(s.acquisition(long))
+	free.Owner = s.owner()
+	s.acquire(free)
+}

@@ -1,0 +1,139 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var plainFenceTests = []test{
+	{"fences grow over release, expiry and renewal", fencesGrow},
+	{"a fence is above what the asker has seen, to the last digit", fencesAboveFloor},
+	{"of many owners asking at once one is granted", plainRace},
+}
+
+func fencesGrow(s *stand) {
+	last := int64(0)
+	for i := range 20 {
+		a := s.acquisition(short)
+		if i%5 == 0 {
+			a.Fence = last + 3001 // µs: beyond the store's clock
+		}
+		g, h := s.acquire(a)
+		if g.Fence <= max(last, a.Fence) {
+			s.Fatalf("grant %d has the fence %d, after %d; the asker had seen %d", i, g.Fence, last, a.Fence)
+		}
+		last = g.Fence
+		if i%10 == 9 {
+			s.env.Wait(short + slack)
+		} else {
+			s.release(h)
+		}
+		s.env.Wait(slack) // past the fence of this asker
+	}
+}
+
+func fencesAboveFloor(s *stand) {
+	for i, floor := range []int64{1_999_999_999_999_999, 1<<52 + 1, 1<<53 - 3} {
+		a := s.acquisition(long)
+		a.Key, a.Fence = fmt.Sprint("key ", i), floor
+		g, h := s.acquire(a)
+		equal(s, "the fence", g.Fence, floor+1)
+		h.Fence--
+		_, err := s.driver.Renew(s.ctx, h)
+		s.lost(err)
+		h.Fence++
+		if _, err := s.driver.Renew(s.ctx, h); err != nil {
+			s.Fatalf("renewal with the fence %d: %v", h.Fence, err)
+		}
+		s.release(h)
+	}
+}
+
+// Twenty owners ask for one key at the same time, twenty times over: each time
+// exactly one is granted.
+func plainRace(s *stand) {
+	for round := range 20 {
+		if n := s.race(fmt.Sprint("key ", round)); n != 1 {
+			s.Fatalf("round %d: %d owners were granted", round, n)
+		}
+	}
+}
+
+func (s *stand) race(key string) (granted int) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 20 {
+		a := lock.Acquisition{Key: key, Owner: s.owner(), TTL: long}
+		wg.Go(func() {
+			_, err := s.driver.Acquire(s.ctx, a)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				granted++
+			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+				s.Errorf("acquire: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	return granted
+}
+
+func plainKeys(s *stand) {
+	keys := []string{"a", "A", "a ", " a", "a{b}", "a{b", "{a}b", "{}", "a:b", "a%3Ab", "a%", "a/b", "a|b", "a;b", "a\\b",
+		`"a"`, "'a'", "*", "a?", "[a]", "é", "e\u0301", "键", "👩\u200d🔧", strings.Repeat("x", lock.MaxKey),
+		strings.Repeat("y", lock.MaxKey-1), strings.Repeat("{", lock.MaxKey)}
+	for _, key := range keys {
+		a := s.acquisition(long)
+		a.Key = key
+		s.acquire(a)
+	}
+	for _, key := range keys {
+		a := s.acquisition(long)
+		a.Key = key
+		equal(s, "the key of the refusal", s.held(a).Key, key)
+	}
+}
+
+// refused fails the test unless err names the argument.
+func (s *stand) refused(err error, argument string) {
+	s.Helper()
+	bad, ok := errors.AsType[*lock.ArgumentError](err)
+	if !ok {
+		s.Errorf("the error is %v, want an *lock.ArgumentError for %s", err, argument)
+	} else if bad.Argument != argument {
+		s.Errorf("the error names %q, want %q", bad.Argument, argument)
+	}
+}
+
+var badKeys = []string{"", strings.Repeat("x", lock.MaxKey+1), "a\nb", "a\x00b", "\xff", "\u202e"}
+
+func plainArguments(s *stand) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel() // what is refused is not sent
+	for _, key := range badKeys {
+		_, err := s.driver.Acquire(ctx, lock.Acquisition{Key: key, Owner: "n/1", TTL: long})
+		s.refused(err, "key")
+		_, err = s.driver.Renew(ctx, lock.Holding{Key: key, Owner: "n/1", Fence: 1, TTL: long})
+		s.refused(err, "key")
+		s.refused(s.driver.Release(ctx, lock.Holding{Key: key, Owner: "n/1", Fence: 1}), "key")
+	}
+	for argument, a := range map[string]lock.Acquisition{
+		"owner": {Key: "key", TTL: long},
+		"TTL":   {Key: "key", Owner: "n/1", TTL: lock.MinTTL - 1},
+		"fence": {Key: "key", Owner: "n/1", TTL: long, Fence: -1},
+	} {
+		_, err := s.driver.Acquire(ctx, a)
+		s.refused(err, argument)
+	}
+	_, err := s.driver.Renew(ctx, lock.Holding{Key: "key", Owner: "n/1", Fence: 1, TTL: lock.MaxTTL + 1})
+	s.refused(err, "TTL")
+	_, err = s.driver.Renew(ctx, lock.Holding{Key: "key", Owner: "n/1", TTL: long})
+	s.refused(err, "fence")
+	s.refused(s.driver.Release(ctx, lock.Holding{Key: "key", Owner: "a|b", Fence: 1}), "owner")
+}

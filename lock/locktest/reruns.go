@@ -1,0 +1,157 @@
+package locktest
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+func runUnstarted(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.ended(run, lock.NeverStarted)
+	c := s.after(run)
+	c.Rerun, c.Attempts, c.Window = false, 1, time.Millisecond
+	a, second := s.granted(c)
+	equal(s, "the attempt", a.Attempt, 1)
+	if a.Fence <= run.Fence {
+		s.Fatalf("the fence is %d, before it %d", a.Fence, run.Fence)
+	}
+	s.ended(second, lock.Done)
+}
+
+func runUnstartedLater(s *stand) {
+	run := s.dead()
+	_, second := s.granted(s.after(run))
+	s.ended(second, lock.NeverStarted)
+	c := s.after(second)
+	c.Deadline, c.Rerun = time.Millisecond, false
+	a, third := s.granted(c)
+	equal(s, "the attempt", a.Attempt, 2)
+	s.ended(third, lock.NeverStarted)
+	c = s.after(third)
+	c.Window = time.Millisecond
+	s.settles(c, third, lock.VerdictLost)
+}
+
+func runGivenBack(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.ended(run, lock.GivenBack)
+	c := s.after(run)
+	c.Rerun = false // that is for nodes that died
+	a, second := s.granted(c)
+	equal(s, "the attempt", a.Attempt, 2)
+	s.ended(second, lock.GivenBack)
+	c = s.after(second)
+	c.Attempts = 2
+	s.settles(c, second, lock.VerdictLost)
+}
+
+func runWindow(s *stand) {
+	run := s.dead()
+	c := s.after(run)
+	c.Window = short
+	s.settles(c, run, lock.VerdictLost)
+}
+
+func runDeadline(s *stand) {
+	run := s.dead()
+	c := s.after(run)
+	c.Deadline, c.Window = time.Millisecond, 0
+	a, _ := s.granted(c)
+	equal(s, "the attempt", a.Attempt, 2)
+}
+
+func runReplaced(s *stand) {
+	s.open()
+	c := s.next(1)
+	c.TTL = short
+	_, run := s.granted(c)
+	s.env.Wait(5 * time.Millisecond)
+	newer := s.ask(s.look().Now, s.due(1))
+	newer.Overlap = lock.OverlapReplace
+	w := s.claimed(newer, lock.Waiting)
+	s.env.Wait(short + slack) // nobody renews it any more
+	a := s.claimed(s.after(run), lock.Passed)
+	s.settled(a, run, lock.VerdictLost)
+	newer.Owner, newer.From = s.owner(), w.Fence
+	s.granted(newer)
+}
+
+func runBlocked(s *stand) {
+	run := s.dead()
+	newer := s.ask(s.look().Now, s.due(1))
+	newer.Overlap, newer.Rerun = lock.OverlapAllow, true
+	s.claimed(newer, lock.Orphan)
+	_, second := s.granted(s.after(run))
+	_, third := s.granted(newer)
+	s.ended(second, lock.GivenBack)
+	c := s.after(second)
+	s.unchanged(func() {
+		a := s.claimed(c, lock.Held)
+		equal(s, "the number that is in the way", a.Number, third.Number)
+	})
+	s.env.Wait(5 * time.Millisecond)
+	fresh := s.ask(s.look().Now, third.Number)
+	fresh.Backlog, fresh.Rerun = true, true
+	s.unchanged(func() { // it would be in vain to offer the run that is over
+		a := s.claimed(fresh, lock.Held)
+		equal(s, "the number that is in the way", a.Number, third.Number)
+	})
+	c.Overlap = lock.OverlapAllow
+	a, _ := s.granted(c)
+	equal(s, "the attempt", a.Attempt, 3)
+}
+
+func runReplacedUnstarted(s *stand) {
+	run, c, fence := s.wait(lock.OverlapReplace)
+	s.ended(run, lock.NeverStarted)
+	s.settlesBeside(s.after(run), run, lock.VerdictSuperseded)
+	s.granted(s.takes(c, fence))
+}
+
+// settlesBeside is settles where another run is left.
+func (s *stand) settlesBeside(c lock.Claim, run lock.RunRef, v lock.Verdict) {
+	s.Helper()
+	s.settled(s.claimed(c, lock.Passed), run, v)
+	s.last(v, run.Number, run.Number)
+}
+
+func runOverlapAttempts(s *stand) {
+	run := s.dead()
+	between := s.look().Now
+	s.env.Wait(5 * time.Millisecond)
+	s.granted(s.after(run))
+	s.claimed(s.ask(between, s.due(1)), lock.Skipped)
+}
+
+func runOverlapUnstarted(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.env.Wait(5 * time.Millisecond)
+	between := s.look().Now
+	s.ended(run, lock.NeverStarted)
+	s.env.Wait(5 * time.Millisecond)
+	s.granted(s.after(run))
+	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), lock.Held) })
+}
+
+func runDeadlineExact(s *stand) {
+	s.open()
+	c := s.next(1)
+	c.TTL = short
+	a, run := s.granted(c)
+	until := s.look().Runs[0].Until
+	if until != a.Now+short.Milliseconds() {
+		s.Fatalf("granted at %d for %v until %d", a.Now, short, until)
+	}
+	if !s.env.exact() {
+		return
+	}
+	s.env.Wait(short - time.Millisecond)
+	equal(s, "left", s.claimed(c, lock.Granted).Left, time.Millisecond)
+	s.env.Wait(time.Millisecond)
+	equal(s, "alive", s.renew(run).Alive, false)
+	s.claimed(c, lock.Over)
+}

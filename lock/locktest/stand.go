@@ -1,0 +1,213 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+const (
+	short = lock.MinTTL // of leases that are to expire
+	long  = time.Minute // of leases that are not
+	slack = 10 * time.Millisecond
+)
+
+// A stand is one fresh store under test, with one series at hand. Its methods
+// fail the test when the store answers with an error.
+type stand struct {
+	*testing.T
+	ctx       context.Context
+	env       Env
+	driver    lock.Driver
+	numbered  lock.Numbered
+	journaled lock.Journaled // nil if the driver keeps no journal
+	key       string
+	mark      int64 // where the series stood when it was opened
+	owners    int
+}
+
+func newStand(t *testing.T, env Env) *stand {
+	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job"}
+	s.numbered, _ = s.driver.(lock.Numbered)
+	s.journaled, _ = s.driver.(lock.Journaled)
+	return s
+}
+
+// owner returns a fresh owner.
+func (s *stand) owner() string {
+	s.owners++
+	return fmt.Sprintf("node-%d/%d", s.owners, s.owners)
+}
+
+// open registers the series and lets enough time pass for due(1) to due(5).
+func (s *stand) open() {
+	s.Helper()
+	s.mark = s.opened(lock.Opening{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
+	s.env.Wait(60 * time.Millisecond)
+}
+
+func (s *stand) opened(o lock.Opening) lock.Series {
+	s.Helper()
+	return s.series(s.numbered.Open(s.ctx, []lock.Opening{o}))
+}
+
+func (s *stand) look() lock.Series {
+	s.Helper()
+	return s.series(s.numbered.Look(s.ctx, []string{s.key}))
+}
+
+func (s *stand) series(all []lock.Series) lock.Series {
+	s.Helper()
+	if len(all) != 1 {
+		s.Fatalf("%d answers to one request", len(all))
+	}
+	if all[0].Err != nil {
+		s.Fatalf("unexpected doubt: %v", all[0].Err)
+	}
+	return all[0]
+}
+
+// due is the i-th number after the mark of open; 1 to 5 are due.
+func (s *stand) due(i int64) int64 { return s.mark + 10*i }
+
+// ask is a claim of number n, which follows after, that is refused for no reason
+// of its own.
+func (s *stand) ask(n, after int64) lock.Claim {
+	return lock.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
+		Attempts: 3, Window: time.Hour, Latest: lock.MaxNumber, Revision: "r1"}
+}
+
+// next is the claim of due(i).
+func (s *stand) next(i int64) lock.Claim { return s.ask(s.due(i), s.mark) }
+
+func (s *stand) claim(c lock.Claim) lock.Answer {
+	s.Helper()
+	as := s.numbered.Claim(s.ctx, []lock.Claim{c})
+	if len(as) != 1 {
+		s.Fatalf("%d answers to one claim", len(as))
+	}
+	if as[0].Err != nil {
+		s.Fatalf("unexpected doubt: %v", as[0].Err)
+	}
+	return as[0]
+}
+
+// claimed is claim, and fails the test unless the answer is of that kind.
+func (s *stand) claimed(c lock.Claim, want lock.Kind) lock.Answer {
+	s.Helper()
+	a := s.claim(c)
+	if a.Kind != want {
+		s.Fatalf("claim of %d: the answer is %v, want %v\nanswer %+v\nseries %+v", c.Number, name(a.Kind), name(want), a, s.look())
+	}
+	return a
+}
+
+// granted is a claim that is granted, and the run it began.
+func (s *stand) granted(c lock.Claim) (lock.Answer, lock.RunRef) {
+	s.Helper()
+	a := s.claimed(c, lock.Granted)
+	return a, lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+}
+
+func (s *stand) renew(r lock.RunRef) lock.Renewed {
+	s.Helper()
+	out := s.numbered.RenewRuns(s.ctx, []lock.RunRef{r})
+	if len(out) != 1 || out[0].Err != nil {
+		s.Fatalf("renewal: %+v", out)
+	}
+	return out[0]
+}
+
+func (s *stand) end(r lock.RunRef, how lock.How) lock.Ended {
+	s.Helper()
+	e := lock.Ending{RunRef: r, How: how}
+	if how == lock.Done {
+		e.Outcome, e.OK = lock.OutcomeOK, true
+	}
+	out := s.numbered.ReleaseRuns(s.ctx, []lock.Ending{e})
+	if len(out) != 1 || out[0].Err != nil {
+		s.Fatalf("release: %+v", out)
+	}
+	return out[0]
+}
+
+// ended is end, and fails the test unless the ending is accepted.
+func (s *stand) ended(r lock.RunRef, how lock.How) lock.Ended {
+	s.Helper()
+	e := s.end(r, how)
+	if !e.Ended {
+		s.Fatalf("the ending of %d was refused\nseries %+v", r.Number, s.look())
+	}
+	return e
+}
+
+// lines returns the journal without its first line, or nil if the store keeps none.
+func (s *stand) lines() []lock.Line {
+	s.Helper()
+	if s.journaled == nil {
+		return nil
+	}
+	j, err := s.journaled.Journal(s.ctx, s.key, 0)
+	if err != nil {
+		s.Fatalf("journal: %v", err)
+	}
+	if len(j.Lines) > 0 && j.Lines[0].Verdict == lock.VerdictOpened {
+		return j.Lines[1:]
+	}
+	return j.Lines
+}
+
+// last checks the last line of the journal: its verdict, the number it speaks
+// of, and where it moved the mark from.
+func (s *stand) last(v lock.Verdict, from, to int64) lock.Line {
+	s.Helper()
+	if s.journaled == nil {
+		return lock.Line{}
+	}
+	lines := s.lines()
+	if len(lines) == 0 {
+		s.Fatalf("the journal is empty, want a line %q", v)
+	}
+	l := lines[len(lines)-1]
+	if l.Verdict != v || l.From != from || l.To != to {
+		s.Fatalf("the last line is %+v, want %q from %d to %d", l, v, from, to)
+	}
+	return l
+}
+
+// unchanged fails the test if f changes the series or its journal.
+func (s *stand) unchanged(f func()) {
+	s.Helper()
+	was, lines := s.look(), s.lines()
+	f()
+	is, now := s.look(), s.lines()
+	was.Now, is.Now = 0, 0
+	if !reflect.DeepEqual(was, is) {
+		s.Fatalf("the series changed\nfrom %+v\nto   %+v", was, is)
+	}
+	if !reflect.DeepEqual(lines, now) {
+		s.Fatalf("the journal changed\nfrom %+v\nto   %+v", lines, now)
+	}
+}
+
+// equal fails the test unless the two are equal.
+func equal[T comparable](s *stand, what string, got, want T) {
+	s.Helper()
+	if got != want {
+		s.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+var kinds = []string{"unknown", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan",
+	"expired", "skipped", "waiting", "missed", "paused"}
+
+func name(k lock.Kind) string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("kind %d", k)
+}

@@ -1,0 +1,200 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var waitTests = []test{
+	{"a free key is granted without waiting", waitFree},
+	{"an owner that has the key already gets the same fence", waitAgain},
+	{"waiters get the key in the order in which they came, with growing fences", waitOrder},
+	{"a key that is handed on is trusted from when its new owner confirmed", waitTrust},
+	{"the key of a holder that died goes to who waits", waitExpired},
+	{"a waiter that gives up leaves nothing behind", waitCancelled},
+	{"the place of a waiter that gives up goes to the next", waitSkipped},
+	{"a wait with a context that has ended does nothing", waitEnded},
+	{"bad arguments of a wait are refused by name", waitArguments},
+}
+
+// A waiter is an owner that waits in a goroutine of its own.
+type waiter struct {
+	lock.Acquisition
+	stop context.CancelFunc
+	done chan struct{} // closed when what follows is known
+	got  lock.Grant
+	err  error
+}
+
+// await starts a waiter.
+func (s *stand) await(a lock.Acquisition) *waiter {
+	ctx, stop := context.WithCancel(s.ctx)
+	w := &waiter{Acquisition: a, stop: stop, done: make(chan struct{})}
+	s.Cleanup(stop)
+	go func() {
+		defer close(w.done)
+		w.got, w.err = s.driver.(lock.Waiter).Wait(ctx, a)
+	}()
+	return w
+}
+
+// queued starts a waiter that finds the key held and returns when it has a place.
+func (s *stand) queued(a lock.Acquisition) *waiter {
+	s.Helper()
+	before := s.inspect(a.Key).Waiting
+	w := s.await(a)
+	give := time.Now().Add(patience)
+	for s.inspect(a.Key).Waiting <= before {
+		if time.Now().After(give) {
+			s.Fatalf("%s took no place", a.Owner)
+		}
+		<-time.After(time.Millisecond)
+	}
+	return w
+}
+
+// patience is how long something may take that should happen soon.
+const patience = 20 * time.Second
+
+// served waits for the waiter's grant.
+func (s *stand) served(w *waiter) lock.Holding {
+	s.Helper()
+	s.finished(w)
+	if w.err != nil {
+		s.Fatalf("%s waited in vain: %v", w.Owner, w.err)
+	}
+	return lock.Holding{Key: w.Key, Owner: w.Owner, Fence: w.got.Fence, TTL: w.TTL}
+}
+
+func (s *stand) finished(w *waiter) {
+	s.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(patience):
+		s.Fatalf("%s is still waiting; the key stands at %+v", w.Owner, s.inspect(w.Key))
+	}
+}
+
+// waiting fails the test if the waiter has been answered.
+func (s *stand) waiting(w *waiter) {
+	s.Helper()
+	select {
+	case <-w.done:
+		s.Fatalf("%s does not wait: %+v, %v", w.Owner, w.got, w.err)
+	default:
+	}
+}
+
+func (s *stand) inspect(key string) lock.Standing {
+	s.Helper()
+	at, err := s.driver.(lock.Inspector).Inspect(s.ctx, key)
+	if err != nil {
+		s.Fatalf("inspect %q: %v", key, err)
+	}
+	return at
+}
+
+func waitFree(s *stand) {
+	w := s.await(s.acquisition(long))
+	s.release(s.served(w))
+	s.within("left", w.got.Left, long)
+	equal(s, "the key after the release", s.inspect("key"), lock.Standing{})
+}
+
+func waitAgain(s *stand) {
+	a := s.acquisition(long)
+	g, _ := s.acquire(a)
+	equal(s, "the fence", s.served(s.await(a)).Fence, g.Fence)
+}
+
+func waitOrder(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	var line []*waiter
+	for range 5 {
+		line = append(line, s.queued(s.acquisition(long)))
+	}
+	for i, w := range line {
+		s.release(h)
+		next := s.served(w)
+		if next.Fence <= h.Fence {
+			s.Fatalf("waiter %d has the fence %d, the one before had %d", i, next.Fence, h.Fence)
+		}
+		for _, behind := range line[i+1:] {
+			s.waiting(behind)
+		}
+		h = next
+	}
+	s.release(h)
+	equal(s, "the key after the last release", s.inspect("key"), lock.Standing{})
+}
+
+func waitTrust(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	w := s.queued(s.acquisition(long))
+	<-time.After(20 * time.Millisecond)
+	released := time.Now()
+	s.release(h)
+	h = s.served(w)
+	if w.got.Asked.Before(released) {
+		s.Fatalf("trust is counted from %v before the release", released.Sub(w.got.Asked))
+	}
+	s.within("left", w.got.Left, long)
+	if _, err := s.driver.Renew(s.ctx, h); err != nil {
+		s.Fatalf("the renewal of what was handed on: %v", err)
+	}
+}
+
+func waitExpired(s *stand) {
+	s.acquire(s.acquisition(short))
+	w := s.queued(s.acquisition(long))
+	s.env.Wait(short + slack)
+	s.served(w)
+}
+
+func waitCancelled(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	w := s.queued(s.acquisition(long))
+	w.stop()
+	s.finished(w)
+	if _, held := errors.AsType[*lock.HeldError](w.err); !held || !errors.Is(w.err, context.Canceled) {
+		s.Fatalf("the error is %v, want context.Canceled and a *lock.HeldError", w.err)
+	}
+	equal(s, "places", s.inspect("key").Waiting, 0)
+	s.release(h)
+	equal(s, "the key", s.inspect("key"), lock.Standing{})
+	s.acquire(s.acquisition(long))
+}
+
+func waitSkipped(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	first, second := s.queued(s.acquisition(long)), s.queued(s.acquisition(long))
+	first.stop()
+	s.finished(first)
+	s.release(h)
+	s.served(second)
+}
+
+func waitEnded(s *stand) {
+	ctx, stop := context.WithCancel(s.ctx)
+	stop()
+	if _, err := s.driver.(lock.Waiter).Wait(ctx, s.acquisition(long)); !errors.Is(err, context.Canceled) {
+		s.Fatalf("the error is %v, want context.Canceled", err)
+	}
+	equal(s, "the key", s.inspect("key"), lock.Standing{})
+}
+
+func waitArguments(s *stand) {
+	for argument, a := range map[string]lock.Acquisition{
+		"key":   {Owner: "a/1", TTL: long},
+		"owner": {Key: "key", TTL: long},
+		"TTL":   {Key: "key", Owner: "a/1", TTL: short - 1},
+	} {
+		_, err := s.driver.(lock.Waiter).Wait(s.ctx, a)
+		if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != argument {
+			s.Errorf("the error is %v, want one that names %s", err, argument)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package memlock_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// The store in memory keeps the contract, in a bubble: time passes by sleeping,
+// and the clock is moved by an offset.
+func TestContract(t *testing.T) {
+	var store *memlock.Store
+	var offset atomic.Int64
+	locktest.Run(t, locktest.Env{
+		Open: func(*testing.T) lock.Driver {
+			offset.Store(0)
+			store = memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
+			return store
+		},
+		Desert:   func(a lock.Acquisition) error { return store.Desert(a) },
+		In:       synctest.Test,
+		Wait:     time.Sleep,
+		SetClock: func(now time.Time) { offset.Store(int64(time.Until(now))) },
+		Forget:   func() { store.Forget() },
+	})
+}

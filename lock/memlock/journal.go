@@ -1,0 +1,102 @@
+package memlock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+const (
+	defaultLines = 1000
+	defaultTotal = 1_000_000
+	fewLines     = 16 // what each series may keep whatever the others have
+)
+
+func (o *Options) lines() int {
+	if o.JournalLines == 0 {
+		return defaultLines
+	}
+	return max(o.JournalLines, 2)
+}
+
+func (o *Options) total() int {
+	if o.JournalTotal == 0 {
+		return defaultTotal
+	}
+	return o.JournalTotal
+}
+
+// A journal is a ring of lines. It grows until it, or all journals together, are
+// full; from then on the newest line takes the place of the oldest, which is at
+// first.
+type journal struct {
+	lines []lock.Line
+	first int
+	cut   bool // older lines existed
+}
+
+// A pen writes to the journal of the series at hand and counts for all.
+type pen struct {
+	to     *journal
+	lines  int // the bound of this journal
+	budget int // the bound of all
+	total  int // lines of all journals
+}
+
+// Append adds a line to the journal, or to its last line if the two fold.
+func (p *pen) Append(line lock.Line) {
+	j := p.to
+	n := len(j.lines)
+	if n > 0 && series.Fold(&j.lines[(j.first+n-1)%n], line) {
+		return
+	}
+	if n < p.lines && (n < fewLines || p.total < p.budget) {
+		j.lines = append(j.lines, line)
+		p.total++
+		return
+	}
+	j.lines[j.first] = line
+	j.first, j.cut = (j.first+1)%n, true
+}
+
+// newest returns the newest n lines, oldest first, and all if n <= 0.
+func (j *journal) newest(n int) []lock.Line {
+	all := len(j.lines)
+	if n <= 0 || n > all {
+		n = all
+	}
+	lines := make([]lock.Line, n)
+	for i := range n {
+		lines[i] = j.lines[(j.first+all-n+i)%all]
+	}
+	return lines
+}
+
+// Journal returns the newest n lines of a series, oldest first.
+func (s *Store) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
+	if err := ask(ctx, "read the journal of", key, lock.CheckKey(key)); err != nil {
+		return lock.Journal{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.look(key)
+	j := lock.Journal{Key: key, Lines: r.journal.newest(n), Revisions: slices.Clone(r.sightings)}
+	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
+	slices.SortStableFunc(j.Revisions, func(a, b lock.Sighting) int { return cmp.Compare(a.First, b.First) })
+	return j, nil
+}
+
+// Keys lists the series, sorted.
+func (s *Store) Keys(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("lock: list the series: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.series)), nil
+}

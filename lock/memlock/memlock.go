@@ -1,0 +1,101 @@
+// Package memlock keeps leases and series in memory: the reference store, for
+// tests, for single processes and for measuring what a store costs.
+//
+// Its rules for series are those of lock/series, applied under one mutex. What it
+// keeps is gone with the process, so it protects nothing across processes.
+package memlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var _ interface {
+	lock.Driver
+	lock.Waiter
+	lock.Inspector
+	lock.Numbered
+	lock.Journaled
+	lock.Clocked
+	lock.Membership
+} = (*Store)(nil)
+
+// Options are the options of a [Store].
+type Options struct {
+	// Now is the store's clock, the one that judges leases. Nil: time.Now. It is
+	// called with a mutex held and must not call the store.
+	Now func() time.Time
+	// JournalLines bounds the journal of one series. Zero: 1000. The least is 2.
+	JournalLines int
+	// JournalTotal bounds the lines of all series together, beyond the first 16
+	// of each. Zero: 1,000,000.
+	JournalTotal int
+}
+
+// A Store keeps leases, series and nodes in memory. The zero Store is empty and
+// ready. It is safe for concurrent use and must not be copied. A request whose
+// context has ended is not carried out and is answered with doubt.
+type Store struct {
+	options Options
+	mu      sync.Mutex
+	leases  map[string]lease
+	queues  map[string][]*place
+	sweepAt int   // how many leases there must be to look for expired ones
+	granted int64 // the last fence of any plain lease
+	series  map[string]*record
+	nodes   map[string]int64 // until when each lives, Unix ms
+	pen     pen
+}
+
+// A record is what the store keeps of one series.
+type record struct {
+	series.State
+	journal   journal
+	sightings []lock.Sighting
+}
+
+// New returns an empty store.
+func New(o Options) *Store { return &Store{options: o} }
+
+// Now reads the store's clock.
+func (s *Store) Now(ctx context.Context) ([]lock.Reading, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("lock: read the clock: %w", err)
+	}
+	return []lock.Reading{s.reading()}, nil
+}
+
+func (s *Store) reading() lock.Reading {
+	r := lock.Reading{Server: "memory", Sent: time.Now()}
+	r.Time = s.now().Round(0) // without this process's monotonic part
+	r.Received = time.Now()
+	return r
+}
+
+// Forget drops everything, as a server does that lost its data.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
+	s.sweepAt, s.granted, s.pen = 0, 0, pen{}
+}
+
+func (s *Store) now() time.Time {
+	if s.options.Now != nil {
+		return s.options.Now()
+	}
+	return time.Now()
+}
+
+// doubt is the answer to a request that was not carried out.
+func doubt(ctx context.Context, what, key string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("lock: %s %q: %w", what, key, err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package memlock_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// misses opens a series and spends n numbers one by one, so that no two lines
+// of the journal fold.
+func misses(t *testing.T, s *memlock.Store, key string, n int) {
+	t.Helper()
+	mark := s.Open(t.Context(), []lock.Opening{{Key: key, Node: "n"}})[0].Mark
+	time.Sleep(time.Duration(n+1) * time.Millisecond) // all are late
+	for i := range int64(n) {
+		c := lock.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: time.Minute,
+			Attempts: 1, Latest: lock.MaxNumber, Revision: fmt.Sprint("r", i%2)}
+		if a := s.Claim(t.Context(), []lock.Claim{c})[0]; a.Kind != lock.Missed {
+			t.Fatalf("claim %d: %+v", i, a)
+		}
+	}
+}
+
+func journal(t *testing.T, s *memlock.Store, key string) lock.Journal {
+	t.Helper()
+	j, err := s.Journal(t.Context(), key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestJournalLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memlock.New(memlock.Options{JournalLines: 10})
+		misses(t, s, "job", 25)
+		j := journal(t, s, "job")
+		if len(j.Lines) != 10 || !j.Truncated {
+			t.Fatalf("%d lines are kept, truncated %v, want 10, true", len(j.Lines), j.Truncated)
+		}
+		for i, l := range j.Lines[1:] {
+			if l.From != j.Lines[i].To {
+				t.Fatalf("line %d begins at %d, the one before ends at %d", i+1, l.From, j.Lines[i].To)
+			}
+		}
+	})
+}
+
+// When all journals together are full, a series keeps as many lines as it has,
+// and each series keeps a few whatever the others have.
+func TestJournalTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memlock.New(memlock.Options{JournalTotal: 50})
+		for key, want := range []int{41, 16, 16} {
+			name := fmt.Sprint("job-", key)
+			misses(t, s, name, 40)
+			j := journal(t, s, name)
+			if len(j.Lines) != want || j.Truncated != (want < 41) {
+				t.Errorf("series %d keeps %d lines, truncated %v, want %d", key, len(j.Lines), j.Truncated, want)
+			}
+		}
+		misses(t, s, "job-0", 5)
+		j := journal(t, s, "job-0")
+		if len(j.Lines) != 41 || !j.Truncated {
+			t.Errorf("the first series keeps %d lines, truncated %v, want 41, true", len(j.Lines), j.Truncated)
+		}
+	})
+}
+
+// Leases that nobody releases do not pile up.
+func TestExpiredLeasesGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s memlock.Store
+		for i := range 20_000 {
+			a := lock.Acquisition{Key: fmt.Sprint("key ", i), Owner: "n/1", TTL: lock.MinTTL}
+			if _, err := s.Acquire(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if n := s.Leases(); n > 1100 {
+			t.Errorf("%d leases are kept, about 500 are alive", n)
+		}
+	})
+}
+
+// The clock given to the store judges its leases.
+func TestNow(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
+	a := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}
+	if _, err := s.Acquire(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(999 * time.Millisecond)
+	a.Owner = "b/1"
+	if _, err := s.Acquire(t.Context(), a); err == nil {
+		t.Fatal("granted to another owner before the deadline")
+	}
+	now = now.Add(time.Millisecond)
+	if _, err := s.Acquire(t.Context(), a); err != nil {
+		t.Fatalf("at the deadline: %v", err)
+	}
+}
+
+// Fences grow also when no time passes between a release and the next grant.
+func TestFenceInOneInstant(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
+	last := int64(0)
+	for range 5 {
+		g, err := s.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
+		if err != nil || g.Fence <= last {
+			t.Fatalf("the fence is %d, after %d: %v", g.Fence, last, err)
+		}
+		last = g.Fence
+		if err := s.Release(t.Context(), lock.Holding{Key: "key", Owner: "a/1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package memlock
+
+import (
+	"context"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// Open registers series and reads them.
+func (s *Store) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+	out := make([]lock.Series, len(os))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	for i := range os {
+		o := &os[i]
+		if err := ask(ctx, "open", o.Key, lock.CheckOpening(o)); err != nil {
+			out[i] = lock.Series{Key: o.Key, Err: err}
+			continue
+		}
+		r := s.open(o.Key)
+		r.Open(us, o, s.writer(r))
+		out[i] = r.Series(us, o.Key)
+		out[i].Since, out[i].Other = r.sight(us/1000, o)
+	}
+	return out
+}
+
+// open returns the record of a key and makes it if there is none.
+func (s *Store) open(key string) *record {
+	if r := s.series[key]; r != nil {
+		return r
+	}
+	if s.series == nil {
+		s.series = make(map[string]*record)
+	}
+	r := new(record)
+	s.series[key] = r
+	return r
+}
+
+// Claim asks for numbers. The whole batch is judged at one instant.
+func (s *Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	out := make([]lock.Answer, len(cs))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	for i := range cs {
+		c := &cs[i]
+		if err := ask(ctx, "claim", c.Key, lock.CheckClaim(c)); err != nil {
+			out[i].Err = err
+			continue
+		}
+		r := s.look(c.Key)
+		out[i] = r.Claim(us, c, s.writer(r))
+	}
+	return out
+}
+
+// RenewRuns moves the deadlines of runs to now + TTL.
+func (s *Store) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+	out := make([]lock.Renewed, len(rs))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	for i := range rs {
+		if err := ask(ctx, "renew", rs[i].Key, lock.CheckRun(&rs[i])); err != nil {
+			out[i].Err = err
+			continue
+		}
+		out[i] = s.look(rs[i].Key).Renew(us, &rs[i])
+	}
+	return out
+}
+
+// ReleaseRuns ends runs.
+func (s *Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+	out := make([]lock.Ended, len(es))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	for i := range es {
+		e := &es[i]
+		if err := ask(ctx, "release", e.Key, lock.CheckEnding(e)); err != nil {
+			out[i].Err = err
+			continue
+		}
+		r := s.look(e.Key)
+		out[i] = r.Release(us, e, s.writer(r))
+	}
+	return out
+}
+
+// Look reads series and writes nothing.
+func (s *Store) Look(ctx context.Context, keys []string) []lock.Series {
+	out := make([]lock.Series, len(keys))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	for i, key := range keys {
+		if err := ask(ctx, "look at", key, lock.CheckKey(key)); err != nil {
+			out[i] = lock.Series{Key: key, Err: err}
+			continue
+		}
+		out[i] = s.look(key).Series(us, key)
+	}
+	return out
+}
+
+// Pause stops grants of a series.
+func (s *Store) Pause(ctx context.Context, key string, change int64) lock.Series {
+	return s.change(ctx, "pause", key, change, func(_ int64, r *record) { r.Pause(change) })
+}
+
+// Resume ends a pause.
+func (s *Store) Resume(ctx context.Context, key string, change int64) lock.Series {
+	return s.change(ctx, "resume", key, change, func(us int64, r *record) { r.Resume(us, change, s.writer(r)) })
+}
+
+func (s *Store) change(ctx context.Context, what, key string, change int64, do func(us int64, r *record)) lock.Series {
+	if err := ask(ctx, what, key, lock.CheckChange(key, change)); err != nil {
+		return lock.Series{Key: key, Err: err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	r := s.look(key)
+	do(us, r)
+	return r.Series(us, key)
+}
+
+// look returns the record of a key, or an empty one that is not kept: the rules
+// write nothing to a series that was never opened.
+func (s *Store) look(key string) *record {
+	if r := s.series[key]; r != nil {
+		return r
+	}
+	return new(record)
+}
+
+func (s *Store) writer(r *record) series.Writer {
+	s.pen.to = &r.journal
+	s.pen.lines, s.pen.budget = s.options.lines(), s.options.total()
+	return &s.pen
+}
+
+// ask returns why a request is not carried out, or nil.
+func ask(ctx context.Context, what, key string, bad error) error {
+	if bad != nil {
+		return bad
+	}
+	return doubt(ctx, what, key)
+}

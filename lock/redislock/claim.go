@@ -1,0 +1,105 @@
+package redislock
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var claims = operation[lock.Claim, lock.Answer]{
+	name:   "claim",
+	script: func(s *scripts) *redis.Script { return s.claim },
+	key:    func(c *lock.Claim) string { return c.Key },
+	check:  lock.CheckClaim,
+	begin:  beginVerdicts,
+	add: func(r *request, name string, c *lock.Claim) {
+		r.key("s:"+name, "j:"+name)
+		between := ""
+		if c.Between > 0 {
+			between = "m"
+		}
+		r.arg(escape(c.Owner), c.Number, c.After, c.From, between, escape(c.Revision), r.terms(c))
+	},
+	read:  readAnswer,
+	doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
+}
+
+// Claim asks for numbers, up to 200 of one shard with one script. Claims that are
+// marked as Later are looked at first, with a cheaper one; what is not decided yet
+// is then claimed with the others. An answer with Err is doubt, except for a
+// *lock.ArgumentError: then nothing was sent. Unknown without Err says that the
+// series is not open.
+func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	answers := make([]lock.Answer, len(cs))
+	sideBySide(claims.split(d, cs, answers), func(p part) {
+		if p = d.peek(ctx, p, cs, answers); len(p.at) > 0 {
+			claims.serve(ctx, d, p, cs, answers)
+		}
+	})
+	return answers
+}
+
+// beginVerdicts is what the scripts that write verdicts are given first.
+func beginVerdicts(d *Driver, r *request) {
+	r.key("none", "jb")
+	r.arg(d.lines, d.bytes)
+}
+
+// terms are what many claims share.
+type terms struct {
+	ttl, deadline, window int64
+	late, node            string
+	attempts              int
+	rerun, backlog        bool
+	overlap               lock.Overlap
+	latest, seen          int64
+}
+
+func termsOf(c *lock.Claim) terms {
+	t := terms{
+		ttl: c.TTL.Milliseconds(), deadline: c.Deadline.Milliseconds(), window: c.Window.Milliseconds(),
+		late: c.Late, node: lock.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
+		overlap: c.Overlap, latest: c.Latest, seen: c.Fence,
+	}
+	if t.late == "" {
+		t.late = lock.ReasonDeadline
+	}
+	if c.Window == 0 {
+		t.window = -1 // no bound
+	}
+	return t
+}
+
+// terms packs those of c, often the same as the last.
+func (r *request) terms(c *lock.Claim) any {
+	if t := termsOf(c); r.packed == nil || t != r.last {
+		r.last, r.packed = t, t.pack()
+	}
+	return r.packed
+}
+
+// pack writes terms as the script reads them.
+func (t *terms) pack() string {
+	b := make([]byte, 0, 128)
+	number := func(n int64) { b = append(strconv.AppendInt(b, n, 10), '|') }
+	number(t.ttl)
+	number(t.deadline)
+	b = append(append(b, escape(t.late)...), '|')
+	number(int64(t.attempts))
+	b = append(b, flag(t.rerun), '|')
+	number(t.window)
+	b = append(b, '0'+byte(t.overlap), '|', flag(t.backlog), '|')
+	number(t.latest)
+	number(t.seen)
+	return string(append(b, escape(t.node)...))
+}
+
+func flag(set bool) byte {
+	if set {
+		return '1'
+	}
+	return '0'
+}

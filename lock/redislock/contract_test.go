@@ -1,0 +1,109 @@
+package redislock_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// The scripts keep the contract on a simulated server, whose clock is moved by
+// hand, so that every time is compared exactly.
+func TestContractSimulated(t *testing.T) { contractSimulated(t, redislock.Options{}) }
+
+// The same with series spread over several slots.
+func TestContractSharded(t *testing.T) { contractSimulated(t, redislock.Options{Shards: 7}) }
+
+func contractSimulated(t *testing.T, o redislock.Options) {
+	s := simulated(t)
+	c := client(t, s.Addr())
+	var d *redislock.Driver
+	locktest.Run(t, locktest.Env{
+		Open: func(t *testing.T) lock.Driver {
+			o.Namespace = fresh()
+			d = driver(t, c, o)
+			t.Cleanup(func() { must(t, d.Close()) })
+			return d
+		},
+		Desert:   func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+		Wait:     s.wait,
+		SetClock: s.set,
+		Forget:   s.FlushAll,
+		Rounds:   10, // the simulated Lua is slow; the real one has its own test
+	})
+}
+
+// The scripts keep the contract on a real server, for a user that may do no more
+// than the package's documentation says.
+func TestContractReal(t *testing.T) {
+	t.Parallel() // it waits for leases to expire
+	admin := client(t, redisserver.Start(t).Addr())
+	c := restricted(t, admin, "ns*")
+	var d *redislock.Driver
+	locktest.Run(t, locktest.Env{
+		Open: func(t *testing.T) lock.Driver {
+			d = driver(t, c, redislock.Options{Namespace: fresh()})
+			t.Cleanup(func() { must(t, d.Close()) })
+			return d
+		},
+		Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+		Wait:   func(d time.Duration) { waitOn(t, c, d) },
+		Forget: func() { must(t, admin.FlushAll(context.Background()).Err()) },
+	})
+}
+
+// On a real server, with its numbers and texts, the scripts on series decide as
+// the rules do: their clock is a key that the test sets, so that every time is
+// compared exactly. Plain leases, which expire by the server's own clock, are
+// kept in memory here.
+func TestContractRealExact(t *testing.T) {
+	c := client(t, redisserver.Start(t).Addr())
+	var now atomic.Int64 // µs
+	set := func(to time.Time) {
+		now.Store(to.UnixMicro())
+		must(t, c.HSet(context.Background(), "clock", "s", to.Unix(), "u", to.Nanosecond()/1000).Err())
+	}
+	set(time.UnixMilli(1_795_207_852_937))
+	clock := func() time.Time { return time.UnixMicro(now.Load()) }
+	locktest.Run(t, locktest.Env{
+		Open: func(t *testing.T) lock.Driver {
+			d := driver(t, c, redislock.Options{Namespace: fresh()})
+			d.ClockFrom("clock")
+			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d}
+		},
+		Wait:     func(d time.Duration) { set(clock().Add(d)) },
+		SetClock: set,
+		Rounds:   150,
+	})
+}
+
+// seriesOnly has plain leases from one driver and series from another.
+type seriesOnly struct {
+	lock.Driver
+	lock.Numbered
+	lock.Journaled
+}
+
+// restricted returns a client of a user with the minimal rights.
+func restricted(t *testing.T, admin redis.UniversalClient, namespace string) redis.UniversalClient {
+	t.Helper()
+	rules := append([]string{"on", ">secret"}, redislock.AccessRules(namespace)...)
+	must(t, admin.ACLSetUser(t.Context(), "worker", rules...).Err())
+	addr := admin.(*redis.Client).Options().Addr
+	return client(t, addr, func(o *redis.UniversalOptions) { o.Username, o.Password = "worker", "secret" })
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,74 @@
+// Package redislock keeps leases and series in Redis 6.2 or newer: a single
+// server, a master behind Sentinel, or a Cluster.
+//
+// A [Driver] is what lock.New and the scheduler want below them. It asks the
+// store with one script per operation; each is idempotent for its owner and
+// reads the store's clock once. Only the reply of a script is an answer. All
+// else is doubt: an error of the network or of the store (READONLY, LOADING,
+// BUSY, OOM, MOVED, ...), a reply that cannot be read, the end of a context.
+//
+// # Keys
+//
+// All keys begin with the namespace and the version of the format. Locks and
+// series are named by their key, in which every byte outside [A-Za-z0-9._~:/-]
+// is escaped as %XX: two names never share a key, and a brace in a name cannot
+// move a slot. Of a series' keys all in one shard have one hash tag.
+//
+//	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease
+//	<ns>:v1:q:{<lock>}             list    who waits for it; 10 s
+//	<ns>:v1:{<ns>.<shard>}:s:<key> hash    the state of a series; 90 days
+//	<ns>:v1:{<ns>.<shard>}:j:<key> list    its journal; 90 days
+//	<ns>:v1:{<ns>.<shard>}:d:<key> hash    revisions of its spec; 90 days
+//	<ns>:v1:{<ns>.<shard>}:all     set     the series of the shard; 90 days
+//	<ns>:v1:{<ns>.<shard>}:jb      string  the bytes of the shard's journals; 90 days
+//	<ns>:v1:{<ns>.0}:nodes         zset    nodes by when they are forgotten; 1 day
+//	...:none                       -       never exists: a write to it proves a master
+//
+// The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.
+//
+// The 90 days begin again with a claim on another day than the last, with Open,
+// and with Look when less than 60 are left. A series that nobody opens or looks
+// at for so long is forgotten.
+//
+// # Waiting
+//
+// Who waits for a plain lock has a place in its queue, at most 1,000 to a lock.
+// The release takes the first place, keeps the lock for its owner for 2 seconds,
+// and publishes to the inbox of the owner's process; the owner confirms by asking,
+// and its lease is counted from then. Whoever asks for a free lock that others
+// wait for does the same for the first of them: so owners that do not answer, and
+// holders that died, are passed over by the server's clock. Messages may be lost:
+// each waiter also looks for itself, about once a second and when the lease of
+// the holder ends. A waiter that died costs those behind it up to 2 seconds, and a
+// queue that nobody looks at is forgotten after 10. Once the places are taken,
+// those without one get one by looking, in no order.
+//
+// All waiters of a [Driver] share one subscription, on a connection of its own,
+// from the first waiter until 5 seconds after the last, or until [Driver.Close].
+// A process that may not subscribe waits by looking.
+//
+// # The server
+//
+// [Check] looks at the server before anything depends on it. Keys must not be
+// evicted (maxmemory-policy noeviction), and a server that loses its data with
+// its process forgets which numbers were decided. At maxmemory renewals and
+// releases still work; claims are doubt.
+//
+// # The client
+//
+// A client should not repeat a request on its own and must respect the deadline
+// of a context: [Harden] sets this in the options before a client is made.
+//
+// # Access
+//
+// [AccessRules] are the minimal rights of a user, as arguments of ACL SETUSER:
+//
+//	resetkeys ~<ns>:v1:* resetchannels &<ns>:v1:i:* nocommands
+//	+ping +hello +auth +select +client|setname +eval +evalsha +time
+//	+get +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
+//	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
+//	+sadd +smembers +srem +zadd +zrange +zrem +zremrangebyscore
+//	+publish +subscribe
+//
+// Redis 6.2 knows no rules for single subcommands: write +client there.
+package redislock

@@ -1,0 +1,176 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// The defaults of [Options].
+const (
+	DefaultNamespace    = "cronce"
+	DefaultShards       = 1
+	DefaultJournalLines = 1000
+	DefaultJournalBytes = 256 << 20
+)
+
+const maxShards = 1024
+
+// Options say where and how much a [Driver] keeps. All processes that share a
+// namespace must use the same options. The zero value is ready to use.
+type Options struct {
+	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Two applications on one server must choose two. Empty: DefaultNamespace.
+	Namespace string
+	// Shards is over how many hash slots series are spread, 1 to 1024. Zero:
+	// DefaultShards. More than one is of use in a Cluster only. It cannot change
+	// once series exist: they would be looked for in another shard.
+	Shards int
+	// JournalLines is how many verdicts are kept of each series, or up to 1/16
+	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
+	JournalLines int
+	// JournalBytes bounds the journals of the namespace together; each shard has
+	// its equal part. Over it, each new verdict costs its series two old ones,
+	// but never the newest. Zero: DefaultJournalBytes.
+	JournalBytes int64
+}
+
+// A Driver keeps leases and series in Redis. The client stays the caller's. Only
+// waiting starts something, one subscription, which ends by itself a few seconds
+// after the last waiter or at once with [Driver.Close]. All methods may be
+// called concurrently. They return when the deadline of their context passes; a
+// context that is cancelled earlier ends them within the client's ReadTimeout,
+// or at once if the client does not respect deadlines. What was sent may then
+// still be done.
+type Driver struct {
+	client  redis.UniversalClient
+	prompt  bool // the client ends its requests in time
+	scripts *scripts
+	keys    layout
+	states  names  // of the series that were peeked at
+	lines   string // how long a journal may be
+	budget  int64  // how many bytes the journals of a shard may have
+	bytes   string // the same as text
+	inbox   *inbox
+}
+
+var (
+	_ lock.Driver     = (*Driver)(nil)
+	_ lock.Waiter     = (*Driver)(nil)
+	_ lock.Inspector  = (*Driver)(nil)
+	_ lock.Numbered   = (*Driver)(nil)
+	_ lock.Journaled  = (*Driver)(nil)
+	_ lock.Clocked    = (*Driver)(nil)
+	_ lock.Membership = (*Driver)(nil)
+)
+
+// New returns a Driver on a client of a single server, of Sentinel, or of a
+// Cluster. It sends nothing: ask [Check] whether the server is fit. An error is a
+// *lock.ArgumentError.
+func New(client redis.UniversalClient, o Options) (*Driver, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if _, ring := client.(*redis.Ring); ring || client == nil {
+		return nil, refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
+	}
+	budget := max(o.JournalBytes/int64(o.Shards), 1)
+	return &Driver{
+		client:  client,
+		prompt:  prompt(client),
+		scripts: embedded,
+		keys:    newLayout(o.Namespace, o.Shards),
+		lines:   strconv.Itoa(o.JournalLines),
+		budget:  budget,
+		bytes:   strconv.FormatInt(budget, 10),
+		inbox:   newInbox(client, o.Namespace),
+	}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.Shards == 0 {
+		o.Shards = DefaultShards
+	}
+	if o.JournalLines == 0 {
+		o.JournalLines = DefaultJournalLines
+	}
+	if o.JournalBytes == 0 {
+		o.JournalBytes = DefaultJournalBytes
+	}
+	return o
+}
+
+var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (o Options) check() error {
+	switch {
+	case !namespace.MatchString(o.Namespace):
+		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
+	case o.Shards < 1 || o.Shards > maxShards:
+		return refuse("Options.Shards", strconv.Itoa(o.Shards), "1 to 1024")
+	case o.JournalLines < 1:
+		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
+	case o.JournalBytes < 1:
+		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+	}
+	return nil
+}
+
+func refuse(argument, value, allowed string) error {
+	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+}
+
+// run runs a script. Where it is not known it is sent whole.
+func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
+	return bounded(ctx, d.prompt, func() (any, error) {
+		return s.Run(ctx, d.client, keys, args...).Result()
+	})
+}
+
+// prompt reports whether a client ends its requests with the deadline of their
+// context, or soon after it was cancelled.
+func prompt(client redis.UniversalClient) bool {
+	switch c := client.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled && c.Options().ReadTimeout > 0
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled && c.Options().ReadTimeout > 0
+	}
+	return false
+}
+
+// bounded returns when ctx ends. If f does not do so by itself it runs beside:
+// that costs as much as a third of a round trip.
+func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	if prompt || ctx.Done() == nil {
+		return f()
+	}
+	type reply struct {
+		value T
+		err   error
+	}
+	done := make(chan reply, 1)
+	go func() {
+		v, err := f()
+		done <- reply{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}

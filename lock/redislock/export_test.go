@@ -1,0 +1,44 @@
+package redislock
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// ClockFrom makes the scripts on series read the clock from the fields s and u
+// of a hash instead of asking the server.
+func (d *Driver) ClockFrom(key string) {
+	d.scripts = load(func(name string) string {
+		src, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err)
+		}
+		return strings.Replace(string(src), "call('TIME')", "call('HMGET', '"+key+"', 's', 'u')", 1)
+	})
+}
+
+// What tests of the formats need.
+var (
+	Escape   = escape
+	Unescape = unescape
+	ReadLine = readLine
+)
+
+// ReadAnswer reads what the claim script says of one claim.
+func ReadAnswer(now int64, text string, c *lock.Claim) lock.Answer {
+	return claims.answer(now, text, c)
+}
+
+// Desert takes a place for an owner that never answers.
+func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
+	_, err := d.askInLine(ctx, &a)
+	return err
+}
+
+// KeepNames bounds how many names are kept, and drops those that are.
+func (d *Driver) KeepNames(most int) { d.states = names{most: most} }
+
+// KeptNames is how many names are kept.
+func (d *Driver) KeptNames() int { return len(d.states.keys) }

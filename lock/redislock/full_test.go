@@ -1,0 +1,67 @@
+package redislock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// fill writes until the server has no memory left.
+func fill(t *testing.T, c redis.UniversalClient) {
+	t.Helper()
+	for size := 100_000; size >= 10; size /= 10 {
+		for i := 0; ; i++ {
+			err := c.Set(t.Context(), fmt.Sprintf("filler:%d:%d", size, i), strings.Repeat("x", size), 0).Err()
+			if err != nil && strings.HasPrefix(err.Error(), "OOM") {
+				break
+			}
+			must(t, err)
+		}
+	}
+}
+
+// A server at maxmemory renews, releases, opens, pauses and resumes, because the
+// first write of those scripts is one that it never refuses. New grants are
+// doubt, and what only needs reading is still answered.
+func TestFullServer(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	due := open(t, d, c, "job", "other")
+	first := claimOf("job", "a/1", due)
+	run := runOf(first, claim(t, d, first, lock.Granted))
+	held := acquire(t, d, "key", "a/1")
+	fill(t, c)
+
+	next := claimOf("other", "b/1", due)
+	if a := d.Claim(t.Context(), []lock.Claim{next})[0]; a.Kind != lock.Unknown || a.Err == nil || !strings.Contains(a.Err.Error(), "OOM") {
+		t.Errorf("a claim is answered with %+v, want the doubt OOM", a)
+	}
+	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "b/1", TTL: time.Minute})
+	if _, refused := errors.AsType[*lock.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
+	}
+	claim(t, d, claimOf("job", "b/2", due), lock.Passed)
+	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive || r.Err != nil {
+		t.Errorf("the renewal is answered with %+v", r)
+	}
+	if e := d.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: run, OK: true, Outcome: "ok"}})[0]; !e.Ended || e.Err != nil {
+		t.Errorf("the release is answered with %+v", e)
+	}
+	if _, err := d.Renew(t.Context(), held); err != nil {
+		t.Errorf("the renewal of a plain lease: %v", err)
+	}
+	must(t, d.Release(t.Context(), held))
+	must(t, d.Pause(t.Context(), "job", 1).Err)
+	must(t, d.Resume(t.Context(), "job", 2).Err)
+	open(t, d, c, "job", "new")
+	fill(t, c) // what was freed must not be why it worked
+	if a := d.Claim(t.Context(), []lock.Claim{next})[0]; a.Err == nil {
+		t.Errorf("the server was not full: %+v", a)
+	}
+}

@@ -1,0 +1,140 @@
+package redislock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+// An inbox is the channel on which a process is told that a lock is kept for one
+// of its owners. It is open while owners wait.
+type inbox struct {
+	client  redis.UniversalClient
+	channel string
+
+	mu     sync.Mutex
+	owners map[string]chan struct{} // each holds one wake-up
+	sub    *redis.PubSub            // nil: closed
+	ready  chan struct{}            // closed once the server knows of sub
+	idle   *time.Timer              // ends sub when nobody waits
+}
+
+const linger = 5 * time.Second // a busy lock always has another waiter soon
+
+func newInbox(client redis.UniversalClient, namespace string) *inbox {
+	return &inbox{
+		client:  client,
+		channel: namespace + ":v1:i:" + uuid.NewString(),
+		owners:  make(map[string]chan struct{}),
+	}
+}
+
+// open reports whether the inbox is open already.
+func (b *inbox) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sub != nil
+}
+
+// join opens the inbox if it is closed. The first channel wakes the owner, the
+// second is closed once messages arrive.
+func (b *inbox) join(owner string) (woken, ready chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle != nil {
+		b.idle.Stop()
+		b.idle = nil
+	}
+	if b.sub == nil {
+		b.ready = make(chan struct{})
+		b.sub = b.client.Subscribe(context.Background())
+		go b.listen(b.sub, b.ready)
+	}
+	woken = make(chan struct{}, 1)
+	b.owners[owner] = woken
+	return woken, b.ready
+}
+
+func (b *inbox) leave(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.owners, owner)
+	if len(b.owners) == 0 && b.sub != nil {
+		b.idle = time.AfterFunc(linger, b.closeIdle)
+	}
+}
+
+func (b *inbox) closeIdle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.owners) == 0 {
+		b.close()
+	}
+}
+
+// close ends the subscription. The mutex is held.
+func (b *inbox) close() {
+	if b.idle != nil {
+		b.idle.Stop()
+		b.idle = nil
+	}
+	if b.sub != nil {
+		_ = b.sub.Close() // it is gone in any case
+		b.sub = nil
+	}
+}
+
+// listen wakes owners until sub is closed. After each reconnection all are
+// woken, since messages may have been lost.
+func (b *inbox) listen(sub *redis.PubSub, ready chan struct{}) {
+	_ = sub.Subscribe(context.Background(), b.channel) // what follows tries again
+	told := false
+	for message := range sub.ChannelWithSubscriptions() {
+		switch m := message.(type) {
+		case *redis.Message:
+			b.wake(m.Payload)
+		case *redis.Subscription:
+			if !told {
+				close(ready)
+				told = true
+			}
+			b.wakeAll()
+		}
+	}
+}
+
+func (b *inbox) wake(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if woken := b.owners[owner]; woken != nil {
+		signal(woken)
+	}
+}
+
+func (b *inbox) wakeAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, woken := range b.owners {
+		signal(woken)
+	}
+}
+
+func signal(woken chan struct{}) {
+	select {
+	case woken <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Close ends the subscription that waiting needs; who waits goes on by looking.
+// The driver can be used on, and opens the subscription again with the next
+// waiter. The client is left open. The error is always nil.
+func (d *Driver) Close() error {
+	d.inbox.mu.Lock()
+	defer d.inbox.mu.Unlock()
+	d.inbox.close()
+	return nil
+}

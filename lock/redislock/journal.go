@@ -1,0 +1,161 @@
+package redislock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var verdicts = map[byte]lock.Verdict{
+	'o': lock.VerdictOpened, 'r': lock.VerdictRan, 'e': lock.VerdictEnded, 's': lock.VerdictSkipped,
+	'w': lock.VerdictWaiting, 'u': lock.VerdictSuperseded, 'm': lock.VerdictMissed, 'p': lock.VerdictPaused,
+	'l': lock.VerdictLost,
+}
+
+// Journal returns the newest n lines of a series, or all if n is not positive,
+// and the revisions that were seen. A line that cannot be read is an error: what
+// it said is not known.
+func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return lock.Journal{}, err
+	}
+	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
+	var lines *redis.StringSliceCmd
+	var revisions *redis.MapStringStringCmd
+	_, err := bounded(ctx, d.prompt, func() ([]redis.Cmder, error) {
+		return d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			lines = p.LRange(ctx, prefix+"j:"+name, int64(-max(n, 0)), -1)
+			revisions = p.HGetAll(ctx, prefix+"d:"+name)
+			return nil
+		})
+	})
+	if err != nil {
+		return lock.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
+	}
+	return readJournal(key, lines.Val(), revisions.Val())
+}
+
+func readJournal(key string, lines []string, revisions map[string]string) (lock.Journal, error) {
+	j := lock.Journal{Key: key, Lines: make([]lock.Line, 0, len(lines))}
+	for _, text := range lines {
+		line, ok := readLine(text)
+		if !ok {
+			return lock.Journal{}, unreadable("journal", text)
+		}
+		j.Lines = append(j.Lines, line)
+	}
+	for revision, text := range revisions {
+		s, ok := readSighting(revision, text)
+		if !ok {
+			return lock.Journal{}, unreadable("journal", text)
+		}
+		j.Revisions = append(j.Revisions, s)
+	}
+	slices.SortFunc(j.Revisions, func(a, b lock.Sighting) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
+	})
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
+	return j, nil
+}
+
+// readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended.
+func readLine(text string) (lock.Line, bool) {
+	f := fields{rest: text}
+	l := lock.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
+	l.From, l.To = f.count(f.text()), f.count(f.text())
+	if between := f.text(); between != "" {
+		l.Between = verdicts[f.letter(between)]
+		f.bad = f.bad || l.Between == ""
+	}
+	l.Reason, l.Node, l.Revision = f.raw(f.text()), f.raw(f.text()), f.raw(f.text())
+	l.Fence, l.Attempt = f.optional(f.text()), int(f.optional(f.text()))
+	l.Outcome, l.Ended = f.raw(f.text()), f.optional(f.end())
+	return l, !f.bad && l.Verdict != ""
+}
+
+// readSighting reads first|last|node|zone|spec.
+func readSighting(revision, text string) (lock.Sighting, bool) {
+	f := fields{rest: text}
+	s := lock.Sighting{Revision: f.raw(revision), First: f.count(f.text()), Last: f.count(f.text())}
+	s.Node, s.Zone, s.Spec = f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
+	return s, !f.bad
+}
+
+// Keys lists the series of the namespace, sorted, without those that nobody
+// has used for so long that the store forgot them.
+func (d *Driver) Keys(ctx context.Context) ([]string, error) {
+	var keys, known []string
+	for shard := range d.keys.shards {
+		names, err := d.names(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, names...)
+	}
+	for i := range keys {
+		keys[i], _ = unescape(keys[i]) // they were escaped
+	}
+	for _, s := range d.Look(ctx, keys) {
+		if s.Err != nil {
+			return nil, s.Err
+		}
+		if s.Mark != 0 {
+			known = append(known, s.Key)
+		}
+	}
+	slices.Sort(known)
+	return known, nil
+}
+
+// names lists the series of a shard as they stand in keys.
+func (d *Driver) names(ctx context.Context, shard int) ([]string, error) {
+	names, err := bounded(ctx, d.prompt, func() ([]string, error) {
+		return d.client.SMembers(ctx, d.keys.shards[shard]+"all").Result()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("redislock: keys: %w", err)
+	}
+	return names, nil
+}
+
+// recount sets the counter of a shard to what its journals really are, about.
+func (d *Driver) recount(ctx context.Context, shard int) error {
+	names, err := d.names(ctx, shard)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for some := range slices.Chunk(names, maxBatch) {
+		n, err := d.weight(ctx, shard, some)
+		if err != nil {
+			return fmt.Errorf("redislock: recount: %w", err)
+		}
+		bytes += n
+	}
+	_, err = bounded(ctx, d.prompt, func() (string, error) {
+		return d.client.Set(ctx, d.keys.shards[shard]+"jb", bytes, redis.KeepTTL).Result()
+	})
+	return err
+}
+
+// weight is about how many bytes the journals of some series are.
+func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, error) {
+	r := request{prefix: d.keys.shards[shard]}
+	r.key("all")
+	for _, name := range names {
+		r.key("s:"+name, "j:"+name)
+		r.arg(name)
+	}
+	reply, err := d.run(ctx, d.scripts.recount, r.keys, r.args)
+	n, ok := reply.(int64)
+	if err == nil && !ok {
+		err = errUnreadable
+	}
+	return n, err
+}

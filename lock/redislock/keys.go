@@ -1,0 +1,96 @@
+package redislock
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// A layout names the keys of a namespace.
+type layout struct {
+	plain  string   // before the tag of a plain lock
+	queues string   // before the tag of its queue
+	absent string   // the same for the key that never exists
+	shards []string // what the keys of a shard begin with
+}
+
+func newLayout(namespace string, shards int) layout {
+	l := layout{plain: namespace + ":v1:l:{", queues: namespace + ":v1:q:{", absent: namespace + ":v1:none:{", shards: make([]string, shards)}
+	for i := range l.shards {
+		l.shards[i] = namespace + ":v1:{" + namespace + "." + strconv.Itoa(i) + "}:"
+	}
+	return l
+}
+
+// shard is the number of the shard that a series lives in.
+func (l *layout) shard(key string) int {
+	if len(l.shards) == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // never fails
+	return int(h.Sum32() % uint32(len(l.shards)))
+}
+
+// lock is the key of a plain lock, queue that of its queue in the same slot, none
+// one there that never exists.
+func (l *layout) lock(key string) string  { return l.plain + escape(key) + "}" }
+func (l *layout) queue(key string) string { return l.queues + escape(key) + "}" }
+func (l *layout) none(key string) string  { return l.absent + escape(key) + "}" }
+
+const hexDigits = "0123456789ABCDEF"
+
+// escape writes s with nothing but [A-Za-z0-9._~:/%-] in it. Two texts never
+// have one escape, and none of the separators of the stored texts is left.
+func escape(s string) string {
+	odd := 0
+	for i := range len(s) {
+		if !plainByte(s[i]) {
+			odd++
+		}
+	}
+	if odd == 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s)+2*odd)
+	for i := range len(s) {
+		if c := s[i]; plainByte(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return string(b)
+}
+
+func plainByte(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return strings.IndexByte("._~:/-", c) >= 0
+}
+
+// unescape undoes escape, and reports whether s can have come from it.
+func unescape(s string) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", false
+		}
+		hi, lo := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
+		if hi < 0 || lo < 0 {
+			return "", false
+		}
+		b = append(b, byte(hi<<4|lo))
+		i += 2
+	}
+	return string(b), true
+}

@@ -1,0 +1,108 @@
+package redislock_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+func documentation(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	must(t, err)
+	return string(text)
+}
+
+// An escape has none of the characters that separate, and can be undone: so no
+// two names have the same.
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"", "job", "a{b}", "{}", "a|b;c+d", "%7B", "键", "\xff", "a\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e := redislock.Escape(s)
+		if strings.ContainsAny(e, "{}|;+!\r\n ") {
+			t.Errorf("the escape of %q is %q", s, e)
+		}
+		if back, ok := redislock.Unescape(e); !ok || back != s {
+			t.Errorf("%q became %q and then %q", s, e, back)
+		}
+		if text, ok := redislock.Unescape(s); ok && !utf8.ValidString(s) && text == "" && s != "" {
+			t.Errorf("%q was read as nothing", s)
+		}
+	})
+}
+
+// Whatever namespaces and names are, no key is shared, and all keys of one shard
+// have one hash tag and so one slot.
+func TestKeysStayApart(t *testing.T) {
+	m := miniredis.RunT(t)
+	c := client(t, m.Addr())
+	rapid.Check(t, func(t *rapid.T) {
+		m.FlushAll()
+		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "{a}", "}a", "a}", "{", "a:b", "a%3Ab", "s:a", "}:s:a", "a|b", "{cronce.0}:s:a", "键"}), 2, 6, rapid.ID).Draw(t, "names")
+		spaces := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"n", "n.0", "N", "n-v1", "v1"}), 2, 3, rapid.ID).Draw(t, "namespaces")
+		shards := rapid.IntRange(1, 5).Draw(t, "shards")
+		for _, space := range spaces {
+			if err := populate(c, space, names, shards); err != nil {
+				t.Fatal(err)
+			}
+		}
+		series, locks := 0, 0
+		for _, key := range m.Keys() {
+			tag := tagOf(key)
+			switch space, rest, _ := strings.Cut(key, ":v1:"); {
+			case strings.HasPrefix(rest, "l:"):
+				locks++
+				if name, ok := redislock.Unescape(tag); !ok || !slices.Contains(names, name) {
+					t.Fatalf("the tag of the lock %q is no name", key)
+				}
+			case tag == "" || !strings.HasPrefix(tag, space+"."):
+				t.Fatalf("the key %q has the tag %q", key, tag)
+			case strings.Contains(key, "}:s:"):
+				series++
+			}
+		}
+		if want := len(spaces) * len(names); series != want || locks != want {
+			t.Fatalf("%d series and %d locks in the store, want %d of each: %q", series, locks, want, m.Keys())
+		}
+	})
+}
+
+// populate opens and locks every name in a namespace.
+func populate(c redis.UniversalClient, space string, names []string, shards int) error {
+	ctx := context.Background()
+	d, err := redislock.New(c, redislock.Options{Namespace: space, Shards: shards})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if s := d.Open(ctx, []lock.Opening{{Key: name, Node: "n"}})[0]; s.Err != nil {
+			return s.Err
+		}
+		if _, err := d.Acquire(ctx, lock.Acquisition{Key: name, Owner: "n/1", TTL: lock.MaxTTL}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tagOf is the part of a key that decides its slot, as Redis Cluster has it.
+func tagOf(key string) string {
+	_, rest, open := strings.Cut(key, "{")
+	tag, _, closed := strings.Cut(rest, "}")
+	if !open || !closed {
+		return ""
+	}
+	return tag
+}

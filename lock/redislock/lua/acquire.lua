@@ -1,0 +1,9 @@
+-- acquire asks for a plain lock once.
+--
+-- KEYS[1]  the lock
+-- KEYS[2]  its queue
+-- ARGV     owner, TTL in ms, the highest fence that the asker has seen, 1 to barge
+-- returns  {1, fence, ms left} if the lease is the owner's, also when it asks
+--          again; {0, "0", ms left} if another owner has it, or is the next
+
+return ask(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1')

@@ -1,0 +1,234 @@
+-- claim asks for numbers of series. The first rule that matches is the answer.
+--
+-- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[2]  the bytes of all journals of the shard
+-- then for each claim
+--   KEYS   the state, the journal
+-- ARGV[1]  how many lines a journal may have
+-- ARGV[2]  how many bytes the journals of the shard may have
+-- then for each claim
+--   ARGV   owner · number · number before it · fence to take over from, or 0 ·
+--          m if numbers lie between, or nothing · revision · terms
+-- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|seen|node:
+--          times in ms, window -1 for none, late a reason, flags 0 or 1, latest
+--          the last instant, seen the highest fence; one text for many claims
+-- returns  {the store's ms, then for each claim one text}:
+--          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
+--          +number|fence|attempt|verdict for each number that was settled
+-- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
+--          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not open
+
+local DAY = 86400000
+local SKIP, ALLOW, REPLACE = 0, 2, 3
+
+-- spent is the answer of the latest spending, given again. Who waits is told of
+-- the run that it waits for.
+local function spent(s)
+  local kind, fence = match(s.spent, '|(%a)|(%d+)$')
+  local h = kind == 'w' and lively(s)
+  return reply(s, kind, h and text(h), '0', fence)
+end
+
+-- again answers an owner that asks a second time.
+local function again(s, about, owner, number)
+  if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
+  if not find(about, '|' .. owner .. '|', 1, true) then return end
+  local r = run(s, number)
+  if r.owner ~= owner or r.state == 'w' then return end
+  return reply(s, alive(r) and 'g' or 'o', about)
+end
+
+local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(%d+)|(.*)$'
+local known = {}
+
+-- terms reads what many claims share.
+local function terms(packed)
+  local t = known[packed]
+  if t then return t end
+  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, seen, who = match(packed, TERMS)
+  t = {
+    till = int(ms + tonumber(ttl)), deadline = tonumber(deadline), late = late, attempts = tonumber(attempts),
+    rerun = rerun == '1', window = tonumber(window), overlap = tonumber(overlap), backlog = backlog == '1',
+    latest = tonumber(latest), seen = tonumber(seen), node = who,
+  }
+  known[packed] = t
+  return t
+end
+
+-- mayrun: a run that is over may have another attempt. The deadline binds the
+-- first one only; a run that was replaced has none.
+local function mayrun(r, c)
+  local late = ms - tonumber(r.number)
+  if r.replaced == '1' then return false end
+  if r.attempt == '0' then return late <= c.terms.deadline end
+  if r.state == 'o' and not c.terms.rerun then return false end
+  local window = c.terms.window
+  return tonumber(r.attempt) < c.terms.attempts and (window < 0 or late <= window)
+end
+
+local instant = int(us)
+
+local function nextfence(s, seen)
+  local fence = max(tonumber(s.fence), seen) + 1
+  s.fence = fence < us and instant or int(fence)
+  return s.fence
+end
+
+-- move raises the mark and returns where it stood.
+local function move(s, c)
+  local from = s.mark
+  s.mark, s.by, s.dirty = c.number, c.terms.node, true
+  return from
+end
+
+-- waiting is a run that nobody was granted yet.
+local function waiting(c)
+  return {
+    number = c.number, state = 'w', owner = c.owner, fence = '0',
+    attempt = '0', granted = now, till = '0', replaced = '0',
+  }
+end
+
+-- grant gives the number to the owner: attempt 1 if r is nil, else the next of r.
+local function grant(s, c, r)
+  local from, between = c.number, ''
+  if not r then
+    from, between = move(s, c), c.between
+    if s.quiet then s.runs = {} else prune(s) end
+    r = waiting(c)
+    s.runs[#s.runs + 1] = r
+  elseif r.attempt == '0' then
+    r.granted = now
+  end
+  r.owner, r.state, r.replaced = c.owner, 'o', '0'
+  r.fence, r.attempt, r.till = nextfence(s, c.terms.seen), int(r.attempt + 1), c.terms.till
+  s.dirty = true
+  push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt))
+  return reply(s, 'g', text(r), from ~= c.number and from or '0')
+end
+
+-- spend moves the mark to the number without a grant.
+local function spend(s, c, kind, verdict, between, reason)
+  local from = move(s, c)
+  record(s.journal, verdict, from, c.number, between, reason, c.terms.node, c.revision)
+  s.spent = c.owner .. '|' .. kind .. '|0'
+  return reply(s, kind, '', from)
+end
+
+local function supersede(s)
+  for _, r in ipairs(runs(s)) do
+    if r.state == 'w' then
+      r.state = 'l'
+      push(s.journal, line('u', r.number, r.number, '', '', node(r.owner), '', r.fence, ''))
+      s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|0|u'
+    end
+  end
+  prune(s)
+end
+
+-- wait records the number to run after h.
+local function wait(s, c, h)
+  local about = text(h)
+  if c.terms.overlap == REPLACE then h.replaced = '1' end
+  supersede(s)
+  local from, fence = move(s, c), nextfence(s, c.terms.seen)
+  push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, ''))
+  s.spent = c.owner .. '|w|' .. fence
+  local r = waiting(c)
+  r.fence = fence
+  s.runs[#s.runs + 1] = r
+  return reply(s, 'w', about, from, fence)
+end
+
+-- fresh decides a number above the mark.
+local function fresh(s, c)
+  local h = not s.quiet and lively(s)
+  local free = s.pause <= 0 and (not h or c.terms.overlap == ALLOW)
+  if c.n > ms and not free then return reply(s, 'e') end
+  if s.pause > 0 then return spend(s, c, 'z', 'p', 'p', '') end
+  if ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
+  if free then return grant(s, c) end
+  if c.terms.backlog or tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end
+  if c.terms.overlap == SKIP then return spend(s, c, 's', 's', c.between, 'overlap') end
+  return wait(s, c, h)
+end
+
+-- blocker is an alive run beside r that must end before r can be granted.
+local function blocker(s, c, r)
+  if c.terms.overlap == ALLOW and r.state ~= 'w' then return end
+  local h = lively(s)
+  if h and h.number ~= r.number then return h end
+end
+
+-- sweep settles runs that are over and may not run again, and returns one that
+-- may. One that may, but only after the end of an alive run, is left as it is:
+-- the claim is judged by the alive run.
+local function sweep(s, c)
+  for _, r in ipairs(runs(s)) do
+    if over(s, r) then
+      if s.pause > 0 or not mayrun(r, c) then
+        settle(s, r)
+      elseif not blocker(s, c, r) then
+        return r
+      end
+    end
+  end
+end
+
+-- takeover judges the run itself: the mark is not consulted.
+local function takeover(s, c, about)
+  local r = run(s, c.number)
+  if not r or r.fence ~= c.from or r.state == 'd' or r.state == 'l' then return passed(s, c.number, about) end
+  local ended, h = over(s, r), blocker(s, c, r)
+  if not ended and r.state ~= 'w' then return passed(s, c.number, about) end
+  if ended and (s.pause > 0 or not mayrun(r, c)) then
+    settle(s, r)
+    return passed(s, c.number, text(r))
+  end
+  if h then return reply(s, 'h', text(h)) end
+  return grant(s, c, r)
+end
+
+local function decide(s, c, about)
+  if c.from ~= '0' then return takeover(s, c, about) end
+  if tonumber(s.mark) < tonumber(c.after) then return reply(s, 'G') end
+  s.quiet = not find(s.text, '|[obuw]|') -- all runs are settled
+  local orphan = not s.quiet and sweep(s, c)
+  if orphan then return reply(s, 'O', text(orphan)) end
+  return fresh(s, c)
+end
+
+-- save writes what a claim can change. Keys live on while the mark moves.
+local function save(s, before)
+  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
+  if floor(before / DAY) ~= floor(tonumber(s.mark) / DAY) then
+    call('PEXPIRE', s.key, LIFE)
+    call('PEXPIRE', s.journal, LIFE)
+    call('PEXPIRE', KEYS[2], LIFE)
+  end
+end
+
+local function claim(i)
+  local at = 7 * i - 5
+  local owner, number, from, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], terms(ARGV[at + 7])
+  local s = read(KEYS[2 * i + 1], KEYS[2 * i + 2])
+  local mark, n, about = tonumber(s.mark), tonumber(number), ''
+  if mark == 0 then return reply(s, 'u') end
+  if n <= mark then -- no run is above the mark
+    about = stored(s, number)
+    local same = again(s, about, owner, number)
+    if same then return same end
+  end
+  if ms > t.latest then return reply(s, 'x') end
+  if n > ms + TOLERANCE then return reply(s, 'e') end
+  if mark > ms + TOLERANCE then return reply(s, 'a') end
+  if from == '0' and n <= mark then return passed(s, number, about) end
+  local answer = decide(s, {
+    owner = owner, number = number, n = n, after = ARGV[at + 3], from = from,
+    between = ARGV[at + 5], revision = ARGV[at + 6], terms = t,
+  }, about)
+  if s.dirty then save(s, mark) end
+  return answer
+end
+
+return verdicts((#KEYS - 2) / 2, claim)

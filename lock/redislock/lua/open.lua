@@ -1,0 +1,72 @@
+-- open registers series and reads them. Only it creates a mark: the later of
+-- the store's now and the highest mark that the node has seen.
+--
+-- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the set of all series of the shard
+-- then for each series
+--   KEYS   the state, the journal, the revisions
+-- ARGV[1]  how many lines a journal may have
+-- ARGV[2]  how many bytes the journals of the shard may have
+-- then for each series
+--   ARGV   name · node · revision · zone · spec · mark
+-- returns  {the store's ms, for each series since|other|mark|fence|last|pause
+--          and its runs as they are stored, then the bytes of all journals}
+--
+-- A revision is kept as first|last|node|zone|spec. The expiry before the first
+-- other write lets a node start on a store that is full.
+
+local REVISIONS = 32 -- how many of a series are kept
+
+local function forget(revisions, all)
+  local oldest, name
+  for i = 1, #all, 2 do
+    local last = tonumber(match(all[i + 1], '^%d+|(%d+)'))
+    if not oldest or last < oldest then oldest, name = last, all[i] end
+  end
+  call('HDEL', revisions, name)
+end
+
+-- sighted records that node uses revision now. It returns since when it is known
+-- and another revision that another node has used since then.
+local function sighted(revisions, who, revision, rest)
+  if revision == '' then return '0', '' end
+  local all, known, first = call('HGETALL', revisions), false, now
+  for i = 1, #all, 2 do
+    if all[i] == revision then known, first = true, match(all[i + 1], '^%d+') end
+  end
+  local other, latest = '', tonumber(first)
+  for i = 1, #all, 2 do
+    local last, user = match(all[i + 1], '^%d+|(%d+)|([^|]*)|')
+    if all[i] ~= revision and user ~= who and tonumber(last) >= latest then
+      other, latest = all[i], tonumber(last)
+    end
+  end
+  if not known and #all >= 2 * REVISIONS then forget(revisions, all) end
+  call('HSET', revisions, revision, first .. '|' .. now .. '|' .. who .. '|' .. rest)
+  return first, other
+end
+
+local function open(i)
+  local at = 6 * i - 4
+  local name, who, revision, zone, spec = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+  local s, revisions = read(KEYS[3 * i + 1], KEYS[3 * i + 2]), KEYS[3 * i + 3]
+  call('PEXPIRE', s.key, LIFE)
+  if s.mark == '0' then
+    s.mark = int(math.max(ms, tonumber(ARGV[at + 6])))
+    push(s.journal, line('o', s.mark, s.mark, '', '', who, revision, '', ''))
+    call('HSET', s.key, 'm', s.mark)
+    call('PEXPIRE', s.key, LIFE)
+  end
+  call('SADD', KEYS[3], name)
+  local since, other = sighted(revisions, who, revision, zone .. '|' .. spec)
+  call('PEXPIRE', s.journal, LIFE)
+  call('PEXPIRE', revisions, LIFE)
+  return series(s, since, other)
+end
+
+local out = verdicts((#KEYS - 3) / 3, open)
+call('PEXPIRE', KEYS[2], LIFE)
+call('PEXPIRE', KEYS[3], LIFE)
+out[#out + 1] = call('GET', KEYS[2]) or '0'
+return out

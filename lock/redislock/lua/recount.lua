@@ -1,0 +1,23 @@
+-- recount estimates the bytes of journals, and forgets series that have expired.
+-- Keys that expire take their bytes along without telling the counter.
+--
+-- KEYS[1]  the set of all series of the shard
+-- then for each series
+--   KEYS   the state, the journal
+--   ARGV   name
+-- returns  the bytes
+
+local call = redis.call
+local OVERHEAD = 4
+local bytes = 0
+
+for i = 1, #ARGV do
+  local j = KEYS[2 * i + 1]
+  local n = call('LLEN', j)
+  if n > 0 then
+    bytes = bytes + n * ((#call('LINDEX', j, 0) + #call('LINDEX', j, -1)) / 2 + OVERHEAD)
+  elseif call('EXISTS', KEYS[2 * i]) == 0 then
+    call('SREM', KEYS[1], ARGV[i])
+  end
+end
+return math.ceil(bytes)

@@ -1,0 +1,54 @@
+-- release_runs ends runs. An end is accepted until another step has settled the
+-- run, even after its deadline; asked again, the answer is the same.
+--
+-- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[2]  the bytes of all journals of the shard
+-- then for each run
+--   KEYS   the state, the journal
+-- ARGV[1]  how many lines a journal may have
+-- ARGV[2]  how many bytes the journals of the shard may have
+-- then for each run
+--   ARGV   number · owner · fence · how: k done and ok, d done, u never started,
+--          b given back · outcome
+-- returns  {the store's ms, for each run "1|the number that waits for this
+--          end, or 0|the fence to take it over with", or "0": lost}
+--
+-- The first write is an expiry: a store at maxmemory accepts what follows it.
+
+local function ended(s)
+  local number, fence = '0', '0'
+  for _, r in ipairs(runs(s)) do
+    if r.state == 'w' and s.pause <= 0 and over(s, r) then number, fence = r.number, r.fence end
+  end
+  return '1|' .. number .. '|' .. fence
+end
+
+-- note writes the end of r into the line of its grant, if that is the last one.
+local function note(j, r, outcome)
+  local last = call('LINDEX', j, -1)
+  local number, fence = match(last or '', '^%d+|r|%d+|(%d+)|.*|(%d+)|%d+||$')
+  if number == r.number and fence == r.fence then
+    replace(j, last, sub(last, 1, -2) .. outcome .. '|' .. now)
+  else
+    push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -2) .. outcome .. '|' .. now)
+  end
+end
+
+local function release(i)
+  local at = 5 * i - 3
+  local s, number, how = read(KEYS[2 * i + 1], KEYS[2 * i + 2]), ARGV[at + 1], ARGV[at + 4]
+  local r, state = run(s, number), how == 'k' and 'd' or how
+  if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] then return '0' end
+  if r.state == state then return ended(s) end
+  if r.state ~= 'o' then return '0' end
+  call('PEXPIRE', s.key, LIFE)
+  note(s.journal, r, ARGV[at + 5])
+  r.state = state
+  if how == 'u' then r.attempt = int(r.attempt - 1) end
+  if how == 'k' then s.last = int(math.max(tonumber(s.last), tonumber(number))) end
+  if state == 'd' then prune(s, number) end
+  call('HSET', s.key, 'l', s.last, 'r', packed(s))
+  return ended(s)
+end
+
+return verdicts((#KEYS - 2) / 2, release)

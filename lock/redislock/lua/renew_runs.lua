@@ -1,0 +1,22 @@
+-- renew_runs moves the deadlines of runs that are alive to now + TTL.
+--
+-- KEYS[1]  a key that never exists: the write to it proves a master
+-- then for each run
+--   KEYS   the state
+--   ARGV   number · owner · fence · TTL in ms
+-- returns  {the store's ms, for each run "1|ms left|replaced", or "0": lost}
+--
+-- The first write is an expiry: a store at maxmemory accepts what follows it.
+
+local function renew(i)
+  local at = 4 * i - 4
+  local s = read(KEYS[i + 1])
+  local r = run(s, ARGV[at + 1])
+  if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] or not alive(r) then return '0' end
+  r.till = int(ms + tonumber(ARGV[at + 4]))
+  call('PEXPIRE', s.key, LIFE)
+  call('HSET', s.key, 'r', packed(s))
+  return '1|' .. ARGV[at + 4] .. '|' .. r.replaced
+end
+
+return answers(#KEYS - 1, renew)

@@ -1,0 +1,127 @@
+-- The first part of every script on series: the store's clock, read once, and
+-- the state of a series.
+--
+-- A state is a hash: m mark, b the node that decided it, f last fence, l latest
+-- number that ended ok, p pause ("change" while paused, "-change" after it),
+-- s latest spending ("owner|kind|fence"), r the runs that are kept, each as
+--   ;number|state|owner|fence|attempt|granted|until|replaced
+-- with the states o open, b given back, u unstarted, w waiting, d done, l lost.
+-- Text from outside is escaped before it comes here: it has no ; | + in it.
+--
+-- Numbers stay the text they are stored as and become numbers where they are
+-- compared. A double holds them exactly; Lua's own text for it loses digits.
+
+local call, find, match, sub = redis.call, string.find, string.match, string.sub
+local floor, max, tonumber = math.floor, math.max, tonumber
+local LIFE = 7776000000 -- ms that an unused key stays: 90 days
+
+local clock = call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local ms = floor(us / 1000)
+
+local function int(x) return string.format('%.0f', x) end
+local now = int(ms)
+
+local function read(key, journal)
+  local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
+  return {
+    key = key, journal = journal, settled = '',
+    mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
+    pause = tonumber(h[5] or 0), spent = h[6] or '', text = h[7] or '',
+  }
+end
+
+local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([01])'
+
+-- runs reads the runs of a state when they are first needed.
+local function runs(s)
+  if s.runs then return s.runs end
+  local pos, list = 1, {}
+  while pos <= #s.text do
+    local _, last, number, state, owner, fence, attempt, granted, till, replaced = find(s.text, RUN, pos)
+    if not last then error('a run in an unknown format') end
+    list[#list + 1] = {
+      number = number, state = state, owner = owner, fence = fence,
+      attempt = attempt, granted = granted, till = till, replaced = replaced,
+    }
+    pos = last + 1
+  end
+  s.runs = list
+  return list
+end
+
+local function text(r)
+  return ';' .. r.number .. '|' .. r.state .. '|' .. r.owner .. '|' .. r.fence .. '|' .. r.attempt
+    .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.replaced
+end
+
+local function packed(s)
+  if not s.runs then return s.text end
+  if #s.runs == 1 then return text(s.runs[1]) end
+  local parts = {}
+  for i, r in ipairs(runs(s)) do parts[i] = text(r) end
+  return table.concat(parts)
+end
+
+local function run(s, number)
+  for _, r in ipairs(runs(s)) do
+    if r.number == number then return r end
+  end
+end
+
+local function alive(r) return r.state == 'o' and ms < tonumber(r.till) end
+
+local function lively(s)
+  for _, r in ipairs(runs(s)) do
+    if alive(r) then return r end
+  end
+end
+
+-- over: may be taken over or settled.
+local function over(s, r)
+  if r.state == 'o' then return ms >= tonumber(r.till) end
+  if r.state == 'w' then return not lively(s) end
+  return r.state == 'b' or r.state == 'u'
+end
+
+-- prune forgets settled runs but the one that was settled last.
+local function prune(s, keep)
+  local kept = {}
+  for _, r in ipairs(runs(s)) do
+    if (r.state ~= 'd' and r.state ~= 'l') or r.number == keep then kept[#kept + 1] = r end
+  end
+  s.runs = kept
+end
+
+local function node(owner) return match(owner, '^(.*)/') or '' end
+
+-- series is the state for a reader.
+local function series(s, since, other)
+  return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
+    .. '|' .. int(s.pause) .. packed(s)
+end
+
+-- prove fails unless this is a master: it writes, and changes nothing. What a
+-- replica knows is never an answer.
+local function prove() call('PEXPIRE', KEYS[1], 1) end
+
+-- ask applies step to 1..n. An error (a key of a foreign type, a store that is
+-- full) is the answer "!error" to that one alone.
+local function ask(n, step)
+  local out = {now}
+  for i = 1, n do
+    local ok, answer = pcall(step, i)
+    if not ok then
+      answer = '!' .. (type(answer) == 'table' and answer.err or tostring(answer))
+    end
+    out[i + 1] = answer
+  end
+  return out
+end
+
+-- answers is ask, on a master.
+local function answers(n, step)
+  local out = ask(n, step)
+  prove()
+  return out
+end

@@ -1,0 +1,18 @@
+-- wait asks for a plain lock, and takes a place in its queue if the answer is
+-- no. Who has a place keeps it.
+--
+-- KEYS[1]  the lock
+-- KEYS[2]  its queue; it expires when no waiter has asked for so long
+-- ARGV     owner, TTL in ms, the highest fence that the asker has seen, inbox,
+--          how many places there may be, ms until the queue expires
+-- returns  as acquire
+
+local answer = ask(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], false)
+if answer[1] == 0 then
+  local place = ARGV[4] .. '|' .. ARGV[1]
+  if not redis.call('LPOS', KEYS[2], place) and redis.call('LLEN', KEYS[2]) < tonumber(ARGV[5]) then
+    redis.call('RPUSH', KEYS[2], place)
+  end
+  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+end
+return answer

@@ -1,0 +1,198 @@
+package redislock_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A plain lock that is held costs at most 200 bytes for a key of 40, and
+// nothing once it is free.
+func TestMemoryOfLocks(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	key := "stock/" + strings.Repeat("4", 34)
+	h := acquire(t, d, key, "node-0123abcd/1a2b3c") // as long as owners are
+	n, err := c.MemoryUsage(t.Context(), "cronce:v1:l:{"+key+"}").Result()
+	must(t, err)
+	if n > 200 {
+		t.Errorf("a lock with a key of %d bytes costs %d bytes", len(key), n)
+	}
+	must(t, d.Release(t.Context(), h))
+	if left := c.DBSize(t.Context()).Val(); left != 0 {
+		t.Errorf("%d keys are left: %q", left, c.Keys(t.Context(), "*").Val())
+	}
+}
+
+// history writes lines to the journals of series, several to each.
+func history(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []string, rounds int) {
+	t.Helper()
+	due := open(t, d, c, keys...)
+	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
+	for round := range rounds {
+		cs := make([]lock.Claim, len(keys))
+		for i, key := range keys {
+			cs[i] = claimOf(key, "n/"+strconv.Itoa(round), due+int64(round))
+			cs[i].Overlap = lock.OverlapAllow
+		}
+		es := make([]lock.Ending, len(keys))
+		for i, a := range d.Claim(t.Context(), cs) {
+			if a.Kind != lock.Granted {
+				t.Fatalf("round %d: %+v", round, a)
+			}
+			es[i] = lock.Ending{RunRef: runOf(cs[i], a), OK: true, Outcome: "ok"}
+		}
+		d.ReleaseRuns(t.Context(), es)
+	}
+}
+
+// weights are the counter of a shard, the bytes of its journals' lines with what
+// the counter adds for each, and how many lines they are.
+func weights(t *testing.T, c redis.UniversalClient, keys []string) (counted, bytes, lines int64) {
+	t.Helper()
+	counted, err := c.Get(t.Context(), "cronce:v1:{cronce.0}:jb").Int64()
+	must(t, err)
+	for _, key := range keys {
+		for _, line := range c.LRange(t.Context(), "cronce:v1:{cronce.0}:j:"+key, 0, -1).Val() {
+			bytes += int64(len(line)) + 4
+			lines++
+		}
+	}
+	return counted, bytes, lines
+}
+
+// The counter of bytes is right to the byte while journals grow, fold and are
+// cut by their length.
+func TestJournalIsCounted(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalLines: 20})
+	keys := names(5)
+	history(t, d, c, keys, 50)
+	counted, bytes, lines := weights(t, c, keys)
+	if counted != bytes {
+		t.Errorf("the counter says %d, the lines have %d", counted, bytes)
+	}
+	if lines > 5*20 || lines < 5*19 {
+		t.Errorf("%d lines of 5 series are kept, want 95 to 100", lines)
+	}
+}
+
+// The journals of a namespace stay within their bytes; who writes pays, and the
+// newest line of each series stays.
+func TestJournalBudget(t *testing.T) {
+	const budget = 20_000
+	d, c := realDriver(t, redislock.Options{JournalBytes: budget})
+	keys := names(40)
+	history(t, d, c, keys[:20], 3) // these write no more
+	quiet, _, _ := weights(t, c, keys[:20])
+	history(t, d, c, keys[20:], 60)
+	counted, bytes, lines := weights(t, c, keys)
+	if counted != bytes || counted > budget || counted < budget*3/4 {
+		t.Errorf("the counter says %d, the lines have %d, want about %d", counted, bytes, budget)
+	}
+	var memory int64
+	for _, key := range keys {
+		memory += c.MemoryUsage(t.Context(), "cronce:v1:{cronce.0}:j:"+key, 0).Val()
+	}
+	if memory > 2*budget {
+		t.Errorf("%d lines take %d bytes of memory, want at most twice %d", lines, memory, budget)
+	}
+	_, still, _ := weights(t, c, keys[:20])
+	if still != quiet {
+		t.Errorf("series that write no more went from %d to %d bytes", quiet, still)
+	}
+	for _, key := range keys {
+		if j, err := d.Journal(t.Context(), key, 1); err != nil || len(j.Lines) != 1 {
+			t.Errorf("%s: %+v, %v", key, j, err)
+		}
+	}
+}
+
+// A counter that has lost count, because keys expired, is set right by the next
+// Open over the budget, and series that are gone are listed no more.
+func TestJournalIsRecounted(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalBytes: 20_000})
+	keys := names(12)
+	history(t, d, c, keys, 10)
+	for _, gone := range keys[:11] {
+		for _, kind := range "sjd" {
+			must(t, c.Del(t.Context(), fmt.Sprintf("cronce:v1:{cronce.0}:%c:%s", kind, gone)).Err())
+		}
+	}
+	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:jb", 1_000_000, 0).Err())
+	open(t, d, c, keys[11])
+	counted, bytes, _ := weights(t, c, keys)
+	if counted < bytes*3/4 || counted > bytes*5/4 {
+		t.Errorf("the counter says %d, the lines have %d", counted, bytes)
+	}
+	if all := c.SMembers(t.Context(), "cronce:v1:{cronce.0}:all").Val(); len(all) != 1 {
+		t.Errorf("the series are %q", all)
+	}
+}
+
+// Keys lists what is there, not what has expired.
+func TestKeysOfExpired(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	open(t, d, c, "a", "b")
+	must(t, c.Del(t.Context(), "cronce:v1:{cronce.0}:s:a").Err())
+	keys, err := d.Keys(t.Context())
+	must(t, err)
+	if fmt.Sprint(keys) != "[b]" {
+		t.Errorf("the keys are %q", keys)
+	}
+}
+
+// Every key of a series expires unless the series is used: a look at one that
+// would expire soon keeps it, one at a fresh series writes nothing.
+func TestExpiry(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	due := open(t, d, c, "job")
+	claim(t, d, claimOf("job", "a/1", due), lock.Granted)
+	acquire(t, d, "key", "a/2")
+	if _, err := d.Beat(t.Context(), "a", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	keys := c.Keys(t.Context(), "*").Val()
+	for _, key := range keys {
+		if left := c.PTTL(t.Context(), key).Val(); left <= 0 || left > 90*day {
+			t.Errorf("%s expires in %v", key, left)
+		}
+		if strings.HasPrefix(key, "cronce:v1:{cronce.0}:") && !strings.HasSuffix(key, ":nodes") {
+			must(t, c.PExpire(t.Context(), key, 10*day).Err())
+		}
+	}
+	d.Look(t.Context(), []string{"job"})
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	d.Look(t.Context(), []string{"job"})
+	if n := calls(t, c, "pexpire"); n != 1 { // the one that proves a master
+		t.Errorf("a look at a fresh series expired %d keys", n)
+	}
+	for _, key := range keys {
+		if left := c.PTTL(t.Context(), key).Val(); strings.Contains(key, "job") && left < 89*day {
+			t.Errorf("%s expires in %v", key, left)
+		}
+	}
+}
+
+// A claim on another day than the last keeps the series' keys.
+func TestExpiryOfClaimed(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	due := open(t, d, c, "job")
+	prefix := "cronce:v1:{cronce.0}:"
+	must(t, c.HSet(t.Context(), prefix+"s:job", "m", due-2*86_400_000).Err())
+	for _, key := range []string{"s:job", "j:job", "jb"} {
+		must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
+	}
+	claim(t, d, claimOf("job", "a/1", due), lock.Granted)
+	for _, key := range []string{"s:job", "j:job", "jb"} {
+		if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
+			t.Errorf("%s expires in %v", key, left)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package redislock
+
+import (
+	"embed"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua
+var sources embed.FS
+
+// scripts are the operations. Parameters only ever go through KEYS and ARGV.
+type scripts struct {
+	acquire, renew, release               *redis.Script
+	wait, leave, inspect                  *redis.Script
+	open, claim, renewRuns, releaseRuns   *redis.Script
+	look, pause, resume, recount, beating *redis.Script
+	peek                                  *redis.Script
+}
+
+var embedded = load(func(name string) string {
+	src, err := sources.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // a file that was built in is missing
+	}
+	return string(src)
+})
+
+// load makes the scripts from their parts.
+func load(source func(name string) string) *scripts {
+	join := func(names ...string) *redis.Script {
+		var b strings.Builder
+		for _, name := range names {
+			b.WriteString(source(name))
+		}
+		return redis.NewScript(b.String())
+	}
+	return &scripts{
+		acquire:     join("queue", "acquire"),
+		renew:       join("renew"),
+		release:     join("queue", "release"),
+		wait:        join("queue", "wait"),
+		leave:       join("queue", "leave"),
+		inspect:     join("inspect"),
+		open:        join("state", "journal", "open"),
+		claim:       join("state", "journal", "answer", "claim"),
+		peek:        join("state", "answer", "peek"),
+		renewRuns:   join("state", "renew_runs"),
+		releaseRuns: join("state", "journal", "release_runs"),
+		look:        join("state", "look"),
+		pause:       join("state", "pause"),
+		resume:      join("state", "journal", "resume"),
+		recount:     join("recount"),
+		beating:     join("beat"),
+	}
+}

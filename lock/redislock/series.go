@@ -1,0 +1,132 @@
+package redislock
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var openings = operation[lock.Opening, lock.Series]{
+	name:   "open",
+	script: func(s *scripts) *redis.Script { return s.open },
+	key:    func(o *lock.Opening) string { return o.Key },
+	check:  lock.CheckOpening,
+	begin: func(d *Driver, r *request) {
+		beginVerdicts(d, r)
+		r.key("all")
+	},
+	add: func(r *request, name string, o *lock.Opening) {
+		r.key("s:"+name, "j:"+name, "d:"+name)
+		r.arg(name, escape(o.Node), escape(o.Revision), escape(o.Zone), escape(o.Spec), o.Mark)
+	},
+	read:  func(now int64, text string, o *lock.Opening) (lock.Series, bool) { return readSeries(now, text, o.Key) },
+	doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
+	rest:  weigh,
+}
+
+// Open registers series, up to 200 of one shard with one script. It works on a
+// server at maxmemory.
+func (d *Driver) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+	return openings.ask(ctx, d, os)
+}
+
+var looks = operation[string, lock.Series]{
+	name:   "look",
+	script: func(s *scripts) *redis.Script { return s.look },
+	key:    func(key *string) string { return *key },
+	check:  func(key *string) error { return lock.CheckKey(*key) },
+	begin:  func(_ *Driver, r *request) { r.key("none", "all", "jb") },
+	add:    func(r *request, name string, _ *string) { r.key("s:"+name, "j:"+name, "d:"+name) },
+	read:   func(now int64, text string, key *string) (lock.Series, bool) { return readSeries(now, text, *key) },
+	doubt:  func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
+}
+
+// Look reads series, up to 200 of one shard with one script. It changes nothing
+// but the expiry of keys that nobody has used for a month.
+func (d *Driver) Look(ctx context.Context, keys []string) []lock.Series {
+	return looks.ask(ctx, d, keys)
+}
+
+// A change is a pause or its end.
+type change struct {
+	key    string
+	number int64
+}
+
+func changes(name string, script func(*scripts) *redis.Script, add func(*request, string, *change)) *operation[change, lock.Series] {
+	return &operation[change, lock.Series]{
+		name:   name,
+		script: script,
+		key:    func(c *change) string { return c.key },
+		check:  func(c *change) error { return lock.CheckChange(c.key, c.number) },
+		begin:  func(*Driver, *request) {},
+		add:    add,
+		read:   func(now int64, text string, c *change) (lock.Series, bool) { return readSeries(now, text, c.key) },
+		doubt:  func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
+	}
+}
+
+// Pause stops the grants of a series. It works on a server at maxmemory.
+func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Series {
+	return changes("pause", func(s *scripts) *redis.Script { return s.pause }, func(r *request, name string, c *change) {
+		r.key("none", "s:"+name)
+		r.arg(c.number)
+	}).ask(ctx, d, []change{{key, number}})[0]
+}
+
+// Resume ends a pause. It works on a server at maxmemory.
+func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Series {
+	return changes("resume", func(s *scripts) *redis.Script { return s.resume }, func(r *request, name string, c *change) {
+		beginVerdicts(d, r)
+		r.key("s:"+name, "j:"+name)
+		r.arg(c.number)
+	}).ask(ctx, d, []change{{key, number}})[0]
+}
+
+// readSeries reads since|other|mark|fence|last|pause, then ;run for each that is
+// kept.
+func readSeries(now int64, text, key string) (lock.Series, bool) {
+	head, rest, some := strings.Cut(text, ";")
+	f := fields{rest: head}
+	s := lock.Series{Key: key, Now: now}
+	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
+	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
+	pause := f.number(f.end())
+	s.Paused, s.PauseChange = pause > 0, max(pause, -pause)
+	ok := true
+	if some {
+		s.Runs, ok = readRuns(rest)
+	}
+	return s, ok && !f.bad
+}
+
+// readRuns reads the runs that are not settled, by number.
+func readRuns(text string) (runs []lock.Run, ok bool) {
+	for one := range strings.SplitSeq(text, ";") {
+		r, ok := readRun(one)
+		if !ok {
+			return nil, false
+		}
+		if r.State < lock.RunDone {
+			runs = append(runs, r)
+		}
+	}
+	slices.SortFunc(runs, func(a, b lock.Run) int { return cmp.Compare(a.Number, b.Number) })
+	return runs, true
+}
+
+// weigh counts the journals of a shard again if their counter says that they
+// are too many bytes, or less than none: it knows nothing of keys that expired.
+func weigh(ctx context.Context, d *Driver, shard int, bytes string) {
+	n, err := strconv.ParseInt(bytes, 10, 64)
+	if err == nil && 0 <= n && n <= d.budget {
+		return
+	}
+	_ = d.recount(ctx, shard) // the next Open tries again
+}

@@ -1,0 +1,168 @@
+package redislock_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// calls is how often the server carried out a command since its counters began.
+func calls(t *testing.T, c redis.UniversalClient, command string) int {
+	t.Helper()
+	m := regexp.MustCompile(`cmdstat_` + command + `:calls=(\d+)`).FindStringSubmatch(c.Info(t.Context(), "commandstats").Val())
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	must(t, err)
+	return n
+}
+
+func names(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("job-%d", i)
+	}
+	return keys
+}
+
+// 201 claims of three shards go as one script per shard, and each answer stands
+// in the place of its claim.
+func TestBatchOverShards(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{Shards: 3})
+	keys := names(201)
+	due := open(t, d, c, keys...)
+	cs := make([]lock.Claim, len(keys))
+	for i, key := range keys {
+		cs[i] = claimOf(key, "a/"+strconv.Itoa(i), due)
+	}
+	d.Claim(t.Context(), cs[:50]) // the server knows the script now
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	as := d.Claim(t.Context(), cs)
+	if n := calls(t, c, "evalsha"); n != 3 {
+		t.Errorf("201 claims of 3 shards took %d scripts", n)
+	}
+	runs := make([]lock.RunRef, len(cs))
+	fences := make(map[string]int64)
+	for i, a := range as {
+		if a.Kind != lock.Granted || a.Number != due || a.Err != nil {
+			t.Fatalf("claim %d: %+v", i, a)
+		}
+		runs[i] = runOf(cs[i], a)
+		fences[keys[i]] = a.Fence
+	}
+	for i, r := range d.RenewRuns(t.Context(), runs) {
+		if !r.Alive {
+			t.Errorf("renewal %d: %+v", i, r)
+		}
+	}
+	for i, s := range d.Look(t.Context(), keys) {
+		if s.Key != keys[i] || len(s.Runs) != 1 || s.Runs[0].Fence != fences[s.Key] {
+			t.Errorf("look %d: %+v, want the fence %d", i, s, fences[s.Key])
+		}
+	}
+}
+
+// A batch of one shard is cut at 200 claims: what a script does, nobody else
+// can do meanwhile.
+func TestBatchIsBounded(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	keys := names(401)
+	open(t, d, c, keys...)
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	d.Look(t.Context(), keys[:200])
+	d.Look(t.Context(), keys)
+	if n := calls(t, c, "evalsha"); n != 1+3 {
+		t.Errorf("200 and 401 series took %d scripts, want 1 and 3", n)
+	}
+}
+
+// Nothing is sent for an empty batch, or for one in which all is refused.
+func TestNothingToSend(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	if as := d.Claim(t.Context(), nil); len(as) != 0 {
+		t.Errorf("no claims have the answers %+v", as)
+	}
+	bad := claimOf("", "a/1", 1)
+	if as := d.Claim(t.Context(), []lock.Claim{bad, bad}); as[0].Err == nil || as[1].Err == nil || as[1].Kind != lock.Unknown {
+		t.Errorf("bad claims have the answers %+v", as)
+	}
+	if n := calls(t, c, "evalsha") + calls(t, c, "eval"); n != 0 {
+		t.Errorf("%d scripts were sent", n)
+	}
+}
+
+// A server that forgot the scripts, as after a failover, is sent them again
+// within the same request.
+func TestForgottenScripts(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	due := open(t, d, c, "job")
+	flush := func() { must(t, c.ScriptFlush(t.Context()).Err()) }
+	cl := claimOf("job", "a/1", due)
+	flush()
+	a := claim(t, d, cl, lock.Granted)
+	flush()
+	if r := d.RenewRuns(t.Context(), []lock.RunRef{runOf(cl, a)})[0]; !r.Alive {
+		t.Errorf("renewal: %+v", r)
+	}
+	flush()
+	h := acquire(t, d, "key", "a/2")
+	flush()
+	must(t, d.Release(t.Context(), h))
+	flush()
+	if _, err := d.Beat(t.Context(), "node", time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// Numbers are stored as digits, to the last one.
+func TestStoredDigits(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	due := open(t, d, c, "job")
+	for i, seen := range []int64{0, 1_999_999_999_999_998, 1<<53 - 4} {
+		cl := claimOf("job", fmt.Sprint("a/", i), due)
+		cl.Fence = seen
+		a := claim(t, d, cl, lock.Granted)
+		if seen != 0 && a.Fence != seen+1 {
+			t.Errorf("the fence above %d is %d", seen, a.Fence)
+		}
+		want := strconv.FormatInt(a.Fence, 10)
+		h := c.HGetAll(t.Context(), "cronce:v1:{cronce.0}:s:job").Val()
+		if h["f"] != want || !strings.Contains(h["r"], "|"+want+"|") || h["m"] != strconv.FormatInt(due, 10) {
+			t.Errorf("the store has %q, want the fence %s", h, want)
+		}
+		d.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
+		due++
+		waitOn(t, c, 2*time.Millisecond)
+	}
+}
+
+// A key of a foreign type spoils the claims of its own series only.
+func TestForeignKey(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	due := open(t, d, c, "a", "b", "c")
+	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:s:b", "foreign", 0).Err())
+	must(t, c.Del(t.Context(), "cronce:v1:{cronce.0}:j:c").Err())
+	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:j:c", "foreign", 0).Err())
+	as := d.Claim(t.Context(), []lock.Claim{claimOf("a", "n/1", due), claimOf("b", "n/2", due), claimOf("c", "n/3", due)})
+	if as[0].Kind != lock.Granted {
+		t.Errorf("the claim beside: %+v", as[0])
+	}
+	for _, a := range as[1:] {
+		if a.Kind != lock.Unknown || a.Err == nil || !strings.Contains(a.Err.Error(), "WRONGTYPE") {
+			t.Errorf("the claim of a foreign key: %+v", a)
+		}
+	}
+	if s := d.Look(t.Context(), []string{"c"})[0]; s.Mark != due-1 || len(s.Runs) != 0 {
+		t.Errorf("a claim whose verdict could not be written moved the mark: %+v", s)
+	}
+}

@@ -1,0 +1,113 @@
+package redislock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+const (
+	maxPlaces   = 1000                   // in the queue of one lock
+	queueExpiry = 10 * time.Second       // after the last look of a waiter
+	relook      = time.Second            // how often, and up to 1/8 later, a waiter looks for itself
+	minRelook   = 10 * time.Millisecond  // after the deadline of a holder
+	subscribed  = 500 * time.Millisecond // how long the first waiter waits for its inbox
+	leaveTime   = time.Second            // for giving a place up
+)
+
+// Wait takes a place in the queue of the lock and returns when the lock was
+// granted. After doubt it asks again. When ctx ends it gives the place up, for
+// which it may take a second; a place that it cannot give up is passed over.
+func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	if err := lock.CheckAcquisition(&a); err != nil {
+		return lock.Grant{}, err
+	}
+	a.Barge = false
+	var err error
+	if !d.inbox.open() { // most locks are free
+		asked := time.Now()
+		var g lock.Grant
+		if g, err = d.Acquire(ctx, a); err == nil {
+			g.Asked = asked
+			return g, nil
+		}
+	}
+	woken, ready := d.inbox.join(a.Owner)
+	defer d.inbox.leave(a.Owner)
+	pause(ctx, subscribed, ready)
+	return d.waitInLine(ctx, a, woken, err)
+}
+
+// waitInLine asks until it is granted. Err is the answer so far.
+func (d *Driver) waitInLine(ctx context.Context, a lock.Acquisition, woken <-chan struct{}, err error) (lock.Grant, error) {
+	for ctx.Err() == nil {
+		asked := time.Now()
+		var g lock.Grant
+		if g, err = d.askInLine(ctx, &a); err == nil {
+			g.Asked = asked
+			return g, nil
+		}
+		pause(ctx, untilLook(err), woken)
+	}
+	d.giveUp(ctx, &a)
+	return lock.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, err))
+}
+
+// ended is the error of ctx with the last answer or doubt.
+func ended(ctx context.Context, last error) error {
+	if last == nil || errors.Is(last, ctx.Err()) {
+		return cmp.Or(last, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), last)
+}
+
+// untilLook is when a waiter that nobody wakes looks again: soon after the
+// holder's deadline, and soon after doubt.
+func untilLook(err error) time.Duration {
+	wait := relook / 4
+	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+		wait = min(relook, held.Left+minRelook)
+	}
+	return wait + rand.N(relook/8)
+}
+
+// pause returns when d has passed, or earlier when ctx ends or it is woken.
+func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-woken:
+	case <-ctx.Done():
+	}
+}
+
+// askInLine asks, and takes a place if the answer is no.
+func (d *Driver) askInLine(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
+	args := []any{a.Owner, a.TTL.Milliseconds(), a.Fence, d.inbox.channel, maxPlaces, queueExpiry.Milliseconds()}
+	reply, err := d.run(ctx, d.scripts.wait, keys, args)
+	if err != nil {
+		return lock.Grant{}, fmt.Errorf("redislock: wait: %w", err)
+	}
+	return readAcquired(reply, a.Key)
+}
+
+// giveUp takes the place, and what was granted, out of the store.
+func (d *Driver) giveUp(ctx context.Context, a *lock.Acquisition) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer stop()
+	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key), d.keys.none(a.Key)}
+	for {
+		_, err := d.run(ctx, d.scripts.leave, keys, []any{a.Owner, d.inbox.channel})
+		if err == nil || ctx.Err() != nil {
+			return // else its place is passed over, and its lease expires
+		}
+		pause(ctx, leaveTime/10, nil)
+	}
+}

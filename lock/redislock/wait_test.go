@@ -1,0 +1,258 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// pod is a Locker with a driver and a client of its own, as a process has them.
+func pod(t *testing.T, addr, name string) (*lock.Locker, *redislock.Driver) {
+	t.Helper()
+	d := driver(t, client(t, addr), redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	return lock.New(d, name), d
+}
+
+func acquireKey(t *testing.T, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	lease, err := l.Acquire(t.Context(), key, lock.Options{})
+	must(t, err)
+	return lease
+}
+
+// A lock that nobody else wants costs two commands, and opens no subscription.
+func TestUncontendedCommands(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	l, _ := pod(t, addr, "a")
+	must(t, acquireKey(t, l, "warm").Release(t.Context())) // the server knows the scripts now
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	for range 10 {
+		must(t, acquireKey(t, l, "key").Release(t.Context()))
+	}
+	if n := calls(t, c, "evalsha"); n != 20 || calls(t, c, "subscribe") != 0 {
+		t.Errorf("10 pairs took %d scripts and %d subscriptions", n, calls(t, c, "subscribe"))
+	}
+	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// Four processes with four waiters each share a key: nobody holds it beside
+// another, fences grow, each process gets the same share while all ask for it,
+// and a section costs at most four commands.
+func TestContended(t *testing.T) {
+	const pods, each, rounds = 4, 4, 25
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	gate, _ := pod(t, addr, "gate")
+	first := acquireKey(t, gate, "key")
+	var line turnBook
+	var wg sync.WaitGroup
+	for i := range pods {
+		l, _ := pod(t, addr, fmt.Sprint("pod-", i))
+		for range each {
+			wg.Go(func() {
+				for range rounds {
+					line.section(t, l, i)
+				}
+			})
+		}
+	}
+	until(t, "a place for each process", func() bool { at, err := gate.Inspect(t.Context(), "key"); return err == nil && at.Waiting == pods })
+	must(t, first.Release(t.Context()))
+	wg.Wait()
+	const sections = pods * each * rounds
+	if n := calls(t, c, "evalsha") + calls(t, c, "eval"); n > 4*sections+8*pods {
+		t.Errorf("%d sections took %d commands", sections, n)
+	}
+	shares := make(map[int]int)
+	for _, who := range line.who[:sections/2] {
+		shares[who]++
+	}
+	for who, n := range shares {
+		if mean := sections / 2 / pods; n < mean*9/10 || n > mean*11/10 {
+			t.Errorf("process %d had the key %d times, the mean is %d: %v", who, n, mean, shares)
+		}
+	}
+	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A turnBook records who had the key.
+type turnBook struct {
+	mu    sync.Mutex
+	who   []int
+	last  int64
+	users int
+}
+
+func (b *turnBook) section(t *testing.T, l *lock.Locker, who int) {
+	err := l.Do(t.Context(), "key", lock.Options{}, func(_ context.Context, lease *lock.Lease) error {
+		b.enter(t, who, lease.Fence())
+		defer b.leave()
+		return lease.Check()
+	})
+	if err != nil {
+		t.Errorf("process %d: %v", who, err)
+	}
+}
+
+func (b *turnBook) enter(t *testing.T, who int, fence int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.users++; b.users > 1 || fence <= b.last {
+		t.Errorf("%d users, fence %d after %d", b.users, fence, b.last)
+	}
+	b.last = fence
+	b.who = append(b.who, who)
+}
+
+func (b *turnBook) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.users--
+}
+
+// subscribers is how many inboxes are open.
+func subscribers(t *testing.T, c redis.UniversalClient) int {
+	t.Helper()
+	return len(c.PubSubChannels(t.Context(), "cronce:v1:i:*").Val())
+}
+
+// waiting starts a waiter and returns when it has its place.
+func waiting(t *testing.T, l *lock.Locker, key string) <-chan *lock.Lease {
+	t.Helper()
+	got := make(chan *lock.Lease, 1)
+	go func() {
+		lease, err := l.Acquire(t.Context(), key, lock.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lease
+	}()
+	until(t, "a place", func() bool { at, err := l.Inspect(t.Context(), key); return err == nil && at.Waiting > 0 })
+	return got
+}
+
+func soon(t *testing.T, got <-chan *lock.Lease) *lock.Lease {
+	t.Helper()
+	select {
+	case lease := <-got:
+		return lease
+	case <-time.After(20 * time.Second):
+		t.Fatal("still waiting")
+		return nil
+	}
+}
+
+// Waiters for many locks share one subscription, which Close ends; those who
+// wait go on by looking, and the next waiter opens it again.
+func TestOneSubscription(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	holder, _ := pod(t, addr, "holder")
+	l, d := pod(t, addr, "a")
+	var held []*lock.Lease
+	var got []<-chan *lock.Lease
+	for i := range 5 {
+		key := fmt.Sprint("key-", i)
+		held = append(held, acquireKey(t, holder, key))
+		got = append(got, waiting(t, l, key))
+	}
+	until(t, "a subscription", func() bool { return subscribers(t, c) == 1 })
+	must(t, d.Close())
+	until(t, "the end of the subscription", func() bool { return subscribers(t, c) == 0 })
+	for i := range held {
+		must(t, held[i].Release(t.Context()))
+		must(t, soon(t, got[i]).Release(t.Context()))
+	}
+	again := acquireKey(t, holder, "key")
+	next := waiting(t, l, "key")
+	until(t, "a subscription", func() bool { return subscribers(t, c) == 1 })
+	must(t, again.Release(t.Context()))
+	must(t, soon(t, next).Release(t.Context()))
+}
+
+// A user that may not subscribe waits by looking.
+func TestWaitWithoutSubscription(t *testing.T) {
+	admin := client(t, redisserver.Start(t).Addr())
+	c := restricted(t, admin, "cronce")
+	must(t, admin.ACLSetUser(t.Context(), "worker", "-subscribe").Err())
+	d := driver(t, c, redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	l := lock.New(d, "a")
+	first := acquireKey(t, l, "key")
+	got := waiting(t, l, "key")
+	must(t, first.Release(t.Context()))
+	must(t, soon(t, got).Release(t.Context()))
+}
+
+// A queue holds so many places; who has none gets the lock too, once there are.
+func TestFullQueue(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	h := acquire(t, d, "key", "a/1")
+	const queue = "cronce:v1:q:{key}"
+	for range 1000 {
+		must(t, c.RPush(t.Context(), queue, "nobody|b/1").Err())
+	}
+	waiter := lock.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute}
+	if err := d.Desert(t.Context(), waiter); err == nil {
+		t.Fatal("the lock was granted twice")
+	}
+	if n := c.LLen(t.Context(), queue).Val(); n != 1000 {
+		t.Errorf("there are %d places", n)
+	}
+	if left := c.PTTL(t.Context(), queue).Val(); left <= 0 || left > 10*time.Second {
+		t.Errorf("the queue expires in %v", left)
+	}
+	must(t, c.LTrim(t.Context(), queue, 0, 0).Err())
+	must(t, c.LPop(t.Context(), queue).Err())
+	must(t, d.Release(t.Context(), h))
+	g, err := d.Wait(t.Context(), waiter)
+	must(t, err)
+	if g.Left <= 0 {
+		t.Errorf("granted %+v", g)
+	}
+}
+
+// On a server at maxmemory a release still hands the lock on.
+func TestHandOnWhenFull(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	h := acquire(t, d, "key", "a/1")
+	if err := d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}); err == nil {
+		t.Fatal("the lock was granted twice")
+	}
+	fill(t, c)
+	must(t, d.Release(t.Context(), h))
+	if at, err := d.Inspect(t.Context(), "key"); err != nil || at.Owner != "b/1" || at.Waiting != 0 {
+		t.Errorf("the lock is at %+v, %v", at, err)
+	}
+}
+
+// A wait during which the server is unreachable ends with doubt, not with a
+// refusal.
+func TestWaitInDoubt(t *testing.T) {
+	s := redisserver.Start(t)
+	l, _ := pod(t, s.Addr(), "a")
+	s.Stop()
+	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	_, err := l.Acquire(ctx, "key", lock.Options{})
+	if err == nil || strings.Contains(err.Error(), "held by") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the error is %v, want the doubt", err)
+	}
+}

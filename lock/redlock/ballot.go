@@ -1,0 +1,147 @@
+package redlock
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// errNotAsked stands for the answer of a server that was not asked.
+var errNotAsked = errors.New("not asked")
+
+// A ballot is what the answers to one request amount to. It is pure, so that it
+// can be simulated.
+type ballot struct {
+	answers  []answer
+	majority int
+}
+
+func (b ballot) count(code int64) (n int) {
+	for i := range b.answers {
+		if b.answers[i].err == nil && b.answers[i].code == code {
+			n++
+		}
+	}
+	return n
+}
+
+// silent is how many servers gave no answer.
+func (b ballot) silent() (n int) {
+	for i := range b.answers {
+		if b.answers[i].err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// errs are the reasons of the silent ones, as one error.
+func (b ballot) errs() error {
+	var all []error
+	for i := range b.answers {
+		all = append(all, b.answers[i].err)
+	}
+	return errors.Join(all...)
+}
+
+// fence is the fence of a grant: the one that a majority says, else the highest.
+// That has to be written to a majority first, since one that holds less, asked
+// later without the one server that said it, would give a lower number.
+//
+// A number that a majority says is enough although a server beside it says more.
+// Every earlier grant stands on a majority, so one that agrees now has seen it
+// and answered more; what is higher beside it was never a grant's.
+func (b ballot) fence() (highest int64) {
+	votes := make(map[int64]int, 2)
+	for i := range b.answers {
+		a := &b.answers[i]
+		if a.err != nil || a.code != yes {
+			continue
+		}
+		votes[a.fence]++
+		if votes[a.fence] >= b.majority {
+			return a.fence
+		}
+		highest = max(highest, a.fence)
+	}
+	return highest
+}
+
+// with is how many say this fence.
+func (b ballot) with(fence int64) (n int) {
+	for i := range b.answers {
+		if a := &b.answers[i]; a.err == nil && a.code == yes && a.fence == fence {
+			n++
+		}
+	}
+	return n
+}
+
+// left is how long a majority has the lease: some may have less.
+func (b ballot) left() time.Duration {
+	var all []time.Duration
+	for i := range b.answers {
+		if b.answers[i].err == nil && b.answers[i].code == yes {
+			all = append(all, b.answers[i].left)
+		}
+	}
+	if len(all) < b.majority {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)-b.majority]
+}
+
+// rival is the other owner's attempt with the most votes.
+func (b ballot) rival() (owner string, votes int) {
+	all := make(map[string]int, 1)
+	for i := range b.answers {
+		a := &b.answers[i]
+		if a.err != nil || a.code != no {
+			continue
+		}
+		all[a.about]++
+		_, name, _ := strings.Cut(a.about, "|")
+		if n := all[a.about]; n > votes || n == votes && name < owner {
+			owner, votes = name, n
+		}
+	}
+	return owner, votes
+}
+
+// freed is how long it takes until enough votes of others have ended for a
+// majority to be free.
+func (b ballot) freed() time.Duration {
+	var all []time.Duration
+	for i := range b.answers {
+		if b.answers[i].err == nil && b.answers[i].code == no {
+			all = append(all, b.answers[i].left)
+		}
+	}
+	slices.Sort(all)
+	need := b.majority - (len(b.answers) - len(all))
+	if need < 1 {
+		return 0
+	}
+	return all[need-1]
+}
+
+// leads reports whether me, with that many votes, has more than every other
+// owner; of two with the same number one leads.
+func (b ballot) leads(me string) bool {
+	owner, votes := b.rival()
+	return cmp.Or(cmp.Compare(b.count(yes), votes), cmp.Compare(owner, me)) > 0
+}
+
+// split reports whether certainly nobody has a majority.
+func (b ballot) split() bool {
+	_, votes := b.rival()
+	return b.count(yes) < b.majority && votes+b.silent()+b.count(odd) < b.majority
+}
+
+// voted selects the servers that answered with code.
+func (b ballot) voted(code int64) func(i int) bool {
+	return func(i int) bool { return b.answers[i].err == nil && b.answers[i].code == code }
+}

@@ -1,0 +1,91 @@
+package redlock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+// One server under two addresses, a replica, and one that is gone are found by
+// name; three masters are fine.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 3)
+	check := func(cs []redis.UniversalClient, want string) {
+		t.Helper()
+		err := driver(t, cs, redlock.Options{}).Check(t.Context())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	check(cs, "")
+	alias := client(t, fmt.Sprintf("localhost:%d", all[0].Port()))
+	check([]redis.UniversalClient{cs[0], cs[1], alias}, "are one server")
+	copied := redisserver.Start(t)
+	replica := client(t, copied.Addr())
+	must(t, replica.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(all[0].Port())).Err())
+	check([]redis.UniversalClient{cs[0], cs[1], replica}, copied.Addr()+" is a replica")
+	all[2].Stop()
+	check(cs, all[2].Addr())
+}
+
+// A user that may not ask who the server is can still use the locks.
+func TestCheckNotAllowed(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	for i, c := range cs {
+		must(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "resetkeys", "~cronce:v1:*", "nocommands",
+			"+eval", "+evalsha", "+time", "+get", "+set", "+pexpire", "+hello").Err())
+		cs[i] = client(t, c.(*redis.Client).Options().Addr)
+	}
+	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	must(t, d.Check(t.Context()))
+	_, h := acquire(t, d, asking("key", slow))
+	_, err := d.Renew(t.Context(), h)
+	must(t, err)
+	must(t, d.Release(t.Context(), h))
+}
+
+// Servers at maxmemory grant nothing, and renew and release what they have.
+func TestFullMemory(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	_, h := acquire(t, d, asking("key", slow))
+	for _, c := range cs {
+		must(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	}
+	_, err := d.Acquire(t.Context(), asking("other", slow))
+	inDoubt(t, err)
+	if _, err := d.Renew(t.Context(), h); err != nil {
+		t.Errorf("renew: %v", err)
+	}
+	must(t, d.Release(t.Context(), h))
+}
+
+// What replicas know is no answer: neither that a key is held, nor that it is
+// lost, nor that it is free.
+func TestReplicasAreDoubt(t *testing.T) {
+	t.Parallel()
+	masters, cs := servers(t, 3)
+	_, rs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	_, h := acquire(t, d, asking("key", time.Minute))
+	for i, r := range rs {
+		must(t, r.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(masters[i].Port())).Err())
+		until(t, "the replica has the key", func() bool { return r.DBSize(t.Context()).Val() == 1 })
+	}
+	replicas := driver(t, rs, redlock.Options{NodeTimeout: slow})
+	_, err := replicas.Acquire(t.Context(), asking("key", time.Minute))
+	inDoubt(t, err)
+	h.Fence++
+	_, err = replicas.Renew(t.Context(), h)
+	inDoubt(t, err)
+	inDoubt(t, replicas.Release(t.Context(), h))
+}

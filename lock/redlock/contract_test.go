@@ -1,0 +1,87 @@
+package redlock_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/redlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Three real servers keep the contract of plain leases.
+func TestContractReal(t *testing.T) {
+	t.Parallel() // it waits for leases to expire
+	_, cs := servers(t, 3)
+	contract(t, cs, func(d time.Duration) { waitOn(t, cs, d) })
+}
+
+// Three simulated servers whose clocks differ by more than any lease keep it too.
+func TestContractSimulated(t *testing.T) {
+	sims, cs := simulated(t, 3, time.Hour)
+	contract(t, cs, func(d time.Duration) {
+		for _, s := range sims {
+			s.wait(d)
+		}
+	})
+}
+
+func contract(t *testing.T, cs []redis.UniversalClient, wait func(time.Duration)) {
+	locktest.Run(t, locktest.Env{
+		Open: func(t *testing.T) lock.Driver {
+			return driver(t, cs, redlock.Options{Namespace: fresh(), NodeTimeout: slow})
+		},
+		Wait: wait,
+	})
+}
+
+// simulated returns servers in this process whose clocks stand still, each
+// ahead of the one before it by skew.
+func simulated(t testing.TB, n int, skew time.Duration) ([]*sim, []redis.UniversalClient) {
+	sims, addrs := make([]*sim, n), make([]string, n)
+	for i := range sims {
+		m := miniredis.RunT(t)
+		sims[i] = &sim{Miniredis: m, now: time.UnixMilli(1_795_207_852_937).Add(time.Duration(i) * skew)}
+		m.ClockTTL(true)
+		sims[i].wait(0)
+		addrs[i] = m.Addr()
+	}
+	return sims, clients(t, addrs...)
+}
+
+// A sim is a miniredis whose clock is moved by hand.
+type sim struct {
+	*miniredis.Miniredis
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (s *sim) wait(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+	s.SetTime(s.now)
+}
+
+// A Redlock has no numbers, so that it cannot be given to a scheduler: the
+// compiler refuses it. A claim through a Locker is answered, not sent.
+func TestNoStoreForSchedulers(t *testing.T) {
+	_, cs := simulated(t, 3, 0)
+	d := driver(t, cs, redlock.Options{})
+	if _, is := any(d).(lock.Numbered); is {
+		t.Error("it is a lock.Numbered")
+	}
+	if _, is := any(d).(scheduler.Store); is {
+		t.Error("it is a scheduler.Store")
+	}
+	got := lock.New(d, "").Claim(t.Context(), []lock.Claim{{Key: "job", Number: 1}})
+	if len(got) != 1 || !errors.Is(got[0].Err, lock.ErrUnsupported) || got[0].Lease != nil {
+		t.Errorf("the claim is answered with %+v, want lock.ErrUnsupported", got)
+	}
+}

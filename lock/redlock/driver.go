@@ -1,0 +1,156 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// The defaults of [Options].
+const (
+	DefaultNamespace   = "cronce"
+	DefaultNodeTimeout = 50 * time.Millisecond
+	DefaultFenceMemory = 10 * time.Minute
+)
+
+// Options say how a [Driver] asks and what it keeps. All processes that share a
+// namespace must use the same namespace and servers. The zero value is ready to use.
+type Options struct {
+	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Empty: DefaultNamespace.
+	Namespace string
+	// NodeTimeout is how long one server is waited for, 1 ms to 10 s, and never
+	// longer than a quarter of a lease's TTL. Zero: DefaultNodeTimeout.
+	NodeTimeout time.Duration
+	// FenceMemory is how long each server remembers the last fence of a key after
+	// its lease, 1 s to 24 h: longer than the clocks of two servers ever differ,
+	// or the fence may go back. Zero: DefaultFenceMemory.
+	FenceMemory time.Duration
+}
+
+// A Driver keeps plain leases on a majority of independent servers. The clients
+// stay the caller's; Close the Driver before them. All methods may be called
+// concurrently. They return when the deadline of their context passes, and
+// within Options.NodeTimeout after it was cancelled.
+type Driver struct {
+	options  Options
+	nodes    []*node
+	majority int
+	attempts atomic.Int64 // numbers the requests, so that a late one is known
+	stop     context.CancelFunc
+	sweepers sync.WaitGroup
+}
+
+var _ lock.Driver = (*Driver)(nil)
+
+// New returns a Driver over 3, 5 or 7 servers, one client each. It sends
+// nothing: ask [Driver.Check] whether the servers are really that many. An error
+// is a *lock.ArgumentError: an even or other number of clients, one address
+// twice, a client that is not of one server, or one that ignores deadlines
+// (ContextTimeoutEnabled is off; redislock.Harden sets it).
+func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if n := len(clients); n != 3 && n != 5 && n != 7 {
+		return nil, refuse("clients", strconv.Itoa(n)+" clients", "3, 5 or 7: an even number adds a server and no majority")
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop}
+	d.attempts.Store(time.Now().UnixMicro()) // above those of an earlier process
+	seen := make(map[string]bool, len(clients))
+	for i, c := range clients {
+		one, err := single(i, c, seen)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		d.nodes = append(d.nodes, &node{client: one, base: ctx})
+	}
+	return d, nil
+}
+
+// Close ends what undoes failed attempts in the background, and waits for it: at
+// most as long as one server is waited for. What was not undone ends with its
+// TTL. It always returns nil, also when called again.
+func (d *Driver) Close() error {
+	d.stop()
+	for _, n := range d.nodes {
+		n.close()
+	}
+	d.sweepers.Wait()
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.NodeTimeout == 0 {
+		o.NodeTimeout = DefaultNodeTimeout
+	}
+	if o.FenceMemory == 0 {
+		o.FenceMemory = DefaultFenceMemory
+	}
+	return o
+}
+
+var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (o Options) check() error {
+	switch {
+	case !namespace.MatchString(o.Namespace):
+		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
+	case o.NodeTimeout < time.Millisecond || o.NodeTimeout > 10*time.Second:
+		return refuse("Options.NodeTimeout", o.NodeTimeout.String(), "1ms to 10s")
+	case o.FenceMemory < time.Second || o.FenceMemory > 24*time.Hour:
+		return refuse("Options.FenceMemory", o.FenceMemory.String(), "1s to 24h")
+	}
+	return nil
+}
+
+// single returns the client of one server that no other client is of.
+func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client, error) {
+	argument := "clients[" + strconv.Itoa(i) + "]"
+	one, ok := c.(*redis.Client)
+	if !ok || one == nil || one.Options().Addr == "FailoverClient" {
+		return nil, refuse(argument, fmt.Sprintf("%T", c), "a client of one server, with no Cluster, Ring or Sentinel between")
+	}
+	o := one.Options()
+	switch {
+	case !o.ContextTimeoutEnabled:
+		return nil, refuse(argument, "a client that ignores the deadlines of contexts", "one with ContextTimeoutEnabled")
+	case seen[o.Addr]:
+		return nil, refuse(argument, "a second client of "+o.Addr, "one client for each server")
+	}
+	seen[o.Addr] = true
+	return one, nil
+}
+
+func refuse(argument, value, allowed string) error {
+	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+}
+
+// keys are the lock's key on every server, and one that never exists.
+func (d *Driver) keys(key string) []string {
+	name := "{" + url.PathEscape(key) + "}"
+	return []string{d.options.Namespace + ":v1:r:" + name, d.options.Namespace + ":v1:rnone:" + name}
+}
+
+// patience is how long one server is waited for.
+func (d *Driver) patience(ttl time.Duration) time.Duration {
+	if ttl < lock.MinTTL { // a release need not say
+		return d.options.NodeTimeout
+	}
+	return min(d.options.NodeTimeout, ttl/4)
+}

@@ -1,0 +1,93 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Until is the deadline of a lease in ms as one server keeps it: 0 if there is none.
+func Until(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 2) }
+
+// Fence is the fence of a lease as one server keeps it.
+func Fence(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 1) }
+
+func part(c redis.UniversalClient, namespace, key string, i int) int64 {
+	text, _ := c.Get(context.Background(), Key(namespace, key)).Result()
+	if parts := strings.Split(text, "|"); len(parts) == 5 {
+		n, _ := strconv.ParseInt(parts[i], 10, 64)
+		return n
+	}
+	return 0
+}
+
+// Warm makes the scripts known to all servers.
+func (d *Driver) Warm(ctx context.Context) {
+	for _, n := range d.nodes {
+		for _, s := range []*redis.Script{acquireScript, putScript, renewScript, releaseScript} {
+			_ = s.Load(ctx, n.client).Err() // who needs it sees that it is not there
+		}
+	}
+}
+
+// Key is the key of a lock.
+func Key(namespace, key string) string {
+	d := &Driver{options: Options{Namespace: namespace}}
+	return d.keys(key)[0]
+}
+
+// Goroutines is how many servers are swept in the background.
+func (d *Driver) Goroutines() (n int) {
+	for _, node := range d.nodes {
+		node.mu.Lock()
+		if node.running {
+			n++
+		}
+		node.mu.Unlock()
+	}
+	return n
+}
+
+// A Vote is a server's yes with a fence.
+type Vote struct{ Fence int64 }
+
+// Choose is what a ballot with these votes says of the fence.
+func Choose(majority int, votes []Vote) (fence int64, stands bool) {
+	b := ballot{majority: majority}
+	for _, v := range votes {
+		b.answers = append(b.answers, answer{code: yes, fence: v.Fence})
+	}
+	fence = b.fence()
+	return fence, b.with(fence) >= majority
+}
+
+// Grain is what the time in a fence is cut to, in µs.
+const Grain = grain
+
+// State is the string that a server keeps of a lock.
+func State(last, fence, until, attempt int64, owner string) string {
+	return fmt.Sprintf("%d|%d|%d|%d|%s", last, fence, until, attempt, owner)
+}
+
+// Hold makes a request now, and its undoing, to be sent when they are called.
+func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
+	attempt := d.attempts.Add(1)
+	vote := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
+	back := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
+	all := func(r request) func() {
+		return func() { d.ask(context.Background(), time.Minute, r, nil) }
+	}
+	return all(vote), all(back)
+}
+
+// HoldPut makes a request that gives all servers a lease again, to be sent later.
+func (d *Driver) HoldPut(h lock.Holding) (send func()) {
+	r := d.request(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL.Milliseconds(), h.Fence)
+	return func() { d.ask(context.Background(), time.Minute, r, nil) }
+}

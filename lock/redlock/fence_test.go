@@ -1,0 +1,187 @@
+package redlock_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+// A world is servers of one key that remember their last fence, with clocks of
+// their own, as the scripts do; each grant is asked of a random majority.
+type world struct {
+	rand *rand.Rand
+	now  int64 // µs
+	skew []int64
+	last []int64
+}
+
+func newWorld(seed uint64, skew time.Duration) *world {
+	w := &world{rand: rand.New(rand.NewPCG(seed, 1)), now: 1_795_207_852_937_000, skew: make([]int64, 5), last: make([]int64, 5)}
+	for i := range w.skew {
+		w.skew[i] = w.rand.Int64N(2*skew.Microseconds()+1) - skew.Microseconds()
+	}
+	return w
+}
+
+// ask lets every server of a majority answer.
+func (w *world) ask(majority []int, grain int64) []redlock.Vote {
+	votes := make([]redlock.Vote, len(majority))
+	for i, n := range majority {
+		clock := w.now + w.skew[n] + w.rand.Int64N(300)
+		w.last[n] = max(w.last[n]+1, clock/grain*grain)
+		votes[i].Fence = w.last[n]
+	}
+	return votes
+}
+
+func (w *world) majority() []int { return w.rand.Perm(5)[:3+w.rand.IntN(3)] }
+
+const grants = 200_000
+
+// run returns how often the fence did not grow, and how often it took two rounds.
+func (w *world) run(gap time.Duration, grain int64, writeBack bool) (backwards, second int) {
+	before := int64(0)
+	for range grants {
+		w.now += w.rand.Int64N(2 * gap.Microseconds())
+		asked := w.majority()
+		votes := w.ask(asked, grain)
+		fence, stands := redlock.Choose(3, votes)
+		switch {
+		case !writeBack:
+			for _, v := range votes {
+				fence = max(fence, v.Fence)
+			}
+		case !stands:
+			second++
+			w.write(asked, fence)
+		}
+		if fence <= before {
+			backwards++
+		}
+		before = fence
+	}
+	return backwards, second
+}
+
+// write puts the fence on a random majority's part of those that were asked.
+func (w *world) write(asked []int, fence int64) {
+	w.rand.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+	for _, n := range asked[:3] {
+		w.last[n] = max(w.last[n], fence)
+	}
+}
+
+// The highest fence of a majority goes backwards as soon as clocks differ by more
+// than the time between grants. What is chosen here never does, and needs the
+// second round seldom where clocks agree.
+func TestFenceOverMajorities(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		skew, gap  time.Duration
+		goesBack   bool // certainly, without the write-back
+		mostSecond int  // of 1000 grants
+	}{
+		{"1 ms apart, 10 s between grants", time.Millisecond, 10 * time.Second, false, 30},
+		{"1 ms apart, 100 ms between grants", time.Millisecond, 100 * time.Millisecond, true, 100},
+		{"1 ms apart, 1 ms between grants", time.Millisecond, time.Millisecond, true, 1000},
+		{"50 ms apart, 1 ms between grants", 50 * time.Millisecond, time.Millisecond, true, 1000},
+		{"10 s apart, 1 s between grants", 10 * time.Second, time.Second, true, 1000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plain, _ := newWorld(7, c.skew).run(c.gap, 1, false)
+			if c.goesBack && plain == 0 {
+				t.Error("the highest of a majority did not go back: nothing is shown")
+			}
+			ours, second := newWorld(7, c.skew).run(c.gap, redlock.Grain, true)
+			if ours > 0 {
+				t.Errorf("the fence went back %d times", ours)
+			}
+			if second*1000 > c.mostSecond*grants {
+				t.Errorf("%d of %d grants took a second round", second, grants)
+			}
+			t.Logf("of %d grants: backwards without write-back %d, with it %d, second rounds %d", grants, plain, ours, second)
+		})
+	}
+}
+
+// On real servers a random minority does not answer each time, and rivals that
+// reach only one server leave fences behind that differ from all others. Fences
+// grow over all that, and an owner that asks again is told the same.
+func TestFenceOnServers(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	gates := gated(cs)
+	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	last := int64(0)
+	for round := range 300 {
+		gates.open(rand.IntN(5)) // one alone: no majority
+		a := asking("key", time.Minute)
+		a.Fence = last + rand.Int64N(1000)
+		if g, err := d.Acquire(t.Context(), a); err == nil {
+			t.Fatalf("one server granted %+v", g)
+		}
+		gates.open(rand.Perm(5)[:3]...)
+		a = asking("key", time.Minute)
+		g := wins(t, d, a)
+		if g.Fence <= last {
+			t.Fatalf("round %d: the fence %d comes after %d", round, g.Fence, last)
+		}
+		last = g.Fence
+		if again, err := d.Acquire(t.Context(), a); err != nil || again.Fence != last {
+			t.Fatalf("asked again: %+v, %v, want the fence %d", again, err, last)
+		}
+		gates.open(0, 1, 2, 3, 4)
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: last}))
+	}
+}
+
+// wins asks until what a failed attempt left was undone in the background.
+func wins(t *testing.T, d lock.Driver, a lock.Acquisition) (g lock.Grant) {
+	t.Helper()
+	var err error
+	until(t, "a majority grants", func() bool {
+		g, err = d.Acquire(t.Context(), a)
+		return err == nil
+	})
+	return g
+}
+
+// Servers remember fences that differ. What a majority says, or else the highest,
+// is what all that voted hold when the grant is reported: in one round trip where
+// they agree, with a second one to those that differ.
+func TestFenceWrittenBack(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	gates := gated(cs)
+	d := driver(t, cs, redlock.Options{Namespace: "back", NodeTimeout: slow})
+	d.Warm(t.Context())
+	const far = 1 << 52
+	for _, c := range []struct {
+		name     string
+		last     [5]int64
+		want     int64
+		requests int64
+	}{
+		{"all agree", [5]int64{far, far, far, far, far}, far + 1, 5},
+		{"a majority agrees", [5]int64{far, far + 7, far, far + 9, far}, far + 1, 5 + 2},
+		{"none agree", [5]int64{far, far + 7, far + 1, far + 9, far + 2}, far + 10, 5 + 4},
+	} {
+		for i, last := range c.last {
+			must(t, cs[i].Set(t.Context(), redlock.Key("back", c.name), redlock.State(last, 0, 0, 1, "gone/1"), time.Minute).Err())
+		}
+		gates.asked()
+		g, _ := acquire(t, d, asking(c.name, time.Minute))
+		asked := gates.asked()
+		if g.Fence != c.want || asked != c.requests {
+			t.Errorf("%s: the fence is far%+d after %d requests, want far%+d after %d", c.name, g.Fence-far, asked, c.want-far, c.requests)
+		}
+		for i := range cs {
+			if fence := redlock.Fence(cs[i], "back", c.name); fence != c.want {
+				t.Errorf("%s: server %d has the fence far%+d, want far%+d", c.name, i, fence-far, c.want-far)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A node is one of the servers.
+type node struct {
+	client *redis.Client
+	base   context.Context // ends with the Driver
+
+	mu      sync.Mutex
+	pending []release // what could not be released yet, oldest first
+	running bool      // somebody works them off
+	closed  bool
+}
+
+// The codes of an answer.
+const (
+	no  = 0 // another owner's; for a renewal: not alive
+	yes = 1
+	odd = 2 // acquire: undone before it came; release: under another fence
+)
+
+// An answer is what one server replied. With an error it is no answer.
+type answer struct {
+	code  int64
+	fence int64         // of a yes
+	about string        // of a no: "attempt|owner" of the holder
+	left  time.Duration // until the deadline, counted from when the request was sent at the earliest
+	err   error
+}
+
+// A request is one operation on one key.
+type request struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+}
+
+func (d *Driver) request(s *redis.Script, key, owner string, attempt int64, more ...any) request {
+	args := append([]any{owner, attempt, d.options.FenceMemory.Milliseconds()}, more...)
+	return request{script: s, keys: d.keys(key), args: args}
+}
+
+// ask sends a request to the nodes that which selects, all at once, and waits
+// for each of them no longer than the patience. The answer of a node that was
+// not asked is errNotAsked.
+func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, which func(i int) bool) []answer {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	answers := make([]answer, len(d.nodes))
+	var wg sync.WaitGroup
+	for i, n := range d.nodes {
+		if which != nil && !which(i) {
+			answers[i].err = errNotAsked
+			continue
+		}
+		wg.Go(func() { answers[i] = n.ask(ctx, r) })
+	}
+	wg.Wait()
+	return answers
+}
+
+func (n *node) ask(ctx context.Context, r request) answer {
+	reply, err := r.script.Run(ctx, n.client, r.keys, r.args...).Result()
+	if err != nil {
+		return answer{err: fmt.Errorf("%s: %w", n.client.Options().Addr, err)}
+	}
+	a, ok := read(reply)
+	if !ok {
+		a.err = fmt.Errorf("%s: the reply %.100q cannot be read", n.client.Options().Addr, fmt.Sprint(reply))
+	}
+	return a
+}
+
+// read reads {code, text, ms}.
+func read(reply any) (answer, bool) {
+	parts, _ := reply.([]any)
+	if len(parts) != 3 {
+		return answer{}, false
+	}
+	code, ok1 := parts[0].(int64)
+	text, ok2 := parts[1].(string)
+	ms, ok3 := parts[2].(int64)
+	if !ok1 || !ok2 || !ok3 || code < no || code > odd || ms < 0 || ms > maxLeft {
+		return answer{}, false
+	}
+	a := answer{code: code, about: text, left: time.Duration(ms) * time.Millisecond}
+	if code != yes {
+		return a, true
+	}
+	fence, err := strconv.ParseInt(text, 10, 64)
+	a.fence, a.about = fence, ""
+	return a, err == nil && fence >= 0 && fence <= lock.MaxNumber
+}
+
+// maxLeft bounds what a server may say is left, in ms: its clock may have been
+// put back, but a number beyond this is none of ours.
+const maxLeft = int64(100 * 365 * 24 * time.Hour / time.Millisecond)

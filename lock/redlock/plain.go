@@ -1,0 +1,181 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// ErrNoQuorum is doubt: too few servers answered, or too late, or the votes
+// stayed split between owners. Nobody is known to have the key.
+var ErrNoQuorum = errors.New("no majority")
+
+const (
+	grain    = 100_000 // µs that the time in a fence is cut to, so that servers asked at once agree
+	maxSplit = 5 * time.Second
+)
+
+// Acquire asks all servers at once. It returns a *lock.HeldError only if a
+// majority says that one other owner has the key. Any other error that is no
+// *lock.ArgumentError is doubt. What was granted without a majority is undone,
+// on servers that do not answer in the background.
+//
+// While votes are split between owners that ask at once, Acquire asks again: the
+// owner with the most votes keeps them and asks soon, the others give theirs back
+// and wait longer each time. A split that lasts longer than a quarter of the TTL,
+// or 5 s if that is less, is doubt: owners that died may have the votes between them.
+func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	if err := lock.CheckAcquisition(&a); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
+	}
+	give := time.Now().Add(min(a.TTL/4, maxSplit))
+	for lost := 0; ; lost++ {
+		sent, attempt := time.Now(), d.attempts.Add(1)
+		g, b, err := d.vote(ctx, &a, attempt)
+		again := err != nil && b.split() && time.Now().Before(give)
+		keeps := again && b.leads(a.Owner)
+		if err != nil && !keeps {
+			d.undo(ctx, &a, attempt, b)
+		}
+		if !again {
+			return g, err
+		}
+		if keeps {
+			lost = -1 // it may wait least again
+		}
+		if !sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) {
+			d.undo(ctx, &a, attempt, b)
+			return g, fmt.Errorf("redlock: acquire: %w", ctx.Err())
+		}
+	}
+}
+
+// vote asks once and says what the answers mean.
+func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64) (lock.Grant, ballot, error) {
+	sent := time.Now()
+	r := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
+	b := d.count(d.ask(ctx, d.patience(a.TTL), r, nil))
+	_, votes := b.rival()
+	switch {
+	case b.count(yes) >= d.majority:
+		g, err := d.grant(ctx, a, attempt, b, sent)
+		return g, b, err
+	case votes >= d.majority:
+		return lock.Grant{}, b, &lock.HeldError{Key: a.Key, Left: b.freed()}
+	}
+	return lock.Grant{}, b, d.doubt(ctx, "acquire", b)
+}
+
+// grant is a grant with a fence that stands on a majority, if its time is not
+// over by then. Servers with another fence are given this one.
+func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
+	fence := b.fence()
+	if same := b.with(fence); same < b.count(yes) {
+		r := d.request(putScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), fence)
+		written := d.count(d.ask(ctx, d.patience(a.TTL), r, func(i int) bool {
+			return b.voted(yes)(i) && b.answers[i].fence != fence
+		}))
+		if same+written.count(yes) < d.majority {
+			return lock.Grant{}, d.doubt(ctx, "acquire", written)
+		}
+	}
+	return valid("acquire", fence, sent, b.left(), a.TTL)
+}
+
+// valid is a grant, unless nothing is left of it. Clocks may drift apart by 1 %
+// of the TTL, and servers cut times to the millisecond.
+func valid(operation string, fence int64, sent time.Time, left, ttl time.Duration) (lock.Grant, error) {
+	left -= time.Since(sent) + ttl/100 + 2*time.Millisecond
+	if left <= 0 {
+		return lock.Grant{}, fmt.Errorf("redlock: %s: %w in time: the answers took longer than the lease", operation, ErrNoQuorum)
+	}
+	return lock.Grant{Fence: fence, Left: left}, nil
+}
+
+// Renew moves the deadline to now + TTL on a majority. Servers beside it that
+// have lost the key, or have it under another fence, get it again. It works on
+// servers at maxmemory.
+func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	if err := lock.CheckHolding(&h); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return lock.Grant{}, fmt.Errorf("redlock: renew: %w", err)
+	}
+	sent, attempt := time.Now(), d.attempts.Add(1)
+	r := d.request(renewScript, h.Key, h.Owner, attempt, h.TTL.Milliseconds(), h.Fence)
+	b := d.count(d.ask(ctx, d.patience(h.TTL), r, nil))
+	switch {
+	case b.count(no) >= d.majority:
+		return lock.Grant{}, lock.ErrLost
+	case b.count(yes) < d.majority:
+		return lock.Grant{}, d.doubt(ctx, "renew", b)
+	case b.count(no) > 0: // what it answers changes nothing
+		r.script = putScript
+		d.ask(ctx, d.patience(h.TTL), r, b.voted(no))
+	}
+	return valid("renew", h.Fence, sent, b.left(), h.TTL)
+}
+
+// Release frees the key on all servers; those that do not answer are asked again
+// in the background. It works on servers at maxmemory.
+func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
+	if err := lock.CheckRelease(&h); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redlock: release: %w", err)
+	}
+	r := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), h.Fence)
+	b := d.count(d.ask(ctx, d.patience(h.TTL), r, nil))
+	if b.count(no)+b.count(odd) >= d.majority {
+		return lock.ErrLost
+	}
+	if b.count(yes) < d.majority {
+		d.sweep(r, h.TTL, b)
+		return d.doubt(ctx, "release", b)
+	}
+	// A server that voted late, or will when it goes on, has the owner's lease
+	// under a fence that was never a grant's.
+	r = d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
+	d.sweep(r, h.TTL, b)
+	if b.count(odd) > 0 {
+		d.sweep(r, h.TTL, d.count(d.ask(ctx, d.patience(h.TTL), r, b.voted(odd))))
+	}
+	return nil
+}
+
+// undo takes back what an attempt may have been given, from all servers but those
+// that refused it. Those that did not answer are left to the background: nobody
+// waits for them twice.
+func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot) {
+	r := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
+	undone := d.ask(ctx, d.patience(a.TTL), r, b.voted(yes))
+	for i := range undone {
+		if err := b.answers[i].err; err != nil {
+			undone[i].err = err
+		}
+	}
+	d.sweep(r, a.TTL, d.count(undone))
+}
+
+func (d *Driver) count(answers []answer) ballot { return ballot{answers, d.majority} }
+
+// doubt is the error when the answers decide nothing.
+func (d *Driver) doubt(ctx context.Context, operation string, b ballot) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redlock: %s: %w", operation, err)
+	}
+	said := len(d.nodes) - b.silent()
+	err := fmt.Errorf("redlock: %s: %w: %d of %d servers answered, %d of them with yes", operation, ErrNoQuorum, said, len(d.nodes), b.count(yes))
+	if errs := b.errs(); errs != nil {
+		err = fmt.Errorf("%w: %w", err, errs)
+	}
+	return err
+}

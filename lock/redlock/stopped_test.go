@@ -1,0 +1,133 @@
+package redlock_test
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+// busy is what a loaded machine may add to a time that is measured.
+const busy = 400 * time.Millisecond
+
+const nodeTimeout = 500 * time.Millisecond
+
+// Two of five servers are stopped: the others grant, renew and release, and each
+// step waits for the stopped ones no longer than for one server. Continued, the
+// two forget the lease that was released.
+func TestTwoOfFiveStopped(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	must(t, d.Release(t.Context(), h))
+	signal(syscall.SIGSTOP, all[1], all[3])
+	within(t, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
+	within(t, "renew", nodeTimeout+busy, func() {
+		_, err := d.Renew(t.Context(), h)
+		must(t, err)
+	})
+	within(t, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
+	signal(syscall.SIGCONT, all...)
+	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "two", "key") == 0 })
+}
+
+func within(t *testing.T, what string, most time.Duration, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	if took := time.Since(start); took > most {
+		t.Errorf("%s took %v, more than %v", what, took, most)
+	}
+}
+
+// Three of five servers are stopped: the answer is doubt, in the time of one
+// server. Continued, they have the requests of the failed attempts and their
+// undoing before them, and none holds the key for anybody.
+func TestThreeOfFiveStopped(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	must(t, d.Release(t.Context(), h))
+	signal(syscall.SIGSTOP, all[:3]...)
+	for range 3 {
+		within(t, "doubt", nodeTimeout+busy, func() {
+			_, err := d.Acquire(t.Context(), asking("key", time.Minute))
+			inDoubt(t, err)
+		})
+	}
+	if n := votes(cs[3:], "three", "key"); n != 0 {
+		t.Errorf("%d of the servers that answer hold the key", n)
+	}
+	signal(syscall.SIGCONT, all...)
+	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "three", "key") == 0 })
+	acquire(t, d, asking("key", time.Minute))
+}
+
+// inDoubt fails the test unless err is doubt.
+func inDoubt(t *testing.T, err error) {
+	t.Helper()
+	_, held := errors.AsType[*lock.HeldError](err)
+	if !errors.Is(err, redlock.ErrNoQuorum) || held || errors.Is(err, lock.ErrLost) {
+		t.Errorf("the error is %v, want doubt", err)
+	}
+}
+
+// One of five servers takes connections and never answers: every step, a refusal
+// and its undoing too, takes no more than the time of one server beyond its own.
+func TestOneOfFiveBlackHoled(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 4)
+	hole, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer hole.Close()
+	d := driver(t, append(cs, client(t, hole.Addr().String())), redlock.Options{NodeTimeout: nodeTimeout})
+	for range 3 {
+		var h lock.Holding
+		within(t, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
+		within(t, "refuse", nodeTimeout+busy, func() {
+			_, err := d.Acquire(t.Context(), asking("key", time.Minute))
+			if _, held := errors.AsType[*lock.HeldError](err); !held {
+				t.Errorf("the second owner is answered with %v", err)
+			}
+		})
+		within(t, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
+	}
+}
+
+// Nobody answers, many ask, and the Driver is closed: nothing of it runs on.
+func TestCloseLeavesNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var cs []redis.UniversalClient
+	for range 3 {
+		hole, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer hole.Close()
+		cs = append(cs, redis.NewClient(&redis.Options{Addr: hole.Addr().String(), MaxRetries: -1, ContextTimeoutEnabled: true}))
+	}
+	d, err := redlock.New(cs, redlock.Options{})
+	must(t, err)
+	for range 20 {
+		_, err := d.Acquire(t.Context(), asking("key", time.Minute))
+		inDoubt(t, err)
+	}
+	if n := d.Goroutines(); n != 3 {
+		t.Errorf("%d servers are swept, want all 3, once each", n)
+	}
+	within(t, "close", redlock.DefaultNodeTimeout+busy, func() { must(t, d.Close()) })
+	must(t, d.Close())
+	for _, c := range cs {
+		_ = c.Close()
+	}
+	until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}

@@ -1,0 +1,112 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A release is one that a server has not answered yet.
+type release struct {
+	request
+	until time.Time // what it would free has ended by then
+}
+
+const (
+	maxPending = 1024 // releases kept for one server; the oldest are left to their TTL
+	minSweep   = 5 * time.Second
+	firstSweep = 20 * time.Millisecond
+	maxSweep   = 500 * time.Millisecond
+)
+
+// sweep hands the releases that were not answered to the background: one
+// goroutine for each server that does not answer, while there is something to
+// undo on it.
+func (d *Driver) sweep(r request, ttl time.Duration, b ballot) {
+	until := time.Now().Add(max(ttl, minSweep))
+	for i, n := range d.nodes {
+		if err := b.answers[i].err; err == nil || errors.Is(err, errNotAsked) {
+			continue
+		}
+		n.add(release{r, until}, func() {
+			d.sweepers.Go(func() { n.sweep(d.options.NodeTimeout) })
+		})
+	}
+}
+
+// add adds a release and starts the sweep unless it runs.
+func (n *node) add(r release, start func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	if len(n.pending) == maxPending {
+		n.pending = n.pending[1:]
+	}
+	n.pending = append(n.pending, r)
+	if !n.running {
+		n.running = true
+		start()
+	}
+}
+
+// close makes the sweep end and lets none begin.
+func (n *node) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed, n.pending = true, nil
+}
+
+// take takes the oldest release that is still of use. Without one the sweep ends.
+func (n *node) take() (release, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.pending) > 0 {
+		r := n.pending[0]
+		n.pending = n.pending[1:]
+		if time.Now().Before(r.until) {
+			return r, true
+		}
+	}
+	n.running = false
+	return release{}, false
+}
+
+// sweep works off what is pending, slower while the server is silent.
+func (n *node) sweep(patience time.Duration) {
+	wait := firstSweep
+	for {
+		r, ok := n.take()
+		if !ok {
+			return
+		}
+		if n.sweepOne(patience, r) {
+			wait = firstSweep
+			continue
+		}
+		n.add(r, nil) // behind the others; the sweep is running
+		if !sleep(n.base, wait) {
+			return
+		}
+		wait = min(2*wait, maxSweep)
+	}
+}
+
+func (n *node) sweepOne(patience time.Duration, r release) bool {
+	ctx, stop := context.WithTimeout(n.base, patience)
+	defer stop()
+	return n.ask(ctx, r.request).err == nil
+}
+
+// sleep reports whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

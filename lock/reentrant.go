@@ -1,0 +1,43 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+)
+
+// heldKey is where the context of a lease carries the lease. A Locker knows only
+// its own.
+type heldKey struct {
+	locker *Locker
+	key    string
+}
+
+// again returns one more lease inside the one on key that ctx came from: nil, nil
+// if there is none, or it was released.
+func (l *Locker) again(ctx context.Context, key string) (*Lease, error) {
+	outer, _ := ctx.Value(heldKey{l, key}).(*Lease)
+	if outer == nil || outer.ended.Load() {
+		return nil, nil
+	}
+	if err := outer.Check(); err != nil {
+		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("lock: acquire %q: %w", key, context.Cause(ctx))
+	}
+	inner := newLease(ctx, l, outer.ref)
+	inner.plain, inner.outer = true, outer
+	inner.detach = context.AfterFunc(outer.ctx, func() { inner.cancel(context.Cause(outer.ctx)) })
+	return inner, nil
+}
+
+// leave ends a lease inside another, and frees nothing.
+func (s *Lease) leave() error {
+	if s.ended.Swap(true) {
+		return ErrReleased
+	}
+	s.detach()
+	err := s.outer.Check()
+	s.cancel(ErrReleased)
+	return err
+}

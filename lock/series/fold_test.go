@@ -1,0 +1,147 @@
+package series_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var (
+	ran      = lock.Line{At: 5, Verdict: lock.VerdictRan, From: 10, To: 20, Node: "a", Revision: "r", Fence: 7, Attempt: 1}
+	end      = lock.Line{At: 9, Verdict: lock.VerdictEnded, From: 20, To: 20, Node: "a", Fence: 7, Attempt: 1, Outcome: "ok", Ended: 9}
+	skipped  = lock.Line{At: 5, Verdict: lock.VerdictSkipped, From: 10, To: 20, Reason: lock.ReasonOverlap, Node: "a", Revision: "r"}
+	skipped2 = lock.Line{At: 6, Verdict: lock.VerdictSkipped, From: 20, To: 30, Reason: lock.ReasonOverlap, Node: "b", Revision: "r"}
+	paused   = lock.Line{At: 5, Verdict: lock.VerdictPaused, From: 10, To: 20, Between: lock.VerdictPaused, Node: "a", Revision: "r"}
+	paused2  = lock.Line{At: 6, Verdict: lock.VerdictPaused, From: 20, To: 30, Between: lock.VerdictPaused, Node: "b", Revision: "r"}
+)
+
+// with is a line that differs from l in one thing.
+func with(l lock.Line, change func(*lock.Line)) lock.Line {
+	change(&l)
+	return l
+}
+
+func TestFold(t *testing.T) {
+	ended := with(ran, func(l *lock.Line) { l.Outcome, l.Ended = "ok", 9 })
+	both := with(skipped2, func(l *lock.Line) { l.From, l.Between = 10, lock.VerdictSkipped })
+	third := with(skipped2, func(l *lock.Line) { l.From, l.To, l.At = 30, 40, 7 })
+	for _, c := range []struct {
+		name       string
+		last, next lock.Line
+		want       *lock.Line // nil: they stay apart
+	}{
+		{"the end of the run in the line before", ran, end, &ended},
+		{"the end of another run", ran, with(end, func(l *lock.Line) { l.From, l.To = 10, 10 }), nil},
+		{"the end of another attempt", ran, with(end, func(l *lock.Line) { l.Fence = 8 }), nil},
+		{"a second end", ended, end, nil},
+		{"an end after a skip", skipped, end, nil},
+		{"a grant after a grant", ran, with(ran, func(l *lock.Line) { l.From, l.To = 20, 30 }), nil},
+		{"two skips", skipped, skipped2, &both},
+		{"a third skip", both, third, new(with(third, func(l *lock.Line) { l.From, l.Between = 10, lock.VerdictSkipped }))},
+		{"a skip after a gap", skipped, with(skipped2, func(l *lock.Line) { l.From = 21 }), nil},
+		{"a skip under another revision", skipped, with(skipped2, func(l *lock.Line) { l.Revision = "s" }), nil},
+		{"a skip for another reason", skipped, with(skipped2, func(l *lock.Line) { l.Reason = "x" }), nil},
+		{"a skip that passes numbers over", skipped, with(skipped2, func(l *lock.Line) { l.Between = lock.VerdictMissed }), nil},
+		{"a skip after one that passed numbers over", with(skipped, func(l *lock.Line) { l.Between = lock.VerdictMissed }), skipped2, nil},
+		{"a miss after a skip", skipped, with(skipped2, func(l *lock.Line) { l.Verdict = lock.VerdictMissed }), nil},
+		{"two pauses", paused, paused2, new(with(paused2, func(l *lock.Line) { l.From = 10 }))},
+		{"two misses that passed numbers over",
+			with(skipped, func(l *lock.Line) { l.Verdict, l.Between = lock.VerdictMissed, lock.VerdictMissed }),
+			with(skipped2, func(l *lock.Line) { l.Verdict, l.Between = lock.VerdictMissed, lock.VerdictMissed }), nil},
+		{"a miss of one number alone", with(skipped, func(l *lock.Line) { l.Verdict = lock.VerdictMissed }),
+			with(skipped2, func(l *lock.Line) { l.Verdict, l.To = lock.VerdictMissed, 20 }), nil},
+		{"a miss after a miss of one number alone", with(skipped, func(l *lock.Line) { l.Verdict, l.From = lock.VerdictMissed, 20 }),
+			with(skipped2, func(l *lock.Line) { l.Verdict = lock.VerdictMissed }), nil},
+		{"a wait", skipped, with(skipped2, func(l *lock.Line) { l.Verdict = lock.VerdictWaiting }), nil},
+		{"an opening", skipped, lock.Line{Verdict: lock.VerdictOpened, From: 20, To: 20}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) { fold(t, c.last, c.next, c.want) })
+	}
+}
+
+func fold(t *testing.T, last, next lock.Line, want *lock.Line) {
+	got := last
+	folded := series.Fold(&got, next)
+	switch {
+	case folded != (want != nil):
+		t.Fatalf("folded is %v", folded)
+	case want == nil && got != last:
+		t.Fatalf("not folded, but changed to %+v", got)
+	case want != nil && got != *want:
+		t.Fatalf("got  %+v\nwant %+v", got, *want)
+	}
+}
+
+// verdicts reads what a journal says of each number that the spec has.
+func verdicts(lines []lock.Line) (all [maxTicks + 1]string) {
+	for _, l := range lines {
+		for k := 1; k <= maxTicks; k++ {
+			switch n := due(k); {
+			case n == l.To && l.Verdict == lock.VerdictEnded:
+				all[k] += " " + l.Outcome
+			case n == l.To:
+				all[k] += " " + string(l.Verdict) + l.Reason + l.Revision
+				if l.Outcome != "" {
+					all[k] += " " + l.Outcome
+				}
+			case n > l.From && n < l.To && l.Between == l.Verdict:
+				all[k] += " " + string(l.Between) + l.Reason + l.Revision
+			case n > l.From && n < l.To:
+				all[k] += " " + string(l.Between) + lock.ReasonMisfire + l.Revision
+			}
+		}
+	}
+	return all
+}
+
+// A tape keeps lines as they were written, and folded.
+type tape struct{ raw, folded []lock.Line }
+
+func (w *tape) Append(l lock.Line) {
+	w.raw = append(w.raw, l)
+	if n := len(w.folded); n == 0 || !series.Fold(&w.folded[n-1], l) {
+		w.folded = append(w.folded, l)
+	}
+}
+
+// A folded journal says of each number what the lines said before.
+func TestFoldKeepsVerdicts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var w tape
+		var s series.State
+		ms := base + interval/2
+		s.Open(ms*1000, &lock.Opening{}, &w)
+		for i := range 60 {
+			ms += rapid.Int64Range(0, interval).Draw(t, "ms")
+			foldStep(t, &s, &w, ms, fmt.Sprintf("n/%d", i))
+		}
+		raw, folded := verdicts(w.raw), verdicts(w.folded)
+		if !slices.Equal(raw[:], folded[:]) {
+			t.Fatalf("written %q\nfolded  %q", raw, folded)
+		}
+	})
+}
+
+func foldStep(t *rapid.T, s *series.State, w *tape, ms int64, owner string) {
+	p := rapid.SampledFrom(policies).Draw(t, "policy")
+	world := &world{policy: p, State: *s}
+	c := world.covers(rapid.IntRange(1, maxTicks).Draw(t, "k"))
+	c.Owner, c.Revision = owner, rapid.SampledFrom([]string{"r", "r", "r", "s"}).Draw(t, "revision")
+	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	case 0:
+		s.Pause(s.PauseChange + 1)
+	case 1:
+		s.Resume(ms*1000, s.PauseChange+1, w)
+	case 2, 3:
+		for _, r := range slices.Clone(s.Runs) {
+			s.Release(ms*1000, &lock.Ending{RunRef: lock.RunRef{Number: r.Number, Owner: r.Owner, Fence: r.Fence}, Outcome: lock.OutcomeOK}, w)
+		}
+	default:
+		s.Claim(ms*1000, &c, w)
+	}
+}

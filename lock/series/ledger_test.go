@@ -1,0 +1,183 @@
+package series_test
+
+import (
+	"fmt"
+
+	"github.com/cronce/cronce/lock"
+)
+
+const (
+	maxTicks = 12
+	interval = 100 // ms between the numbers
+	base     = int64(1_000_000)
+	ttl      = interval + interval/2
+)
+
+// due is the k-th number of the spec that all nodes share.
+func due(k int) int64 { return base + int64(k)*interval }
+
+// index is the k of a number, and whether there is one.
+func index(n int64) (int, bool) {
+	k := (n - base) / interval
+	return int(k), n == due(int(k)) && k >= 1 && k <= maxTicks
+}
+
+// fate is what the journal says became of a number.
+type fate uint8
+
+const (
+	undecided fate = iota
+	running
+	interrupted
+	unstarted
+	waiting
+	final
+)
+
+// A page is what the ledger knows of one number.
+type page struct {
+	fate    fate
+	verdict lock.Verdict
+	outcome string
+	fence   int64
+	attempt int // the last counted one
+	until   int64
+}
+
+// A ledger reads the lines of a series one by one and holds them against the
+// invariants. It knows nothing of how they were decided.
+type ledger struct {
+	mark  int64
+	fence int64
+	pages [maxTicks + 1]page
+	fault string // the first invariant that was broken
+}
+
+func (l *ledger) broken(format string, args ...any) {
+	if l.fault == "" {
+		l.fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// Append reads a line as the store writes it.
+func (l *ledger) Append(line lock.Line) {
+	switch {
+	case line.Verdict == lock.VerdictOpened:
+		l.mark = line.To
+		return
+	case line.From < line.To:
+		l.moves(line)
+	}
+	k, ok := index(line.To)
+	if !ok {
+		return
+	}
+	l.decide(&l.pages[k], k, line)
+}
+
+// moves reads a line that raises the mark: it must begin where the mark stood,
+// and give each number that it passes a verdict (I4).
+func (l *ledger) moves(line lock.Line) {
+	if line.From != l.mark {
+		l.broken("I4 a line goes from %d to %d, the mark was %d", line.From, line.To, l.mark)
+	}
+	for k := 1; k <= maxTicks; k++ {
+		if due(k) <= line.From || due(k) >= line.To {
+			continue
+		}
+		if line.Between == "" {
+			l.broken("I4 number %d is passed over without a verdict", k)
+		}
+		l.put(&l.pages[k], k, line.Between)
+	}
+	l.mark = line.To
+}
+
+func (l *ledger) decide(p *page, k int, line lock.Line) {
+	moved := line.From < line.To
+	switch line.Verdict {
+	case lock.VerdictRan:
+		l.grant(p, k, line, moved)
+	case lock.VerdictEnded:
+		l.end(p, k, line)
+	case lock.VerdictWaiting:
+		l.rises(line.Fence)
+		if p.fate != undecided || !moved {
+			l.broken("I1 number %d waits after it was decided", k)
+		}
+		p.fate, p.fence = waiting, line.Fence
+	case lock.VerdictLost, lock.VerdictSuperseded:
+		if p.fate == undecided || p.fence != line.Fence {
+			l.broken("I1 number %d is %s and was never granted with the fence %d", k, line.Verdict, line.Fence)
+		}
+		l.put(p, k, line.Verdict)
+	default:
+		if moved != (p.fate == undecided) {
+			l.broken("I1 number %d is %s, moving the mark: %v, after fate %d", k, line.Verdict, moved, p.fate)
+		}
+		l.put(p, k, line.Verdict)
+	}
+}
+
+func (l *ledger) grant(p *page, k int, line lock.Line, moved bool) {
+	l.rises(line.Fence)
+	switch {
+	case p.fate == final:
+		l.broken("I1 number %d is granted after its verdict %s", k, p.verdict)
+	case moved != (p.fate == undecided):
+		l.broken("I1 number %d is granted, moving the mark: %v, after fate %d", k, moved, p.fate)
+	case line.Attempt != p.attempt+1:
+		l.broken("I1 number %d: attempt %d is granted after attempt %d", k, line.Attempt, p.attempt)
+	}
+	p.fate, p.fence, p.attempt = running, line.Fence, line.Attempt
+}
+
+func (l *ledger) end(p *page, k int, line lock.Line) {
+	if p.fate != running || p.fence != line.Fence || p.attempt != line.Attempt {
+		l.broken("I1 number %d ends with the fence %d and attempt %d, it has fate %d, %d, %d", k, line.Fence, line.Attempt, p.fate, p.fence, p.attempt)
+	}
+	switch line.Outcome {
+	case lock.OutcomeUnstarted:
+		p.fate = unstarted
+		p.attempt--
+	case lock.OutcomeInterrupted:
+		p.fate = interrupted
+	default:
+		p.fate, p.verdict, p.outcome = final, lock.VerdictRan, line.Outcome
+	}
+}
+
+// put gives a number its final verdict, which it must not have yet (I1).
+func (l *ledger) put(p *page, k int, v lock.Verdict) {
+	if p.fate == final {
+		l.broken("I1 number %d is %s after its verdict %s", k, v, p.verdict)
+	}
+	p.fate, p.verdict = final, v
+}
+
+// rises holds fences to I2.
+func (l *ledger) rises(fence int64) {
+	if fence <= l.fence {
+		l.broken("I2 the fence is %d after %d", fence, l.fence)
+	}
+	l.fence = max(l.fence, fence)
+}
+
+// alive reports whether another number's run is alive.
+func (l *ledger) alive(but int, ms int64) bool {
+	for k := range l.pages {
+		if k != but && l.pages[k].fate == running && ms < l.pages[k].until {
+			return true
+		}
+	}
+	return false
+}
+
+// complete reports the first number at or below the mark without a verdict (I4).
+func (l *ledger) complete(opened int64) {
+	for k := 1; k <= maxTicks; k++ {
+		if due(k) > opened && due(k) <= l.mark && l.pages[k].fate == undecided {
+			l.broken("I4 number %d is below the mark %d and has no verdict", k, l.mark)
+		}
+	}
+}

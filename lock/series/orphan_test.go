@@ -1,0 +1,36 @@
+package series_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+type lines []lock.Line
+
+func (l *lines) Append(line lock.Line) { *l = append(*l, line) }
+
+// A run was given back while a newer number waited, and the waiting one is alive
+// now: a fresh number is judged by the alive run. Offering the run that was given
+// back would be in vain, since it cannot be taken over before that has ended.
+func TestOrphanBehindAnAliveRunIsNotOffered(t *testing.T) {
+	var s series.State
+	var w lines
+	ask := func(us int64, c lock.Claim) lock.Answer {
+		c.Key, c.TTL, c.Deadline, c.Attempts = "k", 30*time.Second, time.Minute, 3
+		c.Overlap, c.Latest = lock.OverlapQueue, us/1000
+		return s.Claim(us, &c, &w)
+	}
+	s.Open(1_000_000, &lock.Opening{Key: "k"}, &w)
+	first := ask(2_000_000, lock.Claim{Owner: "a/1", Number: 2000, After: 1000})
+	waits := ask(3_000_000, lock.Claim{Owner: "b/1", Number: 3000, After: 2000})
+	s.Release(3_100_000, &lock.Ending{RunRef: lock.RunRef{Key: "k", Number: 2000, Owner: "a/1", Fence: first.Fence}, How: lock.GivenBack}, &w)
+	if a := ask(3_200_000, lock.Claim{Owner: "b/2", Number: 3000, After: 2999, From: waits.Fence}); a.Kind != lock.Granted {
+		t.Fatalf("the waiting number: %v, want granted", a.Kind)
+	}
+	if a := ask(4_000_000, lock.Claim{Owner: "c/1", Number: 4000, After: 3000}); a.Kind != lock.Waiting {
+		t.Errorf("a fresh number behind an alive run: %v, want waiting", a.Kind)
+	}
+}

@@ -1,0 +1,135 @@
+package series_test
+
+import (
+	"hash/maphash"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A move is something that happens to a world.
+type move struct {
+	what string
+	k    int // the number it is about, or 0
+	do   func(w *world)
+}
+
+// moves lists what may happen next: time passes, any node asks for any number
+// that is due or next, takes over any run, renews or ends any lease it was ever
+// granted, the operator pauses or resumes, the last request arrives once more.
+func moves(w *world, ticks, leases int) []move {
+	ms := []move{
+		{"time passes", 0, func(w *world) { w.ms += interval }},
+		{"the last claim arrives again", 0, (*world).again},
+	}
+	if w.Paused {
+		ms = append(ms, move{"resume", 0, (*world).resume})
+	} else {
+		ms = append(ms, move{"pause", 0, (*world).pause})
+	}
+	for k := 1; k <= ticks && due(k) <= w.ms+interval; k++ {
+		ms = append(ms, move{"claim", k, func(w *world) { w.ask(w.claim(k)) }})
+		if due(k) > w.Mark+interval {
+			ms = append(ms, move{"claim over the gap", k, func(w *world) { w.ask(w.covers(k)) }})
+		}
+	}
+	for _, r := range w.Runs {
+		ms = append(ms, move{"take over", indexOf(r.Number), func(w *world) { w.ask(w.takeover(&r)) }})
+	}
+	for _, r := range w.held[max(0, len(w.held)-leases):] {
+		k := indexOf(r.Number)
+		ms = append(ms,
+			move{"renew", k, func(w *world) { w.renew(r) }},
+			move{"done", k, func(w *world) { w.end(r, lock.Done) }},
+			move{"never started", k, func(w *world) { w.end(r, lock.NeverStarted) }},
+			move{"given back", k, func(w *world) { w.end(r, lock.GivenBack) }})
+	}
+	return ms
+}
+
+var policies = []policy{
+	{overlap: lock.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond},
+	{overlap: lock.OverlapSkip, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: lock.OverlapQueue, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: lock.OverlapQueue, attempts: 2, deadline: interval * time.Millisecond},
+	{overlap: lock.OverlapAllow, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: lock.OverlapReplace, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: lock.OverlapSkip, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond, backlog: true},
+}
+
+// Every sequence of a few moves, over a few numbers, keeps the invariants.
+func TestEverySequence(t *testing.T) {
+	depth := 8
+	if testing.Short() {
+		depth = 6
+	}
+	for _, p := range policies {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			s := search{t: t, seed: maphash.MakeSeed(), seen: make(map[uint64]int)}
+			s.from(newWorld(p), depth, nil)
+			t.Logf("%d states", len(s.seen))
+		})
+	}
+}
+
+// A step is a move that was made.
+type step struct {
+	what string
+	k    int
+}
+
+// A search tries each move in each world, once.
+type search struct {
+	t    *testing.T
+	seed maphash.Seed
+	seen map[uint64]int // how deep the search went on from a world
+}
+
+func (s *search) from(w *world, depth int, path []step) {
+	if fault := w.check(); fault != "" {
+		s.t.Fatalf("%s\nafter %v\n%+v", fault, path, w.State)
+	}
+	key := maphash.Comparable(s.seed, w.key())
+	if depth <= s.seen[key] {
+		return
+	}
+	s.seen[key] = depth
+	for _, m := range moves(w, 3, 2) {
+		next := w.clone()
+		m.do(next)
+		s.from(next, depth-1, append(slices.Clip(path), step{m.what, m.k}))
+	}
+}
+
+// Long random sequences keep the invariants, also when the nodes disagree on
+// the policies, as they do while a new version is rolled out.
+func TestLongSequences(t *testing.T) {
+	const worlds = 25 // for each of rapid's checks
+	rapid.Check(t, func(t *rapid.T) {
+		for range worlds {
+			long(t, 120)
+		}
+	})
+}
+
+func long(t *rapid.T, steps int) {
+	mixed := rapid.Bool().Draw(t, "mixed")
+	w := newWorld(rapid.SampledFrom(policies).Draw(t, "policy"))
+	for range steps {
+		if mixed {
+			w.policy = rapid.SampledFrom(policies).Draw(t, "policy of this request")
+		}
+		ms := moves(w, maxTicks, keptLeases)
+		m := ms[rapid.IntRange(0, len(ms)-1).Draw(t, "move")]
+		t.Log(m.what, m.k)
+		m.do(w)
+		if fault := w.check(); fault != "" {
+			t.Fatalf("%s\n%+v", fault, w.State)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package series decides numbers: the rules of a numbered lease as pure code.
+// A store that can change a record in one atomic step keeps a [State] per key
+// and applies these methods to it; the Redis scripts are the same rules in Lua,
+// and one contract suite holds both to them.
+//
+// Time is always an argument: the store's clock, read once per step, in
+// microseconds since 1970.
+package series
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Tolerance is how early a number may be granted; the grant carries the wait.
+const Tolerance = 20 // milliseconds
+
+// A State is what a store keeps of one series. The zero State is a series that
+// is not open. It is not safe for concurrent use.
+type State struct {
+	Mark        int64 // the highest decided number; 0: not open
+	By          string
+	Fence       int64
+	Last        int64
+	Paused      bool
+	PauseChange int64
+	Spent       Spending
+	Runs        []lock.Run // by number: what is not settled, and what was settled since the last grant
+}
+
+// A Spending is the latest claim that moved the mark without a grant, kept so
+// that its owner gets the same answer when it asks again.
+type Spending struct {
+	Owner string
+	Kind  lock.Kind
+	Fence int64
+}
+
+// A Writer takes the journal lines of a step, in order.
+type Writer interface{ Append(lock.Line) }
+
+// Open creates the mark if there is none: the later of the store's now and the
+// highest mark that the node has seen.
+func (s *State) Open(us int64, o *lock.Opening, w Writer) {
+	if s.Mark != 0 {
+		return
+	}
+	s.Mark = max(us/1000, o.Mark)
+	w.Append(lock.Line{At: us / 1000, Verdict: lock.VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
+}
+
+// Series returns the state for a reader. Settled runs are left out.
+func (s *State) Series(us int64, key string) lock.Series {
+	r := lock.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Paused: s.Paused, PauseChange: s.PauseChange}
+	for _, run := range s.Runs {
+		if run.State < lock.RunDone {
+			r.Runs = append(r.Runs, run)
+		}
+	}
+	return r
+}
+
+// run returns the run of number n, or nil.
+func (s *State) run(n int64) *lock.Run {
+	for i := range s.Runs {
+		if s.Runs[i].Number == n {
+			return &s.Runs[i]
+		}
+	}
+	return nil
+}
+
+// alive returns a run that is alive, or nil.
+func (s *State) alive(ms int64) *lock.Run {
+	for i := range s.Runs {
+		if alive(&s.Runs[i], ms) {
+			return &s.Runs[i]
+		}
+	}
+	return nil
+}
+
+func alive(r *lock.Run, ms int64) bool { return r.State == lock.RunOpen && ms < r.Until }
+
+// over reports whether r may be taken over or settled. A waiting number is over
+// when nothing it waits for is alive.
+func (s *State) over(r *lock.Run, ms int64) bool {
+	switch r.State {
+	case lock.RunOpen:
+		return ms >= r.Until
+	case lock.RunGivenBack, lock.RunUnstarted:
+		return true
+	case lock.RunWaiting:
+		return s.alive(ms) == nil
+	}
+	return false
+}
+
+// nextFence keeps invariant I2: above the last fence, above what the asker has
+// seen, and above the store's clock, so that it grows even when the store forgot.
+func (s *State) nextFence(us, seen int64) int64 {
+	s.Fence = max(s.Fence+1, us, seen+1)
+	return s.Fence
+}
+
+// prune forgets settled runs but that of the number to keep, which must still
+// answer a repeated release.
+func (s *State) prune(keep int64) {
+	kept := s.Runs[:0]
+	for _, r := range s.Runs {
+		if r.State < lock.RunDone || r.Number == keep {
+			kept = append(kept, r)
+		}
+	}
+	s.Runs = kept
+}
+
+func left(r *lock.Run, ms int64) time.Duration {
+	if !alive(r, ms) {
+		return 0
+	}
+	return time.Duration(r.Until-ms) * time.Millisecond
+}

@@ -1,0 +1,62 @@
+package series_test
+
+import (
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// However many numbers a series decides, whatever becomes of them, its state
+// stays small: settled runs are forgotten.
+func TestStateStaysSmall(t *testing.T) {
+	for _, p := range policies {
+		t.Run(p.String(), func(t *testing.T) {
+			staysSmall(t, newWorld(p), func(i int) lock.How { return lock.How(i % 4) })
+			staysSmall(t, newWorld(p), func(int) lock.How { return death })
+		})
+	}
+}
+
+func staysSmall(t *testing.T, w *world, ends func(i int) lock.How) {
+	decided := 0
+	for i := range 500 {
+		w.ms += interval
+		c := w.claim(1)
+		c.Number, c.After = w.ms, w.Mark
+		a := w.decide(c, ends(i))
+		if a.Kind == lock.Orphan {
+			c.Owner, c.Number, c.From = w.owner(), a.Number, a.Fence
+			w.decide(c, ends(i+1))
+		}
+		if a.From != 0 {
+			decided++
+		}
+		if n := len(w.Runs); n > 8 {
+			t.Fatalf("after %d numbers %d runs are kept: %+v", i, n, w.Runs)
+		}
+	}
+	if decided < 50 {
+		t.Fatalf("no more than %d numbers were decided", decided)
+	}
+}
+
+// death is no way to end a run: its node does not.
+const death = lock.GivenBack + 1
+
+// decide claims a number and, if it is granted, ends it.
+func (w *world) decide(c lock.Claim, how lock.How) lock.Answer {
+	a := w.Claim(w.ms*1000, &c, discard{})
+	if a.Kind == lock.Granted && how != death {
+		ref := lock.RunRef{Number: a.Number, Owner: c.Owner, Fence: a.Fence}
+		w.Release(w.ms*1000, &lock.Ending{RunRef: ref, How: how}, discard{})
+	}
+	return a
+}
+
+// A discard is a journal that nobody reads.
+type discard struct{}
+
+func (discard) Append(lock.Line) {}
+
+var _ series.Writer = discard{}

@@ -1,0 +1,255 @@
+package series_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+const keptLeases = 6
+
+// A policy is what all nodes of a world ask with.
+type policy struct {
+	overlap  lock.Overlap
+	rerun    bool
+	attempts int
+	deadline time.Duration
+	backlog  bool
+}
+
+func (p policy) String() string {
+	return fmt.Sprintf("overlap %d, rerun %v, attempts %d, deadline %v, backlog %v", p.overlap, p.rerun, p.attempts, p.deadline, p.backlog)
+}
+
+// A world is one series and all that nodes were ever told about it: whoever
+// asks does so with what some node may know, at any time. The zero time is
+// before the first number.
+type world struct {
+	policy
+	series.State
+	ledger ledger
+	ms     int64
+	opened int64
+	held   []lock.RunRef // what was granted of late, newest last
+	asked  lock.Claim    // to be asked again
+	change int64
+}
+
+func newWorld(p policy) *world {
+	w := &world{policy: p, ms: base + interval/2}
+	w.opened = w.ms
+	w.Open(w.ms*1000, &lock.Opening{Key: "job", Node: "n"}, &w.ledger)
+	return w
+}
+
+// clone returns a world that shares nothing with w.
+func (w *world) clone() *world {
+	c := *w
+	c.Runs = slices.Clone(w.Runs)
+	c.held = slices.Clone(w.held)
+	return &c
+}
+
+// key is all that two worlds must share to have the same future.
+func (w *world) key() any {
+	k := struct {
+		mark, fence, last, change, ms int64
+		by                            string
+		paused                        bool
+		spent                         series.Spending
+		runs                          [8]lock.Run
+		held                          [keptLeases]lock.RunRef
+		asked                         lock.Claim
+		ledger                        ledger
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.Spent, [8]lock.Run{}, [keptLeases]lock.RunRef{}, w.asked, w.ledger}
+	copy(k.runs[:], w.Runs)
+	copy(k.held[:], w.held)
+	return k
+}
+
+// owner returns one that the store does not know and nobody asks with again.
+func (w *world) owner() string {
+	for n := 1; ; n++ {
+		owner := fmt.Sprintf("n/%d", n)
+		known := w.Spent.Owner == owner || w.asked.Owner == owner || w.grantedBefore(owner) ||
+			slices.ContainsFunc(w.Runs, func(r lock.Run) bool { return r.Owner == owner })
+		if !known {
+			return owner
+		}
+	}
+}
+
+// claim is that of a fresh owner for the k-th number, by the spec.
+func (w *world) claim(k int) lock.Claim {
+	return lock.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
+		Deadline: w.deadline, Attempts: w.attempts, Rerun: w.rerun, Overlap: w.overlap, Backlog: w.backlog, Latest: lock.MaxNumber}
+}
+
+// covers is the claim of the k-th number by who was told of a gap.
+func (w *world) covers(k int) lock.Claim {
+	c := w.claim(k)
+	c.After = w.Mark
+	for j := 1; j < k; j++ {
+		if due(j) > w.Mark {
+			c.Between++
+		}
+	}
+	return c
+}
+
+func (w *world) takeover(r *lock.Run) lock.Claim {
+	k, _ := index(r.Number)
+	c := w.claim(k)
+	c.From = r.Fence
+	return c
+}
+
+// ask sends a claim and holds the answer against the invariants. Whoever sends
+// it again must be answered the same, and nothing more may be written.
+func (w *world) ask(c lock.Claim) lock.Answer {
+	before, free := w.Mark, !w.ledger.alive(indexOf(c.Number), w.ms)
+	held := w.grantedBefore(c.Owner)
+	a := w.Claim(w.ms*1000, &c, &w.ledger)
+	switch {
+	case w.Mark < before:
+		w.ledger.broken("the mark went from %d to %d", before, w.Mark)
+	case w.Mark > w.ms+series.Tolerance:
+		w.ledger.broken("I7 the mark is %d at %d", w.Mark, w.ms)
+	case a.Kind == lock.Passed && c.From == 0 && c.Number > w.Mark:
+		w.ledger.broken("number %d is passed, the mark is %d", c.Number, w.Mark)
+	case a.Kind == lock.Granted && !held:
+		w.granted(c, a, free)
+	}
+	w.asked = c
+	now := w.ledger
+	t := w.clone()
+	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != a.Kind || b.Number != a.Number || b.Fence != a.Fence || t.ledger != now {
+		w.ledger.broken("asked again, the claim of %d is answered %+v, at first %+v", c.Number, b, a)
+	}
+	if a.Kind == lock.Orphan {
+		w.offered(c, a)
+	}
+	return a
+}
+
+// offered holds an offer against its word: the run that is to be taken over
+// first can be.
+func (w *world) offered(c lock.Claim, a lock.Answer) {
+	t := w.clone()
+	c.Owner, c.Number, c.From = t.owner(), a.Number, a.Fence
+	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != lock.Granted {
+		w.ledger.broken("I6 number %d is offered, and its takeover is answered %+v", a.Number, b)
+	}
+}
+
+func indexOf(n int64) int {
+	k, _ := index(n)
+	return k
+}
+
+func (w *world) grantedBefore(owner string) bool {
+	return slices.ContainsFunc(w.held, func(r lock.RunRef) bool { return r.Owner == owner })
+}
+
+func (w *world) granted(c lock.Claim, a lock.Answer, free bool) {
+	k, _ := index(c.Number)
+	if !free && c.Overlap != lock.OverlapAllow {
+		w.ledger.broken("I3 number %d is granted while another run is alive", k)
+	}
+	if p := w.ledger.pages[k]; p.until > w.ms && p.fate == running && p.fence != a.Fence {
+		w.ledger.broken("I3 number %d is granted while its run is alive", k)
+	}
+	if a.Wait < time.Duration(c.Number-w.ms)*time.Millisecond {
+		w.ledger.broken("I7 number %d may start after %v, at %d", k, a.Wait, w.ms)
+	}
+	w.ledger.pages[k].until = w.ms + a.Left.Milliseconds()
+	if len(w.held) == keptLeases {
+		w.held = w.held[1:]
+	}
+	w.held = append(w.held, lock.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
+}
+
+// again asks the last claim once more: nothing may be written, and what was
+// granted or spent is answered as before while it stands.
+func (w *world) again() {
+	if w.asked.Owner == "" {
+		return
+	}
+	mark, fence := w.Mark, w.State.Fence
+	held := w.grantedBefore(w.asked.Owner)
+	a := w.ask(w.asked)
+	if a.Kind == lock.Granted && held && (w.Mark != mark || w.State.Fence != fence) {
+		w.ledger.broken("I1 asked again, the grant of %d moved the mark or the fence", w.asked.Number)
+	}
+}
+
+func (w *world) renew(r lock.RunRef) {
+	k, _ := index(r.Number)
+	p := &w.ledger.pages[k]
+	a := w.Renew(w.ms*1000, &r)
+	if alive := p.fate == running && p.fence == r.Fence && w.ms < p.until; alive != a.Alive {
+		w.ledger.broken("I3 the renewal of number %d says alive: %v, want %v", k, a.Alive, alive)
+	}
+	if a.Alive {
+		p.until = w.ms + a.Left.Milliseconds()
+	}
+}
+
+func (w *world) end(r lock.RunRef, how lock.How) {
+	e := lock.Ending{RunRef: r, How: how}
+	if how == lock.Done {
+		e.Outcome, e.OK = lock.OutcomeOK, true
+	}
+	first := w.Release(w.ms*1000, &e, &w.ledger)
+	before := w.ledger
+	if second := w.Release(w.ms*1000, &e, &w.ledger); second != first || w.ledger != before {
+		w.ledger.broken("asked again, the ending of %d is answered %+v, at first %+v", r.Number, second, first)
+	}
+}
+
+func (w *world) pause() {
+	w.change++
+	w.Pause(w.change)
+}
+
+func (w *world) resume() {
+	w.change++
+	w.Resume(w.ms*1000, w.change, &w.ledger)
+	before := w.ledger
+	w.Resume(w.ms*1000, w.change, &w.ledger)
+	if w.ledger != before {
+		w.ledger.broken("a resume asked again wrote a line")
+	}
+}
+
+// progress holds the world against I6: a due number inside its deadline is
+// granted to who asks while nothing runs, after what has to be taken over.
+func (w *world) progress() {
+	k := 1
+	for k <= maxTicks && due(k) <= w.Mark {
+		k++
+	}
+	late := time.Duration(w.ms-due(k)) * time.Millisecond
+	if k > maxTicks || late < 0 || late > w.deadline || w.Paused || w.ledger.alive(0, w.ms) {
+		return
+	}
+	t := w.clone()
+	c := t.covers(k)
+	a := t.ask(c)
+	if a.Kind == lock.Orphan {
+		a = t.ask(t.takeover(&lock.Run{Number: a.Number, Fence: a.Fence}))
+	}
+	if a.Kind != lock.Granted {
+		w.ledger.broken("I6 number %d is due and free, the answer is %+v", k, a)
+	}
+}
+
+// check returns the first invariant that is broken, or "".
+func (w *world) check() string {
+	w.ledger.complete(w.opened)
+	w.progress()
+	return w.ledger.fault
+}

@@ -1,0 +1,68 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Leases are the leases on several keys, held together. They are safe for
+// concurrent use.
+type Leases struct{ all []*Lease } // in the order of their keys
+
+// AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one,
+// and holds all of them or none. Each key counts once. Keys are taken in their
+// order as texts, so callers whose keys overlap never wait for each other in a
+// circle; only a caller that held a key before can make one. While it waits for a later key it holds, and renews, the earlier ones;
+// losing one of them ends the waiting with ErrLost. An error is that of the key
+// that failed; the others were released.
+func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Leases, error) {
+	if len(keys) == 0 {
+		return nil, refuse("keys", "empty", "1 key or more")
+	}
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	for _, key := range keys {
+		if err := CheckKey(key); err != nil {
+			return nil, err
+		}
+	}
+	s := &Leases{all: make([]*Lease, 0, len(keys))}
+	inside := ctx // of all leases so far: it ends when one is lost
+	for _, key := range keys {
+		lease, err := l.Acquire(inside, key, o)
+		if err != nil {
+			_ = s.Release(context.WithoutCancel(ctx)) // their TTL ends them otherwise
+			return nil, err
+		}
+		s.all = append(s.all, lease)
+		inside = lease.Context()
+	}
+	return s, nil
+}
+
+// All returns the leases, sorted by key.
+func (s *Leases) All() []*Lease { return slices.Clone(s.all) }
+
+// Context returns a context that ends when the first lease does, with its cause.
+// It came from all of them: each key may be acquired again with it.
+func (s *Leases) Context() context.Context { return s.all[len(s.all)-1].Context() }
+
+// Check returns nil while all leases may be believed in: see [Lease.Check].
+func (s *Leases) Check() error {
+	for _, lease := range s.all {
+		if err := lease.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release gives all leases back, the last key first, and joins what the releases
+// could not do: see [Lease.Release].
+func (s *Leases) Release(ctx context.Context) error {
+	var errs []error
+	for _, lease := range slices.Backward(s.all) {
+		errs = append(errs, lease.Release(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,80 @@
+package lock
+
+import (
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of arguments.
+const (
+	MinTTL = 500 * time.Millisecond // shorter leases cannot be renewed in time
+	MaxTTL = 24 * time.Hour
+	MaxKey = 200 // bytes; also of owners, nodes and what else a store keeps
+
+	// MaxNumber bounds numbers and fences: stores compute with doubles.
+	MaxNumber = 1<<53 - 1
+)
+
+// CheckKey refuses a key that is empty, longer than MaxKey bytes, not UTF-8, or
+// has a character that does not print.
+func CheckKey(key string) error {
+	if key == "" || !prints(key) {
+		return refuse("key", quote(key), "1 to 200 bytes of printable UTF-8")
+	}
+	return nil
+}
+
+// prints reports whether s is at most MaxKey bytes of printable UTF-8.
+func prints(s string) bool {
+	if len(s) > MaxKey {
+		return false
+	}
+	if plain(s) {
+		return true
+	}
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) && !joins(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports whether s is printable ASCII, as nearly all names are.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// joins reports whether r is one of the invisible characters that emoji are
+// built with.
+func joins(r rune) bool { return r == '\u200d' || r == '\ufe0f' }
+
+// CheckTTL refuses a TTL outside MinTTL to MaxTTL.
+func CheckTTL(ttl time.Duration) error {
+	if ttl < MinTTL || ttl > MaxTTL {
+		return refuse("TTL", ttl.String(), fmt.Sprintf("%v to %v", MinTTL, MaxTTL))
+	}
+	return nil
+}
+
+func refuse(argument, value, allowed string) error {
+	return &ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+}
+
+// quote quotes s and cuts it, so that an error cannot be flooded.
+func quote(s string) string {
+	if len(s) <= 64 {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:64], len(s))
+}

@@ -1,0 +1,157 @@
+package lock
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// CheckName refuses a node, or what else argument names, that is empty, longer
+// than MaxKey bytes, does not print, or has one of the characters | and ; that
+// stores keep for themselves.
+func CheckName(argument, name string) error {
+	if name == "" {
+		return refuse(argument, `""`, allowedName)
+	}
+	return checkWord(argument, name)
+}
+
+const allowedName = "1 to 200 bytes of printable UTF-8 without | and ;"
+
+// checkWord is CheckName for what may be empty.
+func checkWord(argument, word string) error {
+	if strings.IndexByte(word, '|') >= 0 || strings.IndexByte(word, ';') >= 0 || !prints(word) {
+		return refuse(argument, quote(word), allowedName)
+	}
+	return nil
+}
+
+// CheckAcquisition refuses what no store could answer.
+func CheckAcquisition(a *Acquisition) error {
+	return first(
+		CheckKey(a.Key),
+		CheckName("owner", a.Owner),
+		CheckTTL(a.TTL),
+		inRange("fence", a.Fence, 0),
+	)
+}
+
+// CheckHolding refuses a renewal of a plain lease that no store could answer.
+func CheckHolding(h *Holding) error {
+	return first(
+		CheckKey(h.Key),
+		CheckName("owner", h.Owner),
+		CheckTTL(h.TTL),
+		inRange("fence", h.Fence, 1),
+	)
+}
+
+// CheckRelease refuses a release of a plain lease that no store could answer.
+func CheckRelease(h *Holding) error {
+	return first(
+		CheckKey(h.Key),
+		CheckName("owner", h.Owner),
+		inRange("fence", h.Fence, 0),
+	)
+}
+
+// CheckOpening refuses what no store could answer.
+func CheckOpening(o *Opening) error {
+	return first(
+		CheckKey(o.Key),
+		CheckName("node", o.Node),
+		checkWord("revision", o.Revision),
+		inRange("mark", o.Mark, 0),
+	)
+}
+
+// CheckClaim refuses what no store could answer.
+func CheckClaim(c *Claim) error {
+	return first(
+		CheckKey(c.Key),
+		CheckName("owner", c.Owner),
+		inRange("number", c.Number, 1),
+		CheckTTL(c.TTL),
+		checkAfter(c),
+		inRange("from", c.From, 0),
+		inRange("fence", c.Fence, 0),
+		inRange("latest", c.Latest, 0),
+		checkPolicy(c),
+		checkWord("late", c.Late),
+		checkWord("revision", c.Revision),
+	)
+}
+
+func checkAfter(c *Claim) error {
+	if c.After < 0 || c.After >= c.Number {
+		return refuse("after", fmt.Sprint(c.After), "0 or more, below the number")
+	}
+	return inRange("between", int64(c.Between), 0)
+}
+
+func checkPolicy(c *Claim) error {
+	if c.Overlap > OverlapReplace {
+		return refuse("overlap", fmt.Sprint(c.Overlap), "one of the four policies")
+	}
+	return first(
+		inRange("attempts", int64(c.Attempts), 1),
+		notNegative("deadline", c.Deadline),
+		notNegative("window", c.Window),
+	)
+}
+
+// CheckRun refuses a renewal of a run that no store could answer.
+func CheckRun(r *RunRef) error {
+	return first(checkRun(r), CheckTTL(r.TTL))
+}
+
+func checkRun(r *RunRef) error {
+	return first(
+		CheckKey(r.Key),
+		CheckName("owner", r.Owner),
+		inRange("number", r.Number, 1),
+		inRange("fence", r.Fence, 1),
+	)
+}
+
+// CheckEnding refuses what no store could answer. The TTL does not matter.
+func CheckEnding(e *Ending) error {
+	if e.How > GivenBack {
+		return refuse("how", fmt.Sprint(e.How), "one of the three ways to end")
+	}
+	return first(checkRun(&e.RunRef), checkWord("outcome", e.Outcome))
+}
+
+// CheckChange refuses a pause or a resume that no store could answer.
+func CheckChange(key string, change int64) error {
+	return first(CheckKey(key), inRange("change", change, 1))
+}
+
+// CheckBeat refuses what no store could answer.
+func CheckBeat(node string, ttl time.Duration) error {
+	return first(CheckName("node", node), CheckTTL(ttl))
+}
+
+func inRange(argument string, n, least int64) error {
+	if n < least || n > MaxNumber {
+		return refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))
+	}
+	return nil
+}
+
+func notNegative(argument string, d time.Duration) error {
+	if d < 0 {
+		return refuse(argument, d.String(), "0 or more")
+	}
+	return nil
+}
+
+// first returns the first of the errors that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// plainOnly hides what a store can do beyond plain leases.
+type plainOnly struct{ lock.Driver }
+
+// An order records who had the key, in turn.
+type order struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (o *order) add(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, name)
+}
+
+// enter starts somebody who waits for the key, has it for a millisecond, and
+// records that.
+func enter(t *testing.T, wg *sync.WaitGroup, l *lock.Locker, o *order, name string) {
+	wg.Go(func() {
+		lease, err := l.Acquire(t.Context(), "k", lock.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		o.add(name)
+		time.Sleep(time.Millisecond)
+		wantErr(t, name, lease.Release(t.Context()), nil)
+	})
+	synctest.Wait()
+}
+
+// In one process those who wait are served in the order in which they came.
+func TestLocalOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(&memlock.Store{}, "a")
+		first := acquire(t, l, "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		for i := range 20 {
+			enter(t, &wg, l, &o, fmt.Sprintf("%02d", i))
+		}
+		if at, err := l.Inspect(t.Context(), "k"); err != nil || at.Waiting != 1 || at.Owner == "" {
+			t.Errorf("the store has %+v, %v, want one place for all", at, err)
+		}
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+		if len(o.list) != 20 || !slices.IsSorted(o.list) {
+			t.Errorf("served in the order %v", o.list)
+		}
+	})
+}
+
+// A crowd in one process takes turns with another process: the key never goes
+// twice in a row to who shares a process while somebody elsewhere waits.
+func TestProcessesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memlock.Store{}
+		a, b := lock.New(store, "a"), lock.New(store, "b")
+		first := acquire(t, a, "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		for range 20 {
+			enter(t, &wg, a, &o, "a")
+		}
+		for range 3 {
+			enter(t, &wg, b, &o, "b")
+		}
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+		if got := fmt.Sprint(o.list[:6]); got != "[a b a b a b]" {
+			t.Errorf("the key went to %s", got)
+		}
+	})
+}
+
+// Who stops waiting leaves its line, wherever in it, and the others are served.
+func TestStopWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(&memlock.Store{}, "a")
+		first := acquire(t, l, "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		for i := range 6 {
+			ctx, stop := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
+			defer stop()
+			wg.Go(func() {
+				_, err := l.Acquire(ctx, "k", lock.Options{})
+				wantErr(t, "the end of waiting", err, context.DeadlineExceeded)
+			})
+			synctest.Wait()
+			enter(t, &wg, l, &o, fmt.Sprint(i))
+		}
+		time.Sleep(10 * time.Second)
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+		if got := fmt.Sprint(o.list); got != "[0 1 2 3 4 5]" {
+			t.Errorf("served in the order %s", got)
+		}
+		if at, err := l.Inspect(t.Context(), "k"); err != nil || at != (lock.Standing{}) {
+			t.Errorf("left behind: %+v, %v", at, err)
+		}
+	})
+}
+
+// The end of waiting says whether the key was held.
+func TestEndOfWaitingTellsWhy(t *testing.T) {
+	for name, wrap := range map[string]func(lock.Driver) lock.Driver{
+		"queued": func(d lock.Driver) lock.Driver { return d },
+		"polled": func(d lock.Driver) lock.Driver { return plainOnly{d} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &memlock.Store{}
+			acquire(t, lock.New(store, "a"), "k", lock.Options{})
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+			defer stop()
+			_, err := lock.New(wrap(store), "b").Acquire(ctx, "k", lock.Options{})
+			wantErr(t, name, err, context.DeadlineExceeded)
+			if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != "k" {
+				t.Errorf("%s: the error is %v, want one with a HeldError", name, err)
+			}
+		})
+	}
+}
+
+// A store without a queue is asked again and again, with pauses, and doubt is no
+// end.
+func TestPolledStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		first := acquire(t, lock.New(store, "a"), "k", lock.Options{})
+		before := store.acquires.Load()
+		time.AfterFunc(10*time.Second, func() { wantErr(t, "release", first.Release(t.Context()), nil) })
+		store.lose = times(3, "acquire")
+		lease, err := lock.New(plainOnly{store}, "b").Acquire(t.Context(), "k", lock.Options{})
+		wantErr(t, "acquire", err, nil)
+		if n := store.acquires.Load() - before; n < 15 || n > 80 {
+			t.Errorf("asked %d times in 10 seconds, want about 30", n)
+		}
+		if lease.Fence() <= first.Fence() {
+			t.Errorf("the fence is %d, the one before was %d", lease.Fence(), first.Fence())
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+	})
+}
+
+// A grant that was asked for long ago is no lease: the waiter asks again.
+func TestStaleHandOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &stale{Store: &memlock.Store{}, by: 2 * time.Second}
+		l := lock.New(store, "a")
+		lease, err := l.Acquire(t.Context(), "k", lock.Options{TTL: time.Second})
+		wantErr(t, "acquire", err, nil)
+		wantErr(t, "check", lease.Check(), nil)
+		if store.waits != 2 {
+			t.Errorf("asked %d times, want 2", store.waits)
+		}
+		if left := time.Until(lease.Deadline()); left != 900*time.Millisecond {
+			t.Errorf("trusted for %v, want 900ms from when it was asked for", left)
+		}
+	})
+}
+
+// stale is a store whose first grant is old when it arrives; the second waited
+// for long and was confirmed just now.
+type stale struct {
+	*memlock.Store
+	by    time.Duration
+	waits int
+}
+
+func (s *stale) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	if s.waits++; s.waits > 1 {
+		time.Sleep(s.by)
+		return s.Store.Wait(ctx, a)
+	}
+	g, err := s.Store.Wait(ctx, a)
+	time.Sleep(s.by)
+	return g, err
+}
+
+// Barging takes a key that is kept for a waiter, and the waiter gets it next.
+func TestBarging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memlock.Store{}
+		l := lock.New(store, "a")
+		first := acquire(t, l, "k", lock.Options{})
+		if g, err := store.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "x/1", TTL: time.Minute}); err == nil {
+			t.Fatalf("granted twice: %+v", g)
+		}
+		var wg sync.WaitGroup
+		var o order
+		enter(t, &wg, l, &o, "waiter")
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		barging, err := l.Acquire(t.Context(), "k", lock.Options{Barge: true}) // before the waiter ran
+		wantErr(t, "barge", err, nil)
+		o.add("barging")
+		wantErr(t, "release", barging.Release(t.Context()), nil)
+		wg.Wait()
+		if len(o.list) != 2 {
+			t.Errorf("served %v", o.list)
+		}
+	})
+}
+
+// A lost answer to a release, after which the key went on, is no loss.
+func TestReleaseAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		first := acquire(t, lock.New(store, "a"), "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		enter(t, &wg, lock.New(store.Store, "b"), &o, "b")
+		store.lose = times(1, "release")
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+	})
+}
+
+func ExampleLocker_Acquire() {
+	locker := lock.New(&memlock.Store{}, "pod-1")
+	ctx, stop := context.WithTimeout(context.Background(), time.Second) // how long to wait at most
+	defer stop()
+	lease, err := locker.Acquire(ctx, "stock/4711", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("holding", lease.Key())
+	fmt.Println(lease.Release(context.WithoutCancel(ctx)))
+	// Output:
+	// holding stock/4711
+	// <nil>
+}
+
+// Who barges in vain, because the key is held or the store in doubt for long,
+// waits in line like others.
+func TestBargingInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		first := acquire(t, lock.New(store, "a"), "k", lock.Options{})
+		store.lose = func(op string) bool { return op == "acquire" }
+		time.AfterFunc(10*time.Second, func() { wantErr(t, "release", first.Release(t.Context()), nil) })
+		lease, err := lock.New(store, "b").Acquire(t.Context(), "k", lock.Options{TTL: time.Second, Barge: true})
+		wantErr(t, "acquire", err, nil)
+		wantErr(t, "check", lease.Check(), nil)
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+	})
+}

@@ -1,0 +1,269 @@
+package scheduler_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// A strangeness is what a test did to a world that takes a part of the promise
+// away, or the means to check it.
+type strangeness uint8
+
+const (
+	nothingStrange strangeness = iota
+	mixedSpecs                 // a journal has ticks of several specs
+	clockStepped               // leases on the store's clock end at other times than here
+	storeForgot                // and its journals are gone
+)
+
+// check holds the ledger and the journals against the promise.
+func (c *world) check() {
+	c.t.Helper()
+	c.checkLogs()
+	c.checkPairs()
+	for _, j := range c.jobs {
+		c.checkRuns(&j)
+		c.checkFences(j.Name)
+		if c.strange < clockStepped {
+			c.checkTrust(j.Name)
+		}
+		if c.strange != mixedSpecs && c.strange != storeForgot {
+			c.checkJournal(&j)
+		}
+	}
+}
+
+// checkRuns holds invariant I1: no attempt of a tick starts twice, a tick that may
+// not run again starts once, and none starts early (I7).
+func (c *world) checkRuns(j *scheduler.Job) {
+	c.t.Helper()
+	type key struct {
+		tick    time.Time
+		attempt int
+	}
+	started := map[key]*run{}
+	for _, r := range c.ran(j.Name) {
+		k := key{r.Tick, r.Attempt}
+		if first := started[k]; first != nil {
+			c.t.Errorf("%s started attempt %d of %v on %s with fence %d and on %s with fence %d", j.Name, r.Attempt, r.Tick, first.node.ID(), first.Fence, r.node.ID(), r.Fence)
+		}
+		started[k] = r
+		if r.Attempt > 1 && j.Takeover == scheduler.TakeoverLost && j.Interrupted == scheduler.InterruptedLost {
+			c.t.Errorf("%s started attempt %d of %v, and may not run again", j.Name, r.Attempt, r.Tick)
+		}
+		if c.clock.Load() == 0 && r.began.Before(r.Tick) {
+			c.t.Errorf("%s started %v at %v, before its tick", j.Name, r.Tick, r.began)
+		}
+	}
+}
+
+// checkFences holds invariant I2: each grant has a higher fence than those before.
+func (c *world) checkFences(job string) {
+	c.t.Helper()
+	last, all := grant{}, c.given()
+	for _, g := range all {
+		if g.job != job || g.owner == last.owner {
+			continue
+		}
+		if g.fence <= last.fence && !known(all, g) {
+			c.t.Errorf("%s: fence %d of %s at %v after fence %d of %s", job, g.fence, g.owner, g.at, last.fence, last.owner)
+		}
+		last = g
+	}
+}
+
+// known reports whether an owner had its grant before: it asked again.
+func known(all []grant, g grant) bool {
+	return slices.ContainsFunc(all, func(o grant) bool {
+		return o.job == g.job && o.owner == g.owner && o.fence == g.fence && o.at.Before(g.at)
+	})
+}
+
+// checkTrust holds invariant I3: a run's context has ended, or its function has
+// returned, before anyone else is granted the job (its tick, where runs may
+// overlap).
+func (c *world) checkTrust(job string) {
+	c.t.Helper()
+	rs := c.ran(job)
+	slices.SortFunc(rs, func(a, b *run) int { return cmp.Compare(a.Fence, b.Fence) })
+	for _, g := range c.given() {
+		if g.job != job {
+			continue
+		}
+		before, _ := slices.BinarySearchFunc(rs, g.fence, func(r *run, f int64) int { return cmp.Compare(r.Fence, f) })
+		for _, r := range rs[max(0, before-20):before] {
+			if r.overlap && r.Tick.UnixMilli() != g.number {
+				continue
+			}
+			if until := r.trusted(); until.After(g.at) && r.began.Before(g.at) {
+				c.t.Errorf("%s: %s was granted %s at %v, the run of %v on %s could go on until %v",
+					job, g.owner, time.UnixMilli(g.number).UTC(), g.at, r.Tick, r.node.ID(), until)
+			}
+		}
+	}
+}
+
+// trusted is how long a run believed in its right.
+func (r *run) trusted() time.Time {
+	until := r.began.Add(1000 * time.Hour)
+	for _, t := range []time.Time{r.over, r.told, r.node.killed} {
+		if !t.IsZero() && t.Before(until) {
+			until = t
+		}
+	}
+	return until
+}
+
+// journal reads the whole journal of a job.
+func (c *world) journal(job string) lock.Journal {
+	c.t.Helper()
+	j, err := c.store.Journal(context.Background(), job, 0)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return j
+}
+
+// An account is what a journal says of the ticks of a job.
+type account struct {
+	spec   *spec.Schedule
+	opened int64
+	mark   int64
+	ticks  map[int64]string // verdict, reason or outcome, and attempt if not the first
+	faults []string
+}
+
+// checkJournal holds invariant I4: every tick from the opening of the series to
+// the end has one verdict, and the runs are those of the ledger.
+func (c *world) checkJournal(j *scheduler.Job) {
+	c.t.Helper()
+	a := c.account(j.Name)
+	for _, f := range a.faults {
+		c.t.Errorf("journal of %s: %s", j.Name, f)
+	}
+	due := c.stopped.Add(-j.Jitter - max(c.slack, 100*time.Millisecond)).UnixMilli()
+	if next := a.spec.NextMilli(a.mark); a.mark != 0 && next <= due {
+		c.t.Errorf("journal of %s ends at %v, the tick %v of %v has no verdict", j.Name, at(a.mark), at(next), c.stopped.UTC())
+	}
+	for _, r := range c.ran(j.Name) {
+		if v := a.ticks[r.Tick.UnixMilli()]; !strings.HasPrefix(v, "ran") && v != "lost" {
+			c.t.Errorf("journal of %s: %v ran on %s and its verdict is %q", j.Name, r.Tick, r.node.ID(), v)
+		}
+	}
+	r := verify.Job(c.journal(j.Name), verify.Options{Now: c.stopped, Grace: max(c.slack, 100*time.Millisecond) + j.Jitter, Exclusive: j.Overlap != scheduler.OverlapAllow})
+	for _, v := range r.Violations {
+		if v.Invariant == "I3" && c.strange == clockStepped {
+			continue // its instants are of a clock that went back
+		}
+		c.t.Errorf("journal of %s: %v", j.Name, v)
+	}
+}
+
+// account reads the verdicts of a job off its journal.
+func (c *world) account(job string) *account {
+	c.t.Helper()
+	i := slices.IndexFunc(c.jobs, func(j scheduler.Job) bool { return j.Name == job })
+	s, err := spec.Parse(c.jobs[i].Spec, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	a := &account{spec: s, ticks: map[int64]string{}}
+	for _, l := range c.journal(job).Lines {
+		a.add(&l)
+	}
+	return a
+}
+
+func (a *account) add(l *lock.Line) {
+	switch {
+	case l.Verdict == lock.VerdictOpened:
+		a.opened, a.mark = l.To, max(a.mark, l.To)
+		return
+	case l.From == l.To:
+		a.again(l)
+		return
+	case l.From != a.mark:
+		a.fault("line %+v does not begin at the mark %v", *l, at(a.mark))
+	}
+	between := string(l.Between)
+	switch {
+	case between == string(lock.VerdictMissed) && l.Verdict != lock.VerdictMissed:
+		between += " " + lock.ReasonMisfire
+	case l.Between == l.Verdict:
+		between = strings.TrimSpace(between + " " + l.Reason)
+	}
+	for t := a.spec.NextMilli(l.From); t != 0 && t < l.To; t = a.spec.NextMilli(t) {
+		if a.ticks[t] = between; between == "" {
+			a.fault("line %+v passes %v without a verdict", *l, at(t))
+		}
+	}
+	a.mark = l.To
+	if a.spec.PrevMilli(l.To) == l.To { // else it is the end of a pause
+		a.ticks[l.To] = told(l)
+	}
+}
+
+// again takes a line about a tick that the mark has passed.
+func (a *account) again(l *lock.Line) {
+	old, known := a.ticks[l.To]
+	if !known || l.To > a.mark {
+		a.fault("line %+v speaks of a tick that no line has decided", *l)
+	}
+	if l.Verdict == lock.VerdictEnded && !strings.HasPrefix(old, "ran") {
+		a.fault("line %+v ends a tick whose verdict is %q", *l, old)
+	}
+	a.ticks[l.To] = told(l)
+}
+
+func told(l *lock.Line) string {
+	v := string(l.Verdict)
+	switch {
+	case l.Verdict == lock.VerdictEnded, l.Outcome != "":
+		v = "ran " + l.Outcome
+	case l.Verdict == lock.VerdictLost:
+	case l.Reason != "":
+		v += " " + l.Reason
+	}
+	if l.Attempt > 1 && l.Verdict != lock.VerdictLost {
+		v += fmt.Sprintf(" #%d", l.Attempt)
+	}
+	return v
+}
+
+func (a *account) fault(format string, args ...any) {
+	a.faults = append(a.faults, fmt.Sprintf(format, args...))
+}
+
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// tally counts the verdicts of a job: "missed misfire 3, ran ok 12".
+func (c *world) tally(job string) string {
+	c.t.Helper()
+	counts := map[string]int{}
+	for _, v := range c.account(job).ticks {
+		counts[v]++
+	}
+	var parts []string
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", v, counts[v]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wantTally compares the verdicts of a job with what they should be.
+func (c *world) wantTally(job, want string) {
+	c.t.Helper()
+	if got := c.tally(job); got != want {
+		c.t.Errorf("verdicts of %s: %s, want %s", job, got, want)
+	}
+}

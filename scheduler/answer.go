@@ -1,0 +1,234 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// answered takes the answers to a batch: starts what was granted, asks again
+// where it must, and tells the log.
+func (n *Node) answered(asks []*ask, answers []lock.Answer) {
+	now := n.clock.ms()
+	var starts []*running
+	var failed error
+	heard := false
+	n.mu.Lock()
+	for i, a := range asks {
+		c := &answers[i]
+		if c.Err != nil {
+			failed = c.Err
+		} else {
+			heard = true
+		}
+		if r := n.answer(a, c, now); r != nil {
+			starts = append(starts, r)
+		}
+	}
+	n.mu.Unlock()
+	n.reached(heard, failed)
+	for _, r := range starts {
+		go r.run() // not waited for without end: a drain leaves what ignores its context
+	}
+	for i, a := range asks {
+		n.tell(a, &answers[i])
+	}
+	n.kick()
+}
+
+// answer decides what follows from one answer. It returns a run to start.
+func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
+	if c.Err == nil && c.Now > a.until {
+		a.until = 0
+	}
+	if c.Kind != lock.Unknown {
+		a.doubt = false
+		a.e.mark = max(a.e.mark, c.Mark)
+		n.looked(a)
+	}
+	switch c.Kind {
+	case lock.Granted:
+		n.done(a)
+		if a.e.rules.overlap == OverlapAllow {
+			n.follow(a, c.Mark, now)
+		}
+		return n.newRunning(a, c)
+	case lock.Unknown, lock.Ahead:
+		n.unanswered(a, c, now)
+	case lock.Expired:
+		n.expired(a, now)
+	case lock.Early:
+		n.again(a, now+c.Wait.Milliseconds())
+	case lock.Gap:
+		n.gap(a, c, now)
+	case lock.Orphan:
+		n.adopt(a, c, now)
+	case lock.Held:
+		n.held(a, c, now)
+	case lock.Over, lock.Passed:
+		n.drop(a, now)
+		n.watch(a, c, now)
+		n.follow(a, c.Mark, now)
+	case lock.Waiting:
+		n.done(a)
+		n.watchWaiting(a, c, now)
+	case lock.Missed, lock.Skipped, lock.Paused:
+		n.done(a)
+		n.follow(a, c.Mark, now)
+	}
+	return nil
+}
+
+// done forgets an ask that has its verdict. Its slot goes on to the run, if one
+// starts, or is free again.
+func (n *Node) done(a *ask) {
+	if a.e.latest == a {
+		a.e.latest = nil
+	}
+	if a.e.link == a {
+		a.e.link = nil
+	}
+	n.unslot(a)
+}
+
+// drop is done for an ask that was answered no. A request of it that was thought
+// lost may still be on its way to be granted: then it asks once more when the
+// time of that request is over.
+func (n *Node) drop(a *ask, now int64) {
+	n.done(a)
+	if a.until != 0 && (a.from != 0 || a.e.mark < a.tick) {
+		a.stale, a.doubt = true, true
+		n.agenda.add(onGrid(max(a.until+1, now+a.retryAfter()), retryGrid), a)
+	}
+}
+
+func (n *Node) unslot(a *ask) {
+	if a.slot {
+		a.slot = false
+		n.free++
+	}
+}
+
+// again puts an ask back on the agenda. In a drain it is given up.
+func (n *Node) again(a *ask, at int64) {
+	if n.draining.Load() {
+		n.drop(a, at)
+		return
+	}
+	n.unslot(a)
+	n.agenda.add(at, a)
+}
+
+// unanswered repeats an ask in doubt. A series without a mark is opened first:
+// the store has forgotten it, or never knew it.
+func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
+	n.unslot(a)
+	if c.Err != nil {
+		a.until = max(a.until, a.latest)
+	}
+	if c.Kind == lock.Unknown && c.Err == nil {
+		a.doubt = false
+		n.reopen = append(n.reopen, a.e)
+		n.opener.ring()
+	}
+	n.agenda.add(onGrid(now+a.retryAfter(), retryGrid), a) // also in a drain: it may hold a lease
+}
+
+// expired: the store read the ask after its time. If it only wanted to know
+// whether it had been granted, it has not.
+func (n *Node) expired(a *ask, now int64) {
+	if a.stale || n.draining.Load() {
+		n.drop(a, now)
+		return
+	}
+	n.again(a, onGrid(now+a.retryAfter(), retryGrid))
+	n.beater.ring() // our clock may be behind the store's
+}
+
+// gap: ticks before this one are undecided. Ticks from before the store saw this
+// spec first are nobody's loss.
+func (n *Node) gap(a *ask, c *lock.Answer, now int64) {
+	e := a.e
+	switch {
+	case n.draining.Load(), a.tick < e.prev && e.latest != a: // others, or a newer tick, cover this one
+		n.drop(a, now)
+	case e.rules.misfire == MisfireAll:
+		n.drop(a, now)
+		if e.link == nil {
+			n.link(e, c.Mark, now)
+		}
+	default:
+		a.after, a.between = c.Mark, e.spec.Count(max(c.Mark, e.since), a.tick-1, countLimit)
+		n.agenda.add(now, a) // with its slot
+	}
+}
+
+// countLimit bounds how far missed ticks are counted.
+const countLimit = 1_000_000
+
+// link asks for the next missed tick of a chain: the oldest, or the one from
+// which on only backlogCap are left. It takes the place of an ask that waits for
+// the end of a run. Without a missed tick the chain ends.
+func (n *Node) link(e *entry, mark, now int64) {
+	if old := e.link; old != nil {
+		if old.doubt {
+			return // its answer goes on
+		}
+		old.stale, e.link = true, nil
+	}
+	first := max(mark, e.since)
+	oldest := e.spec.NextMilli(first)
+	if oldest == 0 || e.dueAt(oldest) > now || n.draining.Load() {
+		return
+	}
+	skip := max(0, e.spec.Count(first, now, countLimit)-backlogCap)
+	for range skip {
+		oldest = e.spec.NextMilli(oldest)
+	}
+	e.link = &ask{e: e, tick: oldest, after: mark, between: skip, backlog: true}
+	n.agenda.add(now, e.link)
+}
+
+// follow goes on with a chain after one of its ticks got its verdict.
+func (n *Node) follow(a *ask, mark, now int64) {
+	if a.backlog {
+		n.link(a.e, mark, now)
+	}
+}
+
+// adopt takes over the orphan first, then asks again.
+func (n *Node) adopt(a *ask, c *lock.Answer, now int64) {
+	if a.settle { // asked without a slot, it would not wait for the takeover
+		n.again(a, onGrid(now+a.retryAfter(), lookGrid))
+		return
+	}
+	if n.draining.Load() {
+		n.drop(a, now)
+		return
+	}
+	first := &ask{e: a.e, tick: c.Number, after: c.Number - 1, from: c.Fence, slot: a.slot}
+	a.slot = false
+	n.agenda.add(now, first, a)
+}
+
+// reached keeps count of whether the store can be reached, and tells when that
+// changes.
+func (n *Node) reached(heard bool, failed error) {
+	switch {
+	case heard:
+		n.heard.Store(int64(time.Since(n.born)))
+		if n.down.Load() && n.down.CompareAndSwap(true, false) {
+			n.events.storeBack()
+		}
+	case failed != nil:
+		n.failure.Store(&failed)
+		if n.down.CompareAndSwap(false, true) {
+			n.events.storeUnreachable(failed)
+		}
+	}
+}
+
+// silence is how long the store has not answered.
+func (n *Node) silence() time.Duration {
+	return time.Since(n.born) - time.Duration(n.heard.Load())
+}

@@ -1,0 +1,157 @@
+package scheduler
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// An ask is a claim that this node wants an answer to. It lives until the store
+// has answered it: an ask in doubt is asked again by the same owner, since the
+// lost answer may have been a grant.
+type ask struct {
+	e       *entry
+	tick    int64
+	after   int64  // the tick before it, or the mark of a gap it covers
+	between int    // how many ticks it covers as missed
+	from    int64  // the fence of the run to take over; 0: a fresh tick
+	owner   string // one for the life of the ask: whatever it was granted, it hears of
+	tries   int
+	latest  int64 // the latest instant at which the request sent last may be granted
+	until   int64 // the same of those that were not answered; 0: all were, or are void
+	doubt   bool  // sent, and not answered yet
+	stale   bool  // a newer tick took its place: only ask whether it was granted
+	backlog bool  // one of the missed ticks that MisfireAll runs in order
+	slot    bool  // has a place among the concurrent runs
+	queued  bool  // waits for one
+	later   bool  // of the later share: another node has probably asked by then
+	settle  bool  // its deadline is over: it needs none to be recorded as missed
+}
+
+// claim is the ask as the store wants it.
+func (n *Node) claim(a *ask, now int64) lock.Claim {
+	r := a.e.rules
+	deadline, late := r.startWithin(a.e.interval(a.tick))
+	c := lock.Claim{
+		Key: a.e.name, Owner: a.owner, Number: a.tick, After: a.after, Between: a.between, From: a.from,
+		TTL: r.lease, Deadline: deadline, Late: late, Attempts: r.attempts, Rerun: r.takeover == TakeoverRerun,
+		Window: r.window, Overlap: lock.Overlap(r.overlap), Backlog: a.backlog,
+		Later:  a.later && a.tries == 1,
+		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revision(a.e.spec, now),
+	}
+	if a.stale || n.draining.Load() {
+		c.Latest = past // only an owner that was granted gets more than a no
+	}
+	a.latest = c.Latest
+	return c
+}
+
+// past is an instant, in Unix milliseconds, until which nothing is granted now.
+const past = 1
+
+// An agenda holds asks by the instant at which they are to be sent.
+type agenda struct {
+	at    times
+	asks  map[int64][]*ask
+	count int
+}
+
+func (g *agenda) add(at int64, as ...*ask) {
+	if len(as) == 0 {
+		return
+	}
+	if g.asks == nil {
+		g.asks = map[int64][]*ask{}
+	}
+	old := g.asks[at]
+	if old == nil {
+		heap.Push(&g.at, at)
+	}
+	g.asks[at] = append(old, as...)
+	g.count += len(as)
+}
+
+// take returns the asks that are due at ms.
+func (g *agenda) take(ms int64) (all []*ask) {
+	for len(g.at) > 0 && g.at[0] <= ms {
+		at := heap.Pop(&g.at).(int64)
+		if len(all) == 0 {
+			all = g.asks[at] // most often that is all
+		} else {
+			all = append(all, g.asks[at]...)
+		}
+		g.count -= len(g.asks[at])
+		delete(g.asks, at)
+	}
+	return all
+}
+
+// unsure reports whether an ask may have been granted, or may be yet, by a request
+// that was not answered.
+func (a *ask) unsure() bool { return a.doubt || a.until != 0 }
+
+// hopeless reports whether a lease that an ask may hold is over by now: whoever
+// finds the run settles it.
+func (a *ask) hopeless(ms int64) bool {
+	return a.until != 0 && ms > a.until+a.e.rules.lease.Milliseconds()
+}
+
+// doubts returns an agenda with the asks alone that may hold a lease.
+func (g *agenda) doubts() (d agenda) {
+	for at, as := range g.asks {
+		for _, a := range as {
+			if a.unsure() {
+				d.add(at, a)
+			}
+		}
+	}
+	return d
+}
+
+// shifted returns the agenda with all instants moved.
+func (g *agenda) shifted(step int64) (s agenda) {
+	for at, as := range g.asks {
+		s.add(at+step, as...)
+	}
+	return s
+}
+
+// next returns the instant of the earliest ask, or 0.
+func (g *agenda) next() int64 {
+	if len(g.at) == 0 {
+		return 0
+	}
+	return g.at[0]
+}
+
+type times []int64
+
+func (h times) Len() int           { return len(h) }
+func (h times) Less(i, j int) bool { return h[i] < h[j] }
+func (h times) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *times) Push(x any)        { *h = append(*h, x.(int64)) }
+func (h *times) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// The grids on which asks are gathered, in milliseconds.
+const (
+	lookGrid  = 250 // looks at runs of others
+	retryGrid = 50  // repeats after doubt
+)
+
+func onGrid(at, grid int64) int64 { return (at + grid - 1) / grid * grid }
+
+// retryAfter is the pause before an ask in doubt is sent again. Nobody waits for
+// one that is stale.
+func (a *ask) retryAfter() int64 {
+	longest := time.Second
+	if a.stale {
+		longest = 5 * time.Second
+	}
+	return min(50<<min(a.tries, 7), longest.Milliseconds())
+}

@@ -1,0 +1,113 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A store whose clock runs a little fast or slow is followed: ticks are punctual
+// on its clock, and nothing is told.
+func TestClockDrifts(t *testing.T) {
+	for name, rate := range map[string]time.Duration{"fast": time.Millisecond, "slow": -time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+				var late []time.Duration
+				c.jobs[0].Func = onStore(c, &late)
+				for range 3 {
+					c.start()
+				}
+				c.pass(500 * time.Millisecond)
+				for range 30 * 60 { // 1.8 seconds in half an hour, 1000 ppm
+					c.step(rate)
+					c.pass(time.Second)
+				}
+				c.pass(-1800 * rate)
+				c.wantTally("a", "ran ok 180")
+				for _, d := range late {
+					if d < -2*time.Millisecond || d > 150*time.Millisecond { // a step of this test may come between
+						t.Errorf("a tick began %v after its instant on the store's clock", d)
+					}
+				}
+				c.wantLogged(0, "clock stepped")
+			})
+		})
+	}
+}
+
+// The store's clock steps forward: the step is told as an error by each node, and
+// the ticks inside it go through the misfire policy.
+func TestClockStepsForward(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "once", Spec: "@every 1m", Func: nothing},
+			scheduler.Job{Name: "skip", Spec: "@every 1m", Misfire: scheduler.MisfireSkip, Func: nothing},
+			scheduler.Job{Name: "all", Spec: "@every 1m", Misfire: scheduler.MisfireAll, Func: nothing})
+		c.strange = clockStepped
+		c.pass(10*time.Minute + 15*time.Second)
+		c.step(15 * time.Minute) // from 10:15.5 to 25:15.5
+		c.pass(10 * time.Minute)
+		c.wantSteps(15 * time.Minute)
+		c.wantTally("once", "missed misfire 14, ran ok 21")
+		c.wantTally("skip", "missed misfire 15, ran ok 20")
+		c.wantTally("all", "missed misfire 5, ran ok 30")
+	})
+}
+
+// The store's clock steps backward: the step is told, nothing runs twice, and the
+// ticks go on when the clock has come to where it was.
+func TestClockStepsBackward(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing},
+			scheduler.Job{Name: "b", Spec: "@every 1m", Takeover: scheduler.TakeoverRerun, Func: takes(20 * time.Second)})
+		c.strange = clockStepped
+		c.pass(10*time.Minute + 3*time.Second)
+		c.step(-4 * time.Minute)
+		c.pass(14 * time.Minute)
+		c.wantSteps(-4 * time.Minute)
+		c.wantTally("a", "ran ok 120")
+		c.wantTally("b", "ran 1, ran ok 19")
+		if n := len(c.logged("mark ahead")); n > 6 {
+			t.Errorf("%d lines that marks are ahead, want one for each job and node at most", n)
+		}
+	})
+}
+
+// A takeover that was planned before a backward step of the clock does not wait
+// for the step to pass again.
+func TestTakeoverAcrossAStep(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Takeover: scheduler.TakeoverRerun, Func: takes(10 * time.Minute)})
+		c.strange = clockStepped
+		c.pass(time.Hour)
+		c.holder("a").kill()
+		c.step(-20 * time.Second)
+		c.pass(55 * time.Second)
+		if r := c.running("a"); r == nil || r.Attempt != 2 {
+			t.Errorf("55s after the kill runs %+v, want attempt 2 when lease and step are over", r)
+		}
+	})
+}
+
+// wantSteps wants every node to have told one step of about this size.
+func (c *world) wantSteps(d time.Duration) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		ls := n.logged("clock stepped")
+		if len(ls) != 1 || time.Duration(ls[0].keys["step_ms"].(float64)*1e6).Round(time.Second) != d {
+			c.t.Errorf("steps told: %v, want one of %v", ls, d)
+		}
+	}
+}
+
+// onStore is a function that notes how late it was called on the store's clock.
+func onStore(c *world, late *[]time.Duration) scheduler.Func {
+	return func(_ context.Context, r *scheduler.Run) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		*late = append(*late, c.now().Sub(r.Tick))
+		return nil
+	}
+}

@@ -1,0 +1,316 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A world is a cluster in a bubble: one store in memory, nodes on faulty wires
+// to it, and a ledger that the jobs write themselves. When the test ends, all
+// nodes are drained and what the ledger and the journals say is held against
+// the promise.
+type world struct {
+	t     *testing.T
+	store *memlock.Store
+	clock atomic.Int64 // how far the store's clock is from the bubble's, in nanoseconds
+	jobs  []scheduler.Job
+	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
+	nodes []*node
+
+	stopped time.Time
+	slack   time.Duration // how late the last ticks may have no verdict yet; 0: 100ms
+	strange strangeness   // what cannot be checked then
+
+	mu     sync.Mutex
+	runs   []*run
+	open   map[ledgerKey]*run
+	grants []grant
+	asked  map[string]bool // the owners that claimed
+	hints  int             // claims that were marked as later
+}
+
+// A ledgerKey names a run: the tries of one attempt share it.
+type ledgerKey struct {
+	job   string
+	fence int64
+}
+
+// A node is a scheduler.Node and the test's hands on it.
+type node struct {
+	*scheduler.Node
+	c        *world
+	wire     *wire
+	logs     *observer.ObservedLogs
+	stop     context.CancelFunc
+	stopping <-chan struct{} // closed by stop
+	ended    chan struct{}
+	err      error           // of Run, once ended is closed
+	dead     context.Context // ends when the node is killed
+	die      context.CancelFunc
+	killed   time.Time
+}
+
+// A run is one attempt of a tick as its function saw it.
+type run struct {
+	scheduler.Run
+	node    *node
+	tries   int
+	began   time.Time
+	over    time.Time // the function returned; zero: not yet
+	told    time.Time // the context ended; zero: not while the function ran
+	cause   error     // why
+	err     error
+	overlap bool // runs of the job may overlap
+}
+
+// plan returns a world that was not started, for tests that change it first.
+func plan(t *testing.T, jobs ...scheduler.Job) *world {
+	c := &world{t: t, jobs: jobs, open: map[ledgerKey]*run{}, asked: map[string]bool{}}
+	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
+	t.Cleanup(c.end)
+	return c
+}
+
+// cluster starts n nodes and passes half a second, so that from then on whole
+// seconds end between ticks.
+func cluster(t *testing.T, n int, jobs ...scheduler.Job) *world {
+	c := plan(t, jobs...)
+	for range n {
+		c.start()
+	}
+	c.pass(500 * time.Millisecond)
+	return c
+}
+
+// now is the store's clock.
+func (c *world) now() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
+
+// step moves the store's clock at once.
+func (c *world) step(d time.Duration) { c.clock.Add(int64(d)) }
+
+// pass lets time go by.
+func (c *world) pass(d time.Duration) { time.Sleep(d) }
+
+// start starts one more node.
+func (c *world) start() *node { return c.startWith(c.jobs...) }
+
+func (c *world) startWith(jobs ...scheduler.Job) *node {
+	n := &node{c: c, ended: make(chan struct{})}
+	n.wire = &wire{Store: c.store, n: n}
+	n.dead, n.die = context.WithCancel(context.Background())
+	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
+	n.logs = logs
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Logger: zap.New(core), Jobs: n.recording(jobs)}
+	if c.setup != nil {
+		c.setup(len(c.nodes), &cfg)
+	}
+	made, err := scheduler.New(cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n.Node = made
+	c.nodes = append(c.nodes, n)
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop, n.stopping = stop, ctx.Done()
+	go func() {
+		defer close(n.ended)
+		n.err = n.Run(ctx)
+	}()
+	return n
+}
+
+// drain stops a node as SIGTERM does and returns what its Run returned.
+func (n *node) drain() error {
+	n.stop()
+	<-n.ended
+	return n.err
+}
+
+// kill stops a node as SIGKILL does: nothing it sends arrives any more, what it
+// logs is not seen, and its functions are gone.
+func (n *node) kill() {
+	n.c.mu.Lock()
+	n.killed = time.Now()
+	n.c.mu.Unlock()
+	n.wire.cut(true)
+	n.die()
+	n.stop()
+}
+
+// partition cuts a node off the store; heal ends that.
+func (n *node) partition() { n.wire.cut(true) }
+func (n *node) heal()      { n.wire.cut(false) }
+
+// outage cuts all nodes off for a while.
+func (c *world) outage(d time.Duration) {
+	for _, n := range c.nodes {
+		n.partition()
+	}
+	c.pass(d)
+	for _, n := range c.nodes {
+		if n.killed.IsZero() {
+			n.heal()
+		}
+	}
+}
+
+// end drains what still runs and checks the promise.
+func (c *world) end() {
+	c.stopped = c.now()
+	for _, n := range c.nodes {
+		n.stop()
+	}
+	for _, n := range c.nodes {
+		<-n.ended
+	}
+	c.pass(10 * time.Minute) // for functions that ignored their context, and what is on its way
+	c.check()
+}
+
+// recording wraps the functions of jobs so that they write the ledger.
+func (n *node) recording(jobs []scheduler.Job) []scheduler.Job {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		j := &jobs[i]
+		f, overlap := j.Func, j.Overlap == scheduler.OverlapAllow
+		j.Func = func(ctx context.Context, r *scheduler.Run) error {
+			w := n.c.write(n, ctx, r, overlap)
+			alive, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			defer context.AfterFunc(n.dead, func() { stop(errKilled) })()
+			err := errVanished
+			defer func() { n.c.close(w, ctx, err) }()
+			err = f(alive, r)
+			return err
+		}
+	}
+	return jobs
+}
+
+var (
+	errKilled   = errors.New("the process was killed")
+	errVanished = errors.New("the function panicked or ended its goroutine")
+)
+
+// write notes that a function was called: the first try makes a run.
+func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bool) *run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.open[ledgerKey{r.Job, r.Fence}]
+	if w == nil {
+		w = &run{Run: *r, node: n, began: time.Now(), overlap: overlap}
+		c.runs = append(c.runs, w)
+		c.open[ledgerKey{r.Job, r.Fence}] = w
+	}
+	w.tries++
+	w.over = time.Time{}
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if w.over.IsZero() {
+			w.tell(ctx)
+		}
+	})
+	return w
+}
+
+// tell notes why the run's context ended.
+func (r *run) tell(ctx context.Context) {
+	if r.told.IsZero() && ctx.Err() != nil {
+		r.told, r.cause = time.Now(), context.Cause(ctx)
+	}
+}
+
+// close notes that the function returned.
+func (c *world) close(w *run, ctx context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.tell(ctx)
+	w.over, w.err = time.Now(), err
+}
+
+// ran returns what the ledger has of a job's runs, in the order of their start.
+func (c *world) ran(job string) (rs []*run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.runs {
+		if r.Job == job {
+			seen := *r
+			rs = append(rs, &seen)
+		}
+	}
+	return rs
+}
+
+// later returns what the ledger has of a run by now.
+func (c *world) later(r *run) *run {
+	rs := c.ran(r.Job)
+	return rs[slices.IndexFunc(rs, func(o *run) bool { return o.Fence == r.Fence })]
+}
+
+// running returns the run of a job that has not returned, or nil.
+func (c *world) running(job string) *run {
+	rs := c.ran(job)
+	for _, r := range slices.Backward(rs) {
+		if r.over.IsZero() {
+			return r
+		}
+	}
+	return nil
+}
+
+// holder returns the node that runs a job.
+func (c *world) holder(job string) *node {
+	c.t.Helper()
+	r := c.running(job)
+	if r == nil {
+		c.t.Fatalf("no run of %s at %v", job, time.Now())
+	}
+	return r.node
+}
+
+// nothing is a job's function that returns at once.
+func nothing(context.Context, *scheduler.Run) error { return nil }
+
+// takes is a function that works for d, and ends early when its context does.
+func takes(d time.Duration) scheduler.Func {
+	return func(ctx context.Context, _ *scheduler.Run) error {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ignores is a function that works for d whatever happens to its context.
+func ignores(d time.Duration) scheduler.Func {
+	return func(context.Context, *scheduler.Run) error {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+// bubble runs a test in a bubble, beside the other tests.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, f)
+}

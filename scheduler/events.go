@@ -1,0 +1,184 @@
+package scheduler
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// events is the one place where what happens on a node is told: to the log.
+// Messages and keys are constant, for those who read them by machine.
+type events struct {
+	log  *zap.Logger
+	node zap.Field
+}
+
+func newEvents(log *zap.Logger, node string) events {
+	return events{log: log, node: zap.String("node", node)}
+}
+
+func (e *events) nodeStarted()  { e.log.Info("node started", e.node) }
+func (e *events) nodeDraining() { e.log.Info("node draining", e.node) }
+func (e *events) nodeStopped()  { e.log.Info("node stopped", e.node) }
+
+func (e *events) runStarted(r *running, late time.Duration) {
+	if !e.log.Core().Enabled(zapcore.InfoLevel) {
+		return // before Check, whose frame would grow the stack of a short run
+	}
+	if c := e.log.Check(zapcore.InfoLevel, "run started"); c != nil {
+		c.Write(e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+			zap.Float64("late_ms", float64(late.Microseconds())/1000))
+	}
+}
+
+func (e *events) runFinished(r *running, outcome string, took time.Duration, err error) {
+	level := zapcore.InfoLevel
+	switch outcome {
+	case lock.OutcomeFailed, lock.OutcomePanic, lock.OutcomeTimeout, lock.OutcomeLost:
+		level = zapcore.ErrorLevel
+	}
+	if !e.log.Core().Enabled(level) {
+		return
+	}
+	c := e.log.Check(level, "run finished")
+	if c == nil {
+		return
+	}
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		e.runPanicked(r, p)
+	}
+	c.Write(e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), errField(err))
+}
+
+// runPanicked keeps the stack off the line of the outcome, whose keys are constant.
+func (e *events) runPanicked(r *running, p *PanicError) {
+	e.log.Error("run panicked", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+		zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", p.Stack))
+}
+
+func (e *events) leaseLost(r *running) {
+	e.log.Error("lease lost", e.node, job(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+}
+
+func (e *events) ignoresContext(r *running) {
+	e.log.Warn("run ignores its context", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+		zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+}
+
+func (e *events) passed(j *entry, t int64, winner string) {
+	if c := e.log.Check(zapcore.DebugLevel, "tick passed"); c != nil {
+		c.Write(e.node, job(j), tick(t), zap.String("winner", winner))
+	}
+}
+
+func (e *events) waiting(j *entry, t int64) {
+	e.log.Debug("tick waiting", e.node, job(j), tick(t))
+}
+
+func (e *events) skipped(j *entry, t int64, reason string) {
+	e.log.Info("tick skipped", e.node, job(j), tick(t), zap.String("reason", reason))
+}
+
+func (e *events) missed(j *entry, t int64, count int, reason string) {
+	e.log.Warn("tick missed", e.node, job(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
+}
+
+func (e *events) ahead(j *entry, mark int64) {
+	e.log.Error("mark ahead", e.node, job(j), zap.String("mark", formatTick(mark)))
+}
+
+func (e *events) specsDiffer(j *entry, own, other string) {
+	e.log.Warn("specs differ", e.node, job(j), zap.String("spec", own), zap.String("other", other))
+}
+
+func (e *events) storeUnreachable(err error) {
+	e.log.Warn("store unreachable", e.node, errField(err))
+}
+
+func (e *events) storeBack() { e.log.Info("store back", e.node) }
+
+func (e *events) clockOffset(d time.Duration) {
+	e.log.Warn("clock offset", e.node, zap.Float64("offset_ms", float64(d.Microseconds())/1000))
+}
+
+func (e *events) clockStepped(d time.Duration) {
+	e.log.Error("clock stepped", e.node, zap.Float64("step_ms", float64(d.Microseconds())/1000))
+}
+
+// tell logs what an answer decided.
+func (n *Node) tell(a *ask, c *lock.Answer) {
+	for _, s := range c.Settled {
+		n.tellSettled(a.e, s)
+	}
+	if c.From != 0 && a.between > 0 {
+		n.tellBetween(a, c)
+	}
+	switch c.Kind {
+	case lock.Passed:
+		n.events.passed(a.e, a.tick, c.Node)
+	case lock.Waiting:
+		n.events.waiting(a.e, a.tick)
+	case lock.Skipped:
+		n.events.skipped(a.e, a.tick, lock.ReasonOverlap)
+	case lock.Paused:
+		n.events.skipped(a.e, a.tick, "paused")
+	case lock.Missed:
+		_, reason := a.e.rules.startWithin(0)
+		n.events.missed(a.e, a.tick, 1, reason)
+	case lock.Ahead:
+		n.tellAhead(a.e, c.Mark)
+	}
+}
+
+// tellAhead tells, once, of a mark in the future of the store's clock: until the
+// clock has come there, or the mark was rewound, the job does not run.
+func (n *Node) tellAhead(e *entry, mark int64) {
+	n.mu.Lock()
+	known := n.ahead[e] == mark
+	n.ahead[e] = mark
+	n.mu.Unlock()
+	if !known {
+		n.events.ahead(e, mark)
+	}
+}
+
+func (n *Node) tellBetween(a *ask, c *lock.Answer) {
+	last := a.e.spec.PrevMilli(a.tick - 1)
+	count := min(a.between, a.e.spec.Count(c.From, a.tick-1, countLimit)) // the mark may have moved since it was counted
+	switch {
+	case count == 0:
+	case c.Kind == lock.Paused:
+		n.events.skipped(a.e, last, "paused")
+	default:
+		n.events.missed(a.e, last, count, lock.ReasonMisfire)
+	}
+}
+
+func (n *Node) tellSettled(e *entry, s lock.Settled) {
+	switch s.Verdict {
+	case lock.VerdictLost:
+		n.events.missed(e, s.Number, 1, lock.ReasonLost)
+	case lock.VerdictMissed:
+		n.events.missed(e, s.Number, 1, lock.ReasonDeadline)
+	case lock.VerdictSuperseded:
+		n.events.skipped(e, s.Number, "superseded")
+	}
+}
+
+func job(e *entry) zap.Field { return zap.String("job", e.name) }
+
+func tick(ms int64) zap.Field { return zap.String("tick", formatTick(ms)) }
+
+func formatTick(ms int64) string { return time.UnixMilli(ms).UTC().Format(tickLayout) }
+
+func errField(err error) zap.Field {
+	if err == nil {
+		return zap.String("err", "")
+	}
+	return zap.String("err", err.Error())
+}

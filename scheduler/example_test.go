@@ -1,0 +1,70 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A node runs the jobs of its cluster until its context ends. Nodes in other
+// processes share a store such as redislock; memlock is for one process.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	node, err := scheduler.New(scheduler.Config{
+		Name:  "pod-1",
+		Store: memlock.New(memlock.Options{}),
+		Jobs: []scheduler.Job{{
+			Name:    "report",
+			Spec:    "* * * * * *", // every second
+			Timeout: 10 * time.Second,
+			Func: func(_ context.Context, run *scheduler.Run) error {
+				fmt.Printf("%s, attempt %d\n", run.Job, run.Attempt)
+				stop()
+				return nil
+			},
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := node.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output: report, attempt 1
+}
+
+// Faults are told together, each with its path.
+func ExampleNew_faults() {
+	_, err := scheduler.New(scheduler.Config{
+		Name:  "pod-1",
+		Store: memlock.New(memlock.Options{}),
+		Jobs: []scheduler.Job{
+			{Name: "a b", Spec: "@daily", Func: func(context.Context, *scheduler.Run) error { return nil }},
+			{Name: "c", Spec: "0 0 30 2 *"},
+		},
+	})
+	fmt.Println(err)
+	// Output:
+	// scheduler: configuration: jobs[0].name: is "a b", allowed is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$
+	// jobs[1].func: is nil, a function is needed
+	// jobs[1].spec: spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"
+}
+
+// A job can be added while the node runs.
+func ExampleNode_Add() {
+	node, err := scheduler.New(scheduler.Config{Name: "pod-1", Store: memlock.New(memlock.Options{})})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job := scheduler.Job{Name: "report", Spec: "@daily", Func: func(context.Context, *scheduler.Run) error { return nil }}
+	fmt.Println(node.Add(job))
+	fmt.Println(node.Add(job))
+	// Output:
+	// <nil>
+	// scheduler: add: job.name: "report" is taken by another job
+}

@@ -1,0 +1,197 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// A wire is one node's way to the store.
+type wire struct {
+	*memlock.Store
+	n *node
+
+	mu    sync.Mutex
+	down  bool                  // nothing arrives, nobody answers
+	fault func(op string) fault // what happens to the next request; may be nil
+}
+
+// A fault is what happens to one request.
+type fault struct {
+	there, back time.Duration // how long request and reply are on their way
+	lost        loss
+	reset       bool // a loss is an error then, not silence until the request's time is over
+	broken      bool // the caller has an error at once, and the request travels on
+	deaf        bool // the call ignores its context: it returns when the reply is there
+}
+
+type loss uint8
+
+const (
+	delivered loss = iota
+	lostRequest
+	lostReply // after the store did what was asked
+)
+
+var errReset = errors.New("connection reset by peer")
+
+func (w *wire) cut(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
+}
+
+// spoil sets what happens to requests from now on; nil: nothing.
+func (w *wire) spoil(f func(op string) fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fault = f
+}
+
+func (w *wire) next(op string) fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.down:
+		return fault{lost: lostRequest}
+	case w.fault == nil:
+		return fault{}
+	}
+	return w.fault(op)
+}
+
+// through sends one request. It travels on whether or not somebody still waits
+// for the answer, so that late requests reach the store too.
+func through[T any](ctx context.Context, w *wire, op string, do func(context.Context) T, doubt func(error) T) T {
+	f := w.next(op)
+	if f == (fault{}) {
+		return do(ctx)
+	}
+	answer, gone := make(chan T, 1), make(chan struct{}, 2)
+	if f.broken {
+		gone <- struct{}{}
+	}
+	go func() {
+		time.Sleep(f.there)
+		if f.lost != lostRequest {
+			a := do(context.Background())
+			time.Sleep(f.back)
+			if f.lost == delivered {
+				answer <- a
+				return
+			}
+		}
+		if f.reset {
+			gone <- struct{}{}
+		}
+	}()
+	ended := ctx.Done()
+	if f.deaf && f.lost == delivered {
+		ended = nil
+	}
+	select {
+	case a := <-answer:
+		return a
+	case <-gone:
+		return doubt(errReset)
+	case <-ended:
+		return doubt(ctx.Err())
+	}
+}
+
+// each fills a batch with the same doubt.
+func each[T any](n int, set func(*T, error)) func(error) []T {
+	return func(err error) []T {
+		all := make([]T, n)
+		for i := range all {
+			set(&all[i], err)
+		}
+		return all
+	}
+}
+
+func (w *wire) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+	return through(ctx, w, "open", func(ctx context.Context) []lock.Series { return w.Store.Open(ctx, os) },
+		each(len(os), func(s *lock.Series, err error) { s.Err = err }))
+}
+
+func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	w.n.c.hinted(cs)
+	return through(ctx, w, "claim", func(ctx context.Context) []lock.Answer {
+		as := w.Store.Claim(ctx, cs)
+		w.n.c.granted(cs, as)
+		return as
+	}, each(len(cs), func(a *lock.Answer, err error) { a.Err = err }))
+}
+
+func (w *wire) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+	return through(ctx, w, "renew", func(ctx context.Context) []lock.Renewed { return w.Store.RenewRuns(ctx, rs) },
+		each(len(rs), func(r *lock.Renewed, err error) { r.Err = err }))
+}
+
+func (w *wire) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+	return through(ctx, w, "release", func(ctx context.Context) []lock.Ended { return w.Store.ReleaseRuns(ctx, es) },
+		each(len(es), func(e *lock.Ended, err error) { e.Err = err }))
+}
+
+func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
+	return result(through(ctx, w, "beat", func(ctx context.Context) reply[lock.Pulse] {
+		return replied(w.Store.Beat(ctx, node, ttl))
+	}, failed[lock.Pulse]))
+}
+
+func (w *wire) Now(ctx context.Context) ([]lock.Reading, error) {
+	return result(through(ctx, w, "now", func(ctx context.Context) reply[[]lock.Reading] {
+		return replied(w.Store.Now(ctx))
+	}, failed[[]lock.Reading]))
+}
+
+func (w *wire) Leave(ctx context.Context, node string) error {
+	return through(ctx, w, "leave", func(ctx context.Context) error { return w.Store.Leave(ctx, node) },
+		func(err error) error { return err })
+}
+
+// A reply is an answer of a single request or its error.
+type reply[T any] struct {
+	value T
+	err   error
+}
+
+func replied[T any](v T, err error) reply[T]    { return reply[T]{v, err} }
+func failed[T any](err error) reply[T]          { return reply[T]{err: err} }
+func result[T any](r reply[T]) (v T, err error) { return r.value, r.err }
+
+// A grant is the store's yes, whether or not its reply arrived.
+type grant struct {
+	job     string
+	number  int64
+	owner   string
+	fence   int64
+	attempt int
+	at      time.Time
+}
+
+// given returns the grants of all jobs, in their order.
+func (c *world) given() []grant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.grants)
+}
+
+// granted notes the grants of a batch; an owner that asks again is granted
+// nothing new.
+func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, a := range as {
+		if a.Kind != lock.Granted {
+			continue
+		}
+		c.grants = append(c.grants, grant{cs[i].Key, cs[i].Number, cs[i].Owner, a.Fence, a.Attempt, time.Now()})
+	}
+}

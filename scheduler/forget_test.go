@@ -1,0 +1,63 @@
+package scheduler_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The store forgets everything: the series are opened again with the highest mark
+// that a node has seen, no tick runs twice, and the next ticks run.
+func TestStoreForgets(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing},
+			scheduler.Job{Name: "b", Spec: "@every 20s", Takeover: scheduler.TakeoverRerun, Func: takes(15 * time.Second)})
+		c.strange = storeForgot
+		for range 10 {
+			c.pass(47300 * time.Millisecond) // in turn inside and outside a run
+			c.store.Forget()
+		}
+		c.pass(5 * time.Minute)
+		ticks := map[time.Time]bool{}
+		for _, r := range c.ran("a") {
+			if ticks[r.Tick] {
+				t.Errorf("%v ran twice", r.Tick)
+			}
+			ticks[r.Tick] = true
+		}
+		if all := 77; len(ticks) < all-10 {
+			t.Errorf("%d of %d ticks ran, want all but those around the ten losses", len(ticks), all)
+		}
+		for _, r := range c.ran("b") {
+			if r.began.After(start.Add(500*time.Second)) && r.err != nil {
+				t.Errorf("%v ended with %v after the last loss", r.Tick, r.err)
+			}
+		}
+	})
+}
+
+// A node that has seen a mark opens a store that forgot it, and whose clock is
+// behind, no lower: what was decided stays decided, also for a node that comes
+// new and has seen nothing.
+func TestStoreForgetsAndItsClockIsBehind(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+		c.strange = storeForgot
+		c.pass(10 * time.Minute)
+		c.store.Forget()
+		c.step(-3 * time.Minute)
+		c.pass(20 * time.Second)
+		c.start()
+		c.pass(15*time.Minute - 20*time.Second)
+		ran := c.ran("a")
+		for i, r := range ran[1:] {
+			if !ran[i].Tick.Before(r.Tick) {
+				t.Errorf("%v ran after %v", r.Tick, ran[i].Tick)
+			}
+		}
+		if last := ran[len(ran)-1].Tick; last.Sub(start) < 21*time.Minute+50*time.Second {
+			t.Errorf("the last tick that ran is %v", last)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A Job is a function with a spec. Every node registers the same jobs; for each
+// tick one node runs the function. Only Name, Spec and Func are required.
+type Job struct {
+	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+	Name string
+	// Spec says when: 5 or 6 cron fields, @daily and the like, or @every 90s. A
+	// leading CRON_TZ=Zone names its zone.
+	Spec string
+	// Func is the work. Its context ends, with a cause, when the lease is lost
+	// (lock.ErrLost), on ErrTimeout, ErrReplaced or ErrDrained. A nil error is
+	// success; a panic is recovered and is a failure, and so is runtime.Goexit.
+	Func Func
+
+	// Overlap says what happens to a tick while an earlier run is alive. Zero: OverlapSkip.
+	Overlap Overlap
+	// Misfire says what happens to ticks that nobody could claim in time. Zero: MisfireOnce.
+	Misfire Misfire
+	// Takeover says what happens to a tick whose node died. Zero: TakeoverLost.
+	Takeover Takeover
+	// Attempts caps the attempts of one tick, after takeovers and drains. Zero: 3.
+	Attempts int
+	// Window is how long after its instant another attempt of a tick may start. Zero: 1h.
+	Window time.Duration
+	// Interrupted says what happens to a run that a drain ended. Zero: InterruptedRerun.
+	Interrupted Interrupted
+	// Deadline is how late a tick's first attempt may start. Zero: the distance to
+	// the next tick, within 1s to 1h; under MisfireAll ten times that.
+	Deadline time.Duration
+	// Timeout bounds all tries of one attempt. Zero: none.
+	Timeout time.Duration
+	// Retry repeats a failed function inside one attempt. Zero: no repeats.
+	Retry Retry
+	// Jitter delays each tick by a hash of job and tick, the same on all nodes,
+	// up to this; it must be below the interval. Zero: none.
+	Jitter time.Duration
+	// Lease is how long a dead node keeps its tick; it is renewed every third of
+	// it. At least 500ms. Zero: 30s. Use 3s to 15s where takeover must be quick.
+	Lease time.Duration
+}
+
+// Func is the work of a job. It must return soon after ctx ended.
+type Func = func(ctx context.Context, run *Run) error
+
+// Retry repeats a failed function inside one attempt: same lease, same fence. A
+// function that panicked is not repeated.
+type Retry struct {
+	Tries int           // how often the function is called in all; 0 and 1: once
+	Wait  time.Duration // before the second try, doubling up to Max. Zero: 1s
+	Max   time.Duration // the longest wait. Zero: 1m, or Wait if that is longer
+}
+
+// Overlap is what happens to a tick while an earlier run of its job is alive.
+type Overlap uint8
+
+// The overlap policies.
+const (
+	OverlapSkip    Overlap = iota // the tick is skipped
+	OverlapQueue                  // the latest such tick runs when the run ends
+	OverlapAllow                  // both run
+	OverlapReplace                // the run is told to end, then the latest such tick runs
+)
+
+// Misfire is what happens to ticks that passed while no node could claim them.
+type Misfire uint8
+
+// The misfire policies.
+const (
+	MisfireOnce Misfire = iota // the latest of them runs, if inside its deadline
+	MisfireSkip                // none runs: a tick more than a second late is missed
+	MisfireAll                 // the latest ten run, oldest first, one after the other unless OverlapAllow
+)
+
+// Takeover is what happens to a tick whose node died in the middle.
+type Takeover uint8
+
+// The takeover policies.
+const (
+	TakeoverLost  Takeover = iota // it is recorded as lost
+	TakeoverRerun                 // another node runs it again, with a higher fence
+)
+
+// Interrupted is what happens to a run that a drain had to end.
+type Interrupted uint8
+
+// The policies for interrupted runs.
+const (
+	InterruptedRerun Interrupted = iota // another node runs the tick again
+	InterruptedLost                     // it is recorded as done, with the outcome interrupted
+)
+
+// A Run tells a job's function which tick it runs, and by which right.
+type Run struct {
+	ID      string    // namespace/job@tick: the same for each attempt; the idempotency key for the outside world
+	Job     string    // the job's name
+	Node    string    // this node
+	Tick    time.Time // the scheduled instant, UTC, before jitter
+	Fence   int64     // grows with each grant of the job: give it to whatever must refuse a paused holder's late write
+	Attempt int       // 1, or more after a takeover
+	Last    time.Time // the latest tick of the job that ended ok; zero if none
+	logger  *zap.Logger
+	lease   *lock.Lease
+}
+
+// Logger is the node's logger with the run's keys.
+func (r *Run) Logger() *zap.Logger {
+	if r.logger == nil {
+		return zap.NewNop()
+	}
+	return r.logger.With(zap.String("node", r.Node), zap.String("job", r.Job),
+		tickField(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Fence))
+}
+
+// Check returns nil while the run's lease may be trusted. It reads the clock
+// itself: call it right before what cannot be taken back.
+func (r *Run) Check() error {
+	if r.lease == nil {
+		return nil
+	}
+	return r.lease.Check()
+}
+
+func tickField(t time.Time) zap.Field {
+	return zap.String("tick", t.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+}

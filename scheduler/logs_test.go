@@ -1,0 +1,159 @@
+package scheduler_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// A line is a log line as a machine reads it.
+type line struct {
+	observer.LoggedEntry
+	keys map[string]any
+}
+
+// logged returns a node's lines with a message whose keys have the values given
+// in pairs.
+func (n *node) logged(message string, pairs ...any) (ls []line) {
+	for _, e := range n.logs.FilterMessage(message).All() {
+		l := line{e, e.ContextMap()}
+		if l.has(pairs) {
+			ls = append(ls, l)
+		}
+	}
+	return ls
+}
+
+// logged returns the lines of all nodes.
+func (c *world) logged(message string, pairs ...any) (ls []line) {
+	for _, n := range c.nodes {
+		ls = append(ls, n.logged(message, pairs...)...)
+	}
+	slices.SortStableFunc(ls, func(a, b line) int { return a.Time.Compare(b.Time) })
+	return ls
+}
+
+func (l *line) has(pairs []any) bool {
+	for p := range slices.Chunk(pairs, 2) {
+		if l.keys[p[0].(string)] != p[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// shape is a line's level and sorted keys, as those who read it by machine
+// depend on.
+func (l *line) shape() string {
+	return l.Level.String() + ": " + strings.Join(slices.Sorted(maps.Keys(l.keys)), " ")
+}
+
+// wantLogged compares how many lines of all nodes match.
+func (c *world) wantLogged(want int, message string, pairs ...any) {
+	c.t.Helper()
+	if got := c.logged(message, pairs...); len(got) != want {
+		c.t.Errorf("%d lines %q %v, want %d", len(got), message, pairs, want)
+	}
+}
+
+// shapes are the levels and keys of all messages. Machines read them: they do
+// not change.
+var shapes = map[string][]string{
+	"node started":            {"info: node"},
+	"node draining":           {"info: node"},
+	"node stopped":            {"info: node"},
+	"run started":             {"info: attempt fence job late_ms node tick"},
+	"run finished":            {"info: attempt err fence job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms"},
+	"run panicked":            {"error: attempt fence job node stack tick"},
+	"run ignores its context": {"warn: attempt cause fence job node tick"},
+	"tick passed":             {"debug: job node tick winner"},
+	"tick waiting":            {"debug: job node tick"},
+	"tick skipped":            {"info: job node reason tick"},
+	"tick missed":             {"warn: count job node reason tick"},
+	"lease lost":              {"error: cause fence job node tick"},
+	"store unreachable":       {"warn: err node"},
+	"store back":              {"info: node"},
+	"clock offset":            {"warn: node offset_ms"},
+	"clock stepped":           {"error: node step_ms"},
+	"mark ahead":              {"error: job mark node"},
+	"specs differ":            {"warn: job node other spec"},
+	"working":                 {"info: attempt fence job node tick"}, // of a job's function
+}
+
+// values are what keys with few values may have.
+var values = map[string][]string{
+	"outcome": {"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
+	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost"},
+}
+
+// checkLogs wants every line of every node to have one of its message's shapes.
+func (c *world) checkLogs() {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		for _, e := range n.logs.All() {
+			l := line{e, e.ContextMap()}
+			if !slices.Contains(shapes[l.Message], l.shape()) {
+				c.t.Errorf("logged %q as %s, want %q", l.Message, l.shape(), shapes[l.Message])
+			}
+			l.check(c)
+		}
+	}
+}
+
+// check wants a line's values to be of the documented types.
+func (l *line) check(c *world) {
+	c.t.Helper()
+	for key, v := range l.keys {
+		text, _ := v.(string)
+		switch key {
+		case "tick", "mark":
+			if at, err := time.Parse("2006-01-02T15:04:05.000Z", text); err != nil || at.IsZero() {
+				c.t.Errorf("%q: %s is %v, want RFC 3339 in UTC with milliseconds", l.Message, key, v)
+			}
+		case "fence", "attempt", "count":
+			if i, _ := v.(int64); i < 1 {
+				c.t.Errorf("%q: %s is %v, want a positive integer", l.Message, key, v)
+			}
+		case "outcome", "reason":
+			if !slices.Contains(values[key], text) {
+				c.t.Errorf("%q: %s is %v, want one of %v", l.Message, key, v, values[key])
+			}
+		case "node", "job":
+			if text == "" {
+				c.t.Errorf("%q: %s is empty", l.Message, key)
+			}
+		}
+	}
+}
+
+// checkPairs wants one line when a run starts and one when it ends, on the
+// winning node only.
+func (c *world) checkPairs() {
+	c.t.Helper()
+	type key struct {
+		message, node, job string
+		fence              int64
+	}
+	lines := map[key]int{}
+	for _, message := range []string{"run started", "run finished"} {
+		for _, l := range c.logged(message) {
+			lines[key{message, l.keys["node"].(string), l.keys["job"].(string), l.keys["fence"].(int64)}]++
+		}
+	}
+	for _, j := range c.jobs {
+		for _, r := range c.ran(j.Name) {
+			began, ended := key{"run started", r.Node, r.Job, r.Fence}, key{"run finished", r.Node, r.Job, r.Fence}
+			if r.node.killed.IsZero() && (lines[began] != 1 || lines[ended] != 1) {
+				c.t.Errorf("the run of %s at %v has %d lines of its start and %d of its end, want one each", r.Job, r.Tick, lines[began], lines[ended])
+			}
+			delete(lines, began)
+			delete(lines, ended)
+		}
+	}
+	for k := range lines {
+		c.t.Errorf("logged %v of a run that never was", k)
+	}
+}

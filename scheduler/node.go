@@ -1,0 +1,315 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// A Node is one process of a cluster that runs jobs. Make one with New, run it
+// with Run. It is safe for concurrent use.
+type Node struct {
+	cfg      Config
+	id       string
+	locker   *lock.Locker
+	events   events
+	clock    clock
+	base     context.Context // of requests to the store: ends after the drain
+	started  atomic.Bool
+	draining atomic.Bool
+	down     atomic.Bool           // the store cannot be reached
+	failure  atomic.Pointer[error] // why
+	born     time.Time
+	heard    atomic.Int64   // when the store answered last, since born
+	unended  atomic.Int64   // runs whose end the store has not confirmed
+	wg       sync.WaitGroup // loops and requests
+	wake     bell           // the loop
+	opener   bell           // the rota
+	beater   bell           // the beats
+	lastTick atomic.Pointer[tickText]
+	warned   time.Duration // the clock offset that was warned of; owned by the beats
+
+	mu        sync.Mutex
+	jobs      map[string]*entry
+	specs     map[specKey]*spec.Schedule
+	shared    map[rules]*rules
+	revs      map[*spec.Schedule]string // in this year
+	year      span
+	table     timetable
+	agenda    agenda
+	queue     []*ask // due, and waiting for a free slot
+	watches   map[watched]plan
+	differ    map[*entry]string // the other revision that was warned of
+	differing []*entry          // that are to be warned of
+	ahead     map[*entry]int64  // the mark in the future that was told of
+	reopen    []*entry
+	turned    int
+	members   members
+	runs      map[*running]struct{} // whose functions have not returned
+	sending   int                   // requests on their way
+	free      int                   // slots
+	cut       bool                  // the grace of a drain is over
+	woke      time.Time
+	inspected time.Time
+}
+
+type specKey struct{ text, zone string }
+
+// A span is a stretch of time in Unix milliseconds, without its end.
+type span struct{ from, until int64 }
+
+// New checks the configuration and returns a node. It joins every fault, each
+// with its path, and starts nothing.
+func New(cfg Config) (*Node, error) {
+	cfg = cfg.withDefaults()
+	n := &Node{
+		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(),
+		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{},
+		runs: map[*running]struct{}{}, free: cfg.Concurrency,
+	}
+	errs := cfg.faults()
+	n.id = cfg.Name + "-" + uuid.NewString()[:8]
+	errs = append(errs, n.registerAll(cfg.Jobs)...)
+	n.cfg.Jobs = nil // what is kept of them is smaller
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("scheduler: configuration: %w", err)
+	}
+	n.members = membersOf(n.id, nil)
+	n.events = newEvents(cfg.Logger, n.id)
+	n.locker = lock.New(cfg.Store, n.id)
+	return n, nil
+}
+
+// ID returns the node's name with its random part, as logs and journal show it.
+func (n *Node) ID() string { return n.id }
+
+// Add registers a job, before or while the node runs.
+func (n *Node) Add(j Job) error {
+	if err := n.register("job", &j); err != nil {
+		return fmt.Errorf("scheduler: add: %w", err)
+	}
+	return nil
+}
+
+// registerAll returns the faults of all jobs. A job that is refused takes its name
+// all the same.
+func (n *Node) registerAll(jobs []Job) (errs []error) {
+	refused := map[string]bool{}
+	for i := range jobs {
+		path, name := fmt.Sprintf("jobs[%d]", i), jobs[i].Name
+		twice := refused[name] && n.jobs[name] == nil
+		err := n.register(path, &jobs[i])
+		if twice {
+			err = errors.Join(err, taken(path, name))
+		}
+		if err != nil {
+			errs = append(errs, err)
+			refused[name] = name != ""
+		}
+	}
+	return errs
+}
+
+func taken(path, name string) error {
+	return fmt.Errorf("%s.name: %q is taken by another job", path, name)
+}
+
+// register checks a job and puts it into the timetable.
+func (n *Node) register(path string, j *Job) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, err := n.schedule(path, j)
+	if _, twice := n.jobs[j.Name]; twice {
+		err = errors.Join(err, taken(path, j.Name))
+	}
+	if err != nil {
+		return err
+	}
+	e := &entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name)}
+	n.jobs[j.Name] = e
+	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
+	if n.clock.ready() {
+		now = n.clock.ms()
+	}
+	e.start(now)
+	n.table.push(e, e.dueAt(e.next))
+	if n.clock.ready() {
+		n.reopen = append(n.reopen, e)
+		n.opener.ring()
+		n.wake.ring()
+	}
+	return nil
+}
+
+// schedule parses a job's spec; jobs with the same spec share one.
+func (n *Node) schedule(path string, j *Job) (*spec.Schedule, error) {
+	s, err := j.faults(path, n.cfg.Zone)
+	if err != nil {
+		return nil, err
+	}
+	key := specKey{s.Text(), s.Zone().String()}
+	if known := n.specs[key]; known != nil {
+		return known, nil
+	}
+	n.specs[key] = s
+	return s, nil
+}
+
+func (n *Node) share(r rules) *rules {
+	if known := n.shared[r]; known != nil {
+		return known
+	}
+	n.shared[r] = &r
+	return &r
+}
+
+// revision names what a spec means in the year of now. The mutex is held.
+func (n *Node) revision(s *spec.Schedule, now int64) string {
+	if now < n.year.from || now >= n.year.until {
+		year := time.UnixMilli(now).UTC().Year()
+		n.year = span{yearMilli(year), yearMilli(year + 1)}
+		clear(n.revs)
+	}
+	text := n.revs[s]
+	if text == "" {
+		text = s.Revision(time.UnixMilli(now))
+		n.revs[s] = text
+	}
+	return text
+}
+
+func yearMilli(year int) int64 {
+	return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+}
+
+// Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
+// nil after a clean stop, else an error that names the runs that ignored the end
+// of their context. The store need not be reachable when Run is called: nothing
+// runs before it is. Run may be called once.
+func (n *Node) Run(ctx context.Context) error {
+	if n.started.Swap(true) {
+		return errors.New("scheduler: run: a node runs once")
+	}
+	n.events.nodeStarted()
+	defer n.events.nodeStopped()
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer n.wg.Wait()
+	defer stop()
+	n.base = life
+	if !n.join(ctx) {
+		return nil
+	}
+	n.wg.Go(func() { n.beats(life) })
+	n.wg.Go(func() { n.rota(life) })
+	n.loop(ctx, never)
+	err := n.drain()
+	n.leave(life)
+	return err
+}
+
+func never() bool { return false }
+
+// join waits for the store, reads its clock and opens all jobs. It reports false
+// if ctx ended first.
+func (n *Node) join(ctx context.Context) bool {
+	for !n.clock.ready() {
+		n.beat(ctx)
+		if !n.clock.ready() && !pauseFor(ctx, time.Second) {
+			return false
+		}
+	}
+	n.mu.Lock()
+	now := n.clock.ms()
+	old := n.table.slots
+	n.table.slots = make([]due, 0, len(old))
+	for _, d := range old {
+		d.e.start(now)
+		n.table.push(d.e, d.e.dueAt(d.e.next))
+		n.reopen = append(n.reopen, d.e)
+	}
+	n.mu.Unlock()
+	for !n.openAll(ctx) {
+		if !pauseFor(ctx, time.Second) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave takes the node off the list, so that its share goes to others at once.
+func (n *Node) leave(ctx context.Context) {
+	_, _ = within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (any, error) {
+		return nil, n.cfg.Store.Leave(ctx, n.id)
+	}) // its time to live does the same
+}
+
+// loop sends what is due until ctx ends or a condition is met. It sleeps at most
+// a second, so that a step of the clock is noticed.
+func (n *Node) loop(ctx context.Context, met func() bool) {
+	timer := time.NewTimer(maxSleep)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		n.dispatch()
+		n.inspect()
+		n.mu.Lock()
+		n.woke = time.Now()
+		stop, sleep := met(), n.sleep()
+		n.mu.Unlock()
+		switch {
+		case stop:
+			return
+		case sleep == 0:
+			continue
+		}
+		timer.Reset(sleep)
+		select {
+		case <-timer.C:
+		case <-n.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+const maxSleep = time.Second
+
+// sleep is how long nothing is due.
+func (n *Node) sleep() time.Duration {
+	next := n.agenda.next()
+	if at := n.table.top(); at != 0 && !n.draining.Load() && (next == 0 || at < next) {
+		next = at
+	}
+	if next == 0 {
+		return maxSleep
+	}
+	return min(max(time.UnixMilli(next).Sub(n.clock.now()), 0), maxSleep)
+}
+
+func (n *Node) kick() { n.wake.ring() }
+
+// Ready returns nil while the store answers and the timetable is alive.
+func (n *Node) Ready() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case !n.started.Load() || n.woke.IsZero():
+		return errors.New("scheduler: not started")
+	case n.draining.Load():
+		return errors.New("scheduler: draining")
+	case n.down.Load():
+		return fmt.Errorf("scheduler: store unreachable: %w", *n.failure.Load())
+	case n.silence() > 3*beatEvery:
+		return fmt.Errorf("scheduler: no answer from the store for %v", n.silence().Round(time.Second))
+	case time.Since(n.woke) > 5*maxSleep:
+		return fmt.Errorf("scheduler: the timetable has not moved for %v", time.Since(n.woke).Round(time.Second))
+	}
+	return nil
+}

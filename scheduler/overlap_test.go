@@ -1,0 +1,140 @@
+package scheduler_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Skip: while a run is alive the ticks are skipped, and each skip is told once.
+func TestOverlapSkip(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: takes(25 * time.Second)})
+		c.pass(20 * time.Minute)
+		c.wantTally("a", "ran 1, ran ok 39, skipped overlap 80")
+		c.wantLogged(80, "tick skipped", "reason", "overlap")
+		c.wantAtOnce("a", 1)
+	})
+}
+
+// Queue: the latest tick that came meanwhile runs when the run ends; those
+// before it are superseded.
+func TestOverlapQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Func: takes(24 * time.Second)})
+		c.pass(20 * time.Minute)
+		rs := c.ran("a")
+		for i, r := range rs[1:] {
+			before := rs[i]
+			if latest := before.over.Truncate(10 * time.Second); !r.Tick.Equal(latest) {
+				t.Errorf("after the run that ended at %v came %v, want the latest tick that waited, %v", before.over, r.Tick, latest)
+			}
+			if idle := r.began.Sub(before.over); idle > 100*time.Millisecond {
+				t.Errorf("%v waited %v after the run before it had ended", r.Tick, idle)
+			}
+		}
+		if len(rs) < 49 || len(rs) > 51 {
+			t.Errorf("%d runs of 24 s in 20 minutes, want 50 one after the other", len(rs))
+		}
+		superseded := 120 - len(rs)
+		if got := len(c.logged("tick skipped", "reason", "superseded")); got < superseded-1 || got > superseded {
+			t.Errorf("%d ticks logged as superseded, want %d", got, superseded)
+		}
+		c.wantAtOnce("a", 1)
+	})
+}
+
+// Allow: every tick runs, at once with those before it.
+func TestOverlapAllow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapAllow, Func: takes(25 * time.Second)})
+		c.pass(20 * time.Minute)
+		c.wantTally("a", "ran 3, ran ok 117")
+		c.wantAtOnce("a", 3)
+	})
+}
+
+// Replace: a run is told that a newer tick waits, at once by its own node or by
+// its next renewal, and the newer tick runs when it has ended.
+func TestOverlapReplace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const lease = 3700 * time.Millisecond
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapReplace, Lease: lease, Func: takes(25 * time.Second)})
+		c.pass(20*time.Minute + 2*time.Second)
+		c.wantTally("a", "ran 1, ran replaced 119")
+		local, renewed := 0, 0
+		rs := c.ran("a")
+		for i, r := range rs[:len(rs)-1] {
+			newer := rs[i+1]
+			switch told := r.told.Sub(newer.Tick); {
+			case !errors.Is(r.cause, scheduler.ErrReplaced):
+				t.Errorf("the run of %v ended with %v, want ErrReplaced", r.Tick, r.cause)
+			case told < 0 || told > lease/3+50*time.Millisecond:
+				t.Errorf("the run of %v was told %v after the newer tick", r.Tick, told)
+			case told < 100*time.Millisecond:
+				local++
+			default:
+				renewed++
+			}
+			if wait := newer.began.Sub(r.over); wait > 100*time.Millisecond {
+				t.Errorf("%v waited %v for nobody", newer.Tick, wait)
+			}
+		}
+		if local == 0 || renewed == 0 {
+			t.Errorf("%d runs were told by their own node and %d by a renewal, want both", local, renewed)
+		}
+		c.wantLogged(119, "run finished", "outcome", "replaced")
+		c.wantAtOnce("a", 1)
+	})
+}
+
+// A run that ignores that it was replaced is named after the grace and loses its
+// lease; then the newer tick runs, although the function goes on.
+func TestReplacedRunIgnoresItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Overlap: scheduler.OverlapReplace, Lease: 3 * time.Second, Func: ignores(100 * time.Second)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.CancelGrace = 4 * time.Second }
+		for range 3 {
+			c.start()
+		}
+		c.pass(10*time.Minute + 30*time.Second)
+		rs := c.ran("a")
+		if len(rs) != 10 {
+			t.Fatalf("%d runs in ten minutes, want one a minute", len(rs))
+		}
+		for i, r := range rs[1:] {
+			if late := r.began.Sub(r.Tick); late < 4*time.Second || late > 10*time.Second {
+				t.Errorf("%v began %v late, want the grace of 4 s and what is left of the lease", r.Tick, late)
+			}
+			c.wantLogged(1, "run ignores its context", "tick", stamp(rs[i].Tick))
+		}
+		c.wantLogged(9, "run ignores its context")
+	})
+}
+
+// wantAtOnce wants the most runs of a job at any moment.
+func (c *world) wantAtOnce(job string, want int) {
+	c.t.Helper()
+	if most := atOnce(c.ran(job)); most != want {
+		c.t.Errorf("at most %d runs of %s at once, want %d", most, job, want)
+	}
+}
+
+// atOnce is how many runs there were at the busiest moment.
+func atOnce(rs []*run) (most int) {
+	for _, r := range rs {
+		now := 0
+		for _, o := range rs {
+			if !o.began.After(r.began) && (o.over.IsZero() || o.over.After(r.began)) {
+				now++
+			}
+		}
+		most = max(most, now)
+	}
+	return most
+}
+
+// stamp is an instant as the logs write it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,149 @@
+package scheduler_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Each fault of a job is refused and named with its path.
+func TestJobFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		path   string // of the fault
+		change func(j *scheduler.Job)
+	}{
+		{"jobs[0].name", func(j *scheduler.Job) { j.Name = "" }},
+		{"jobs[0].name", func(j *scheduler.Job) { j.Name = "-a" }},
+		{"jobs[0].name", func(j *scheduler.Job) { j.Name = "a b" }},
+		{"jobs[0].name", func(j *scheduler.Job) { j.Name = strings.Repeat("a", 129) }},
+		{"jobs[0].func", func(j *scheduler.Job) { j.Func = nil }},
+		{"jobs[0].spec", func(j *scheduler.Job) { j.Spec = "" }},
+		{"jobs[0].spec", func(j *scheduler.Job) { j.Spec = "61 * * * *" }},
+		{"jobs[0].spec", func(j *scheduler.Job) { j.Spec = "0 0 30 2 *" }}, // never fires
+		{"jobs[0].spec", func(j *scheduler.Job) { j.Spec = "@every 500ms" }},
+		{"jobs[0].spec", func(j *scheduler.Job) { j.Spec = "CRON_TZ=Nowhere/Town 0 9 * * *" }},
+		{"jobs[0].window", func(j *scheduler.Job) { j.Window = -1 }},
+		{"jobs[0].deadline", func(j *scheduler.Job) { j.Deadline = -1 }},
+		{"jobs[0].timeout", func(j *scheduler.Job) { j.Timeout = -1 }},
+		{"jobs[0].jitter", func(j *scheduler.Job) { j.Jitter = -1 }},
+		{"jobs[0].retry.wait", func(j *scheduler.Job) { j.Retry.Wait = -1 }},
+		{"jobs[0].retry.max", func(j *scheduler.Job) { j.Retry.Max = -1 }},
+		{"jobs[0].retry.tries", func(j *scheduler.Job) { j.Retry.Tries = 1001 }},
+		{"jobs[0].attempts", func(j *scheduler.Job) { j.Attempts = -1 }},
+		{"jobs[0].lease", func(j *scheduler.Job) { j.Lease = 499 * time.Millisecond }},
+		{"jobs[0].lease", func(j *scheduler.Job) { j.Lease = 25 * time.Hour }},
+		{"jobs[0].overlap", func(j *scheduler.Job) { j.Overlap = 4 }},
+		{"jobs[0].misfire", func(j *scheduler.Job) { j.Misfire = 3 }},
+		{"jobs[0].takeover", func(j *scheduler.Job) { j.Takeover = 2 }},
+		{"jobs[0].interrupted", func(j *scheduler.Job) { j.Interrupted = 2 }},
+		{"jobs[0].jitter", func(j *scheduler.Job) { j.Jitter = time.Minute }}, // not below the interval
+		// Contradictions.
+		{"jobs[0].misfire", func(j *scheduler.Job) { j.Misfire, j.Overlap = scheduler.MisfireAll, scheduler.OverlapQueue }},
+		{"jobs[0].misfire", func(j *scheduler.Job) { j.Misfire, j.Overlap = scheduler.MisfireAll, scheduler.OverlapReplace }},
+		{"jobs[0].deadline", func(j *scheduler.Job) { j.Misfire, j.Deadline = scheduler.MisfireSkip, time.Minute }},
+		{"jobs[0].window", func(j *scheduler.Job) { j.Window, j.Interrupted = time.Minute, scheduler.InterruptedLost }},
+		{"jobs[0].attempts", func(j *scheduler.Job) { j.Attempts, j.Interrupted = 3, scheduler.InterruptedLost }},
+		{"jobs[0].retry", func(j *scheduler.Job) { j.Retry.Wait = time.Second }}, // between one try and none
+		{"jobs[0].retry.wait", func(j *scheduler.Job) {
+			j.Retry = scheduler.Retry{Tries: 3, Wait: 2 * time.Second, Max: time.Second}
+		}},
+	} {
+		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
+		test.change(&j)
+		_, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Jobs: []scheduler.Job{j}})
+		if err == nil {
+			t.Errorf("%s: accepted in %+v", test.path, j)
+			continue
+		}
+		if !strings.Contains(err.Error(), test.path+":") {
+			t.Errorf("%s: refused with %v, want the path", test.path, err)
+		}
+		if n := strings.Count(err.Error(), "jobs[0]"); n != 1 {
+			t.Errorf("%s: %d faults in %v, want one", test.path, n, err)
+		}
+	}
+}
+
+// Each fault of the configuration is refused.
+func TestConfigFaults(t *testing.T) {
+	t.Parallel()
+	for path, change := range map[string]func(c *scheduler.Config){
+		"store":         func(c *scheduler.Config) { c.Store = nil },
+		"name":          func(c *scheduler.Config) { c.Name = "a|b" },
+		"namespace":     func(c *scheduler.Config) { c.Namespace = "a|b" },
+		"grace":         func(c *scheduler.Config) { c.Grace = -1 },
+		"cancel_grace":  func(c *scheduler.Config) { c.CancelGrace = -1 },
+		"store_timeout": func(c *scheduler.Config) { c.StoreTimeout = -1 },
+		"clock_warn":    func(c *scheduler.Config) { c.ClockWarn = -1 },
+		"zone":          func(c *scheduler.Config) { c.Zone = time.Local },
+	} {
+		c := scheduler.Config{Name: "n", Store: new(memlock.Store), Jobs: []scheduler.Job{{Name: "a", Spec: "@daily", Func: nothing}}}
+		change(&c)
+		if _, err := scheduler.New(c); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want a refusal that names it", path, err)
+		}
+	}
+}
+
+// All faults of a configuration are told together, each with its path.
+func TestFaultsAreJoined(t *testing.T) {
+	t.Parallel()
+	_, err := scheduler.New(scheduler.Config{Name: "n n", Jobs: []scheduler.Job{
+		{Name: "a", Spec: "@daily", Func: nothing},
+		{Name: "a", Spec: "no spec", Func: nothing, Lease: 1},
+		{Name: "b", Spec: "0 0 30 2 *", Func: nothing},
+		{Name: "b", Spec: "@daily", Func: nothing},
+		{Spec: "@daily"},
+	}})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"store:", "name:", "jobs[1].name:", "jobs[1].spec:", "jobs[1].lease:", "jobs[2].spec:", "jobs[3].name:", "jobs[4].name:", "jobs[4].func:"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\ndoes not name %s", err, want)
+		}
+	}
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 9 {
+		t.Errorf("%v\nhas %d lines, want one for each of 9 faults", err, lines)
+	}
+}
+
+// What is not given has the documented default; specs of every form are taken.
+func TestJobsAreTaken(t *testing.T) {
+	t.Parallel()
+	var jobs []scheduler.Job
+	for i, spec := range []string{"0/5 * * * * ?", "*/5 * * * *", "30 4 * * MON-FRI", "@every 90s", "@daily", "CRON_TZ=Asia/Shanghai 0 9 * * 1-5"} {
+		jobs = append(jobs, scheduler.Job{Name: "job" + string(rune('a'+i)), Spec: spec, Func: nothing})
+	}
+	jobs = append(jobs, scheduler.Job{
+		Name: "A.b_c-1", Spec: "@hourly", Func: nothing, Overlap: scheduler.OverlapReplace, Takeover: scheduler.TakeoverRerun, Attempts: 5,
+		Window: time.Minute, Deadline: 2 * time.Hour, Timeout: time.Hour, Jitter: 59 * time.Minute, Lease: 500 * time.Millisecond,
+		Retry: scheduler.Retry{Tries: 3, Wait: 2 * time.Minute, Max: time.Hour}, Interrupted: scheduler.InterruptedLost,
+	}, scheduler.Job{Name: "again", Spec: "@hourly", Func: nothing, Window: time.Minute, Attempts: 2, Retry: scheduler.Retry{Tries: 2, Wait: 2 * time.Minute}})
+	n, err := scheduler.New(scheduler.Config{Store: new(memlock.Store), Jobs: jobs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Ready() == nil {
+		t.Error("a node that does not run is ready")
+	}
+}
+
+// Nothing of a refused job is left behind: its name can be used by another.
+func TestRefusedJobLeavesNothing(t *testing.T) {
+	t.Parallel()
+	n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily"}); err == nil || !strings.Contains(err.Error(), "job.func:") {
+		t.Errorf("add without a function: %v", err)
+	}
+	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily", Func: nothing}); err != nil {
+		t.Errorf("add after a refusal: %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// The defaults and bounds of policies.
+const (
+	defaultLease    = 30 * time.Second
+	defaultAttempts = 3
+	defaultWindow   = time.Hour
+	backlogCap      = 10          // how many missed ticks MisfireAll runs at most
+	punctual        = time.Second // later than this, MisfireSkip does not run a tick
+	minDeadline     = time.Second
+	maxDeadline     = time.Hour
+)
+
+// rules are a job's policies with their defaults filled in. Jobs with the same
+// policies share one.
+type rules struct {
+	overlap     Overlap
+	misfire     Misfire
+	takeover    Takeover
+	interrupted Interrupted
+	attempts    int
+	window      time.Duration
+	deadline    time.Duration // 0: from the interval
+	timeout     time.Duration
+	retry       Retry
+	jitter      time.Duration
+	lease       time.Duration
+}
+
+func rulesOf(j *Job) rules {
+	r := rules{
+		overlap: j.Overlap, misfire: j.Misfire, takeover: j.Takeover, interrupted: j.Interrupted,
+		attempts: j.Attempts, window: orDefault(j.Window, defaultWindow), deadline: j.Deadline,
+		timeout: j.Timeout, retry: j.Retry, jitter: j.Jitter, lease: orDefault(j.Lease, defaultLease),
+	}
+	if r.attempts == 0 {
+		r.attempts = defaultAttempts
+	}
+	r.retry.Wait = orDefault(r.retry.Wait, time.Second)
+	r.retry.Max = orDefault(r.retry.Max, max(time.Minute, r.retry.Wait))
+	return r
+}
+
+// startWithin is how late the first attempt of a tick may start, and the reason
+// that is recorded for one that comes later.
+func (r *rules) startWithin(interval time.Duration) (time.Duration, string) {
+	switch {
+	case r.misfire == MisfireSkip:
+		return r.jitter + punctual, lock.ReasonMisfire
+	case r.deadline > 0:
+		return r.jitter + r.deadline, lock.ReasonDeadline
+	case r.misfire == MisfireAll:
+		return r.jitter + backlogCap*max(interval, minDeadline), lock.ReasonDeadline
+	}
+	return r.jitter + min(max(interval, minDeadline), maxDeadline), lock.ReasonDeadline
+}
+
+// faults returns what is wrong with a job, each fault with its path.
+func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err error) {
+	var errs []error
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s.%s: %s", path, field, fmt.Sprintf(format, args...)))
+	}
+	if !jobName.MatchString(j.Name) {
+		bad("name", "is %q, allowed is %s", j.Name, jobName)
+	}
+	if j.Func == nil {
+		bad("func", "is nil, a function is needed")
+	}
+	s, err = spec.Parse(j.Spec, zone)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s.spec: %w", path, err))
+	}
+	j.boundFaults(bad)
+	j.policyFaults(bad)
+	if s != nil && j.Jitter > 0 && j.Jitter >= shortest(s) {
+		bad("jitter", "is %v, allowed is less than the interval of %v", j.Jitter, shortest(s))
+	}
+	return s, errors.Join(errs...)
+}
+
+// boundFaults checks each number alone.
+func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"window", j.Window}, {"deadline", j.Deadline}, {"timeout", j.Timeout}, {"jitter", j.Jitter},
+		{"retry.wait", j.Retry.Wait}, {"retry.max", j.Retry.Max}} {
+		if d.value < 0 {
+			bad(d.field, "is %v, allowed is 0 or more", d.value)
+		}
+	}
+	if l := orDefault(j.Lease, defaultLease); l < lock.MinTTL || l > lock.MaxTTL {
+		bad("lease", "is %v, allowed is %v to %v", l, lock.MinTTL, lock.MaxTTL)
+	}
+	if j.Attempts < 0 || j.Attempts > 1000 {
+		bad("attempts", "is %d, allowed is 1 to 1000", j.Attempts)
+	}
+	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
+		bad("retry.tries", "is %d, allowed is 0 to 1000", j.Retry.Tries)
+	}
+	for _, p := range []struct {
+		field       string
+		value, last uint8
+	}{{"overlap", uint8(j.Overlap), uint8(OverlapReplace)}, {"misfire", uint8(j.Misfire), uint8(MisfireAll)},
+		{"takeover", uint8(j.Takeover), uint8(TakeoverRerun)}, {"interrupted", uint8(j.Interrupted), uint8(InterruptedLost)}} {
+		if p.value > p.last {
+			bad(p.field, "is %d, allowed is 0 to %d", p.value, p.last)
+		}
+	}
+}
+
+// policyFaults checks what contradicts each other.
+func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
+	if j.Misfire == MisfireAll && (j.Overlap == OverlapQueue || j.Overlap == OverlapReplace) {
+		bad("misfire", "all keeps every missed tick, overlap queue and replace keep only the latest: use once, or overlap skip or allow")
+	}
+	if j.Misfire == MisfireSkip && j.Deadline > 0 {
+		bad("deadline", "is %v, but misfire skip never starts a late tick: use misfire once", j.Deadline)
+	}
+	if once := j.Takeover == TakeoverLost && j.Interrupted == InterruptedLost; once && j.Window > 0 {
+		bad("window", "is %v, but takeover lost and interrupted lost allow no further attempts", j.Window)
+	} else if once && j.Attempts > 1 {
+		bad("attempts", "is %d, but takeover lost and interrupted lost allow no further attempts", j.Attempts)
+	}
+	if j.Retry.Tries <= 1 && (j.Retry.Wait > 0 || j.Retry.Max > 0) {
+		bad("retry", "waits between tries, but there is only one: set tries")
+	}
+	if j.Retry.Wait > 0 && j.Retry.Max > 0 && j.Retry.Wait > j.Retry.Max {
+		bad("retry.wait", "is %v, allowed is up to retry.max, %v", j.Retry.Wait, j.Retry.Max)
+	}
+}
+
+// shortest samples the distances between the next ticks.
+func shortest(s *spec.Schedule) time.Duration {
+	least := time.Duration(0)
+	ms := s.NextMilli(time.Now().UnixMilli())
+	for range 60 {
+		next := s.NextMilli(ms)
+		if next == 0 {
+			break
+		}
+		if d := time.Duration(next-ms) * time.Millisecond; least == 0 || d < least {
+			least = d
+		}
+		ms = next
+	}
+	return least
+}

@@ -1,0 +1,286 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A running is one attempt of a tick on this node, from the grant to its end.
+type running struct {
+	node    *Node
+	e       *entry
+	lease   *lock.Lease
+	tick    int64
+	attempt int
+	wait    time.Duration // the grant came this much before the tick
+	last    int64
+	backlog bool // the next missed tick runs when this run has ended
+	info    Run  // what the function is told
+
+	// Guarded by the node's mutex.
+	ending   time.Time // when its context was first seen to have ended
+	named    bool      // the log has named it as ignoring its context
+	lossTold bool      // the log has its lost lease
+	tooLate  bool      // granted when the node had no more use for it
+	replaced bool      // a newer tick waits for its end
+}
+
+// newRunning registers a granted run. The node's mutex is held.
+func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
+	r := &running{node: n, e: a.e, lease: c.Lease, tick: a.tick, attempt: c.Attempt, wait: c.Wait, last: c.Last}
+	r.backlog = a.backlog && a.e.rules.overlap != OverlapAllow
+	r.tooLate = n.cut || n.draining.Load() && a.latest == past
+	n.free-- // may go below zero: the bound gives way to a lease that is there
+	n.runs[r] = struct{}{}
+	n.unended.Add(1)
+	return r
+}
+
+// run waits for the tick, runs the job's function and ends the lease.
+func (r *running) run() {
+	n := r.node
+	if !r.begin() {
+		r.leave(lock.NeverStarted, lock.OutcomeUnstarted, false)
+		return
+	}
+	n.events.runStarted(r, n.clock.now().Sub(time.UnixMilli(r.tick)))
+	began := time.Now()
+	err := errGoexit
+	defer func() { r.end(began, err) }() // deferred, because Goexit in the function comes through here and nowhere else
+	err = r.call()
+}
+
+// begin waits for the tick's instant and checks the lease a last time: no run
+// starts early, or with a lease that cannot be trusted. What was granted to a
+// claim from before a drain is run within its grace: the other nodes were told
+// that this one has the tick, and would find out too late that it has not.
+func (r *running) begin() bool {
+	ctx := r.lease.Context()
+	if r.wait > 0 {
+		t := time.NewTimer(r.wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	return !r.tooLate && ctx.Err() == nil && r.lease.Check() == nil
+}
+
+// call runs the function, again after an error as the job's retry asks.
+func (r *running) call() (err error) {
+	rules := r.e.rules
+	ctx := r.lease.Context()
+	if rules.timeout > 0 {
+		defer time.AfterFunc(rules.timeout, func() { r.lease.Cancel(ErrTimeout) }).Stop()
+	}
+	pause, run := rules.retry.Wait, r.tell()
+	for try := 1; ; try++ {
+		err = r.try(ctx, run)
+		if err == nil || try >= rules.retry.Tries || ctx.Err() != nil {
+			break
+		}
+		if _, panicked := errors.AsType[*PanicError](err); panicked || !pauseFor(ctx, pause) {
+			break
+		}
+		pause = min(2*pause, rules.retry.Max)
+	}
+	if err != nil && ctx.Err() != nil {
+		return &endedError{cause: context.Cause(ctx), err: err}
+	}
+	return err
+}
+
+// try calls the function once. A panic becomes an error.
+func (r *running) try(ctx context.Context, run *Run) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return r.e.fn(ctx, run)
+}
+
+// tell fills in what the function is told.
+func (r *running) tell() *Run {
+	n := r.node
+	r.info = Run{
+		ID:  n.cfg.Namespace + "/" + r.e.name + "@" + n.tickText(r.tick),
+		Job: r.e.name, Node: n.id, Tick: time.UnixMilli(r.tick).UTC(), Fence: r.lease.Fence(), Attempt: r.attempt,
+		logger: n.cfg.Logger, lease: r.lease,
+	}
+	if r.last != 0 {
+		r.info.Last = time.UnixMilli(r.last).UTC()
+	}
+	return &r.info
+}
+
+// outcome names how the run ended, for log and journal.
+func (r *running) outcome(err error) string {
+	var cause error
+	if e, ok := errors.AsType[*endedError](err); ok {
+		cause = e.cause
+	}
+	_, panicked := errors.AsType[*PanicError](err)
+	switch {
+	case r.lost():
+		return lock.OutcomeLost
+	case err == nil:
+		return lock.OutcomeOK
+	case panicked || errors.Is(err, errGoexit):
+		return lock.OutcomePanic
+	case errors.Is(cause, ErrTimeout):
+		return lock.OutcomeTimeout
+	case errors.Is(cause, ErrReplaced):
+		return lock.OutcomeReplaced
+	case errors.Is(cause, ErrDrained):
+		return lock.OutcomeInterrupted
+	}
+	return lock.OutcomeFailed
+}
+
+// lost reports whether the lease is gone, whatever ended its context first.
+func (r *running) lost() bool { return errors.Is(r.lease.Check(), lock.ErrLost) }
+
+func (r *running) cause() error { return context.Cause(r.lease.Context()) }
+
+// end logs how the run ended and tells the store. A run whose lease was lost
+// before its function had succeeded is left to whoever takes it over or settles
+// it; one that succeeded too late says so, unless somebody has it already.
+func (r *running) end(began time.Time, err error) {
+	outcome := r.outcome(err)
+	if outcome == lock.OutcomeLost {
+		r.node.mu.Lock()
+		r.tellLoss()
+		r.node.mu.Unlock()
+	}
+	r.node.events.runFinished(r, outcome, time.Since(began), err)
+	switch {
+	case outcome == lock.OutcomeLost && err != nil:
+		r.abandon()
+	case outcome == lock.OutcomeInterrupted && r.e.rules.interrupted == InterruptedRerun:
+		r.leave(lock.GivenBack, outcome, false)
+	default:
+		r.leave(lock.Done, outcome, outcome == lock.OutcomeOK)
+	}
+}
+
+// leave frees the slot and ends the lease.
+func (r *running) leave(how lock.How, outcome string, ok bool) {
+	r.node.vacate(r)
+	if !r.lease.End(how, outcome, ok, r) {
+		r.node.ended()
+	}
+}
+
+// abandon frees the slot and leaves the lease to its deadline.
+func (r *running) abandon() {
+	r.node.vacate(r)
+	r.lease.Abandon(lock.ErrLost)
+	r.goOn(lock.Ended{})
+	r.node.ended()
+}
+
+// Ended takes the store's answer to the end of this run: what waited for it can
+// go on.
+func (r *running) Ended(e lock.Ended) {
+	n := r.node
+	n.reached(e.Err == nil, nil) // an ending in doubt says nothing new of the store
+	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll {
+		r.goOn(e)
+	}
+	n.ended()
+}
+
+// goOn starts what waited for the end of a run, and the next of missed ticks. If
+// this node was not the one that ended it, it watches over whoever has the tick
+// now: that node may die as well.
+func (r *running) goOn(a lock.Ended) {
+	n, e := r.node, r.e
+	n.mu.Lock()
+	now := n.clock.ms()
+	if !a.Ended && !n.draining.Load() {
+		n.look(watched{e, r.tick}, r.lease.Fence(), now)
+	}
+	if a.Waiting != 0 && !n.draining.Load() {
+		n.look(watched{e, a.Waiting}, a.Fence, now)
+	}
+	if r.backlog || e.link != nil {
+		n.link(e, e.mark, now)
+	}
+	n.mu.Unlock()
+	n.kick()
+}
+
+// vacate takes a run that returned off the books and gives its slot to the next.
+func (n *Node) vacate(r *running) {
+	n.mu.Lock()
+	delete(n.runs, r)
+	n.free++
+	n.mu.Unlock()
+	n.kick()
+}
+
+// ended counts a run whose end the store knows, or never will.
+func (n *Node) ended() {
+	n.unended.Add(-1)
+	if n.draining.Load() {
+		n.kick()
+	}
+}
+
+// pauseFor reports whether d passed before ctx ended.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// A PanicError is the error of a run whose function panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+var errGoexit = errors.New("the function ended its goroutine (runtime.Goexit)")
+
+// An endedError is a function's error after its context ended.
+type endedError struct{ cause, err error }
+
+func (e *endedError) Error() string   { return e.err.Error() + " (" + e.cause.Error() + ")" }
+func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// tickText formats a tick. Many jobs share an instant, so the last one is kept.
+func (n *Node) tickText(ms int64) string {
+	if last := n.lastTick.Load(); last != nil && last.ms == ms {
+		return last.text
+	}
+	t := &tickText{ms, formatTick(ms)}
+	n.lastTick.Store(t)
+	return t.text
+}
+
+type tickText struct {
+	ms   int64
+	text string
+}
+
+const tickLayout = "2006-01-02T15:04:05.000Z07:00"

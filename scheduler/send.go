@@ -1,0 +1,172 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// sendMax is how many asks go to the store in one call. The driver splits them
+// further as the store needs.
+const sendMax = 1024
+
+// due hands out what is to be sent at ms, at most sendMax fresh ticks at a time,
+// and reports whether more is due. It arms every next tick before anything is
+// sent: nothing here waits for the store.
+func (n *Node) due(ms int64) (send []*ask, more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var later []*ask
+	for range sendMax {
+		if at := n.table.top(); at == 0 || at > ms || n.draining.Load() {
+			break
+		}
+		a, mine := n.dueTick(ms)
+		switch {
+		case a == nil:
+		case mine:
+			send = append(send, a)
+		default:
+			a.later = true
+			later = append(later, a)
+		}
+	}
+	n.agenda.add(ms+n.cfg.Spread.Milliseconds(), later...)
+	send = append(send, n.agenda.take(ms)...)
+	send = n.admit(send, ms)
+	at := n.table.top()
+	return send, at != 0 && at <= ms && !n.draining.Load()
+}
+
+// dueTick takes the earliest entry's tick and arms its next one. Mine tells
+// whether the tick is this node's share, to be claimed at once.
+func (n *Node) dueTick(ms int64) (a *ask, mine bool) {
+	e := n.table.slots[0].e
+	tick, after, ok := e.advance(ms)
+	n.table.reset(e.dueAt(e.next))
+	if !ok {
+		return nil, false
+	}
+	switch old := e.latest; {
+	case old == nil:
+	case old.queued:
+		n.relieve(old, tick, after)
+		return nil, false
+	default:
+		old.stale = true
+	}
+	a = &ask{e: e, tick: tick, after: after}
+	e.latest = a
+	return a, n.cfg.Spread == 0 || n.members.first(e.hash, tick, "")
+}
+
+// relieve lets a newer tick take the place of one that waits for a slot, so that
+// a job keeps its turn. The older tick is asked for when its deadline is over.
+func (n *Node) relieve(waiting *ask, tick, after int64) {
+	old, e := *waiting, waiting.e
+	*waiting = ask{e: e, tick: tick, after: after, queued: true}
+	old.queued, old.settle = false, true
+	deadline, _ := e.rules.startWithin(e.spec.Interval(old.tick))
+	n.agenda.add(onGrid(old.tick+deadline.Milliseconds()+1, lookGrid), &old)
+}
+
+// admit lets through the asks that have a free slot, or need none, and keeps the
+// others until a slot is free.
+func (n *Node) admit(asks []*ask, ms int64) []*ask {
+	if len(n.queue) > 0 {
+		asks = append(n.queue, asks...)
+		n.queue = nil
+	}
+	return slices.DeleteFunc(asks, func(a *ask) bool { return !n.admits(a, ms) })
+}
+
+// admits reports whether an ask may be sent now. Without a slot it is queued. One
+// whose tick is covered by a newer one, or in a drain by other nodes, is only
+// sent to learn whether it was granted.
+func (n *Node) admits(a *ask, ms int64) bool {
+	given := a.stale || n.draining.Load()
+	a.queued = false
+	switch {
+	case given && (!a.unsure() || a.hopeless(ms)):
+		n.unslot(a)
+		return false
+	case given || a.doubt || a.slot || a.settle: // the first two may hold a lease already
+		return true
+	case n.free > 0:
+		n.free--
+		a.slot = true
+		return true
+	}
+	a.queued = true
+	n.queue = append(n.queue, a)
+	return false
+}
+
+// send claims a batch and takes the answers. It blocks until the store answered
+// or the request's time is over.
+func (n *Node) send(asks []*ask) {
+	n.mu.Lock()
+	now := n.clock.ms()
+	claims := make([]lock.Claim, len(asks))
+	for i, a := range asks {
+		if a.owner == "" {
+			a.owner = n.locker.Owner()
+		}
+		a.doubt = true
+		a.tries++
+		claims[i] = n.claim(a, now)
+	}
+	n.mu.Unlock()
+	ctx, stop := context.WithTimeout(n.base, n.cfg.StoreTimeout)
+	defer stop()
+	n.answered(asks, n.locker.Claim(ctx, claims))
+}
+
+// within asks the store for something other than a claim. It returns when the
+// time is over, even if the driver ignores that.
+func within[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
+	ctx, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		v, err := ask(ctx)
+		answered <- answer{v, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// dispatch sends what is due now, in the background, until nothing is.
+func (n *Node) dispatch() {
+	for more := true; more; {
+		var batch []*ask
+		batch, more = n.due(n.clock.ms())
+		for len(batch) > 0 {
+			part := batch[:min(len(batch), sendMax)]
+			batch = batch[len(part):]
+			n.sent(1)
+			n.wg.Go(func() { defer n.sent(-1); n.send(part) })
+		}
+	}
+}
+
+// sent counts the requests on their way.
+func (n *Node) sent(d int) {
+	n.mu.Lock()
+	n.sending += d
+	n.mu.Unlock()
+	if d < 0 {
+		n.kick()
+	}
+}

@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Each tick is the share of exactly one node, all nodes agree on which, and the
+// shares are even, of one job over many ticks and of many jobs at one tick.
+func TestSharesAreEven(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 2, 3, 10, 50} {
+		names := make([]string, nodes)
+		for i := range names {
+			names[i] = fmt.Sprintf("pod-%d-%08x", i, i*7919)
+		}
+		views := make([]members, nodes)
+		for i := range views {
+			views[i] = membersOf(names[i], names)
+		}
+		const draws = 20_000
+		byTick, byJob := make([]int, nodes), make([]int, nodes)
+		for d := range draws {
+			byTick[owner(t, views, hashOf("job"), int64(d)*1000)]++
+			byJob[owner(t, views, hashOf(fmt.Sprint("job", d)), 1000)]++
+		}
+		for i := range nodes {
+			for what, got := range map[string]int{"ticks": byTick[i], "jobs": byJob[i]} {
+				if share := draws / nodes; got < share*8/10 || got > share*12/10 {
+					t.Errorf("node %d of %d has %d %s, want about %d", i, nodes, got, what, share)
+				}
+			}
+		}
+	}
+}
+
+// owner returns the one node that comes first.
+func owner(t *testing.T, views []members, job uint64, tick int64) int {
+	t.Helper()
+	found := -1
+	for i := range views {
+		if views[i].first(job, tick, "") {
+			if found >= 0 {
+				t.Fatalf("nodes %d and %d both come first", found, i)
+			}
+			found = i
+		}
+	}
+	if found < 0 {
+		t.Fatal("no node comes first")
+	}
+	return found
+}
+
+// Without the node that died another one comes first, the same for all.
+func TestShareWithout(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	for tick := range int64(1000) {
+		first := 0
+		for _, name := range names[1:] {
+			m := membersOf(name, names)
+			if m.first(hashOf("job"), tick, "a") {
+				first++
+			}
+		}
+		if first != 1 {
+			t.Fatalf("%d of the living nodes come first for tick %d, want one", first, tick)
+		}
+	}
+}
+
+// A node that is not on the list yet still has a share of its own.
+func TestShareOfAnUnknownNode(t *testing.T) {
+	t.Parallel()
+	m := membersOf("new", []string{"a", "b"})
+	first := 0
+	for tick := range int64(3000) {
+		if m.first(hashOf("job"), tick, "") {
+			first++
+		}
+	}
+	if first < 800 || first > 1200 {
+		t.Errorf("first for %d of 3000 ticks, want a third", first)
+	}
+}

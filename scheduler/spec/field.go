@@ -1,0 +1,149 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Positions of the fields.
+const (
+	second = iota
+	minute
+	hour
+	dayOfMonth
+	month
+	dayOfWeek
+)
+
+// field is what a field may hold. Names stand for the values from min up.
+type field struct {
+	name     string
+	min, max int
+	maxStep  int // a larger one would leave a single value
+	names    []string
+}
+
+var fields = [...]field{
+	second:     {name: "second", max: 59, maxStep: 59},
+	minute:     {name: "minute", max: 59, maxStep: 59},
+	hour:       {name: "hour", max: 23, maxStep: 23},
+	dayOfMonth: {name: "day of month", min: 1, max: 31, maxStep: 31},
+	month: {name: "month", min: 1, max: 12, maxStep: 12,
+		names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	dayOfWeek: {name: "day of week", max: 7, maxStep: 6,
+		names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+// normalise checks a field and returns it as robfig's parser takes it, which
+// knows Sunday only as 0.
+func (f field) normalise(text string) (string, *Error) {
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		if item == "" {
+			return "", &Error{Field: f.name, Value: text, Reason: "empty list item; " + f.allowed()}
+		}
+		plain, reason := f.item(item)
+		if reason != "" {
+			return "", &Error{Field: f.name, Value: item, Reason: reason}
+		}
+		items[i] = plain
+	}
+	return strings.Join(items, ","), nil
+}
+
+// item checks one item of the list. It returns the item in plain form, or the
+// reason why there is none.
+func (f field) item(item string) (plain, reason string) {
+	base, stepText, stepped := strings.Cut(item, "/")
+	step := 1
+	if stepped {
+		var ok bool
+		if step, ok = number(stepText); !ok || step < 1 || step > f.maxStep {
+			return "", fmt.Sprintf("step %q; allowed are steps of 1 to %d", stepText, f.maxStep)
+		}
+	}
+	if base == "*" || base == "?" {
+		return item, ""
+	}
+	from, to, reason := f.ends(base)
+	switch {
+	case reason != "":
+		return "", reason
+	case !f.weekly() || to < 7:
+		return item, ""
+	case stepped && from == to:
+		return "", "a step from 7 has nowhere to go; write Sunday as 0"
+	}
+	return sundayAsZero(from, to, step), ""
+}
+
+// ends reads "value" or "value-value".
+func (f field) ends(base string) (from, to int, reason string) {
+	low, high, ranged := strings.Cut(base, "-")
+	from, ok := f.value(low)
+	if !ok {
+		return 0, 0, f.unknown(base)
+	}
+	if !ranged {
+		return from, from, ""
+	}
+	if to, ok = f.value(high); !ok {
+		return 0, 0, f.unknown(base)
+	}
+	if to == 0 && from > 0 && strings.EqualFold(high, "sun") {
+		to = 7
+	}
+	if from > to {
+		return 0, 0, "range runs backwards; write it as a list of two ranges"
+	}
+	return from, to, ""
+}
+
+func (f field) value(text string) (int, bool) {
+	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
+		return f.min + i, true
+	}
+	v, ok := number(text)
+	return v, ok && f.min <= v && v <= f.max
+}
+
+// unknown gives the reason for a value that is none.
+func (f field) unknown(base string) string {
+	upper := strings.ToUpper(base)
+	if strings.Contains(upper, "#") || strings.HasPrefix(upper, "L") ||
+		strings.HasSuffix(upper, "L") || strings.HasSuffix(upper, "W") {
+		return "L (last), W (nearest weekday) and # (nth weekday) are not supported; " + f.allowed()
+	}
+	return f.allowed()
+}
+
+func (f field) allowed() string {
+	names := ""
+	if f.names != nil {
+		names = fmt.Sprintf(", %s-%s", strings.ToUpper(f.names[0]), strings.ToUpper(f.names[len(f.names)-1]))
+	}
+	return fmt.Sprintf("allowed are %d-%d%s, *, ?, ranges a-b, steps /n, and lists of these", f.min, f.max, names)
+}
+
+// weekly reports whether 7 is another name of 0.
+func (f field) weekly() bool { return len(f.names) == 7 }
+
+// sundayAsZero spells out a range of weekdays that ends in 7.
+func sundayAsZero(from, to, step int) string {
+	var days []string
+	for day := from; day <= to; day += step {
+		days = append(days, strconv.Itoa(day%7))
+	}
+	return strings.Join(days, ",")
+}
+
+// number reads decimal digits only: strconv alone would take a sign.
+func number(text string) (int, bool) {
+	if strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	v, err := strconv.Atoi(text)
+	return v, err == nil
+}

@@ -1,0 +1,138 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+const maxText = 256
+
+// descriptors are spelt out as fields, so that there is one way to parse.
+var descriptors = map[string]string{
+	"@yearly":   "0 0 0 1 1 *",
+	"@annually": "0 0 0 1 1 *",
+	"@monthly":  "0 0 0 1 * *",
+	"@weekly":   "0 0 0 * * 0",
+	"@daily":    "0 0 0 * * *",
+	"@midnight": "0 0 0 * * *",
+	"@hourly":   "0 0 * * * *",
+}
+
+// checkText refuses what no spec contains, before anything looks closer.
+func checkText(text string) *Error {
+	if text == "" {
+		return &Error{Reason: "empty; " + shapes}
+	}
+	if len(text) > maxText {
+		return &Error{Reason: fmt.Sprintf("%d bytes long; at most %d are allowed", len(text), maxText)}
+	}
+	if i := strings.IndexFunc(text, foreign); i >= 0 {
+		return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
+			"allowed are ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", []rune(text[i:])[0], i)}
+	}
+	return nil
+}
+
+func foreign(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune(" \t*?,-/@=_+.#", r)
+}
+
+const shapes = "allowed are 5 fields (minute, hour, day of month, month, day of week), " +
+	"6 with seconds first, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, and @every with a duration"
+
+// parseEvery reads what follows "@every".
+func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
+	value := strings.Join(words, " ")
+	fault := func(reason string) *Error {
+		return &Error{Field: "@every", Value: value, Reason: reason}
+	}
+	d, err := time.ParseDuration(value)
+	switch {
+	case err != nil:
+		return fault("not a duration; allowed are whole seconds from 1s, such as 90s, 5m or 1h30m")
+	case d < time.Second || d%time.Second != 0:
+		return fault("allowed are whole seconds from 1s")
+	case zoned && s.zone != time.UTC:
+		return fault("counts from 1970-01-01 00:00 UTC and has no zone; drop the zone or use fields")
+	}
+	s.every = int64(d / time.Second)
+	if s.zone != time.UTC {
+		s.remarks = append(s.remarks,
+			"@every counts from 1970-01-01 00:00 UTC; zone "+s.zone.String()+" has no effect on it")
+	}
+	return nil
+}
+
+// parseFields reads a descriptor or five or six fields.
+func (s *Schedule) parseFields(words []string) *Error {
+	words, fault := sixFields(words)
+	if fault != nil {
+		return fault
+	}
+	plain := make([]string, len(words))
+	for i, word := range words {
+		if plain[i], fault = fields[i].normalise(word); fault != nil {
+			return fault
+		}
+	}
+	parsed, err := parseSets(strings.Join(plain, " "))
+	if err != nil {
+		return &Error{Reason: err.Error()}
+	}
+	s.sets = newSets(parsed)
+	if _, ok := s.sets.next(0); !ok {
+		return &Error{Field: fields[dayOfMonth].name, Value: words[dayOfMonth],
+			Reason: fmt.Sprintf("never fires: no such day in month %q", words[month])}
+	}
+	s.fixed = !strings.ContainsAny(words[second]+words[minute]+words[hour], "*?-/")
+	s.remarks = fieldRemarks(words, s.sets.eitherDay)
+	return nil
+}
+
+func sixFields(words []string) ([]string, *Error) {
+	if strings.HasPrefix(words[0], "@") {
+		text, ok := descriptors[words[0]]
+		if !ok || len(words) > 1 {
+			return nil, &Error{Field: "descriptor", Value: strings.Join(words, " "), Reason: shapes}
+		}
+		return strings.Fields(text), nil
+	}
+	switch len(words) {
+	case 5:
+		return append([]string{"0"}, words...), nil
+	case 6:
+		return words, nil
+	case 7:
+		return nil, &Error{Field: "year", Value: words[6], Reason: "a year field is not supported; " + shapes}
+	}
+	return nil, &Error{Reason: fmt.Sprintf("%d fields; %s", len(words), shapes)}
+}
+
+var parser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// parseSets hands fields that were checked to robfig's parser. It panics on
+// some input that the checks do not let through; recovering costs nothing and
+// keeps that true should one be missing.
+func parseSets(text string) (parsed *cron.SpecSchedule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot be parsed: %v", r)
+		}
+	}()
+	schedule, err := parser.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed, ok := schedule.(*cron.SpecSchedule)
+	if !ok {
+		return nil, fmt.Errorf("cannot be parsed: unexpected %T", schedule)
+	}
+	return parsed, nil
+}

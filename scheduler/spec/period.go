@@ -1,0 +1,114 @@
+package spec
+
+import "time"
+
+// Bounds of what is computed: the years 1 to 9999. Periods without a start or
+// end use instants well outside of them.
+const (
+	minUnix = -62135596800
+	maxUnix = 253402300799
+	past    = -1 << 40
+	future  = 1 << 40
+)
+
+const daySeconds = 24 * 60 * 60
+
+// farApart is more than two clocks in the world, or one clock before and
+// after any change, have ever differed.
+const farApart = 2 * daySeconds
+
+// period is a stretch of time with one offset from UTC. All of it is in
+// seconds: start (included) and end (excluded) Unix, reached local.
+type period struct {
+	start, end, offset int64
+
+	// reached is the first local second that the clock had not shown or
+	// jumped over when the period began. Beyond it lies a gap if it is before
+	// start+offset; what is before it is repeated.
+	reached int64
+}
+
+// opens returns the local time at which the period begins.
+func (p period) opens() int64 { return p.start + p.offset }
+
+// period returns the period of the schedule's zone that contains unix, and
+// remembers it: the next question is nearly always about the same one.
+func (s *Schedule) period(unix int64) period {
+	if p := s.lastPeriod.Load(); p != nil && p.start <= unix && unix < p.end {
+		return *p
+	}
+	p := periodAt(s.zone, unix)
+	s.lastPeriod.Store(&p)
+	return p
+}
+
+// periodAt returns the period of a zone that contains unix.
+func periodAt(zone *time.Location, unix int64) period {
+	p := lookup(zone, unix)
+	p.reached = p.opens()
+	if p.start == past {
+		return p
+	}
+	// Short periods one after the other may leave the highest local time to
+	// one that is not the last.
+	p.reached = past
+	for at := p.start; at > p.start-farApart; {
+		before := lookup(zone, at-1)
+		p.reached = max(p.reached, at+before.offset)
+		at = before.start
+	}
+	return p
+}
+
+// lookup asks package time. Where a zone is governed by a rule rather than a
+// table, the bounds it returns are only good near a change; they are repaired
+// here so that periods contain what they were asked for and never overlap a
+// change. A boundary at which the offset stays the same does no harm.
+func lookup(zone *time.Location, unix int64) period {
+	t := time.Unix(unix, 0).In(zone)
+	start, end := t.ZoneBounds()
+	p := period{start: past, end: future, offset: offsetOf(t)}
+	if !end.IsZero() {
+		p.end = end.Unix()
+	}
+	if p.end <= unix { // the last day of a leap year counts as day 366
+		p.end = (floorDiv(unix, daySeconds) + 1) * daySeconds
+	}
+	if start.IsZero() {
+		return p
+	}
+	p.start = start.Unix()
+	if offsetOf(start) != p.offset { // the rule began to apply after start
+		p.start = changeIn(zone, p.start, unix)
+	}
+	return p
+}
+
+// changeIn returns the first second after from, up to to, at which the offset
+// is that of to.
+func changeIn(zone *time.Location, from, to int64) int64 {
+	want := offsetOf(time.Unix(to, 0).In(zone))
+	for to-from > 1 {
+		middle := from + (to-from)/2
+		if offsetOf(time.Unix(middle, 0).In(zone)) == want {
+			to = middle
+		} else {
+			from = middle
+		}
+	}
+	return to
+}
+
+func offsetOf(t time.Time) int64 {
+	_, offset := t.Zone()
+	return int64(offset)
+}
+
+// floorDiv divides by a positive number and rounds down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

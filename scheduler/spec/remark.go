@@ -1,0 +1,135 @@
+package spec
+
+import (
+	"strings"
+	"time"
+)
+
+// fieldRemarks looks at six fields as they were written.
+func fieldRemarks(words []string, eitherDay bool) []string {
+	var remarks []string
+	if words[dayOfMonth] == "?" && numericDay(words[dayOfWeek]) {
+		remarks = append(remarks, "Quartz counts Sunday as 1, here 1 is Monday")
+	}
+	if eitherDay {
+		remarks = append(remarks, "day of month and day of week are both set: a day matches when either does")
+	}
+	return remarks
+}
+
+// numericDay reports whether a day of week is given by number.
+func numericDay(text string) bool {
+	for item := range strings.SplitSeq(text, ",") {
+		base, _, _ := strings.Cut(item, "/")
+		if strings.ContainsAny(base, "0123456789") {
+			return true
+		}
+	}
+	return false
+}
+
+// Remark says what daylight saving has to do with one tick: that its local
+// time does not exist or exists twice, or that others before it were skipped
+// because theirs does not exist. It is empty for any other tick, and for an
+// instant that is no tick.
+func (s *Schedule) Remark(tick time.Time) string {
+	unix := tick.Unix()
+	if at, ok := s.prev(unix); s.every > 0 || !ok || at != unix {
+		return ""
+	}
+	if s.fixed {
+		return s.fixedRemark(unix)
+	}
+	return s.elapsedRemark(unix)
+}
+
+func (s *Schedule) fixedRemark(unix int64) string {
+	p := s.period(unix)
+	local := unix + p.offset
+	if lost, ok := s.inGap(p); ok && unix == p.start {
+		run := "; one run"
+		if lost.first == lost.last {
+			run = "; runs"
+		}
+		return lost.describe(local) + run + " at the end of the gap"
+	}
+	if s.repeats(p, unix) {
+		return "first of two " + clock(local) + "; the second does not run"
+	}
+	return ""
+}
+
+func (s *Schedule) elapsedRemark(unix int64) string {
+	p := s.period(unix)
+	local := unix + p.offset
+	switch {
+	case local < p.reached:
+		return "second of two " + clock(local)
+	case s.repeats(p, unix):
+		return "first of two " + clock(local)
+	}
+	if lost, ok := s.skippedBefore(unix); ok {
+		return lost.describe(local) + "; skipped"
+	}
+	return ""
+}
+
+// repeats reports whether the clock will show the local time of unix again.
+func (s *Schedule) repeats(p period, unix int64) bool {
+	return p.end < future && periodAt(s.zone, p.end).opens() <= unix+p.offset
+}
+
+// skippedBefore returns what the latest gap between a tick and the tick
+// before it swallowed.
+func (s *Schedule) skippedBefore(unix int64) (missing, bool) {
+	before, ok := s.prev(unix - 1)
+	if !ok {
+		return missing{}, false
+	}
+	for p := s.period(unix); p.start > before; p = periodAt(s.zone, p.start-1) {
+		if lost, ok := s.inGap(p); ok {
+			return lost, true
+		}
+	}
+	return missing{}, false
+}
+
+// missing are the first and the last local time of the spec that the clock
+// jumped over; they may be the same.
+type missing struct{ first, last int64 }
+
+// inGap looks into the gap before a period.
+func (s *Schedule) inGap(p period) (missing, bool) {
+	first, ok := s.sets.next(p.reached)
+	if !ok || first >= p.opens() {
+		return missing{}, false
+	}
+	last, _ := s.sets.prev(p.opens() - 1)
+	return missing{first, last}, true
+}
+
+// describe names the missing times as seen from a local time: with their date
+// if that is another one.
+func (m missing) describe(local int64) string {
+	day := floorDiv(local, daySeconds)
+	show, on := clock, " on this day"
+	if floorDiv(m.first, daySeconds) != day || floorDiv(m.last, daySeconds) != day {
+		show, on = dateAndClock, ""
+	}
+	if m.first == m.last {
+		return show(m.first) + " does not exist" + on
+	}
+	return show(m.first) + " to " + show(m.last) + " do not exist" + on
+}
+
+func dateAndClock(local int64) string {
+	return time.Unix(local, 0).UTC().Format("2006-01-02 ") + clock(local)
+}
+
+func clock(local int64) string {
+	t := time.Unix(local, 0).UTC()
+	if t.Second() == 0 {
+		return t.Format("15:04")
+	}
+	return t.Format("15:04:05")
+}

@@ -1,0 +1,36 @@
+package spec
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Revision returns a short hash, in hex, of what the spec means: its field
+// sets (so that "@daily" and "0 0 * * *" agree), the zone's name, and the
+// zone's offsets from the start of from's UTC year to the end of the next,
+// which always covers a year ahead. Two processes that ask in the same UTC
+// year get different answers only if they differ in spec or in zone database;
+// at a new year the answer may change, and so only answers for one year
+// should be compared.
+func (s *Schedule) Revision(from time.Time) string {
+	h := fnv.New64a()
+	if s.every > 0 {
+		fmt.Fprintf(h, "every %d", s.every)
+		return fmt.Sprintf("%016x", h.Sum64())
+	}
+	fmt.Fprintf(h, "%v %t %s", s.sets, s.fixed, s.zone)
+	year := from.UTC().Year()
+	start := time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+	end := time.Date(year+2, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+	p := lookup(s.zone, start)
+	fmt.Fprintf(h, " %d", p.offset)
+	for p.end < end {
+		next := lookup(s.zone, p.end)
+		if next.offset != p.offset { // other boundaries depend on the form of the database
+			fmt.Fprintf(h, " %d %d", next.start, next.offset)
+		}
+		p = next
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}

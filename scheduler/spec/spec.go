@@ -1,0 +1,101 @@
+// Package spec turns the text of a schedule into the instants it names.
+//
+// A spec has five fields (minute, hour, day of month, month, day of week), or
+// six with seconds first, or is a descriptor (@hourly, @daily, @midnight,
+// @weekly, @monthly, @yearly, @annually) or "@every 90s". A prefix such as
+// "CRON_TZ=Asia/Shanghai " (or "TZ=...") names the zone of the fields.
+//
+// The grammar is that of github.com/robfig/cron/v3, and so is the rule for
+// days: when both day fields are restricted, a day matches when either does.
+// On top of it Sunday may be written 7, and what can only be a mistake is
+// refused: empty list items, steps beyond the field, specs that never fire.
+//
+// # Daylight saving
+//
+// A spec is fixed when its second, minute and hour are each a value or a list
+// of values. A fixed spec runs when the local clock first reaches or passes
+// its time: times inside a gap become one tick at the gap's end, also when the
+// gap is a whole day, and only the first pass of a repeated hour counts. Any
+// other spec follows elapsed time: nothing in a gap, both passes of a repeat.
+//
+// # Every
+//
+// "@every d" names the multiples of d since 1970-01-01T00:00:00Z, so that all
+// processes name the same instants. It has no zone, and CRON_TZ= in front of
+// it is refused unless it says UTC, which changes nothing.
+package spec
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Schedule is a parsed spec. It never changes, and all methods may be called
+// concurrently. Ticks are whole seconds in the years 1 to 9999. Make one with
+// [Parse]; the zero value names no instants and must not be used.
+type Schedule struct {
+	text    string
+	zone    *time.Location
+	every   int64 // seconds; 0 unless @every
+	fixed   bool
+	sets    sets
+	remarks []string
+
+	lastPeriod atomic.Pointer[period] // of zone, most recently asked for
+	lastSpan   atomic.Pointer[span]   // most recent answer of NextMilli
+}
+
+// Parse reads a spec as described above; text longer than 256 bytes is refused,
+// not counting space around it. The zone is that of the fields when the text
+// names none, and nil means UTC. time.Local is refused, by name too: a spec
+// must mean the same on every machine. Errors are of type [*Error].
+func Parse(text string, zone *time.Location) (*Schedule, error) {
+	text = strings.TrimSpace(text)
+	s, fault := parse(text, zone)
+	if fault != nil {
+		fault.Spec = text
+		return nil, fault
+	}
+	return s, nil
+}
+
+func parse(text string, zone *time.Location) (*Schedule, *Error) {
+	if fault := checkText(text); fault != nil {
+		return nil, fault
+	}
+	name, rest, fault := cutZone(text)
+	if fault != nil {
+		return nil, fault
+	}
+	zone, fault = pickZone(name, zone)
+	if fault != nil {
+		return nil, fault
+	}
+	s := &Schedule{text: text, zone: zone}
+	words := strings.Fields(rest)
+	if words[0] == "@every" {
+		return s, s.parseEvery(words[1:], name != "")
+	}
+	return s, s.parseFields(words)
+}
+
+// Text returns the spec as given, without the space around it.
+func (s *Schedule) Text() string { return s.text }
+
+// Zone returns the zone of the fields, never nil. @every ignores it.
+func (s *Schedule) Zone() *time.Location { return s.zone }
+
+// Every returns the period of an @every spec, and 0 for any other.
+func (s *Schedule) Every() time.Duration {
+	return time.Duration(s.every) * time.Second
+}
+
+// Fixed reports whether the spec is of the fixed class described in the
+// package's section on daylight saving. @every is not.
+func (s *Schedule) Fixed() bool { return s.fixed }
+
+// Remarks returns sentences that the author of the spec should read, the most
+// important first; nil if there is nothing to say.
+func (s *Schedule) Remarks() []string { return slices.Clone(s.remarks) }

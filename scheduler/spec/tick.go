@@ -1,0 +1,159 @@
+package spec
+
+import "time"
+
+// searchYears bounds the search for a tick, in seconds: far beyond the eight
+// years between two 29 Februaries, should a gap swallow one of them.
+const searchYears = 40 * 366 * daySeconds
+
+// Next returns the first tick after t, in the schedule's zone, or the zero
+// time if there is none.
+func (s *Schedule) Next(t time.Time) time.Time {
+	unix, ok := s.next(t.Unix())
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).In(s.zone)
+}
+
+// Prev returns the last tick at or before t, in the schedule's zone, or the
+// zero time if there is none.
+func (s *Schedule) Prev(t time.Time) time.Time {
+	unix, ok := s.prev(t.Unix())
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).In(s.zone)
+}
+
+// span remembers that next follows every instant from (included) to next
+// (excluded), in Unix milliseconds.
+type span struct{ from, next int64 }
+
+// NextMilli is [Schedule.Next] in Unix milliseconds; 0 if there is none. The
+// latest answer is remembered: while it holds, asking again costs a few
+// nanoseconds, so that many jobs may share one schedule.
+func (s *Schedule) NextMilli(ms int64) int64 {
+	if last := s.lastSpan.Load(); last != nil && last.from <= ms && ms < last.next {
+		return last.next
+	}
+	unix := floorDiv(ms, 1000)
+	next, ok := s.next(unix)
+	if !ok {
+		return 0
+	}
+	if s.every == 0 && unix >= minUnix {
+		s.lastSpan.Store(&span{unix * 1000, next * 1000})
+	}
+	return next * 1000
+}
+
+// PrevMilli is [Schedule.Prev] in Unix milliseconds; 0 if there is none.
+func (s *Schedule) PrevMilli(ms int64) int64 {
+	unix, ok := s.prev(floorDiv(ms, 1000))
+	if !ok {
+		return 0
+	}
+	return unix * 1000
+}
+
+// Count returns how many ticks are after the one Unix millisecond and not
+// after the other, and stops counting at limit. It takes time in proportion
+// to its result, except for @every.
+func (s *Schedule) Count(after, through int64, limit int) int {
+	at, end := floorDiv(after, 1000), min(floorDiv(through, 1000), maxUnix)
+	if s.every > 0 {
+		at = max(at, minUnix-1)
+		return int(max(0, min(int64(limit), floorDiv(end, s.every)-floorDiv(at, s.every))))
+	}
+	count := 0
+	for count < limit {
+		next, ok := s.next(at)
+		if !ok || next > end {
+			break
+		}
+		count, at = count+1, next
+	}
+	return count
+}
+
+// Interval returns the distance from the tick at a Unix millisecond to the
+// tick after it; 0 if there is none.
+func (s *Schedule) Interval(ms int64) time.Duration {
+	next := s.NextMilli(ms)
+	if next == 0 {
+		return 0
+	}
+	return time.Duration(next-ms) * time.Millisecond
+}
+
+// next returns the first tick after unix.
+func (s *Schedule) next(unix int64) (int64, bool) {
+	if unix >= maxUnix {
+		return 0, false
+	}
+	at := max(unix+1, minUnix)
+	if s.every > 0 {
+		tick := -floorDiv(-at, s.every) * s.every
+		return tick, tick <= maxUnix
+	}
+	p := s.period(at)
+	for limit := at + searchYears; at < limit; p = periodAt(s.zone, at) {
+		local, ok := s.sets.next(s.resume(p, at))
+		if !ok {
+			break
+		}
+		if local < p.end+p.offset {
+			tick := max(local-p.offset, p.start)
+			return tick, tick <= maxUnix
+		}
+		at = p.end
+	}
+	return 0, false
+}
+
+// resume returns the local time from which ticks at or after unix, a part of
+// p, are looked for.
+func (s *Schedule) resume(p period, unix int64) int64 {
+	if unix == p.start {
+		return s.floor(p)
+	}
+	return max(unix+p.offset, s.floor(p))
+}
+
+// floor returns the first local time that belongs to a period. A fixed spec
+// takes what the clock jumped over with it, and nothing that is shown again;
+// any other takes what the clock shows.
+func (s *Schedule) floor(p period) int64 {
+	if s.fixed {
+		return p.reached
+	}
+	return p.opens()
+}
+
+// prev returns the last tick at or before unix. It inverts next: a local time
+// from the floor of its period is a tick of that period, at the earliest at
+// its start.
+func (s *Schedule) prev(unix int64) (int64, bool) {
+	if unix < minUnix {
+		return 0, false
+	}
+	at := min(unix, maxUnix)
+	if s.every > 0 {
+		tick := floorDiv(at, s.every) * s.every
+		return tick, tick >= minUnix
+	}
+	p := s.period(at)
+	for limit := max(at-searchYears, minUnix); at >= limit; p = periodAt(s.zone, at) {
+		local, ok := s.sets.prev(at + p.offset)
+		if !ok {
+			break
+		}
+		if local >= s.floor(p) {
+			tick := max(local-p.offset, p.start)
+			return tick, tick >= minUnix
+		}
+		at = p.start - 1
+	}
+	return 0, false
+}

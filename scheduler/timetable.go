@@ -1,0 +1,148 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// An entry is a registered job. There may be hundreds of thousands, so it is
+// small; what belongs to a tick in progress lives in asks and runs.
+type entry struct {
+	name  string
+	fn    Func
+	spec  *spec.Schedule
+	rules *rules
+	hash  uint64 // of the name
+
+	// Guarded by the node's mutex.
+	prev, next int64 // the tick handed out last, the tick that comes next; Unix ms
+	mark       int64 // the highest mark seen
+	since      int64 // when the store saw this spec's revision first
+	latest     *ask  // of tick prev, while it has no verdict
+	link       *ask  // of the next missed tick, while missed ticks run one after the other
+}
+
+// A timetable is a heap of entries by the instant their next tick is due. Its
+// methods cost O(log n). It is not safe for concurrent use.
+type timetable struct{ slots []due }
+
+// due is an entry's place in the heap; the instant is kept beside the pointer so
+// that sifting touches no entry.
+type due struct {
+	at int64
+	e  *entry
+}
+
+// top returns the instant of the earliest entry, or 0 if there is none.
+func (t *timetable) top() int64 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	return t.slots[0].at
+}
+
+func (t *timetable) push(e *entry, at int64) {
+	t.slots = append(t.slots, due{at, e})
+	t.up(len(t.slots) - 1)
+}
+
+// reset moves the earliest entry to a later instant; at 0 takes it out.
+func (t *timetable) reset(at int64) {
+	if at != 0 {
+		t.slots[0].at = at
+		t.down(0)
+		return
+	}
+	last := len(t.slots) - 1
+	t.slots[0] = t.slots[last]
+	t.slots[last] = due{}
+	t.slots = t.slots[:last]
+	if last > 0 {
+		t.down(0)
+	}
+}
+
+// arity of the heap: a wider node means fewer levels, and its children share a
+// cache line.
+const arity = 4
+
+func (t *timetable) up(i int) {
+	moving := t.slots[i]
+	for i > 0 {
+		parent := (i - 1) / arity
+		if t.slots[parent].at <= moving.at {
+			break
+		}
+		t.slots[i] = t.slots[parent]
+		i = parent
+	}
+	t.slots[i] = moving
+}
+
+func (t *timetable) down(i int) {
+	moving := t.slots[i]
+	for {
+		first := i*arity + 1
+		if first >= len(t.slots) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+arity, len(t.slots)); c++ {
+			if t.slots[c].at < t.slots[least].at {
+				least = c
+			}
+		}
+		if t.slots[least].at >= moving.at {
+			break
+		}
+		t.slots[i] = t.slots[least]
+		i = least
+	}
+	t.slots[i] = moving
+}
+
+// dueAt is when a tick is to be claimed: its instant plus the jitter, which is a
+// hash of job and tick and so the same on all nodes.
+func (e *entry) dueAt(tick int64) int64 {
+	if e.rules.jitter == 0 || tick == 0 {
+		return tick
+	}
+	return tick + int64(mix(e.hash^mix(uint64(tick)))%uint64(e.rules.jitter/time.Millisecond+1))
+}
+
+// advance hands out the latest tick that is due at ms and arms the one after it.
+// Ticks between the last one handed out and this one are found by the store as a
+// gap. It reports false if nothing is due.
+func (e *entry) advance(ms int64) (tick, after int64, ok bool) {
+	tick, after = e.next, e.prev
+	next := e.spec.NextMilli(tick)
+	if next != 0 && e.dueAt(next) <= ms { // woken late: go straight to the latest
+		tick = e.spec.PrevMilli(ms)
+		if e.dueAt(tick) > ms {
+			tick = e.spec.PrevMilli(tick - 1)
+		}
+		after = e.spec.PrevMilli(tick - 1)
+		next = e.spec.NextMilli(tick)
+	}
+	if tick <= e.prev {
+		return 0, 0, false
+	}
+	e.prev, e.next = tick, next
+	return tick, after, true
+}
+
+// start sets an entry to the ticks around ms: what is due after it will be
+// handed out.
+func (e *entry) start(ms int64) {
+	e.prev = e.spec.PrevMilli(ms)
+	e.next = e.spec.NextMilli(ms)
+}
+
+// interval is the distance from a tick to the one after it.
+func (e *entry) interval(tick int64) time.Duration {
+	if tick == e.prev && e.next != 0 {
+		return time.Duration(e.next-e.prev) * time.Millisecond
+	}
+	return e.spec.Interval(tick)
+}

@@ -1,0 +1,42 @@
+package verify_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+func ExampleJob() {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }
+	journal := lock.Journal{
+		Key:       "sendSms",
+		Revisions: []lock.Sighting{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
+		Lines: []lock.Line{
+			{Verdict: lock.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
+			{Verdict: lock.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
+			{Verdict: lock.VerdictRan, At: at(20), From: at(5), To: at(20), Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "ok"},
+		},
+	}
+	report := verify.Job(journal, verify.Options{Now: start.Add(21 * time.Second)})
+	fmt.Println("due", report.Due, "once", report.Once, "undecided", report.Undecided, "ok", report.OK())
+	for _, v := range report.Violations {
+		fmt.Println(v)
+	}
+	// Output:
+	// due 4 once 2 undecided 2 ok false
+	// I4 2026-01-05T00:00:20.000Z: 2 ticks of spec "0/5 * * * * ?" after 2026-01-05T00:00:05.000Z have no verdict
+}
+
+func ExampleSum() {
+	reports := []verify.Report{
+		{Job: "sendSms", Due: 12, Once: 12},
+		{Job: "settle", Due: 2, Once: 1, Missed: map[string]int{lock.ReasonDeadline: 1}},
+	}
+	s := verify.Sum(reports...)
+	fmt.Println("jobs", len(s.Jobs), "due", s.Total.Due, "once", s.Total.Once, "missed", s.Total.Missed, "ok", s.OK())
+	// Output:
+	// jobs 2 due 14 once 13 missed map[deadline:1] ok true
+}

@@ -1,0 +1,145 @@
+package verify
+
+import "github.com/cronce/cronce/lock"
+
+// moved reads a line that moved the mark: the verdict of To, and of every tick
+// that it passed.
+func (p *proof) moved(l *lock.Line) {
+	p.marked = true
+	r := p.explain(l)
+	p.follow(l)
+	p.unsettled(l)
+	p.early(l)
+	p.between(l)
+	p.decide(l)
+	p.account(l, r)
+	p.mark, p.high = max(p.mark, l.To), max(p.high, l.To)
+}
+
+// explain holds a line against the spec of its revision, which it returns if it
+// is known. A resume has none.
+func (p *proof) explain(l *lock.Line) *revision {
+	if resumed(l) {
+		return nil
+	}
+	r := p.known(l)
+	if r == nil || r.schedule.NextMilli(l.From) == l.To {
+		return r
+	}
+	if !r.names(l.To) {
+		p.violate("I4", l.To, "%s, but spec %q has no such tick", l.Verdict, r.Spec)
+	}
+	if n := r.count(max(l.From, p.mark), l.To-1); n > 0 && l.Between == "" {
+		p.violate("I4", l.To, "%d ticks of spec %q after %s have no verdict", n, r.Spec, stamp(l.From))
+	}
+	return r
+}
+
+// resumed reports whether a line was written by the end of a pause, which covers
+// all revisions up to its instant.
+func resumed(l *lock.Line) bool { return l.Verdict == lock.VerdictPaused && l.Revision == "" }
+
+// follow checks that a line begins where the mark stood.
+func (p *proof) follow(l *lock.Line) {
+	switch {
+	case l.From < p.mark:
+		p.violate("I1", l.To, "decided twice: ticks after %s, while the mark was at %s", stamp(l.From), stamp(p.mark))
+	case l.From > p.mark:
+		n := p.absent(max(p.mark, p.high), l.From)
+		p.violate("I4", l.To, "no line moves the mark from %s to %s; %d ticks there have no verdict", stamp(p.mark), stamp(l.From), n)
+		p.high = max(p.high, l.From)
+	}
+}
+
+// between checks that the verdict of the ticks between is one the line can give.
+func (p *proof) between(l *lock.Line) {
+	switch l.Between {
+	case "", lock.VerdictMissed:
+		return
+	case l.Verdict:
+		if l.Verdict == lock.VerdictSkipped || l.Verdict == lock.VerdictPaused {
+			return
+		}
+	}
+	p.violate("I4", l.To, "%s cannot leave the ticks before it %q", l.Verdict, l.Between)
+}
+
+// decide takes the verdict of To.
+func (p *proof) decide(l *lock.Line) {
+	switch l.Verdict {
+	case lock.VerdictRan:
+		p.start(l)
+	case lock.VerdictWaiting:
+		p.wait(l)
+		p.blocked(l)
+	case lock.VerdictSkipped:
+		p.blocked(l)
+	case lock.VerdictMissed, lock.VerdictPaused:
+	default:
+		p.violate("I4", l.To, "verdict %q decides no tick", l.Verdict)
+	}
+}
+
+// blocked checks that a run stood in the way of a tick that gave way to one.
+func (p *proof) blocked(l *lock.Line) {
+	if p.whole && p.states[open] == 0 {
+		p.violate("I4", l.To, "%s, but no run was open", l.Verdict)
+	}
+}
+
+// account counts what a line decided, but To of a grant: that is counted when
+// the last word on it has been read.
+func (p *proof) account(l *lock.Line, r *revision) {
+	after, through := max(l.From, p.high, p.after), min(l.To, p.through)
+	if after >= through {
+		return
+	}
+	if !resumed(l) && through == l.To {
+		p.add(l.Verdict, l.Reason, 1)
+	}
+	if r != nil {
+		v, reason := betweenOf(l)
+		p.add(v, reason, r.count(after, min(through, l.To-1)))
+	}
+	p.others(l, r, after, through)
+}
+
+// betweenOf is the verdict of the ticks that a line passed. Without one they are
+// undecided.
+func betweenOf(l *lock.Line) (v lock.Verdict, reason string) {
+	if l.Between == l.Verdict {
+		return l.Between, l.Reason
+	}
+	return l.Between, lock.ReasonMisfire
+}
+
+func (p *proof) add(v lock.Verdict, reason string, n int) {
+	switch v {
+	case lock.VerdictSkipped:
+		p.report.Skipped = count(p.report.Skipped, reason, n)
+	case lock.VerdictMissed:
+		p.report.Missed = count(p.report.Missed, reason, n)
+	case lock.VerdictPaused:
+		p.report.Paused += n
+	case lock.VerdictRan, lock.VerdictWaiting: // counted by tally
+	default:
+		p.report.Undecided += n
+	}
+}
+
+// others counts the ticks of other revisions in a range: a pause covers them,
+// anything else passes over them.
+func (p *proof) others(l *lock.Line, r *revision, after, through int64) {
+	if len(p.revisions.all) == 1 && p.revisions.all[0] == r {
+		return
+	}
+	own := func(ms int64) bool {
+		return !resumed(l) && ms == l.To || r != nil && ms > r.First && r.names(ms)
+	}
+	n, _ := p.revisions.union(within(after, through, lastUse), own)
+	if l.Verdict == lock.VerdictPaused {
+		p.report.Paused += n
+	} else {
+		p.report.PassedOver += n
+	}
+}

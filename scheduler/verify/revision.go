@@ -1,0 +1,107 @@
+package verify
+
+import (
+	"math"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// A revision is a spec that nodes had, and when.
+type revision struct {
+	lock.Sighting
+	schedule *spec.Schedule // nil: the spec cannot be read
+	fault    error          // why
+	used     int64          // the latest instant at which it is known to have been in use
+}
+
+// readRevision parses what was recorded of a revision.
+func readRevision(s lock.Sighting) *revision {
+	r := &revision{Sighting: s, used: s.Last}
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		r.fault = err
+		return r
+	}
+	r.schedule, r.fault = spec.Parse(s.Spec, zone)
+	return r
+}
+
+// names reports whether ms is an instant of the spec.
+func (r *revision) names(ms int64) bool { return r.schedule.NextMilli(ms-1) == ms }
+
+// count returns how many ticks of the revision are due after one instant and
+// not after another. Before it was seen first it has none.
+func (r *revision) count(after, through int64) int {
+	after = max(after, r.First)
+	if after >= through {
+		return 0
+	}
+	return r.schedule.Count(after, through, math.MaxInt)
+}
+
+// revisions are all that were seen of a job, by name and by first sighting.
+type revisions struct {
+	byName map[string]*revision
+	all    []*revision // that can be read
+}
+
+// readRevisions gathers the sightings. A line is a sighting too.
+func readRevisions(j *lock.Journal) revisions {
+	rs := revisions{byName: make(map[string]*revision, len(j.Revisions))}
+	for _, s := range j.Revisions {
+		r := readRevision(s)
+		rs.byName[s.Revision] = r
+		if r.schedule != nil {
+			rs.all = append(rs.all, r)
+		}
+	}
+	for i := range j.Lines {
+		if r := rs.byName[j.Lines[i].Revision]; r != nil {
+			r.used = max(r.used, j.Lines[i].At)
+		}
+	}
+	return rs
+}
+
+// A span says which part of a revision's ticks counts: those of (after, through].
+type span func(*revision) (after, through int64)
+
+// within is the span of (after, through] in which a revision was in use, up to
+// the instant that last gives.
+func within(after, through int64, last func(*revision) int64) span {
+	return func(r *revision) (int64, int64) { return max(after, r.First), min(through, last(r)) }
+}
+
+func lastUse(r *revision) int64 { return r.used }
+
+// union counts the instants that any revision names in its span, each once, and
+// returns the first of them. Those that except reports are left out; nil: none.
+func (rs *revisions) union(in span, except func(ms int64) bool) (n int, first int64) {
+	first = math.MaxInt64
+	for i, r := range rs.all {
+		after, through := in(r)
+		if after >= through {
+			continue
+		}
+		for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through; ms = r.schedule.NextMilli(ms) {
+			if except != nil && except(ms) || rs.earlier(i, in, ms) {
+				continue
+			}
+			first = min(first, ms)
+			n++
+		}
+	}
+	return n, first
+}
+
+// earlier reports whether one of the first n revisions names ms in its span.
+func (rs *revisions) earlier(n int, in span, ms int64) bool {
+	for _, r := range rs.all[:n] {
+		if after, through := in(r); after < ms && ms <= through && r.names(ms) {
+			return true
+		}
+	}
+	return false
+}

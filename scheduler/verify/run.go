@@ -1,0 +1,128 @@
+package verify
+
+import "github.com/cronce/cronce/lock"
+
+// A state is what became of a tick that was granted or waits.
+type state uint8
+
+const (
+	unseen    state = iota // its earlier lines are gone: anything may follow
+	open                   // granted; alive, or past its deadline
+	waiting                // decided to run after another
+	unstarted              // granted and never started
+	givenBack              // interrupted: may run again, or is done if the job is not to
+	done
+	lost
+	missed
+	superseded
+	forgotten // left without an end
+	states    // how many there are
+)
+
+var stateNames = [states]string{"unseen", "open", "waiting", "unstarted", "interrupted", "done",
+	"lost", "missed", "superseded", "forgotten"}
+
+func (s state) String() string { return stateNames[s] }
+
+// A run is a tick that was granted or waits, as the lines have it so far.
+type run struct {
+	tick    int64
+	state   state
+	attempt int // that count; one never started does not
+	fence   int64
+	granted int64 // when the latest attempt was, on the store's clock
+	node    string
+	outcome string
+	reason  string
+	again   bool // granted again without a right to it
+}
+
+// run returns the run of a tick, and makes one in the state unseen if there is none.
+func (p *proof) run(tick int64) (r *run, known bool) {
+	if r = p.runs[tick]; r != nil {
+		return r, true
+	}
+	r = &run{tick: tick}
+	p.runs[tick] = r
+	p.states[unseen]++
+	return r, false
+}
+
+func (p *proof) set(r *run, s state) {
+	p.states[r.state]--
+	r.state = s
+	p.states[s]++
+}
+
+// start reads a first attempt.
+func (p *proof) start(l *lock.Line) {
+	r, twice := p.run(l.To)
+	r.again = r.again || twice && r.state != waiting // that it is, follow has said
+	if l.Attempt != 1 {
+		p.violate("I1", l.To, "begins with attempt %d", l.Attempt)
+	}
+	if p.states[open] > 0 && !twice {
+		p.overlapped(l)
+	}
+	p.grant(r, l)
+}
+
+// overlapped reads a tick that starts while an earlier run is open.
+func (p *proof) overlapped(l *lock.Line) {
+	if p.counted(l.To) {
+		p.report.Overlapped++
+	}
+	if p.options.Exclusive {
+		p.violate("I3", l.To, "granted to %s while an earlier run has neither ended nor been settled", l.Node)
+	}
+}
+
+// wait reads a tick that waits for the end of another.
+func (p *proof) wait(l *lock.Line) {
+	p.fences(l)
+	if r, twice := p.run(l.To); !twice {
+		r.fence, r.node = l.Fence, l.Node
+		p.set(r, waiting)
+	}
+}
+
+// grant takes an attempt, with its end if that is in the same line.
+func (p *proof) grant(r *run, l *lock.Line) {
+	p.fences(l)
+	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
+	p.set(r, open)
+	if l.Outcome != "" {
+		p.finish(r, l.Outcome)
+	}
+}
+
+// fences checks that the fence of a grant is above those of all before it.
+func (p *proof) fences(l *lock.Line) {
+	if l.Fence <= p.fence {
+		p.violate("I2", l.To, "fence %d is not above %d, which was granted before", l.Fence, p.fence)
+	}
+	p.fence = max(p.fence, l.Fence)
+}
+
+// finish takes the end of an attempt.
+func (p *proof) finish(r *run, outcome string) {
+	r.outcome = outcome
+	switch outcome {
+	case lock.OutcomeUnstarted:
+		r.attempt--
+		p.set(r, unstarted)
+		p.tick(r, &p.report.Unstarted)
+	case lock.OutcomeInterrupted:
+		p.set(r, givenBack)
+		p.tick(r, &p.report.GivenBack)
+	default:
+		p.set(r, done)
+	}
+}
+
+// tick counts something about a run, if its tick is in question.
+func (p *proof) tick(r *run, n *int) {
+	if p.counted(r.tick) {
+		*n++
+	}
+}

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// spoke reads a line that speaks of one tick that was decided before.
+func (p *proof) spoke(l *lock.Line) {
+	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) {
+		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
+		if l.Verdict != lock.VerdictRan {
+			return
+		}
+	}
+	r, _ := p.run(l.To)
+	switch l.Verdict {
+	case lock.VerdictRan:
+		p.regrant(r, l)
+	case lock.VerdictEnded:
+		p.end(r, l)
+	case lock.VerdictLost:
+		p.settle(r, l, lost, r.attempt > 0 && (r.state == open || r.state == givenBack || r.state == unstarted))
+	case lock.VerdictMissed:
+		p.settle(r, l, missed, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
+	case lock.VerdictSuperseded:
+		p.settle(r, l, superseded, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
+	default:
+		p.violate("I4", l.To, "verdict %q cannot follow another", l.Verdict)
+	}
+}
+
+// said is what a line says, for a sentence.
+func said(l *lock.Line) string {
+	if l.Verdict == lock.VerdictEnded {
+		return "ended " + l.Outcome
+	}
+	return string(l.Verdict)
+}
+
+// regrant reads a further attempt, or the first of a tick that waited.
+func (p *proof) regrant(r *run, l *lock.Line) {
+	p.known(l)
+	p.early(l)
+	switch r.state {
+	case unseen:
+	case open:
+		p.takeover(r, l)
+	case waiting, unstarted, givenBack:
+		if l.Attempt != r.attempt+1 {
+			p.violate("I1", l.To, "attempt %d follows %d, which was %s", l.Attempt, r.attempt, r.state)
+		}
+	default:
+		r.again = true
+		p.violate("I1", l.To, "granted to %s after it was %s", l.Node, r.state)
+	}
+	p.grant(r, l)
+}
+
+// takeover reads an attempt while the one before has no end: its node died.
+func (p *proof) takeover(r *run, l *lock.Line) {
+	switch {
+	case l.Attempt == r.attempt:
+		r.again = true
+		p.violate("I1", l.To, "attempt %d was granted twice, to %s and to %s", l.Attempt, r.node, l.Node)
+		return
+	case l.Attempt != r.attempt+1:
+		p.violate("I1", l.To, "attempt %d follows %d", l.Attempt, r.attempt)
+	}
+	p.tick(r, &p.report.TakenOver)
+	p.soon(r, l)
+}
+
+// soon checks that a lease can have ended, however short it was.
+func (p *proof) soon(r *run, l *lock.Line) {
+	if held := l.At - r.granted; held < lock.MinTTL.Milliseconds() {
+		p.violate("I3", l.To, "%s %d ms after it was granted to %s, whose lease cannot have ended", said(l), held, r.node)
+	}
+}
+
+// end reads the end of an attempt.
+func (p *proof) end(r *run, l *lock.Line) {
+	switch {
+	case r.state == unseen:
+		r.attempt, r.fence = l.Attempt, l.Fence
+	case r.state != open:
+		p.violate("I1", l.To, "%s, but it was %s before", said(l), r.state)
+		return
+	case !p.same(r, l):
+		return
+	}
+	if l.Outcome == "" {
+		p.violate("I4", l.To, "ended without an outcome")
+	}
+	p.finish(r, l.Outcome)
+}
+
+// settle reads the verdict of a tick that was left without an end.
+func (p *proof) settle(r *run, l *lock.Line, to state, allowed bool) {
+	if r.state != unseen {
+		if !allowed {
+			p.violate("I1", l.To, "%s, but it was %s before", said(l), r.state)
+			return
+		}
+		if !p.same(r, l) {
+			return
+		}
+		if r.state == open {
+			p.soon(r, l)
+		}
+	}
+	r.reason = l.Reason
+	p.set(r, to)
+}
+
+// same checks that a line speaks of the attempt that was granted last.
+func (p *proof) same(r *run, l *lock.Line) bool {
+	if l.Fence == r.fence && l.Attempt == r.attempt {
+		return true
+	}
+	p.violate("I1", l.To, "%s with fence %d, attempt %d, but fence %d, attempt %d was granted",
+		said(l), l.Fence, l.Attempt, r.fence, r.attempt)
+	return false
+}
+
+// early checks that a line was not written before the instant it decides; a
+// grant may be by the tolerance, since it carries the wait.
+func (p *proof) early(l *lock.Line) {
+	allowed := int64(0)
+	if l.Verdict == lock.VerdictRan {
+		allowed = series.Tolerance
+	}
+	if l.At < l.To-allowed {
+		p.violate("I7", l.To, "%s %d ms before its instant", said(l), l.To-l.At)
+	}
+}

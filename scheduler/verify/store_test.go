@@ -1,0 +1,173 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// epoch is when the tests' series are opened: ten ticks of everyTen make 100 s.
+const (
+	epoch    = int64(1_767_571_200_000) // 2026-01-05T00:00:00Z
+	everyTen = "0/10 * * * * *"
+)
+
+// at is an instant in seconds after the epoch.
+func at(seconds float64) int64 { return epoch + int64(seconds*1000) }
+
+func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// A store keeps one series by the rules that every store keeps, and its journal.
+type store struct {
+	state     series.State
+	lines     []lock.Line
+	sightings []lock.Sighting
+	now       int64 // ms
+	owners    int
+}
+
+func opened(specs ...string) *store {
+	s := &store{now: epoch}
+	if len(specs) == 0 {
+		specs = []string{everyTen}
+	}
+	for _, text := range specs {
+		s.open(text)
+	}
+	return s
+}
+
+// Append folds as the stores do.
+func (s *store) Append(l lock.Line) {
+	if n := len(s.lines); n > 0 && series.Fold(&s.lines[n-1], l) {
+		return
+	}
+	s.lines = append(s.lines, l)
+}
+
+// open is what a node does when it starts and in turn: its spec is its revision.
+func (s *store) open(text string) {
+	s.state.Open(s.us(), &lock.Opening{Key: "job", Node: "a", Revision: text, Spec: text, Zone: "UTC"}, s)
+	for i := range s.sightings {
+		if s.sightings[i].Revision == text {
+			s.sightings[i].Last = s.now
+			return
+		}
+	}
+	s.sightings = append(s.sightings, lock.Sighting{Revision: text, Spec: text, Zone: "UTC", Node: "a", First: s.now, Last: s.now})
+}
+
+func (s *store) us() int64 { return s.now * 1000 }
+
+func (s *store) owner() string {
+	s.owners++
+	return fmt.Sprintf("%c/%d", 'a'+rune(s.owners%3), s.owners)
+}
+
+// A policy is what a job lets a claim say, with the spec of the asking node.
+type policy struct {
+	spec     string
+	overlap  lock.Overlap
+	backlog  bool
+	rerun    bool
+	deadline time.Duration
+}
+
+func (p policy) claim(s *store, tick int64) lock.Claim {
+	deadline := p.deadline
+	if deadline == 0 {
+		deadline = 10 * time.Second
+	}
+	return lock.Claim{Key: "job", Owner: s.owner(), Number: tick, After: tick - 1, TTL: 3 * time.Second, Deadline: deadline,
+		Attempts: 3, Rerun: p.rerun, Window: time.Hour, Overlap: p.overlap, Backlog: p.backlog,
+		Latest: s.now + 1000, Revision: p.text()}
+}
+
+func (p policy) text() string {
+	if p.spec == "" {
+		return everyTen
+	}
+	return p.spec
+}
+
+func (p policy) schedule() *spec.Schedule {
+	schedule, err := spec.Parse(p.text(), nil)
+	if err != nil {
+		panic(err)
+	}
+	return schedule
+}
+
+// A grant is what a claim gave.
+type grant struct {
+	lock.Answer
+	owner string
+}
+
+func (g grant) ref() lock.RunRef {
+	return lock.RunRef{Key: "job", Number: g.Number, Owner: g.owner, Fence: g.Fence, TTL: 3 * time.Second}
+}
+
+// ask claims a tick as a node does: a gap is covered, an orphan taken over first.
+func (s *store) ask(p policy, tick int64) grant {
+	schedule := p.schedule()
+	c := p.claim(s, tick)
+	c.After = max(schedule.PrevMilli(tick-1), 1)
+	var a lock.Answer
+	for range 20 { // an orphan may have to wait for a run
+		a = s.state.Claim(s.us(), &c, s)
+		switch a.Kind {
+		case lock.Gap:
+			c.Owner, c.After = s.owner(), a.Mark
+			c.Between = schedule.Count(max(a.Mark, s.first(c.Revision)), tick-1, 1000)
+		case lock.Orphan:
+			s.takeOver(p, a.Number, a.Fence)
+			c.Owner = s.owner()
+		default:
+			return grant{a, c.Owner}
+		}
+	}
+	return grant{a, c.Owner}
+}
+
+func (s *store) first(revision string) int64 {
+	for _, v := range s.sightings {
+		if v.Revision == revision {
+			return v.First
+		}
+	}
+	return 0
+}
+
+// takeOver claims what another owner was granted, or what waits.
+func (s *store) takeOver(p policy, tick, fence int64) grant {
+	c := p.claim(s, tick)
+	c.From = fence
+	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
+}
+
+func (s *store) end(g grant, how lock.How, outcome string) lock.Ended {
+	return s.state.Release(s.us(), &lock.Ending{RunRef: g.ref(), How: how, Outcome: outcome, OK: outcome == lock.OutcomeOK}, s)
+}
+
+func (s *store) ok(g grant) lock.Ended { return s.end(g, lock.Done, lock.OutcomeOK) }
+
+// run claims the tick at a second and ends it at once.
+func (s *store) run(p policy, seconds float64) {
+	s.now = at(seconds)
+	s.ok(s.ask(p, s.now))
+}
+
+func (s *store) journal() lock.Journal {
+	return lock.Journal{Key: "job", Lines: slices.Clone(s.lines), Revisions: slices.Clone(s.sightings)}
+}
+
+func (s *store) report(o verify.Options) verify.Report {
+	o.Now = instant(s.now)
+	return verify.Job(s.journal(), o)
+}

@@ -1,0 +1,78 @@
+package verify
+
+import "slices"
+
+// A Summary is what several jobs come to.
+type Summary struct {
+	Jobs []Report `json:"jobs"`
+	// Total adds the jobs up. Its Begins is the latest of theirs, from where on all
+	// of them are proven; Job and Mark are zero, and its violations are with the jobs.
+	Total Report `json:"total"`
+}
+
+// Sum adds reports up, in their order. Of no reports it is the zero Summary.
+func Sum(reports ...Report) Summary {
+	s := Summary{Jobs: slices.Clone(reports)}
+	if len(reports) > 0 {
+		s.Total.Complete = true
+	}
+	for i := range reports {
+		s.Total.add(&reports[i])
+	}
+	return s
+}
+
+// OK reports whether no job breaks an invariant.
+func (s *Summary) OK() bool {
+	return !slices.ContainsFunc(s.Jobs, func(r Report) bool { return !r.OK() })
+}
+
+// Broken counts the violations of one invariant over all jobs.
+func (s *Summary) Broken(invariant string) (n int) {
+	for i := range s.Jobs {
+		n += s.Jobs[i].Broken(invariant)
+	}
+	return n
+}
+
+func (r *Report) add(o *Report) {
+	if o.Begins.After(r.Begins) {
+		r.Begins = o.Begins
+	}
+	r.Complete = r.Complete && o.Complete
+	r.TooEarly = r.TooEarly || o.TooEarly
+	from := o.counts()
+	for i, n := range r.counts() {
+		*n += *from[i]
+	}
+	r.Skipped = addAll(r.Skipped, o.Skipped)
+	r.Missed = addAll(r.Missed, o.Missed)
+	r.Outcomes = addAll(r.Outcomes, o.Outcomes)
+}
+
+// counts are the numbers of a report that add up.
+func (r *Report) counts() []*int {
+	return []*int{
+		&r.Due, &r.Once, &r.Again, &r.Running, &r.Waiting, &r.Superseded, &r.Paused, &r.Lost,
+		&r.PassedOver, &r.Undecided, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped,
+	}
+}
+
+func addAll(to, from map[string]int) map[string]int {
+	for key, n := range from {
+		to = count(to, key, n)
+	}
+	return to
+}
+
+// count adds n under a key of a map that is made when needed.
+func count(m map[string]int, key string, n int) map[string]int {
+	if n == 0 {
+		return m
+	}
+	if m == nil {
+		m = map[string]int{}
+	}
+	m[key] += n
+	return m
+}

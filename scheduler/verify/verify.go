@@ -1,0 +1,82 @@
+// Package verify checks a job's journal: it recomputes, from the specs that the
+// store recorded, which ticks were due, and accounts for each of them. It is
+// pure: it asks no store and reads no clock.
+//
+// # What is checked
+//
+// I1: one verdict for each tick. The mark never goes back, no attempt is granted
+// twice, an attempt follows only one that could have another, and what was
+// settled stays settled.
+//
+// I2: fences strictly increase in the order of the grants, waiting ticks
+// included, and each later line of a tick carries the fence of its grant.
+//
+// I3: no attempt is taken over, and none is called lost, before its lease can
+// have ended; with Options.Exclusive, no tick starts while an earlier run has
+// neither ended nor been settled.
+//
+// I4: no tick is silently absent. Each line begins where the one before it
+// moved the mark to, says what became of the ticks between, names a recorded
+// revision and a tick of its spec, and leaves nothing that its step had to
+// settle. After the mark, no tick is past the grace and without a verdict though
+// nodes were seen for longer than that after anything was written, with no run
+// open that the tick may wait for.
+//
+// I7: nothing is granted or spent before its instant.
+//
+// # What a journal cannot tell
+//
+// It is one look at what moves: nodes that return after an outage are seen
+// first, and decide what was missed a moment later. Whoever finds a violation
+// may look again before believing it.
+//
+// Renewals are not written, so a run without an end may be alive, or over and
+// not yet looked at: it is counted as running. A pause is written when ticks are
+// spent by it, not when it begins. A store that lost everything lost its journal
+// too: the job then begins with a new opening, and the ticks before it are not
+// known to have been due. What happened before a truncated journal begins is not
+// judged, and Report.TooEarly says when that was asked for.
+//
+// # Several specs
+//
+// While nodes disagree on a spec each revision has ticks of its own, due from
+// the first instant after its first sighting to its last known use. A tick that
+// lies in a range moved by a node of another revision, and that the other spec
+// does not name, is counted as passed over and is no violation.
+package verify
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Options say what part of a journal is counted. The zero value counts all.
+type Options struct {
+	// Since is the first instant whose ticks are counted and whose violations are
+	// reported. Zero: where the proof begins.
+	Since time.Time
+	// Now is the store's clock after the journal was read; later ticks are not
+	// counted. Zero: the newest instant that the journal names.
+	Now time.Time
+	// Grace is how long after its instant a tick may be without a verdict. Zero:
+	// until 10 seconds after the tick that follows it, since jitter may use up the
+	// distance between the two.
+	Grace time.Duration
+	// Exclusive says that runs of the job must not overlap, under every policy but
+	// allow; the journal does not tell. Then a tick that starts while an earlier run
+	// is open breaks I3. Else it is only counted.
+	Exclusive bool
+}
+
+// Job checks one job's journal. It reads all lines, so that what came before
+// Options.Since is known, and never fails: what it cannot explain is a violation.
+func Job(j lock.Journal, o Options) Report {
+	p := newProof(j, o)
+	for i := range j.Lines {
+		p.read(i, &j.Lines[i])
+	}
+	p.undecided()
+	p.tally()
+	return p.report
+}

@@ -1,0 +1,282 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// fence is that of a grant at a second.
+func fence(seconds float64) int64 { return at(seconds) * 1000 }
+
+// line is a line written at a second about the range from one second to another.
+func line(v lock.Verdict, written, from, to float64) lock.Line {
+	l := lock.Line{At: at(written), Verdict: v, From: at(from), To: at(to), Node: "a", Revision: everyTen}
+	switch v {
+	case lock.VerdictRan:
+		l.Fence, l.Attempt = fence(written), 1
+	case lock.VerdictWaiting:
+		l.Fence = fence(written)
+	case lock.VerdictEnded, lock.VerdictLost, lock.VerdictSuperseded:
+		l.Revision = ""
+	}
+	return l
+}
+
+// granted is a tick that was granted at its instant, and has no end yet.
+func granted(to float64) lock.Line { return line(lock.VerdictRan, to, to-10, to) }
+
+// ran is one that ended well, in the same line.
+func ran(to float64) lock.Line {
+	l := granted(to)
+	l.Outcome, l.Ended = lock.OutcomeOK, l.At+5
+	return l
+}
+
+// attempt is a further grant of a tick.
+func attempt(n int, written, tick float64) lock.Line {
+	l := line(lock.VerdictRan, written, tick, tick)
+	l.Attempt, l.Node = n, "b"
+	return l
+}
+
+// word is a later line about the grant of an earlier one.
+func word(v lock.Verdict, written float64, of lock.Line, outcome string) lock.Line {
+	l := lock.Line{At: at(written), Verdict: v, From: of.To, To: of.To, Node: of.Node, Fence: of.Fence, Attempt: of.Attempt, Outcome: outcome}
+	if outcome != "" {
+		l.Ended = l.At
+	}
+	return l
+}
+
+// with changes a line.
+func with(l lock.Line, change func(*lock.Line)) lock.Line {
+	change(&l)
+	return l
+}
+
+func opening() lock.Line { return line(lock.VerdictOpened, 0, 0, 0) }
+
+func sighting(text string, first, last float64) lock.Sighting {
+	return lock.Sighting{Revision: text, Spec: text, Zone: "UTC", Node: "a", First: at(first), Last: at(last)}
+}
+
+func journal(lines ...lock.Line) lock.Journal {
+	return lock.Journal{Key: "job", Lines: append([]lock.Line{opening()}, lines...), Revisions: []lock.Sighting{sighting(everyTen, 0, 0)}}
+}
+
+func seenUntil(j lock.Journal, seconds float64) lock.Journal {
+	j.Revisions[0].Last = at(seconds)
+	return j
+}
+
+type planted struct {
+	name    string
+	journal lock.Journal
+	want    []string // invariant and part of the text of each violation
+}
+
+// Every kind of violation, planted in a journal that is otherwise in order, is
+// found, and nothing else.
+func TestViolationsAreFound(t *testing.T) {
+	for _, c := range slices.Concat(marks(), grants(), endings(), specs(), absences()) {
+		t.Run(c.name, func(t *testing.T) {
+			got := verify.Job(c.journal, verify.Options{Exclusive: true})
+			if len(got.Violations) != len(c.want) {
+				t.Fatalf("got %d violations %v, want %q", len(got.Violations), got.Violations, c.want)
+			}
+			for i, v := range got.Violations {
+				invariant, text, _ := strings.Cut(c.want[i], " ")
+				if v.Invariant != invariant || !strings.Contains(v.Text, text) {
+					t.Errorf("got %v, want %s", v, c.want[i])
+				}
+			}
+			if got.OK() {
+				t.Error("OK")
+			}
+		})
+	}
+}
+
+func marks() []planted {
+	return []planted{
+		{"a line is missing", journal(ran(10), ran(30)),
+			[]string{"I4 no line moves the mark from 2026-01-05T00:00:10.000Z to 2026-01-05T00:00:20.000Z; 1 ticks"}},
+		{"a gap without a tick", journal(ran(10), with(ran(20), func(l *lock.Line) { l.From += 1000 })),
+			[]string{"I4 no line moves the mark from"}},
+		{"the mark goes back", journal(ran(10), ran(20), with(ran(10), func(l *lock.Line) { l.Fence, l.At = fence(25), at(25) }), ran(30)),
+			[]string{"I1 decided twice"}},
+		{"a line is written twice", journal(ran(10), ran(20), ran(20), ran(30)),
+			[]string{"I1 decided twice", "I2 is not above"}},
+		{"a line points back", journal(ran(10), with(ran(20), func(l *lock.Line) { l.From, l.To = l.To, l.From }), line(lock.VerdictMissed, 20, 10, 20)),
+			[]string{"I1 moves the mark back"}},
+		{"two ranges overlap", journal(ran(10), ran(20), line(lock.VerdictMissed, 35, 10, 30)),
+			[]string{"I1 decided twice"}},
+		{"opened in the middle", journal(ran(10), line(lock.VerdictOpened, 35, 35, 35), with(ran(40), func(l *lock.Line) { l.From = at(35) })),
+			[]string{"I4 the store forgot the mark 2026-01-05T00:00:10.000Z: opened again, and 2 ticks"}},
+		{"opened below the mark", journal(ran(10), ran(20), line(lock.VerdictOpened, 15, 15, 15), with(ran(20), func(l *lock.Line) { l.From, l.Fence = at(15), fence(21) })),
+			[]string{"I1 opened again below the mark"}},
+		{"an opening covers ticks", journal(line(lock.VerdictOpened, 15, 0, 15), with(ran(20), func(l *lock.Line) { l.From = at(15) })),
+			[]string{"I4 an opening covers", "I4 the store forgot"}},
+		{"granted early", journal(with(ran(10), func(l *lock.Line) { l.At -= 21 })),
+			[]string{"I7 ran 21 ms before its instant"}},
+		{"the future is spent", journal(line(lock.VerdictMissed, 5, 0, 10)),
+			[]string{"I7 missed 5000 ms before its instant"}},
+	}
+}
+
+func grants() []planted {
+	return []planted{
+		{"one attempt is granted twice", journal(granted(10), attempt(1, 14, 10)),
+			[]string{"I1 attempt 1 was granted twice, to a and to b"}},
+		{"a finished tick is granted again", journal(ran(10), attempt(2, 14, 10)),
+			[]string{"I1 granted to b after it was done"}},
+		{"a lost tick is granted again", journal(granted(10), word(lock.VerdictLost, 14, granted(10), ""), attempt(2, 15, 10)),
+			[]string{"I1 granted to b after it was lost"}},
+		{"an attempt is left out", journal(granted(10), attempt(3, 14, 10)),
+			[]string{"I1 attempt 3 follows 1"}},
+		{"an unstarted attempt counts", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeUnstarted }), attempt(2, 14, 10)),
+			[]string{"I1 attempt 2 follows 0, which was unstarted"}},
+		{"a takeover of nothing", journal(ran(10), line(lock.VerdictMissed, 31, 10, 20), attempt(2, 31, 20)),
+			[]string{"I1 ran, but the tick was never granted"}},
+		{"a first attempt is not the first", journal(with(ran(10), func(l *lock.Line) { l.Attempt = 2 })),
+			[]string{"I1 begins with attempt 2"}},
+		{"a lease is taken while it lives", journal(granted(10), attempt(2, 10.4, 10)),
+			[]string{"I3 ran 400 ms after it was granted to a, whose lease cannot have ended"}},
+		{"runs overlap", journal(granted(10), ran(20)),
+			[]string{"I3 granted to a while an earlier run"}},
+		{"a fence goes back", journal(ran(10), with(ran(20), func(l *lock.Line) { l.Fence = fence(30) }), with(ran(30), func(l *lock.Line) { l.Fence = fence(20) })),
+			[]string{"I2 is not above"}},
+		{"a fence repeats in a takeover", journal(granted(10), with(attempt(2, 14, 10), func(l *lock.Line) { l.Fence = fence(10) })),
+			[]string{"I2 is not above"}},
+		{"a fence repeats in waiting", journal(granted(10), with(line(lock.VerdictWaiting, 20, 10, 20), func(l *lock.Line) { l.Fence = fence(10) })),
+			[]string{"I2 is not above"}},
+	}
+}
+
+func endings() []planted {
+	waits := line(lock.VerdictWaiting, 20, 10, 20)
+	return []planted{
+		{"it ends twice", journal(ran(10), word(lock.VerdictEnded, 14, granted(10), "failed")),
+			[]string{"I1 ended failed, but it was done before"}},
+		{"it ends and is lost", journal(ran(10), word(lock.VerdictLost, 14, granted(10), "")),
+			[]string{"I1 lost, but it was done before"}},
+		{"it is lost and ends", journal(granted(10), word(lock.VerdictLost, 14, granted(10), ""), word(lock.VerdictEnded, 15, granted(10), "ok")),
+			[]string{"I1 ended ok, but it was lost before"}},
+		{"it is lost while it lives", journal(granted(10), word(lock.VerdictLost, 10.1, granted(10), "")),
+			[]string{"I3 lost 100 ms after"}},
+		{"the first attempt ends after the second began", journal(granted(10), attempt(2, 14, 10), word(lock.VerdictEnded, 15, granted(10), "ok")),
+			[]string{"I1 fence 1767571210000000, attempt 1, but fence 1767571214000000, attempt 2 was granted"}},
+		{"it ends without an outcome", journal(granted(10), word(lock.VerdictEnded, 14, granted(10), "")),
+			[]string{"I4 ended without an outcome"}},
+		{"what never ran ends", journal(line(lock.VerdictMissed, 21, 0, 10), word(lock.VerdictEnded, 22, granted(10), "ok")),
+			[]string{"I1 ended ok, but the tick was never granted"}},
+		{"a started run is called missed", journal(granted(10), word(lock.VerdictMissed, 14, granted(10), "")),
+			[]string{"I1 missed, but it was open before"}},
+		{"a run that does not wait is superseded", journal(granted(10), word(lock.VerdictSuperseded, 14, granted(10), "")),
+			[]string{"I1 superseded, but it was open before"}},
+		{"a waiting tick is lost", journal(granted(10), waits, word(lock.VerdictLost, 24, waits, "")),
+			[]string{"I1 lost, but it was waiting before"}},
+		{"skipped for nothing", journal(ran(10), line(lock.VerdictSkipped, 20, 10, 20)),
+			[]string{"I4 skipped, but no run was open"}},
+		{"waits for nothing", journal(ran(10), waits, attempt(1, 21, 20)),
+			[]string{"I4 waiting, but no run was open"}},
+		{"a waiting tick is left", journal(granted(10), waits, word(lock.VerdictEnded, 25, granted(10), "ok"), ran(30)),
+			[]string{"I4 was waiting and got no verdict when 2026-01-05T00:00:30.000Z was decided"}},
+		{"an unstarted tick is left", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeUnstarted }), ran(20)),
+			[]string{"I4 was unstarted and got no verdict"}},
+		{"a verdict that decides nothing", journal(with(line(lock.VerdictLost, 10, 0, 10), func(l *lock.Line) { l.Revision = everyTen })),
+			[]string{"I4 verdict \"lost\" decides no tick"}},
+		{"a verdict of a newer format", journal(line("postponed", 10, 0, 10)),
+			[]string{"I4 verdict \"postponed\" decides no tick"}},
+		{"a second verdict of another kind", journal(ran(10), line(lock.VerdictSkipped, 10, 10, 10)),
+			[]string{"I4 verdict \"skipped\" cannot follow another"}},
+	}
+}
+
+func specs() []planted {
+	return []planted{
+		{"not a tick of the spec", journal(with(ran(10), func(l *lock.Line) { l.To, l.At = at(5), at(5) }), with(ran(10), func(l *lock.Line) { l.From = at(5) })),
+			[]string{"I4 ran, but spec \"0/10 * * * * *\" has no such tick", "I2"}},
+		{"ticks between are passed in silence", journal(with(ran(40), func(l *lock.Line) { l.From = at(0) })),
+			[]string{"I4 3 ticks of spec \"0/10 * * * * *\" after 2026-01-05T00:00:00.000Z have no verdict"}},
+		{"ticks between get a verdict that is not theirs", journal(with(ran(40), func(l *lock.Line) { l.From, l.Between = at(0), lock.VerdictRan })),
+			[]string{"I4 ran cannot leave the ticks before it \"ran\""}},
+		{"a revision that was never recorded", journal(with(ran(10), func(l *lock.Line) { l.Revision = "x" }), with(ran(20), func(l *lock.Line) { l.Revision = "x" })),
+			[]string{"I4 revision \"x\" was never recorded"}},
+		{"a spec that cannot be read", withSpec(journal(ran(10), ran(20)), "every now and then", "UTC"),
+			[]string{"I4 cannot be read"}},
+		{"a zone that cannot be read", withSpec(journal(ran(10), ran(20)), everyTen, "Mars/Phobos"),
+			[]string{"I4 cannot be read"}},
+	}
+}
+
+func withSpec(j lock.Journal, text, zone string) lock.Journal {
+	j.Revisions[0].Spec, j.Revisions[0].Zone = text, zone
+	return j
+}
+
+func absences() []planted {
+	return []planted{
+		{"nothing after the mark, though nodes live", seenUntil(journal(ran(10)), 55),
+			[]string{"I4 2 ticks from here on have no verdict"}},
+		{"nothing at all, though nodes live", seenUntil(journal(), 55),
+			[]string{"I4 3 ticks from here on have no verdict"}},
+	}
+}
+
+// An open run excuses what waits behind it, and so does recent work; the grace
+// can be named.
+func TestGrace(t *testing.T) {
+	late := with(ran(10), func(l *lock.Line) { l.At = at(58) })
+	for _, c := range []struct {
+		name      string
+		journal   lock.Journal
+		options   verify.Options
+		undecided int
+		ok        bool
+	}{
+		{"the default covers jitter", seenUntil(journal(ran(10)), 39.9), verify.Options{}, 0, true},
+		{"until the next tick is ten seconds old", seenUntil(journal(ran(10)), 40), verify.Options{}, 1, false},
+		{"a named grace", seenUntil(journal(ran(10)), 25), verify.Options{Grace: 5e9}, 1, false},
+		{"a longer one", seenUntil(journal(ran(10)), 55), verify.Options{Grace: 60e9}, 0, true},
+		{"nobody was seen since", seenUntil(journal(ran(10)), 12), verify.Options{Now: instant(at(500))}, 0, true},
+		{"not yet", seenUntil(journal(ran(10)), 500), verify.Options{Now: instant(at(25))}, 0, true},
+		{"behind a run", seenUntil(journal(granted(10)), 55), verify.Options{}, 2, true},
+		{"a backlog is worked off", seenUntil(journal(late), 60), verify.Options{}, 3, true},
+		{"and then no more", seenUntil(journal(late), 70), verify.Options{}, 4, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := verify.Job(c.journal, c.options)
+			if got.Undecided != c.undecided || got.OK() != c.ok {
+				t.Errorf("undecided %d, violations %v, want %d, ok %v", got.Undecided, got.Violations, c.undecided, c.ok)
+			}
+		})
+	}
+}
+
+// What nobody said of a job's overlap is no violation, but it is counted.
+func TestOverlapIsCounted(t *testing.T) {
+	got := verify.Job(journal(granted(10), ran(20), ran(30)), verify.Options{})
+	if !got.OK() || got.Overlapped != 2 || got.Running != 1 || got.Once != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What ran again without a right to it is counted as such, whatever came of it.
+func TestAgainIsCounted(t *testing.T) {
+	for name, j := range map[string]lock.Journal{
+		"one attempt twice":    journal(ran(10), granted(20), with(attempt(1, 24, 20), func(l *lock.Line) { l.Outcome = "ok" })),
+		"after it had ended":   journal(ran(10), ran(20), with(attempt(2, 24, 20), func(l *lock.Line) { l.Outcome = "ok" })),
+		"the mark went back":   journal(ran(10), ran(20), with(ran(20), func(l *lock.Line) { l.Fence = fence(24) })),
+		"and is not even over": journal(ran(10), ran(20), attempt(2, 24, 20)),
+	} {
+		got := verify.Job(j, verify.Options{})
+		if got.Due != 2 || got.Once != 1 || got.Again != 1 || got.Broken("I1") != 1 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package verify_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// A journal that lost its oldest lines is proven from the first line that moved
+// the mark, and what is said of ticks before is believed.
+func TestTruncatedJournals(t *testing.T) {
+	first := granted(10)
+	j := journal(first, attempt(2, 14, 10), word(lock.VerdictEnded, 15, attempt(2, 14, 10), "ok"), ran(20), ran(30))
+	j.Truncated = true
+	for dropped, want := range []struct {
+		begins, once, due int
+	}{{0, 3, 3}, {0, 3, 3}, {10, 2, 2}, {10, 2, 2}, {10, 2, 2}, {20, 1, 1}} {
+		cut := j
+		cut.Lines = j.Lines[dropped:]
+		got := verify.Job(cut, verify.Options{Since: instant(at(5))})
+		if !got.OK() || got.Once != want.once || got.Due != want.due || !got.Begins.Equal(instant(at(float64(want.begins)))) {
+			t.Errorf("without %d lines: got %+v, want %+v", dropped, got, want)
+		}
+		if tooEarly := want.begins > 5; got.TooEarly != tooEarly || got.Complete {
+			t.Errorf("without %d lines: too early %v, complete %v", dropped, got.TooEarly, got.Complete)
+		}
+	}
+}
+
+// Lines that move no mark prove nothing that came before they were written.
+func TestNothingButLaterWords(t *testing.T) {
+	j := journal(word(lock.VerdictEnded, 15, granted(10), "ok"))
+	j.Lines, j.Truncated = j.Lines[1:], true
+	j.Revisions[0].Last = at(55)
+	got := verify.Job(j, verify.Options{})
+	if !got.Begins.Equal(instant(at(15.02))) || !got.Mark.IsZero() || got.Undecided != 2 || len(got.Violations) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Of a journal without lines nothing is known.
+func TestEmptyJournal(t *testing.T) {
+	got := verify.Job(lock.Journal{Key: "job"}, verify.Options{Since: instant(at(0)), Now: instant(at(60))})
+	want := verify.Report{Job: "job", Begins: instant(at(60)), TooEarly: true}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := verify.Job(lock.Journal{}, verify.Options{}); !got.OK() || got.TooEarly || got.Due != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A job that was opened lately has no ticks before; a journal without its
+// opening does not reach back to it, whatever it says of itself.
+func TestTheOpeningIsTheBeginning(t *testing.T) {
+	j := journal(ran(10), ran(20))
+	if got := verify.Job(j, verify.Options{Since: instant(at(-3600))}); !got.Complete || got.TooEarly || got.Once != 2 {
+		t.Errorf("got %+v", got)
+	}
+	j.Lines = j.Lines[1:]
+	if got := verify.Job(j, verify.Options{Since: instant(at(-3600))}); got.Complete || !got.TooEarly || got.Once != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Since and Now bound the ticks that are counted, inclusive; violations from
+// before are not told, but what came before is known.
+func TestWindow(t *testing.T) {
+	broken := with(ran(20), func(l *lock.Line) { l.Fence = fence(5) })
+	missing := with(line(lock.VerdictMissed, 90, 30, 80), func(l *lock.Line) { l.Between, l.Reason = lock.VerdictMissed, lock.ReasonMisfire })
+	j := journal(ran(10), broken, ran(30), missing, ran(90))
+	for _, c := range []struct {
+		since, now float64
+		want       verify.Report
+		violations int
+	}{
+		{-10, 100, verify.Report{Due: 9, Once: 4, Missed: counts("misfire", 5), Outcomes: counts("ok", 4)}, 1},
+		{20, 100, verify.Report{Due: 8, Once: 3, Missed: counts("misfire", 5), Outcomes: counts("ok", 3)}, 1},
+		{20.001, 100, verify.Report{Due: 7, Once: 2, Missed: counts("misfire", 5), Outcomes: counts("ok", 2)}, 0},
+		{40, 80, verify.Report{Due: 5, Missed: counts("misfire", 5)}, 0},
+		{50, 79, verify.Report{Due: 3, Missed: counts("misfire", 3)}, 0},
+		{90, 90, verify.Report{Due: 1, Once: 1, Outcomes: counts("ok", 1)}, 0},
+		{91, 95, verify.Report{}, 0},
+	} {
+		got := verify.Job(j, verify.Options{Since: instant(at(c.since)), Now: instant(at(c.now))})
+		if len(got.Violations) != c.violations || !reflect.DeepEqual(onlyCounts(got), c.want) {
+			t.Errorf("from %v to %v: got %+v, want %+v", c.since, c.now, got, c.want)
+		}
+	}
+}
+
+// A pause that ends covers the ticks of every spec in use up to then.
+func TestResumeCoversAllSpecs(t *testing.T) {
+	other := "5/10 * * * * *"
+	resume := lock.Line{At: at(63), Verdict: lock.VerdictPaused, From: at(10), To: at(63), Between: lock.VerdictPaused}
+	j := journal(ran(10), resume, with(ran(70), func(l *lock.Line) { l.From = at(63) }))
+	j.Revisions = []lock.Sighting{sighting(everyTen, 0, 70), sighting(other, 31, 52)}
+	got := verify.Job(j, verify.Options{})
+	if !got.OK() || got.Paused != 7 || got.Once != 2 || got.PassedOver != 0 || got.Due != 9 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Ticks that two revisions share are counted once.
+func TestSharedTicksAreCountedOnce(t *testing.T) {
+	often, rare := "0/5 * * * * *", "0/20 * * * * *"
+	j := journal(ran(10), ran(20), ran(30))
+	j.Revisions = []lock.Sighting{sighting(everyTen, 0, 30), sighting(often, 0, 30), sighting(rare, 0, 30), sighting("5/10 * * * * *", 0, 30)}
+	got := verify.Job(j, verify.Options{})
+	if !got.OK() || got.Once != 3 || got.PassedOver != 3 || got.Due != 6 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A summary adds the jobs up, and is as good as the worst of them.
+func TestSum(t *testing.T) {
+	good := verify.Job(journal(ran(10), ran(20)), verify.Options{})
+	bad := verify.Job(journal(ran(10), ran(30)), verify.Options{})
+	s := verify.Sum(good, bad)
+	want := verify.Report{Due: 5, Once: 4, Undecided: 1, Outcomes: counts("ok", 4)}
+	if got := onlyCounts(s.Total); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if s.OK() || s.Broken("I4") != 1 || s.Broken("I2") != 0 || !s.Total.Complete || s.Total.TooEarly || !s.Total.Begins.Equal(instant(epoch)) {
+		t.Errorf("got %+v", s)
+	}
+	early := verify.Job(lock.Journal{Key: "late"}, verify.Options{Since: instant(at(0)), Now: instant(at(9))})
+	if s = verify.Sum(good, early); !s.OK() || !s.Total.TooEarly || s.Total.Complete || !s.Total.Begins.Equal(instant(at(9))) {
+		t.Errorf("got %+v", s)
+	}
+	if s = verify.Sum(); !s.OK() || s.Total.Complete {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// Times are written in UTC, whatever the zone of the spec.
+func TestZones(t *testing.T) {
+	shanghai := lock.Sighting{Revision: "r", Spec: "0 9 * * *", Zone: "Asia/Shanghai", First: at(0), Last: at(7200)}
+	l := line(lock.VerdictRan, 3600, 0, 3600) // 01:00 UTC
+	l.Revision, l.Outcome = "r", lock.OutcomeOK
+	o := opening()
+	o.Revision = "r"
+	got := verify.Job(lock.Journal{Lines: []lock.Line{o, l}, Revisions: []lock.Sighting{shanghai}}, verify.Options{})
+	if !got.OK() || got.Once != 1 || got.Mark != time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC) {
+		t.Errorf("got %+v", got)
+	}
+}

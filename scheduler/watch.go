@@ -1,0 +1,76 @@
+package scheduler
+
+import (
+	"github.com/cronce/cronce/lock"
+)
+
+// A watched run belongs to another owner: this node looks again when its
+// deadline has passed, so that a dead winner is noticed without a leader.
+type watched struct {
+	e    *entry
+	tick int64
+}
+
+// A plan is the next look at a run.
+type plan struct{ fence, at int64 }
+
+// watch looks again at the run that an answer named, if it may need another
+// attempt or its end.
+func (n *Node) watch(a *ask, c *lock.Answer, now int64) {
+	w := watched{a.e, c.Number}
+	if c.State == lock.NoRun || c.State >= lock.RunDone || n.draining.Load() {
+		delete(n.watches, w)
+		return
+	}
+	n.look(w, c.Fence, n.lookAt(a.e, c, now))
+}
+
+// watchWaiting looks at a waiting tick when the run it waits for is over. The
+// node that runs it starts the waiting tick at once; this is for when it died.
+func (n *Node) watchWaiting(a *ask, c *lock.Answer, now int64) {
+	if a.e.rules.overlap == OverlapReplace {
+		n.replace(a.e, c.Number)
+	}
+	if !n.draining.Load() {
+		n.look(watched{a.e, c.Number}, c.Fence, n.lookAt(a.e, c, now))
+	}
+}
+
+// look plans a takeover of a run: the store tells whether it is over. Another
+// look is only planned if it is an earlier one.
+func (n *Node) look(w watched, fence, at int64) {
+	if p := n.watches[w]; p.fence == fence && p.at <= at {
+		return
+	}
+	n.watches[w] = plan{fence, at}
+	n.agenda.add(at, &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence})
+}
+
+// lookAt is when to look at a run: when its lease is over, on a grid that many
+// looks share. The node that comes first by rendezvous looks first.
+func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
+	if c.Left == 0 {
+		return now
+	}
+	at := onGrid(now+c.Left.Milliseconds()+1, lookGrid)
+	if !n.members.first(e.hash, c.Number, c.Node) {
+		at += max(n.cfg.Spread.Milliseconds(), retryGrid)
+	}
+	return at
+}
+
+// looked forgets a look that was answered; the answer may ask for another.
+func (n *Node) looked(a *ask) {
+	if w := (watched{a.e, a.tick}); a.from != 0 && n.watches[w].fence == a.from {
+		delete(n.watches, w)
+	}
+}
+
+// held waits for the end of the run that is in the way.
+func (n *Node) held(a *ask, c *lock.Answer, now int64) {
+	at := n.lookAt(a.e, c, now)
+	if a.from != 0 {
+		n.watches[watched{a.e, a.tick}] = plan{a.from, at}
+	}
+	n.again(a, at)
+}
