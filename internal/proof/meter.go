@@ -43,6 +43,9 @@ func NewMeter(t testing.TB) *Meter {
 
 func (m *Meter) run() {
 	runtime.LockOSThread() // a thread of its own, as the nodes' are
+	// Without this the thread would end with the goroutine, and the system would
+	// kill every server and node that was once started from it (Pdeathsig).
+	defer runtime.UnlockOSThread()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
