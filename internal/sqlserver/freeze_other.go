@@ -1,0 +1,11 @@
+//go:build !unix
+
+package sqlserver
+
+import "syscall"
+
+// There are no such signals here: sending none changes nothing.
+const (
+	freeze = syscall.Signal(0)
+	thaw   = syscall.Signal(0)
+)
