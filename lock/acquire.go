@@ -15,10 +15,13 @@ import (
 // or until it is lost. With a context that came from a lease on key it returns
 // that lease once more: see [Locker.Acquire].
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key); lease != nil || err != nil {
+	if lease, err := l.again(ctx, key, o.Limit); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
+	if err := l.check(&a); err != nil {
+		return nil, err
+	}
 	a.Barge = o.Barge
 	return l.try(ctx, a, o.Fixed)
 }
@@ -26,22 +29,23 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 // Acquire waits for key until ctx ends: first come, first served, where the store
 // is a [Waiter]; elsewhere it asks again and again, with pauses of up to half a
 // second. The waiters of one Locker and key stand in one line here, of which only
-// the first has a place in the store, so that a crowd here takes no more of the
-// key than any other process. When ctx ends nothing is left in the store, and the
+// the first, or the readers at its head together, has a place in the store, so
+// that a crowd here takes no more of the key than any other process. When ctx ends nothing is left in the store, and the
 // error wraps that of ctx and the last answer: a *HeldError, or the doubt.
 //
 // The lease is that of [Locker.TryAcquire]. With a context that came from a lease
 // on key, of this Locker, Acquire asks nobody: it returns a lease that shares the
 // outer one's time and fence, and whose release frees nothing. The key is free
 // with the release of the outermost, which ends all inside it. ErrLost: that
-// lease is lost. Options have no say then. Who has no such context never shares a
-// lease, in the same process either.
+// lease is lost. Options have no say then, but for a Limit below that of the
+// outer lease, as a reader that would write: it is refused with an *UpgradeError.
+// Who has no such context never shares a lease, in the same process either.
 func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key); lease != nil || err != nil {
+	if lease, err := l.again(ctx, key, o.Limit); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
-	if err := CheckAcquisition(&a); err != nil {
+	if err := l.check(&a); err != nil {
 		return nil, err
 	}
 	if o.Barge {
@@ -52,7 +56,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		}
 		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted
 	}
-	if err := l.turns.take(ctx, key); err != nil {
+	if err := l.turns.take(ctx, key, a.Limit == NoLimit); err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
 	defer l.turns.pass(key)
@@ -64,7 +68,18 @@ func (l *Locker) acquisition(key string, o Options) Acquisition {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl}
+	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl, Limit: o.Limit}
+}
+
+// check refuses what no store, or not this one, can answer.
+func (l *Locker) check(a *Acquisition) error {
+	if err := CheckAcquisition(a); err != nil {
+		return err
+	}
+	if a.Limit > 1 && !l.shares {
+		return fmt.Errorf("lock: acquire %q with the limit %s: %w", a.Key, limitText(a.Limit), ErrUnsupported)
+	}
+	return nil
 }
 
 // try asks until there is an answer, ctx ends, or the TTL has passed.
@@ -108,7 +123,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	}
 	l.saw(g.Fence)
 	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL})
-	lease.plain, lease.fixed = true, fixed
+	lease.plain, lease.fixed, lease.limit = true, fixed, a.Limit
 	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
 	if err := lease.Check(); err != nil {
 		l.undo(ctx, a)
@@ -124,7 +139,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 func (l *Locker) undo(ctx context.Context, a Acquisition) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer stop()
-	_ = l.driver.Release(ctx, Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL}) // its TTL ends it otherwise
+	_ = l.driver.Release(ctx, Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}) // its TTL ends it otherwise
 }
 
 const undoTimeout = 200 * time.Millisecond

@@ -2,11 +2,13 @@ package lock
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
-// A Driver is a store of plain leases: at most one owner per key, a deadline on
-// the store's clock, and a fence that grows with every grant. It is the small
+// A Driver is a store of plain leases: at most one owner per key (more only where
+// all of them say so, see [Sharer]), a deadline on the store's clock, and a fence
+// that grows with every grant. It is the small
 // part that each store implements; renewal, trust and waiting are written once,
 // in [Locker].
 //
@@ -16,7 +18,7 @@ import (
 // have done what was asked. A method returns when ctx ends.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Inspector], [Numbered], [Journaled], [Clocked] or [Membership].
+// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Journaled], [Clocked] or [Membership].
 // All methods may be called concurrently.
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has
@@ -37,7 +39,11 @@ type Acquisition struct {
 	TTL   time.Duration // at least MinTTL
 	Fence int64         // the highest fence of this key the asker has seen; 0 if none
 	Barge bool          // overtake those who wait; an owner that waits does not barge
+	Limit int           // how many may hold the key at once, this owner included; above 1: see Sharer
 }
+
+// NoLimit is the limit of a reader, who minds nobody that minds nobody either.
+const NoLimit = math.MaxInt32
 
 // A Holding names a plain lease that was granted.
 type Holding struct {
@@ -45,6 +51,7 @@ type Holding struct {
 	Owner string
 	Fence int64         // 0 in a release: whatever this owner was granted
 	TTL   time.Duration // what a renewal asks for; not used by a release
+	Limit int           // that of the acquisition: where to look first; a wrong one changes no answer
 }
 
 // A Grant is the store's yes.
@@ -66,10 +73,54 @@ type Waiter interface {
 	Wait(ctx context.Context, a Acquisition) (Grant, error)
 }
 
+// A Sharer is a Driver in which owners can hold a key together. Each acquisition
+// has a limit: how many may hold the key at once, its owner included. The limits
+// 0 and 1 are a mutex's, or a writer's; k is that of a semaphore with k permits,
+// and [NoLimit] a reader's. One rule serves all of them, also mixed: an owner is
+// granted the key if the holders that are alive, and it, are no more than the
+// smallest limit among them.
+//
+// Each holder has its own deadline and its own fence, greater than in every
+// earlier grant of the key, and renews and releases for itself. A release is
+// ErrLost for an owner that does not hold the key while others do. Who waits is
+// still served first come, first served: an owner that fits is granted only once
+// nobody waits before it, so a writer that waits makes later readers wait, and
+// readers that wait next to each other go in together.
+//
+// A Driver that is no Sharer is never asked for a limit above 1 by a [Locker].
+type Sharer interface {
+	Driver
+	// Holders tells who holds a key, the earliest grant first, and changes
+	// nothing. Those for whom the key is only kept until they take it come last,
+	// without a fence.
+	Holders(ctx context.Context, key string) ([]Holder, error)
+}
+
+// A Holder is one owner that holds a key.
+type Holder struct {
+	Owner string
+	Fence int64         // of the grant; 0 if the key is only kept for this owner
+	Left  time.Duration // until its deadline
+	Limit int           // of its acquisition, 1 or more
+}
+
+// Several is a Driver that takes several keys in one step.
+type Several interface {
+	// AcquireSeveral asks for all keys once and is granted all of them or none:
+	// each grant stands in the place of its acquisition. All have one owner and
+	// no key comes twice. A *HeldError names a key that another owner has, or that
+	// others wait for; none is held by the owner then. ErrUnsupported: these keys
+	// do not live together, nothing was sent. Any other error is doubt about all.
+	AcquireSeveral(ctx context.Context, as []Acquisition) ([]Grant, error)
+	// ReleaseSeveral frees keys that live together; the answer to each, as Release
+	// gives it, stands in its place.
+	ReleaseSeveral(ctx context.Context, hs []Holding) []error
+}
+
 // A Standing is what a store tells of a key. It is old when it arrives: it is for
 // people and for measuring, and decides nothing.
 type Standing struct {
-	Owner   string        // who has the key; empty: it is free
+	Owner   string        // who has the key, of several the one with the earliest grant; empty: it is free
 	Fence   int64         // of the grant; 0 if the key is free or only kept for its next owner
 	Left    time.Duration // until the deadline
 	Waiting int           // how many places there are in the queue; one per process and key

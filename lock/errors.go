@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -25,15 +26,36 @@ var errAskedAgain = errors.New("lock: the run was settled, by this ending or bef
 // ErrUnsupported is returned for what a store cannot do.
 var ErrUnsupported = errors.New("lock: not supported by this store")
 
-// A HeldError is the answer that another owner has the key. Match it with
-// errors.AsType[*HeldError].
+// A HeldError is the answer that another owner has the key, or others wait for
+// it. Match it with errors.AsType[*HeldError].
 type HeldError struct {
 	Key  string
-	Left time.Duration // until the holder's deadline, unless it renews
+	Left time.Duration // until the holder's deadline, of several the first, unless it renews
 }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("lock: %q is held by another owner for %v or until it is released", e.Key, e.Left)
+}
+
+// An UpgradeError is the answer to who asks, with the context of a lease that it
+// shares with others, for the same key with fewer: as a reader that would write.
+// It would wait for itself. Release the lease first; another may have the key
+// before it is granted again. Match it with errors.AsType[*UpgradeError].
+type UpgradeError struct {
+	Key         string
+	Held, Asked int // the limits
+}
+
+func (e *UpgradeError) Error() string {
+	return fmt.Sprintf("lock: %q is held by this context with the limit %s, it cannot be had with the limit %s before that is released",
+		e.Key, limitText(e.Held), limitText(e.Asked))
+}
+
+func limitText(limit int) string {
+	if limit == NoLimit {
+		return "none"
+	}
+	return strconv.Itoa(max(limit, 1))
 }
 
 // An ArgumentError tells which argument was refused. Nothing was sent.

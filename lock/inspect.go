@@ -5,6 +5,21 @@ import (
 	"fmt"
 )
 
+// Holders tells who holds a key, the earliest grant first: see [Sharer]. It
+// changes nothing and decides nothing: what it tells may be over when it returns.
+// It returns ErrUnsupported if the store cannot tell; any other error is doubt,
+// or an *ArgumentError.
+func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
+	s, ok := l.driver.(Sharer)
+	if !ok {
+		return nil, fmt.Errorf("lock: holders of %q: %w", key, ErrUnsupported)
+	}
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	return s.Holders(ctx, key)
+}
+
 // Inspect tells who has a key, until when, and how many places are taken in the
 // store's queue. It changes nothing and decides nothing: what it tells may be
 // over when it returns. It returns ErrUnsupported if the store cannot tell; any

@@ -198,7 +198,7 @@ func (l *Locker) renew(due []*Lease) {
 
 func (l *Locker) renewPlain(s *Lease) {
 	sent := time.Now()
-	h := Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL}
+	h := s.holding()
 	ctx, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
 	defer stop()
 	r := bounded(ctx, func(ctx context.Context) Renewed {

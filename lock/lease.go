@@ -17,6 +17,7 @@ type Lease struct {
 	detach func() bool // from the outer one
 	plain  bool        // no number: released alone
 	fixed  bool        // not renewed
+	limit  int         // how many may hold the key at once; 0 and 1: one
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -107,7 +108,7 @@ func (s *Lease) Release(ctx context.Context) error {
 	s.cancel(ErrReleased)
 	ctx, stop := context.WithTimeout(ctx, s.ref.TTL)
 	defer stop()
-	h := Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL}
+	h := s.holding()
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := s.locker.driver.Release(ctx, h)
 		if wait > firstRetry && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load() {
@@ -120,6 +121,11 @@ func (s *Lease) Release(ctx context.Context) error {
 			return fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
 		}
 	}
+}
+
+// holding is what a plain lease is to its store.
+func (s *Lease) holding() Holding {
+	return Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit}
 }
 
 // End ends a numbered lease: it ends the context, stops renewing, and sends the

@@ -19,6 +19,7 @@ const DefaultTTL = 30 * time.Second
 type Locker struct {
 	driver   Driver
 	numbered Numbered // nil if the store has no series
+	shares   bool     // the store is a Sharer
 	node     string
 	asked    atomic.Uint64 // numbers the owners
 	seen     atomic.Int64  // the highest fence of any key: a floor for the next
@@ -33,6 +34,11 @@ type Options struct {
 	TTL time.Duration
 	// Fixed leases are not renewed: they end after TTL.
 	Fixed bool
+	// Limit is how many may hold the key at once, this lease included; what counts
+	// is the smallest limit of all who hold it. 0 and 1: nobody beside this one, as
+	// a mutex or a writer. k: k permits, as a semaphore. NoLimit: as a reader, who
+	// keeps out writers only. Above 1 the store must be a Sharer.
+	Limit int
 	// Barge overtakes those who wait, as far as a key is free or its next owner
 	// has not taken it yet: more throughput, for no order. Acquire barges once,
 	// and waits in line after that.
@@ -47,6 +53,7 @@ func New(d Driver, node string) *Locker {
 	}
 	l := &Locker{driver: d, node: node}
 	l.numbered, _ = d.(Numbered)
+	_, l.shares = d.(Sharer)
 	l.keeper.start, l.keeper.renew = time.Now(), l.renew
 	return l
 }

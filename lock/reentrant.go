@@ -13,8 +13,9 @@ type heldKey struct {
 }
 
 // again returns one more lease inside the one on key that ctx came from: nil, nil
-// if there is none, or it was released.
-func (l *Locker) again(ctx context.Context, key string) (*Lease, error) {
+// if there is none, or it was released. What the outer lease grants, that so many
+// hold the key at most, must be enough for who asks.
+func (l *Locker) again(ctx context.Context, key string, limit int) (*Lease, error) {
 	outer, _ := ctx.Value(heldKey{l, key}).(*Lease)
 	if outer == nil || outer.ended.Load() {
 		return nil, nil
@@ -25,8 +26,11 @@ func (l *Locker) again(ctx context.Context, key string) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, context.Cause(ctx))
 	}
+	if max(limit, 1) < max(outer.limit, 1) {
+		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
+	}
 	inner := newLease(ctx, l, outer.ref)
-	inner.plain, inner.outer = true, outer
+	inner.plain, inner.outer, inner.limit = true, outer, outer.limit
 	inner.detach = context.AfterFunc(outer.ctx, func() { inner.cancel(context.Cause(outer.ctx)) })
 	return inner, nil
 }

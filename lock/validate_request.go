@@ -33,7 +33,37 @@ func CheckAcquisition(a *Acquisition) error {
 		CheckName("owner", a.Owner),
 		CheckTTL(a.TTL),
 		inRange("fence", a.Fence, 0),
+		checkLimit(a.Limit),
 	)
+}
+
+func checkLimit(limit int) error {
+	if limit < 0 || limit > NoLimit {
+		return refuse("limit", fmt.Sprint(limit), "0 and 1: alone, up to NoLimit: as many")
+	}
+	return nil
+}
+
+// CheckSeveral refuses acquisitions that no store could answer in one step.
+func CheckSeveral(as []Acquisition) error {
+	if len(as) == 0 {
+		return refuse("keys", "empty", "1 key or more")
+	}
+	keys := make(map[string]bool, len(as))
+	for i := range as {
+		a := &as[i]
+		switch {
+		case keys[a.Key]:
+			return refuse("key", quote(a.Key), "each key once")
+		case a.Owner != as[0].Owner:
+			return refuse("owner", quote(a.Owner), "one owner for all keys")
+		}
+		if err := CheckAcquisition(a); err != nil {
+			return err
+		}
+		keys[a.Key] = true
+	}
+	return nil
 }
 
 // CheckHolding refuses a renewal of a plain lease that no store could answer.

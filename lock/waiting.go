@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 )
 
@@ -71,76 +69,3 @@ func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
 
 // maxPoll bounds the pauses of polling, from half of it to one and a half.
 const maxPoll = 350 * time.Millisecond
-
-// turns are the lines of this process, one per key: who is first has the turn to
-// ask the store.
-type turns struct {
-	mu    sync.Mutex
-	lines map[string]*line
-}
-
-// A line is there while somebody has the turn. Those behind are woken in order.
-type line struct{ behind []chan struct{} }
-
-// take returns nil when it is the caller's turn, who must then pass it on.
-func (t *turns) take(ctx context.Context, key string) error {
-	turn := t.join(key)
-	if turn == nil {
-		return nil
-	}
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	if !t.leave(key, turn) { // it was our turn meanwhile
-		t.pass(key)
-	}
-	return context.Cause(ctx)
-}
-
-// join returns nil if nobody was there.
-func (t *turns) join(key string) chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.lines[key]
-	if l == nil {
-		if t.lines == nil {
-			t.lines = make(map[string]*line)
-		}
-		t.lines[key] = &line{}
-		return nil
-	}
-	turn := make(chan struct{})
-	l.behind = append(l.behind, turn)
-	return turn
-}
-
-// leave reports whether the turn had not come yet.
-func (t *turns) leave(key string, turn chan struct{}) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.lines[key]
-	if l == nil {
-		return false
-	}
-	i := slices.Index(l.behind, turn)
-	if i < 0 {
-		return false
-	}
-	l.behind = slices.Delete(l.behind, i, i+1)
-	return true
-}
-
-// pass gives the turn to the next in line.
-func (t *turns) pass(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.lines[key]
-	if len(l.behind) == 0 {
-		delete(t.lines, key)
-		return
-	}
-	close(l.behind[0])
-	l.behind = l.behind[1:]
-}
