@@ -1,0 +1,73 @@
+package reward
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// A Claim is a member of a family asking for a reward that each family gets once.
+// Each field is [A-Za-z0-9._-]{1,64}, and case matters. Printed, also as part of
+// a log line, it shows a masked family and member.
+type Claim struct {
+	Family string
+	Reward string
+	Member string
+}
+
+// A FieldError tells which field of a claim, or which setting, was refused.
+type FieldError struct {
+	Field   string // its name
+	Value   string // what was given: quoted, cut, and masked if it is personal
+	Allowed string // what is allowed
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s is %s, allowed is %s", e.Field, e.Value, e.Allowed)
+}
+
+var idPattern = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
+
+const idAllowed = "1 to 64 of A-Z a-z 0-9 . _ -"
+
+// Validate returns nil, or a *FieldError for each field that is not allowed,
+// joined.
+func (c Claim) Validate() error {
+	var faults []error
+	for _, f := range []struct {
+		name, value string
+		show        func(string) string
+	}{{"family", c.Family, Mask}, {"reward", c.Reward, cut}, {"member", c.Member, Mask}} {
+		if !idPattern.MatchString(f.value) {
+			faults = append(faults, &FieldError{f.name, fmt.Sprintf("%q", f.show(f.value)), idAllowed})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// key is the lock's. Keys stand in errors and in the store, so the family is not
+// in it; fields have no slash, so that no two pairs give one sum.
+func (c Claim) key() string {
+	sum := sha256.Sum256([]byte(c.Family + "/" + c.Reward))
+	return "reward/" + c.Reward + "/" + hex.EncodeToString(sum[:16])
+}
+
+// String is for people and logs: family and member are masked.
+func (c Claim) String() string {
+	return fmt.Sprintf("reward %q for family %q by member %q", cut(c.Reward), Mask(c.Family), Mask(c.Member))
+}
+
+// GoString is String, so that %#v shows no more.
+func (c Claim) GoString() string { return c.String() }
+
+// MarshalLogObject writes the claim to a zap log, with a masked family and member.
+func (c Claim) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("reward", cut(c.Reward))
+	enc.AddString("family", Mask(c.Family))
+	enc.AddString("member", Mask(c.Member))
+	return nil
+}

@@ -1,0 +1,157 @@
+package reward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/guard"
+)
+
+// DefaultWait is how long a claim waits for its turn when no time is given.
+const DefaultWait = 10 * time.Second
+
+// Options are what a Desk may be told. The zero value is fine.
+type Options struct {
+	// Prepare is what must be done before a reward is recorded, while nobody else
+	// of the family does the same: check that it is theirs, set a voucher aside.
+	// Its context ends when the lease is lost. An error ends the claim; nothing is
+	// recorded then. After doubt the claim may be repeated, and Prepare with it.
+	// Nil: nothing.
+	Prepare func(ctx context.Context, c Claim) error
+	// Wait is how long a claim waits for its turn. Zero: DefaultWait.
+	Wait time.Duration
+	// TTL is how long the lock outlives a process that died, 500 ms to 24 h.
+	// Zero: lock.DefaultTTL.
+	TTL time.Duration
+	// Logger gets "reward recorded", with personal data masked. Nil: none.
+	Logger *zap.Logger
+}
+
+// A Desk is where rewards are claimed. It may be used concurrently; each process
+// has its own, on the same Book and the same store of locks.
+type Desk struct {
+	book    *Book
+	locker  *lock.Locker
+	options Options
+}
+
+// NewDesk returns a Desk. An error is a *FieldError for each argument that is not
+// allowed, joined.
+func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
+	var faults []error
+	if book == nil {
+		faults = append(faults, &FieldError{"book", "nil", "what Open returns"})
+	}
+	if locker == nil {
+		faults = append(faults, &FieldError{"locker", "nil", "a lock.Locker"})
+	}
+	if o.Wait < 0 {
+		faults = append(faults, &FieldError{"wait", o.Wait.String(), "0 or more"})
+	}
+	if o.TTL != 0 {
+		if err := lock.CheckTTL(o.TTL); err != nil {
+			faults = append(faults, &FieldError{"ttl", o.TTL.String(), fmt.Sprintf("%v to %v", lock.MinTTL, lock.MaxTTL)})
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("reward: new desk: %w", err)
+	}
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return &Desk{book: book, locker: locker, options: o}, nil
+}
+
+// Claim records a reward for a family, once, and returns the record. If another
+// member has it, the error is a *TakenError; if the same member has it, the record
+// is returned again. A field that is not allowed is a *FieldError. Any other error
+// is doubt, and the claim may be repeated: guard.ErrStale says that the lease was
+// lost and nothing recorded, a *lock.HeldError that the turn did not come in time.
+func (d *Desk) Claim(ctx context.Context, c Claim) (Record, error) {
+	if err := c.Validate(); err != nil {
+		return Record{}, fmt.Errorf("reward: claim: %w", err)
+	}
+	r, err := d.claim(ctx, c)
+	if _, taken := errors.AsType[*TakenError](err); err != nil && !taken {
+		err = fmt.Errorf("reward: claim %s: %w", c, err)
+	}
+	return r, err
+}
+
+// claim needs no lock for a reward that was recorded long ago.
+func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
+	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || found {
+		return decide(c, r, err)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	patience := time.AfterFunc(d.options.Wait, func() { end(context.DeadlineExceeded) }) // the lease outlives it
+	lease, err := d.locker.Acquire(ctx, c.key(), lock.Options{TTL: d.options.TTL})
+	patience.Stop()
+	if err != nil {
+		return Record{}, err
+	}
+	defer release(ctx, lease)
+	return d.under(lease, c)
+}
+
+// releaseTimeout bounds how long an answer waits for the release.
+const releaseTimeout = 2 * time.Second
+
+// release frees the lock. What it cannot free ends with its TTL; the answer stands.
+func release(ctx context.Context, lease *lock.Lease) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer stop()
+	_ = lease.Release(ctx)
+}
+
+// under claims with the lock held. The fence goes to the database before the
+// look: a holder that was stopped before this one, and wakes up, writes no more.
+func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
+	ctx, fence := lease.Context(), lease.Fence()
+	if err := d.book.enter(ctx, c, fence); err != nil {
+		return Record{}, err
+	}
+	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || found {
+		return decide(c, r, err)
+	}
+	if d.options.Prepare != nil {
+		if err := d.options.Prepare(ctx, c); err != nil {
+			return Record{}, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	r, err := d.record(ctx, c, fence)
+	if err == nil && r.Fence == fence {
+		d.options.Logger.Info("reward recorded", zap.Inline(r))
+	}
+	return decide(c, r, err)
+}
+
+// recordTries bounds how often a record is written again after doubt, such as a
+// deadlock between two transactions.
+const recordTries = 3
+
+func (d *Desk) record(ctx context.Context, c Claim, fence int64) (Record, error) {
+	for try := 1; ; try++ {
+		r, err := d.book.record(ctx, c, fence)
+		if err == nil || errors.Is(err, guard.ErrStale) || try == recordTries || !sleep(ctx, time.Duration(try)*20*time.Millisecond) {
+			return r, err
+		}
+	}
+}
+
+// decide is the answer to a claim when there is a record.
+func decide(c Claim, r Record, err error) (Record, error) {
+	if err != nil || r.Member == c.Member {
+		return r, err
+	}
+	return Record{}, &TakenError{Family: r.Family, Reward: r.Reward, Member: r.Member, At: r.At}
+}

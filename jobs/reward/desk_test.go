@@ -1,0 +1,216 @@
+package reward_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/jobs/reward"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/guard"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// Five members claim at once, from five processes: one record, four refusals that
+// say who has it and since when, and the work was done for one.
+func TestFiveMembers(t *testing.T) {
+	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
+		b := open(t, db, d)
+		var store memlock.Store
+		var prepared atomic.Int32
+		answers := together(t, func(string) *reward.Desk {
+			return desk(t, b, &store, reward.Options{Prepare: func(context.Context, reward.Claim) error {
+				prepared.Add(1)
+				return nil
+			}})
+		})
+		wantOne(t, b, answers)
+		if n := rows(t, db); n != 1 || prepared.Load() != 1 {
+			t.Errorf("%d records, prepared %d times, want one and once", n, prepared.Load())
+		}
+	})
+}
+
+// Without a lock in common all five prepare at the same time, and the database's
+// constraint still leaves one record.
+func TestConstraintAlone(t *testing.T) {
+	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
+		b := open(t, db, d)
+		var all sync.WaitGroup
+		all.Add(len(members))
+		answers := together(t, func(string) *reward.Desk {
+			return desk(t, b, new(memlock.Store), reward.Options{Prepare: func(context.Context, reward.Claim) error {
+				all.Done()
+				all.Wait() // nobody writes before everybody has looked
+				return nil
+			}})
+		})
+		// Members of a lower fence may be told that they are late instead.
+		for i, a := range answers {
+			if errors.Is(a.err, guard.ErrStale) {
+				answers[i].record, answers[i].err = desk(t, b, new(memlock.Store), reward.Options{}).Claim(t.Context(),
+					reward.Claim{Family: "smith-4711", Reward: "welcome", Member: a.member})
+			}
+		}
+		wantOne(t, b, answers)
+		if n := rows(t, db); n != 1 {
+			t.Errorf("%d records", n)
+		}
+	})
+}
+
+// A holder is stopped beyond its lease, another member gets the lock and looks;
+// then the first goes on: it is refused, and the second one records.
+func TestPausedHolder(t *testing.T) {
+	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
+		b := open(t, db, d)
+		var store memlock.Store
+		type step struct{ reached, goOn chan struct{} }
+		steps := map[string]step{"ada": {make(chan struct{}), make(chan struct{})}, "ben": {make(chan struct{}), make(chan struct{})}}
+		prepare := func(_ context.Context, c reward.Claim) error {
+			close(steps[c.Member].reached)
+			<-steps[c.Member].goOn
+			return nil
+		}
+		ended := make(map[string]chan answer)
+		for _, member := range []string{"ada", "ben"} {
+			dk, end := desk(t, b, &store, reward.Options{Prepare: prepare}), make(chan answer, 1)
+			ended[member] = end
+			go func() {
+				r, err := dk.Claim(t.Context(), reward.Claim{Family: "smith-4711", Reward: "welcome", Member: member})
+				end <- answer{member, r, err}
+			}()
+			<-steps[member].reached
+			store.Forget() // in place of the time that ada was stopped for
+		}
+		close(steps["ada"].goOn)
+		if a := <-ended["ada"]; !errors.Is(a.err, guard.ErrStale) {
+			t.Errorf("the paused one was told %v, %v, want %v", a.record, a.err, guard.ErrStale)
+		}
+		if n := rows(t, db); n != 0 {
+			t.Errorf("the paused one left %d records", n)
+		}
+		close(steps["ben"].goOn)
+		if a := <-ended["ben"]; a.err != nil || a.record.Member != "ben" {
+			t.Errorf("the next one was told %v, %v", a.record, a.err)
+		}
+	})
+}
+
+// The same member is told the same again; another reward and another family are
+// not touched, and case matters.
+func TestClaimAgain(t *testing.T) {
+	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
+		dk := desk(t, open(t, db, d), new(memlock.Store), reward.Options{})
+		claim := func(family, name, member string) (reward.Record, error) {
+			return dk.Claim(t.Context(), reward.Claim{Family: family, Reward: name, Member: member})
+		}
+		before := time.Now().Add(-time.Minute)
+		first, err := claim("smith", "welcome", "ada")
+		if err != nil || first.Fence == 0 || first.At.Before(before) || first.At.After(time.Now().Add(time.Minute)) {
+			t.Fatalf("%v at %v, fence %d, %v", first, first.At, first.Fence, err)
+		}
+		again, err := claim("smith", "welcome", "ada")
+		if err != nil || again.String() != first.String() || again.Fence != first.Fence {
+			t.Errorf("again: %v, %v, want %v", again, err, first)
+		}
+		for _, other := range [][2]string{{"Smith", "welcome"}, {"smith", "Welcome"}, {"smith", "summer"}, {"smith2", "welcome"}} {
+			if r, err := claim(other[0], other[1], "ben"); err != nil || r.Member != "ben" {
+				t.Errorf("%v: %v, %v", other, r, err)
+			}
+		}
+		_, err = claim("smith", "welcome", "Ada")
+		if taken, ok := errors.AsType[*reward.TakenError](err); !ok || taken.Member != "ada" {
+			t.Errorf("another member: %v", err)
+		}
+	})
+}
+
+// Nodes that start at the same moment all find the tables.
+func TestOpenTogether(t *testing.T) {
+	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				if _, err := reward.Open(t.Context(), db, d); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := rows(t, db); n != 0 {
+			t.Errorf("%d records", n)
+		}
+	})
+}
+
+// What keeps a claim from its turn, or from being prepared, is no refusal, and
+// nothing is recorded.
+func TestNoAnswer(t *testing.T) {
+	db := sqlite(t)
+	b := open(t, db, reward.SQLite)
+	var store memlock.Store
+	errGift := errors.New("no gift is left")
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	slow := desk(t, b, &store, reward.Options{Prepare: func(context.Context, reward.Claim) error {
+		close(inside)
+		<-goOn
+		return errGift
+	}})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := slow.Claim(t.Context(), reward.Claim{Family: "smith", Reward: "welcome", Member: "ada"})
+		ended <- err
+	}()
+	<-inside
+	_, err := desk(t, b, &store, reward.Options{Wait: time.Millisecond}).Claim(t.Context(),
+		reward.Claim{Family: "smith", Reward: "welcome", Member: "ben"})
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another has the turn: %v, %v", held, err)
+	}
+	close(goOn)
+	if err := <-ended; !errors.Is(err, errGift) {
+		t.Errorf("a claim that cannot be prepared: %v", err)
+	}
+	if n := rows(t, db); n != 0 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	b := open(t, sqlite(t), reward.SQLite)
+	long := strings.Repeat("a", 65)
+	for _, c := range []struct {
+		claim reward.Claim
+		want  string
+	}{
+		{reward.Claim{Family: "", Reward: "r", Member: "m"}, `family is "", allowed is 1 to 64`},
+		{reward.Claim{Family: "f", Reward: "a/b", Member: "m"}, `reward is "a/b"`},
+		{reward.Claim{Family: "f", Reward: "r", Member: "anna smith"}, `member is "an****"`},
+		{reward.Claim{Family: long, Reward: "r", Member: "m"}, `family is "aa****"`},
+	} {
+		_, err := desk(t, b, new(memlock.Store), reward.Options{}).Claim(t.Context(), c.claim)
+		want(t, err, c.want)
+	}
+	_, err := reward.Open(t.Context(), nil, reward.SQLite)
+	want(t, err, "db is nil")
+	_, err = reward.Open(t.Context(), sqlite(t), 9)
+	want(t, err, "dialect is 9, allowed is SQLite, MySQL or PostgreSQL")
+	_, err = reward.NewDesk(nil, nil, reward.Options{Wait: -1, TTL: time.Millisecond})
+	for _, part := range []string{"book is nil", "locker is nil", "wait is -1ns, allowed is 0 or more", "ttl is 1ms, allowed is 500ms to 24h0m0s"} {
+		want(t, err, part)
+	}
+}
+
+func want(t *testing.T, err error, part string) {
+	t.Helper()
+	if _, ok := errors.AsType[*reward.FieldError](err); !ok || !strings.Contains(fmt.Sprint(err), part) {
+		t.Errorf("%v, want %q", err, part)
+	}
+}

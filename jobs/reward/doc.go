@@ -1,0 +1,34 @@
+// Package reward records which family got which reward: once, however many of
+// its members ask, at whatever moment and on whatever node.
+//
+// [Desk.Claim] looks and records while it holds a lock on family and reward, so
+// that what has to be done before a reward is recorded ([Options.Prepare]) is
+// done for one member and not for five who ask at once. The lock saves that work;
+// it is not what makes the record the only one. Two more things stand behind it,
+// in the database:
+//
+//   - A unique key on family and reward. Whatever becomes of the lock (its store
+//     failed over, somebody records without it), a second record is impossible.
+//   - The fence of the lease. A claim takes its fence to the database with its
+//     first look, and writes only if no higher one was seen since. A member whose
+//     process was stopped beyond its lease and wakes up gets guard.ErrStale: it
+//     cannot overtake the member who was granted the lock after it.
+//
+// # Answers
+//
+// There are three, as everywhere here: the record; a refusal, [*TakenError], which
+// says who has the reward and since when; and doubt, any other error, after which
+// the same member may claim again. A member who has the reward gets the same
+// record again, so that a lost reply and a repeated request do no harm.
+//
+// # The database
+//
+// SQLite, PostgreSQL, and MySQL or MariaDB, through database/sql; the driver is
+// the caller's choice. [Open] creates the tables and brings them up to date. Times
+// are the database's. Isolation may be read committed or higher.
+//
+// # Personal data
+//
+// Families and members are personal data. They are masked in errors, in logs, and
+// wherever a [Claim] or a [Record] is printed.
+package reward

@@ -1,0 +1,82 @@
+package reward_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/cronce/cronce/jobs/reward"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+func TestMask(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "", "a": "****", "ada": "****", "anna": "a****", "smith-4711": "sm****", "héloïse": "hé****",
+	} {
+		if got := reward.Mask(name); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// However claims, records, refusals and doubt are printed or logged, no family
+// and no member can be read; the lock's key, which stands in its errors and in
+// the store, tells none either.
+func TestNothingPersonalShows(t *testing.T) {
+	const family, member, other = "habsburg-1918", "maria-theresia", "franz-stephan"
+	core, logs := observer.New(zapcore.DebugLevel)
+	store := &listening{Store: new(memlock.Store)}
+	b := open(t, sqlite(t), reward.SQLite)
+	claim := reward.Claim{Family: family, Reward: "welcome", Member: member}
+	d := desk(t, b, store, reward.Options{Logger: zap.New(core)})
+	r, err := d.Claim(t.Context(), claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, taken := d.Claim(t.Context(), reward.Claim{Family: family, Reward: "welcome", Member: other})
+	_, doubt := desk(t, b, &listening{refuse: true}, reward.Options{}).Claim(t.Context(),
+		reward.Claim{Family: family, Reward: "summer", Member: member})
+	_, bad := d.Claim(t.Context(), reward.Claim{Family: family + "!", Reward: "welcome", Member: member + "!"})
+	if taken == nil || doubt == nil || bad == nil {
+		t.Fatal(taken, doubt, bad)
+	}
+	var said strings.Builder
+	for _, v := range []any{claim, r, taken, doubt, bad} {
+		fmt.Fprintf(&said, "%v %+v %#v %s\n", v, v, v, v)
+	}
+	fmt.Fprintln(&said, store.keys)
+	zap.New(core).Info("x", zap.Any("claim", claim), zap.Any("record", r), zap.Error(taken))
+	for _, l := range logs.All() {
+		fmt.Fprintln(&said, l.Message, l.ContextMap())
+	}
+	for _, secret := range []string{family, member, other} {
+		if strings.Contains(said.String(), secret) {
+			t.Errorf("%s can be read in\n%s", secret, &said)
+		}
+	}
+	if n := logs.FilterMessage("reward recorded").Len(); n != 1 || !strings.Contains(said.String(), "family:ha****") {
+		t.Errorf("%d lines of the log; said\n%s", n, &said)
+	}
+}
+
+// listening is a store of locks that remembers the keys, or has no answer but that
+// of a lock that is held.
+type listening struct {
+	*memlock.Store
+	keys   []string
+	refuse bool
+}
+
+func (l *listening) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	if l.refuse {
+		return lock.Grant{}, &lock.ArgumentError{Argument: "key", Value: a.Key}
+	}
+	l.keys = append(l.keys, a.Key)
+	return l.Store.Wait(ctx, a)
+}
