@@ -1,0 +1,81 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/redis/go-redis/v9"
+)
+
+// How long the store is asked again when it gives no answer, and how long the
+// first pause is; the others double up to a second.
+const (
+	askTime    = 5 * time.Second
+	firstPause = 5 * time.Millisecond
+	longPause  = time.Second
+)
+
+// ask sends a script until it has an answer of the script, the store says no, or
+// the time is over. Every script may be sent twice.
+func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+	return again(ctx, func() ([]string, error) {
+		return script.Run(ctx, s.client, keys, args...).StringSlice()
+	})
+}
+
+// again calls f until it has an answer, its error is final, or the time is over.
+func again[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	answer, last := f()
+	if last == nil || final(last) {
+		return answer, last // as nearly always, without a timer
+	}
+	answer, err := backoff.Retry(ctx, func() (T, error) {
+		answer, last = f()
+		if last != nil && final(last) {
+			return answer, backoff.Permanent(last)
+		}
+		return answer, last
+	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(within(ctx, askTime)))
+	if err != nil && last != nil {
+		return answer, last // says more than that the context has ended
+	}
+	return answer, err
+}
+
+func pauses() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = firstPause, 2, longPause
+	return b
+}
+
+// within is d, or what the context has left if that is less.
+func within(ctx context.Context, d time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(1, min(d, time.Until(deadline)))
+	}
+	return d
+}
+
+// passing are the beginnings of errors that go away by themselves: a store that
+// starts, fails over, or is being resharded.
+var passing = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOSCRIPT", "UNBLOCKED"}
+
+// final reports whether an error is the store's own word and will stay.
+func final(err error) bool {
+	if errors.Is(err, ErrUnconfirmed) {
+		return true // the caller has waited once, and decides
+	}
+	e, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return false
+	}
+	for _, beginning := range passing {
+		if strings.HasPrefix(e.Error(), beginning) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,67 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// tell asks a script that a buyer waits for. With replicas to wait for, the answer
+// counts only when enough of them have it; WAIT goes over the connection that the
+// write went over, to the same server.
+func (s *Sale) tell(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+	if s.options.Replicas == 0 {
+		return s.ask(ctx, script, keys, args...)
+	}
+	return again(ctx, func() ([]string, error) { return s.confirmed(ctx, script, keys, args) })
+}
+
+// confirmed sends a script and WAIT in one pipeline. A refusal needs nobody's
+// confirmation; an answer given again does, since it may not have had it.
+func (s *Sale) confirmed(ctx context.Context, script *redis.Script, keys []string, args []any) ([]string, error) {
+	master, err := s.master(ctx, keys[0])
+	if err != nil {
+		return nil, err
+	}
+	answer, replicas, err := s.pipeline(ctx, master, script.EvalSha, keys, args)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		answer, replicas, err = s.pipeline(ctx, master, script.Eval, keys, args)
+	}
+	if err != nil || !changed(answer) || replicas >= int64(s.options.Replicas) {
+		return answer, err
+	}
+	return nil, fmt.Errorf("%d of %d replicas within %v: %w", replicas, s.options.Replicas, s.options.ReplicaTimeout, ErrUnconfirmed)
+}
+
+type evaluate func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
+
+func (s *Sale) pipeline(ctx context.Context, master redis.UniversalClient, run evaluate, keys []string, args []any) ([]string, int64, error) {
+	pipe := master.Pipeline()
+	answer := run(ctx, pipe, keys, args...)
+	wait := pipe.Do(ctx, "WAIT", s.options.Replicas, s.options.ReplicaTimeout.Milliseconds())
+	_, _ = pipe.Exec(ctx) // the commands have their errors
+	got, err := answer.StringSlice()
+	if err != nil {
+		return nil, 0, err
+	}
+	replicas, err := wait.Int64()
+	return got, replicas, err
+}
+
+// master is the client of the server that has a key.
+func (s *Sale) master(ctx context.Context, key string) (redis.UniversalClient, error) {
+	switch client := s.client.(type) {
+	case *redis.ClusterClient:
+		return client.MasterForKey(ctx, key)
+	case *redis.Client: // also behind Sentinels
+		return client, nil
+	}
+	return nil, errors.New("replicas can be waited for with a *redis.Client or a *redis.ClusterClient only")
+}
+
+// changed reports whether an answer tells of a change, by this call or one before.
+func changed(answer []string) bool {
+	return len(answer) > 0 && (answer[0] == "new" || answer[0] == "known" || answer[0] == "ok" || answer[0] == "closed")
+}

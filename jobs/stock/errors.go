@@ -1,0 +1,70 @@
+package stock
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a sale says no to. Nothing was changed then.
+var (
+	ErrSoldOut      = errors.New("sold out")                                // a *SoldOutError has the product
+	ErrUnknownSKU   = errors.New("the product is not known")                // nobody has put it in
+	ErrUnknownOrder = errors.New("the order is not known")                  // never reserved, or forgotten since
+	ErrConflict     = errors.New("the id is known with another order")      // same id, other content
+	ErrClosed       = errors.New("the order is closed")                     // a *ClosedError has its state
+	ErrTooLow       = errors.New("more than that is reserved and sold")     // of what was put in
+	ErrFull         = errors.New("the sale has as many products as it may") // see MaxProducts
+)
+
+// ErrUnconfirmed says that an order was reserved, paid or cancelled, but that too
+// few replicas have confirmed it in time (see Options.Replicas): a failover could
+// undo it. Ask again with the same id.
+var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
+
+// ErrFenced is returned to a run that writes after a run of the same job with a
+// higher fence has begun: its lease is over, and nothing was changed. It must stop.
+var ErrFenced = errors.New("a later run of the job has begun")
+
+// A SoldOutError is an ErrSoldOut that tells what is left.
+type SoldOutError struct {
+	SKU  string
+	Left int64 // less than was asked for, and maybe not 0
+}
+
+func (e *SoldOutError) Error() string {
+	return fmt.Sprintf("%s: %d of %s left", ErrSoldOut, e.Left, quote(e.SKU))
+}
+
+// Is makes the error an ErrSoldOut.
+func (e *SoldOutError) Is(target error) bool { return target == ErrSoldOut }
+
+// A ClosedError is an ErrClosed that tells how the order ended.
+type ClosedError struct {
+	ID    string
+	State State
+}
+
+func (e *ClosedError) Error() string { return fmt.Sprintf("%s: it is %s", ErrClosed, e.State) }
+
+// Is makes the error an ErrClosed.
+func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
+
+// A FieldError tells which field of an order, or which setting, was refused.
+type FieldError struct {
+	Field   string // its name: id, receiver, items[1].quantity
+	Value   string // what was given: quoted, cut, and masked if it is personal
+	Allowed string // what is allowed
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s is %s, allowed is %s", e.Field, e.Value, e.Allowed)
+}
+
+// quote quotes s and cuts it, so that an error cannot be flooded.
+func quote(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
+}

@@ -1,0 +1,29 @@
+-- order is for scripts that change orders: it goes before them.
+--
+-- A record is one line: state, placed, due, changed (Unix ms), items as
+-- sku=quantity,sku=quantity, and the rest of the order. Only reserved may change.
+
+-- now is the store's time in Unix ms, read once in a script.
+local function now()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- whole prints a number without an exponent.
+local function whole(n) return string.format('%.0f', n) end
+
+-- close moves a reserved order into its last state, and what it reserved into the
+-- counts at to: stock or sold. It returns the new record. Removing comes first: it
+-- works in a full store and lets the rest work too.
+local function close(id, record, state, key, reserved, to, due, unsettled, at)
+  local placed, limit, items, rest = string.match(record, '^reserved (%d+) (%d+) %d+ (%S+) (.*)$')
+  redis.call('ZREM', due, id)
+  for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
+    redis.call('HINCRBY', reserved, sku, '-' .. quantity)
+    redis.call('HINCRBY', to, sku, quantity)
+  end
+  record = state .. ' ' .. placed .. ' ' .. limit .. ' ' .. whole(at) .. ' ' .. items .. ' ' .. rest
+  redis.call('SET', key, record)
+  redis.call('ZADD', unsettled, 'NX', whole(at), id)
+  return record
+end

@@ -1,0 +1,153 @@
+package stock
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// What an order may have at most.
+const (
+	MaxItems    = 50                // of one order
+	MaxQuantity = 1_000_000         // of one item
+	MaxAmount   = 1_000_000_000_000 // in minor units
+	MaxReceiver = 200               // characters
+)
+
+// An Order is what a buyer wants. Printed, also as part of a log line, it shows a
+// masked receiver.
+type Order struct {
+	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64}.
+	ID string
+	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
+	Receiver string
+	// Amount is what it costs in all, in minor units (cents): 0 to MaxAmount.
+	Amount int64
+	// Currency is three capital letters, as ISO 4217 has them.
+	Currency string
+	// Items are 1 to MaxItems, each of another product.
+	Items []Item
+}
+
+// An Item is some of one product.
+type Item struct {
+	SKU      string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}
+	Quantity int64  // 1 to MaxQuantity
+}
+
+var (
+	idPattern       = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
+	skuPattern      = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
+	currencyPattern = regexp.MustCompile(`\A[A-Z]{3}\z`)
+)
+
+// Validate returns nil, or a *FieldError for each field that is not allowed,
+// joined.
+func (o Order) Validate() error {
+	var faults []error
+	refuse := func(field, value, allowed string) {
+		faults = append(faults, &FieldError{field, value, allowed})
+	}
+	if err := checkID(o.ID); err != nil {
+		faults = append(faults, err)
+	}
+	if fault := receiverFault(o.Receiver); fault != "" {
+		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", MaxReceiver))
+	}
+	if o.Amount < 0 || o.Amount > MaxAmount {
+		refuse("amount", strconv.FormatInt(o.Amount, 10), fmt.Sprintf("0 to %d minor units", int64(MaxAmount)))
+	}
+	if !currencyPattern.MatchString(o.Currency) {
+		refuse("currency", quote(o.Currency), "three capital letters, such as EUR")
+	}
+	if len(o.Items) == 0 || len(o.Items) > MaxItems {
+		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))
+		return errors.Join(faults...) // a flood of items is not looked at
+	}
+	return errors.Join(append(faults, o.itemFaults()...)...)
+}
+
+func (o Order) itemFaults() (faults []error) {
+	seen := map[string]bool{}
+	for i, item := range o.Items {
+		at := fmt.Sprintf("items[%d].", i)
+		if err := checkSKU(at+"sku", item.SKU); err != nil {
+			faults = append(faults, err)
+		} else if seen[item.SKU] {
+			faults = append(faults, &FieldError{at + "sku", quote(item.SKU) + " again", "each product once"})
+		}
+		seen[item.SKU] = true
+		if item.Quantity < 1 || item.Quantity > MaxQuantity {
+			faults = append(faults, &FieldError{at + "quantity", strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", MaxQuantity)})
+		}
+	}
+	return faults
+}
+
+func checkID(id string) error {
+	if idPattern.MatchString(id) {
+		return nil
+	}
+	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -"}
+}
+
+func checkSKU(field, sku string) error {
+	if skuPattern.MatchString(sku) {
+		return nil
+	}
+	return &FieldError{field, quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}
+}
+
+// receiverFault says what is wrong with a receiver, in words that do not repeat it.
+func receiverFault(receiver string) string {
+	switch n := utf8.RuneCountInString(receiver); {
+	case receiver == "":
+		return "empty"
+	case !utf8.ValidString(receiver):
+		return "not UTF-8"
+	case n > MaxReceiver:
+		return fmt.Sprintf("%d characters long", n)
+	case strings.TrimSpace(receiver) == "":
+		return "blank"
+	}
+	if i := strings.IndexFunc(receiver, func(r rune) bool { return !unicode.IsGraphic(r) }); i >= 0 {
+		return fmt.Sprintf("unprintable at byte %d", i)
+	}
+	return ""
+}
+
+// sorted returns the items by product, in which order they are stored: the same
+// order in another sequence is no other order.
+func (o Order) sorted() []Item {
+	if len(o.Items) == 1 {
+		return o.Items
+	}
+	items := slices.Clone(o.Items)
+	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.SKU, b.SKU) })
+	return items
+}
+
+// String is for people and logs: the receiver is masked.
+func (o Order) String() string {
+	return fmt.Sprintf("order %s of %d items for %s", quote(o.ID), len(o.Items), Mask(o.Receiver))
+}
+
+// GoString is String, so that %#v shows no receiver either.
+func (o Order) GoString() string { return o.String() }
+
+// MarshalLogObject writes the order to a zap log, with a masked receiver.
+func (o Order) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("id", o.ID)
+	enc.AddString("receiver", Mask(o.Receiver))
+	enc.AddInt("items", len(o.Items))
+	enc.AddInt64("amount", o.Amount)
+	enc.AddString("currency", o.Currency)
+	return nil
+}

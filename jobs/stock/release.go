@@ -1,0 +1,109 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The job that ReleaseExpired makes.
+const (
+	ReleaseExpiredName = "releaseExpired"
+	ReleaseExpiredSpec = "0/5 * * * * ?" // every five seconds
+)
+
+// lease is short, so that the work of a dead node goes on soon.
+const lease = 5 * time.Second
+
+// ReleaseExpired is the job releaseExpired: each run closes the orders that were
+// not paid in time and gives back what they reserved, each once. Its fields may be
+// changed before it is registered. A tick is skipped while the run before still
+// works, and that of a dead node is run again: both are the same work. It panics
+// without a sale.
+func ReleaseExpired(s *Sale) scheduler.Job {
+	if s == nil {
+		panic("stock: ReleaseExpired needs a sale")
+	}
+	return scheduler.Job{
+		Name: ReleaseExpiredName, Spec: ReleaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Func: func(ctx context.Context, run *scheduler.Run) error {
+			return (&releaser{sale: s, work: workOf(run)}).run(ctx)
+		},
+	}
+}
+
+// work is what a job needs of a run.
+type work struct {
+	fence int64
+	check func() error
+	log   *zap.Logger
+	step  func(name string) error // where tests stop a run; nil otherwise
+}
+
+func workOf(run *scheduler.Run) work {
+	return work{fence: run.Fence, check: run.Check, log: run.Logger()}
+}
+
+// may returns nil while the run may go on, at a step.
+func (w work) may(ctx context.Context, step string) error {
+	if w.step != nil {
+		if err := w.step(step); err != nil {
+			return err
+		}
+	}
+	err := context.Cause(ctx)
+	if err == nil {
+		err = w.check()
+	}
+	if err != nil {
+		return fmt.Errorf("stock: before %s: %w", step, err)
+	}
+	return nil
+}
+
+// A releaser is one run of releaseExpired.
+type releaser struct {
+	sale *Sale
+	work work
+}
+
+func (r *releaser) run(ctx context.Context) error {
+	released, missing := 0, 0
+	defer func() {
+		if released > 0 {
+			r.work.log.Info("orders expired", zap.Int("orders", released))
+		}
+	}()
+	for {
+		if err := r.work.may(ctx, "overdue"); err != nil {
+			return err
+		}
+		ids, err := r.sale.overdue(ctx, r.work.fence, maxBatch)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			break
+		}
+		if err := r.work.may(ctx, "expire"); err != nil {
+			return err
+		}
+		expired, lost, err := r.sale.expire(ctx, r.work.fence, ids)
+		released += expired
+		if err != nil {
+			return err
+		}
+		for _, id := range lost {
+			missing++
+			r.work.log.Error("order lost", zap.String("order", id))
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("stock: release: the store has lost the records of %d reserved orders, what they reserved stays reserved", missing)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// fence is a fence in the range of real ones, where numbers printed carelessly
+// lose their last digits.
+func fence(n int64) int64 { return 1795207852937400 + n }
+
+func pass(string) error { return nil }
+
+// overdue reserves n orders and waits until they are past their time.
+func overdue(t *testing.T, client redis.UniversalClient, n int) *stock.Sale {
+	t.Helper()
+	s := newSale(t, client, stock.Options{Hold: time.Millisecond})
+	put(t, s, "tea", int64(n))
+	fill(t, s, n)
+	last := wantState(t, s, fmt.Sprintf("o-%02d", n-1), stock.Reserved)
+	await(t, "the orders are due", func() bool {
+		now, err := client.Time(t.Context()).Result()
+		return err == nil && now.After(last.Due)
+	})
+	return s
+}
+
+func TestReleaseExpired(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		s := overdue(t, client, 10)
+		wantProduct(t, s, "tea", 10, 0, 10, 0)
+		for n := range int64(2) {
+			if err := stock.Release(t.Context(), s, fence(n), pass); err != nil {
+				t.Fatal(err)
+			}
+			wantProduct(t, s, "tea", 10, 10, 0, 0)
+		}
+		wantState(t, s, "o-00", stock.Expired)
+	})
+}
+
+// A run stops where a crash would stop it; the next one goes on.
+func TestReleaseStoppedAtEachStep(t *testing.T) {
+	crash := errors.New("crash")
+	for _, at := range []string{"overdue", "expire"} {
+		t.Run(at, func(t *testing.T) {
+			onStores(t, func(t *testing.T, client redis.UniversalClient) {
+				s := overdue(t, client, 3)
+				err := stock.Release(t.Context(), s, fence(1), func(step string) error {
+					if step == at {
+						return crash
+					}
+					return nil
+				})
+				if !errors.Is(err, crash) {
+					t.Fatalf("%v, want the crash", err)
+				}
+				if err := stock.Release(t.Context(), s, fence(2), pass); err != nil {
+					t.Fatal(err)
+				}
+				wantProduct(t, s, "tea", 3, 3, 0, 0)
+			})
+		})
+	}
+}
+
+// A run is paused past its lease, a later one begins: whatever the paused one does
+// when it wakes up is refused.
+func TestPausedReleaseIsFenced(t *testing.T) {
+	for _, at := range []string{"overdue", "expire"} {
+		t.Run(at, func(t *testing.T) {
+			onStores(t, func(t *testing.T, client redis.UniversalClient) {
+				s := overdue(t, client, 3)
+				err := stock.Release(t.Context(), s, fence(1), func(step string) error {
+					if step != at {
+						return nil
+					}
+					if err := stock.Release(t.Context(), s, fence(2), pass); err != nil {
+						t.Error(err)
+					}
+					return nil
+				})
+				if !errors.Is(err, stock.ErrFenced) {
+					t.Errorf("the paused run: %v, want ErrFenced", err)
+				}
+				wantProduct(t, s, "tea", 3, 3, 0, 0)
+			})
+		})
+	}
+}
+
+// Buyers pay and cancel at the moment at which a run releases what they have not
+// paid in time: each order ends once, and the counts tell the same as the orders.
+func TestPayCancelAndReleaseRace(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		const n = 60
+		s := newSale(t, client, stock.Options{Hold: 20 * time.Millisecond})
+		put(t, s, "tea", n)
+		var group sync.WaitGroup
+		outcomes := make([]stock.State, n)
+		for i := range n {
+			group.Go(func() {
+				id := fmt.Sprintf("o-%02d", i)
+				r, _, err := s.Reserve(t.Context(), order(id))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				<-time.After(time.Until(time.Now().Add(15*time.Millisecond + time.Duration(i%10)*time.Millisecond)))
+				switch i % 2 {
+				case 0:
+					r, err = s.Pay(t.Context(), id)
+				default:
+					r, err = s.Cancel(t.Context(), id)
+				}
+				if closed, ok := errors.AsType[*stock.ClosedError](err); ok {
+					r.State = closed.State
+				} else if err != nil {
+					t.Error(err)
+				}
+				outcomes[i] = r.State
+			})
+		}
+		stop := make(chan struct{})
+		var runs sync.WaitGroup
+		runs.Go(func() {
+			for f := int64(1); ; f++ {
+				if err := stock.Release(t.Context(), s, fence(f), pass); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+		group.Wait()
+		close(stop)
+		runs.Wait()
+		sold := int64(0)
+		for i, state := range outcomes {
+			wantState(t, s, fmt.Sprintf("o-%02d", i), state)
+			if state == stock.Paid {
+				sold++
+			}
+		}
+		wantProduct(t, s, "tea", n, n-sold, 0, sold)
+	})
+}

@@ -1,0 +1,79 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// Reserve takes an order's items out of stock, all or none, for as long as
+// Options.Hold. It reports whether the order is new: asked again with the same
+// order it answers the same and changes nothing; the record then tells what became
+// of the order since.
+//
+// While the store does not answer Reserve asks again, for five seconds or until
+// the context ends; after that it is not known whether the order was accepted:
+// call it again, with the same id. It refuses with a *FieldError for each field
+// that is not allowed, joined, or with ErrSoldOut, ErrUnknownSKU, or ErrConflict.
+// See also ErrUnconfirmed.
+func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
+	if err := o.Validate(); err != nil {
+		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
+	}
+	content, err := o.content()
+	if err != nil {
+		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
+	}
+	args := make([]any, 0, 3+2*len(o.Items))
+	args = append(args, o.ID, s.options.Hold.Milliseconds(), content)
+	for _, item := range o.Items {
+		args = append(args, item.SKU, item.Quantity)
+	}
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyDue, keyUnsettled)
+	answer, err := s.tell(ctx, reserveScript, keys, args...)
+	if err == nil {
+		r, fresh, err = reservation(o, answer)
+	}
+	if err != nil {
+		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
+	}
+	return r, fresh, nil
+}
+
+// reservation reads what the script says to an order.
+func reservation(o Order, answer []string) (r Record, fresh bool, err error) {
+	switch {
+	case is(answer, "new", 3):
+		r = Record{Order: o, State: Reserved}
+		r.Items = o.sorted()
+		if r.Placed, err = parseTime(answer[1]); err == nil {
+			r.Due, err = parseTime(answer[2])
+		}
+		r.Changed = r.Placed
+		return r, true, err
+	case is(answer, "known", 2):
+		r, err = parseRecord(o.ID, answer[1])
+		return r, false, err
+	case is(answer, "other", 1):
+		return Record{}, false, ErrConflict
+	case is(answer, "unknown", 2):
+		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnknownSKU)
+	case is(answer, "sold out", 3):
+		left, err := strconv.ParseInt(answer[2], 10, 64)
+		if err != nil {
+			return Record{}, false, err
+		}
+		return Record{}, false, &SoldOutError{SKU: answer[1], Left: left}
+	}
+	return Record{}, false, strange(answer)
+}
+
+// is reports whether an answer has this word in front and this length.
+func is(answer []string, word string, length int) bool {
+	return len(answer) == length && answer[0] == word
+}
+
+// strange is the error of an answer that no script gives.
+func strange(answer []string) error {
+	return fmt.Errorf("unknown answer of %d values", len(answer))
+}

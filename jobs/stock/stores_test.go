@@ -1,0 +1,107 @@
+package stock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// onStores runs a test on miniredis and on a real redis-server.
+func onStores(t *testing.T, test func(t *testing.T, client redis.UniversalClient)) {
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		test(t, connect(t, miniredis.RunT(t).Addr()))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(t, connect(t, redisserver.Start(t).Addr()))
+	})
+}
+
+// connect returns a client set up as the binary's is.
+func connect(t testing.TB, addr string) redis.UniversalClient {
+	t.Helper()
+	o := &redis.UniversalOptions{Addrs: []string{addr}}
+	redislock.Harden(o)
+	client := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func newSale(t testing.TB, client redis.UniversalClient, o stock.Options) *stock.Sale {
+	t.Helper()
+	s, err := stock.NewSale(client, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t testing.TB, s *stock.Sale, sku string, total int64) {
+	t.Helper()
+	if _, err := s.Put(t.Context(), sku, total); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// order is an order of one item, or of the items given instead.
+func order(id string, items ...stock.Item) stock.Order {
+	if len(items) == 0 {
+		items = []stock.Item{{SKU: "tea", Quantity: 1}}
+	}
+	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Amount: 1250, Currency: "EUR", Items: items}
+}
+
+func reserve(t testing.TB, s *stock.Sale, o stock.Order) stock.Record {
+	t.Helper()
+	r, fresh, err := s.Reserve(t.Context(), o)
+	if err != nil || !fresh {
+		t.Fatalf("Reserve(%v) = %v, new %v, %v", o, r, fresh, err)
+	}
+	return r
+}
+
+// fill reserves n orders of one tea: o-00, o-01, …
+func fill(t testing.TB, s *stock.Sale, n int) {
+	t.Helper()
+	for i := range n {
+		reserve(t, s, order(fmt.Sprintf("o-%02d", i)))
+	}
+}
+
+// wantProduct checks the counts of a product: put, stock, reserved, sold.
+func wantProduct(t testing.TB, s *stock.Sale, sku string, put, left, reserved, sold int64) {
+	t.Helper()
+	want := stock.Product{SKU: sku, Put: put, Stock: left, Reserved: reserved, Sold: sold}
+	if got, err := s.Product(t.Context(), sku); err != nil || got != want {
+		t.Errorf("Product(%s) = %+v, %v, want %+v", sku, got, err, want)
+	}
+}
+
+func wantState(t testing.TB, s *stock.Sale, id string, want stock.State) stock.Record {
+	t.Helper()
+	r, err := s.Order(t.Context(), id)
+	if err != nil || r.State != want {
+		t.Errorf("Order(%s) = %v, %v, want %s", id, r, err, want)
+	}
+	return r
+}
+
+// await waits until a condition holds.
+func await(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	limit := time.Now().Add(30 * time.Second)
+	for !cond() {
+		if time.Now().After(limit) {
+			t.Fatalf("not within 30s: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
