@@ -85,6 +85,8 @@ const (
 	needWaiter
 	needInspector
 	needDesert
+	needSharer
+	needSeveral
 )
 
 var parts = []part{
@@ -92,6 +94,10 @@ var parts = []part{
 	{"plain fences", 0, plainFenceTests},
 	{"waiting", needWaiter | needInspector, waitTests},
 	{"waiters that die", needWaiter | needInspector | needDesert, desertTests},
+	{"sharing", needSharer, sharingTests},
+	{"sharing and waiting", needSharer | needWaiter | needInspector, sharingWaitTests},
+	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needDesert, sharingDesertTests},
+	{"several keys", needSeveral, severalTests},
 	{"looking", needInspector, inspectTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
@@ -123,6 +129,8 @@ func (p *part) run(t *testing.T, env Env) {
 func (p *part) missing(d lock.Driver, env *Env) string {
 	_, waiter := d.(lock.Waiter)
 	_, inspector := d.(lock.Inspector)
+	_, sharer := d.(lock.Sharer)
+	_, several := d.(lock.Several)
 	_, numbered := d.(lock.Numbered)
 	_, journaled := d.(lock.Journaled)
 	_, clocked := d.(lock.Clocked)
@@ -134,6 +142,8 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 	}{
 		{needWaiter, waiter, "lock.Waiter"},
 		{needInspector, inspector, "lock.Inspector"},
+		{needSharer, sharer, "lock.Sharer"},
+		{needSeveral, several, "lock.Several"},
 		{needDesert, env.Desert != nil, "Env.Desert"},
 		{needNumbered, numbered, "lock.Numbered"},
 		{needJournal, journaled, "lock.Journaled"},

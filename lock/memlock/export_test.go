@@ -7,6 +7,6 @@ func (s *Store) Leases() int { return len(s.leases) }
 
 // Desert takes a place for an owner that never answers.
 func (s *Store) Desert(a lock.Acquisition) error {
-	_, err := s.askInLine(&a, &place{owner: a.Owner, woken: make(chan struct{}, 1)})
+	_, err := s.askInLine(&a, newPlace(&a))
 	return err
 }

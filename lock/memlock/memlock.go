@@ -18,6 +18,8 @@ import (
 var _ interface {
 	lock.Driver
 	lock.Waiter
+	lock.Sharer
+	lock.Several
 	lock.Inspector
 	lock.Numbered
 	lock.Journaled
@@ -43,7 +45,7 @@ type Options struct {
 type Store struct {
 	options Options
 	mu      sync.Mutex
-	leases  map[string]lease
+	leases  map[string][]lease
 	queues  map[string][]*place
 	sweepAt int   // how many leases there must be to look for expired ones
 	granted int64 // the last fence of any plain lease

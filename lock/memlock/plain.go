@@ -9,12 +9,13 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// A lease is a plain lease. The store keeps nothing of a key that is free: one
-// counter for all keys makes their fences grow.
+// A lease is one owner's hold on a key. The store keeps nothing of a key that is
+// free: one counter for all keys makes their fences grow.
 type lease struct {
 	owner string
 	fence int64
 	until time.Time
+	limit int
 	next  *place // not nil: only kept for the owner of this place, who has not taken it yet
 }
 
@@ -31,50 +32,123 @@ func (s *Store) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, er
 	return s.ask(&a)
 }
 
-// ask grants a key that is free and that nobody waits for, or that is kept for
-// the asker.
+// ask grants a key if the owner fits beside its holders and nobody waits for it,
+// or if it is kept for the owner.
 func (s *Store) ask(a *lock.Acquisition) (lock.Grant, error) {
 	now := s.now()
-	held := s.leases[a.Key]
-	left := held.until.Sub(now)
-	if left <= 0 && !a.Barge && s.pass(now, a.Key) {
-		held, left = s.leases[a.Key], reserved
+	if g, err := s.may(now, a); err != nil || g.Fence != 0 {
+		return g, err
 	}
-	switch {
-	case left <= 0:
-		return s.grant(now, a), nil
-	case held.owner == a.Owner && held.next == nil:
-		return lock.Grant{Fence: held.fence, Left: left}, nil
-	case held.owner == a.Owner:
-		return s.grant(now, a), nil
-	case a.Barge && held.next != nil:
-		s.queues[a.Key] = slices.Insert(s.queues[a.Key], 0, held.next)
-		return s.grant(now, a), nil
-	}
-	return lock.Grant{}, &lock.HeldError{Key: a.Key, Left: left}
+	return s.grant(now, a), nil
 }
 
+// may returns the grant that the owner has, or none if it may be granted the key.
+func (s *Store) may(now time.Time, a *lock.Acquisition) (lock.Grant, error) {
+	held := s.alive(now, a.Key)
+	if i := find(held, a.Owner); i >= 0 && held[i].next == nil {
+		return lock.Grant{Fence: held[i].fence, Left: held[i].until.Sub(now)}, nil
+	}
+	if a.Barge {
+		s.barge(now, a)
+	} else {
+		s.serve(now, a.Key)
+	}
+	held = s.alive(now, a.Key)
+	if find(held, a.Owner) >= 0 || fits(held, a.Limit) && (a.Barge || len(s.queues[a.Key]) == 0) {
+		return lock.Grant{}, nil
+	}
+	return lock.Grant{}, &lock.HeldError{Key: a.Key, Left: first(held).Sub(now)}
+}
+
+// barge sends back to the queue those for whom the key is only kept, if the owner
+// fits without them and not beside them.
+func (s *Store) barge(now time.Time, a *lock.Acquisition) {
+	held := s.alive(now, a.Key)
+	var kept []*place
+	rest := make([]lease, 0, len(held))
+	for _, l := range held {
+		if l.next == nil {
+			rest = append(rest, l)
+		} else {
+			kept = append(kept, l.next)
+		}
+	}
+	if fits(held, a.Limit) || !fits(rest, a.Limit) {
+		return
+	}
+	s.leases[a.Key] = rest
+	s.queues[a.Key] = slices.Insert(s.queues[a.Key], 0, kept...)
+}
+
+// grant makes the owner a holder.
 func (s *Store) grant(now time.Time, a *lock.Acquisition) lock.Grant {
-	s.makeRoom(now)
 	s.granted = max(s.granted+1, now.UnixMicro(), a.Fence+1)
-	s.leases[a.Key] = lease{owner: a.Owner, fence: s.granted, until: now.Add(a.TTL)}
+	s.put(now, a.Key, lease{owner: a.Owner, fence: s.granted, until: now.Add(a.TTL), limit: a.Limit})
 	return lock.Grant{Fence: s.granted, Left: a.TTL}
+}
+
+// put adds a lease, in place of what was kept for its owner.
+func (s *Store) put(now time.Time, key string, l lease) {
+	s.makeRoom(now)
+	held := s.leases[key]
+	if i := find(held, l.owner); i >= 0 {
+		held = slices.Delete(held, i, i+1)
+	}
+	s.leases[key] = append(held, l)
+}
+
+// alive returns the leases on a key, the earliest first, and forgets those that
+// have expired.
+func (s *Store) alive(now time.Time, key string) []lease {
+	held := s.leases[key]
+	if slices.ContainsFunc(held, func(l lease) bool { return !now.Before(l.until) }) {
+		held = slices.DeleteFunc(held, func(l lease) bool { return !now.Before(l.until) })
+		s.setLeases(key, held)
+	}
+	return held
+}
+
+func (s *Store) setLeases(key string, held []lease) {
+	if len(held) == 0 {
+		delete(s.leases, key)
+		return
+	}
+	s.leases[key] = held
 }
 
 // makeRoom drops the leases that nobody released, each time their number has
 // doubled.
 func (s *Store) makeRoom(now time.Time) {
 	if s.leases == nil {
-		s.leases = make(map[string]lease)
+		s.leases = make(map[string][]lease)
 	}
 	if len(s.leases) < max(s.sweepAt, minSweep) {
 		return
 	}
-	maps.DeleteFunc(s.leases, func(_ string, l lease) bool { return !now.Before(l.until) })
+	maps.DeleteFunc(s.leases, func(key string, _ []lease) bool { return len(s.alive(now, key)) == 0 })
 	s.sweepAt = 2 * len(s.leases)
 }
 
 const minSweep = 1000
+
+// find returns where the owner is among the holders, or -1.
+func find(held []lease, owner string) int {
+	return slices.IndexFunc(held, func(l lease) bool { return l.owner == owner })
+}
+
+// fits is the rule for all locks: the holders, and one more, are no more than
+// the smallest limit among them.
+func fits(held []lease, limit int) bool {
+	for _, l := range held {
+		limit = min(limit, l.limit)
+	}
+	return len(held)+1 <= max(limit, 1)
+}
+
+// first is the earliest deadline.
+func first(held []lease) time.Time {
+	return slices.MinFunc(held, func(a, b lease) int { return a.until.Compare(b.until) }).until
+}
 
 // Renew moves the deadline of a lease that is alive to now + TTL.
 func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
@@ -87,12 +161,12 @@ func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	held := s.leases[h.Key]
-	if held.owner != h.Owner || held.fence != h.Fence || held.next != nil || !now.Before(held.until) {
+	held := s.alive(now, h.Key)
+	i := find(held, h.Owner)
+	if i < 0 || held[i].fence != h.Fence || held[i].next != nil {
 		return lock.Grant{}, lock.ErrLost
 	}
-	held.until = now.Add(h.TTL)
-	s.leases[h.Key] = held
+	held[i].until = now.Add(h.TTL)
 	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
@@ -111,15 +185,15 @@ func (s *Store) Release(ctx context.Context, h lock.Holding) error {
 
 func (s *Store) release(h *lock.Holding) error {
 	now := s.now()
-	held, found := s.leases[h.Key]
+	held := s.alive(now, h.Key)
+	i := find(held, h.Owner)
 	switch {
-	case !found || !now.Before(held.until):
+	case len(held) == 0:
 		return nil
-	case held.owner != h.Owner || h.Fence != 0 && held.fence != h.Fence:
+	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):
 		return lock.ErrLost
 	}
-	if !s.pass(now, h.Key) {
-		delete(s.leases, h.Key)
-	}
+	s.setLeases(h.Key, slices.Delete(held, i, i+1))
+	s.serve(now, h.Key)
 	return nil
 }

@@ -12,24 +12,28 @@ import (
 
 // A place is one waiter's in the queue for a key.
 type place struct {
-	owner string
-	woken chan struct{} // holds one wake-up
+	owner  string
+	limit  int
+	looked time.Time     // when its owner last asked
+	woken  chan struct{} // holds one wake-up
 }
 
 const (
 	reserved = 2 * time.Second // how long a key is kept for its next owner
 	relook   = time.Second     // how long a waiter at most waits to look for itself
+	absent   = 5 * time.Second // how long the first in a queue keeps others waiting without a look
 )
 
 // Wait takes a place in the queue and returns when the key was granted. A
-// release keeps the key for the first in the queue, for 2 seconds, and wakes it;
-// if it does not take the key by then, the next in the queue gets it.
+// release keeps the key for the first in the queue, for 2 seconds, and wakes it,
+// and so on for as many as fit; if one does not take the key by then, the next in
+// the queue gets it.
 func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
 	if err := lock.CheckAcquisition(&a); err != nil {
 		return lock.Grant{}, err
 	}
 	a.Barge = false
-	p := &place{owner: a.Owner, woken: make(chan struct{}, 1)}
+	p := newPlace(&a)
 	var err error
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -45,6 +49,10 @@ func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("lock: wait for %q: %w", a.Key, ctx.Err())
 	}
 	return lock.Grant{}, fmt.Errorf("lock: wait for %q: %w: %w", a.Key, ctx.Err(), err)
+}
+
+func newPlace(a *lock.Acquisition) *place {
+	return &place{owner: a.Owner, limit: a.Limit, woken: make(chan struct{}, 1)}
 }
 
 // sleep returns when the place is woken, or it is time to look.
@@ -66,6 +74,7 @@ func (p *place) sleep(ctx context.Context, err error) {
 func (s *Store) askInLine(a *lock.Acquisition, p *place) (lock.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p.looked = s.now()
 	g, err := s.ask(a)
 	if err == nil || s.find(a.Key, a.Owner) >= 0 {
 		return g, err
@@ -85,24 +94,33 @@ func (s *Store) leave(a *lock.Acquisition) {
 		s.setQueue(a.Key, slices.Delete(s.queues[a.Key], i, i+1))
 	}
 	_ = s.release(&lock.Holding{Key: a.Key, Owner: a.Owner}) // another owner's stays
+	s.serve(s.now(), a.Key)
 }
 
-// pass keeps a free key for the first in its queue, and reports whether there is
-// one.
-func (s *Store) pass(now time.Time, key string) bool {
-	q := s.queues[key]
-	if len(q) == 0 {
-		return false
+// serve keeps a key for the first in its queue as long as it fits beside the
+// holders. One that does not, and that nobody has heard of for long, loses its
+// place: others may fit.
+func (s *Store) serve(now time.Time, key string) {
+	for len(s.queues[key]) > 0 {
+		p := s.queues[key][0]
+		switch {
+		case fits(s.alive(now, key), p.limit):
+			s.setQueue(key, s.queues[key][1:])
+			s.put(now, key, lease{owner: p.owner, until: now.Add(reserved), limit: p.limit, next: p})
+			p.wake()
+		case now.Sub(p.looked) > absent:
+			s.setQueue(key, s.queues[key][1:])
+		default:
+			return
+		}
 	}
-	s.makeRoom(now)
-	p := q[0]
-	s.setQueue(key, q[1:])
-	s.leases[key] = lease{owner: p.owner, until: now.Add(reserved), next: p}
+}
+
+func (p *place) wake() {
 	select {
 	case p.woken <- struct{}{}:
 	default: // it is awake
 	}
-	return true
 }
 
 func (s *Store) find(key, owner string) int {
@@ -128,9 +146,36 @@ func (s *Store) Inspect(ctx context.Context, key string) (lock.Standing, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := lock.Standing{Waiting: len(s.queues[key])}
-	held := s.leases[key]
-	if left := held.until.Sub(s.now()); left > 0 {
-		at.Owner, at.Fence, at.Left = held.owner, held.fence, left
+	if all := s.holders(key); len(all) > 0 {
+		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}
 	return at, nil
+}
+
+// Holders tells who holds a key.
+func (s *Store) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return nil, err
+	}
+	if err := doubt(ctx, "look at the holders of", key); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holders(key), nil
+}
+
+// holders lists those that hold the key, and then those for whom it is kept.
+func (s *Store) holders(key string) []lock.Holder {
+	now := s.now()
+	var all, kept []lock.Holder
+	for _, l := range s.alive(now, key) {
+		h := lock.Holder{Owner: l.owner, Fence: l.fence, Left: l.until.Sub(now), Limit: max(l.limit, 1)}
+		if l.next != nil {
+			kept = append(kept, h)
+		} else {
+			all = append(all, h)
+		}
+	}
+	return append(all, kept...)
 }

@@ -1,0 +1,246 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var severalTests = []test{
+	{"several keys are granted together, each with a fence of its own", severalGranted},
+	{"of several keys none is granted if one is held", severalHeld},
+	{"of several keys none is granted if others wait for one", severalWaited},
+	{"several keys asked for again are granted with the same fences", severalAgain},
+	{"what is left of an earlier grant of several is freed when one is refused", severalPartly},
+	{"limits hold for each of several keys", severalLimits},
+	{"several keys are released together, and each has its answer", severalReleased},
+	{"owners that ask for overlapping keys at once never hold one twice", severalRace},
+	{"several: a context that has ended is doubt, and nothing is done", severalDoubt},
+	{"several: bad arguments are refused by name", severalArguments},
+}
+
+// acquisitions are of several keys by one owner.
+func (s *stand) acquisitions(keys ...string) []lock.Acquisition {
+	owner := s.owner()
+	as := make([]lock.Acquisition, len(keys))
+	for i, key := range keys {
+		as[i] = lock.Acquisition{Key: key, Owner: owner, TTL: long}
+	}
+	return as
+}
+
+// together acquires several keys.
+func (s *stand) together(as []lock.Acquisition) []lock.Holding {
+	s.Helper()
+	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	if err != nil {
+		s.Fatalf("acquire several: %v", err)
+	}
+	equal(s, "grants", len(gs), len(as))
+	hs := make([]lock.Holding, len(as))
+	for i, g := range gs {
+		s.within("left", g.Left, as[i].TTL)
+		hs[i] = lock.Holding{Key: as[i].Key, Owner: as[i].Owner, Fence: g.Fence, TTL: as[i].TTL, Limit: as[i].Limit}
+	}
+	return hs
+}
+
+// notTogether fails the test unless the keys are refused because of that one.
+func (s *stand) notTogether(as []lock.Acquisition, key string) {
+	s.Helper()
+	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	held, ok := errors.AsType[*lock.HeldError](err)
+	if !ok || held.Key != key || held.Left <= 0 {
+		s.Fatalf("acquire several: %+v, %v, want a *lock.HeldError of %q", gs, err, key)
+	}
+}
+
+// free fails the test unless the keys are.
+func (s *stand) free(keys ...string) {
+	s.Helper()
+	for _, key := range keys {
+		_, h := s.acquire(lock.Acquisition{Key: key, Owner: s.owner(), TTL: long})
+		s.release(h)
+	}
+}
+
+func severalGranted(s *stand) {
+	for _, h := range s.together(s.acquisitions("a", "b {", "c/é")) {
+		if h.Fence <= 0 {
+			s.Fatalf("the fence of %q is %d", h.Key, h.Fence)
+		}
+		_ = s.held(lock.Acquisition{Key: h.Key, Owner: "other/1", TTL: long})
+		s.renewed(h)
+		s.release(h)
+	}
+	s.free("a", "b {", "c/é")
+}
+
+func severalHeld(s *stand) {
+	for _, held := range []string{"a", "b", "c"} {
+		_, h := s.acquire(lock.Acquisition{Key: held, Owner: s.owner(), TTL: long})
+		s.notTogether(s.acquisitions("a", "b", "c"), held)
+		s.release(h)
+		s.free("a", "b", "c")
+	}
+}
+
+func severalWaited(s *stand) {
+	if _, ok := s.driver.(lock.Waiter); !ok || s.env.Desert == nil {
+		return
+	}
+	_, h := s.acquire(s.acquisition(long))
+	s.desertFor(0)
+	s.release(h)
+	s.notTogether(s.acquisitions("a", "key"), "key")
+	s.free("a")
+	s.env.Wait(kept + slack)
+	s.together(s.acquisitions("a", "key"))
+}
+
+func severalAgain(s *stand) {
+	as := s.acquisitions("a", "b", "c")
+	first := s.together(as)
+	s.env.Wait(slack)
+	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	if err != nil {
+		s.Fatalf("acquire several again: %v", err)
+	}
+	for i, g := range gs {
+		equal(s, "the fence of "+as[i].Key, g.Fence, first[i].Fence)
+		if g.Left > long-slack {
+			s.Fatalf("asking again after %v left %v of %v", slack, g.Left, long)
+		}
+	}
+}
+
+func severalPartly(s *stand) {
+	as := s.acquisitions("a", "b", "c")
+	s.release(s.together(as)[1])
+	_, h := s.acquire(lock.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
+	s.notTogether(as, "b")
+	s.free("a", "c")
+	s.renewed(h)
+}
+
+func severalLimits(s *stand) {
+	if _, ok := s.driver.(lock.Sharer); !ok {
+		return
+	}
+	shared := func() []lock.Acquisition {
+		as := s.acquisitions("a", "b")
+		as[0].Limit, as[1].Limit = 2, lock.NoLimit
+		return as
+	}
+	first := s.together(shared())
+	second := s.together(shared())
+	for i := range second {
+		if second[i].Fence <= first[i].Fence {
+			s.Fatalf("the fence of %q is %d after %d", second[i].Key, second[i].Fence, first[i].Fence)
+		}
+	}
+	s.notTogether(shared(), "a")
+	s.notTogether(s.acquisitions("b", "c"), "b")
+	s.release(first[0])
+	s.together(shared())
+	s.free("c")
+}
+
+func severalReleased(s *stand) {
+	hs := s.together(s.acquisitions("a", "b", "c", "d"))
+	s.release(hs[1])
+	_, other := s.acquire(lock.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
+	hs[2].Fence = 0 // whatever it was granted
+	errs := s.driver.(lock.Several).ReleaseSeveral(s.ctx, hs)
+	equal(s, "answers", len(errs), len(hs))
+	for i, err := range errs {
+		switch {
+		case i == 1 && !errors.Is(err, lock.ErrLost):
+			s.Fatalf("the release of what another has: %v, want lock.ErrLost", err)
+		case i != 1 && err != nil:
+			s.Fatalf("the release of %q: %v", hs[i].Key, err)
+		}
+	}
+	s.renewed(other)
+	s.free("a", "c", "d")
+}
+
+// Ten owners ask for two of four keys each, at the same time, over and over.
+func severalRace(s *stand) {
+	keys := []string{"a", "b", "c", "d"}
+	users := make(map[string]*atomic.Int32)
+	for _, key := range keys {
+		users[key] = new(atomic.Int32)
+	}
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			for n := range 20 {
+				s.useBoth(fmt.Sprintf("n-%d/%d", i, n), users, keys[(i+n)%4], keys[(i+n+1+n%3)%4])
+			}
+		})
+	}
+	wg.Wait()
+	s.free(keys...)
+}
+
+// useBoth acquires two keys, checks that nobody else uses them, and releases.
+func (s *stand) useBoth(owner string, users map[string]*atomic.Int32, one, two string) {
+	several := s.driver.(lock.Several)
+	as := []lock.Acquisition{{Key: one, Owner: owner, TTL: long}, {Key: two, Owner: owner, TTL: long}}
+	gs, err := several.AcquireSeveral(s.ctx, as)
+	if err != nil {
+		if _, held := errors.AsType[*lock.HeldError](err); !held {
+			s.Errorf("acquire several: %v", err)
+		}
+		return
+	}
+	hs := make([]lock.Holding, 0, 2)
+	for i, a := range as {
+		if n := users[a.Key].Add(1); n > 1 {
+			s.Errorf("%s has %d owners", a.Key, n)
+		}
+		hs = append(hs, lock.Holding{Key: a.Key, Owner: owner, Fence: gs[i].Fence})
+	}
+	for _, a := range as {
+		users[a.Key].Add(-1)
+	}
+	if err := errors.Join(several.ReleaseSeveral(s.ctx, hs)...); err != nil {
+		s.Errorf("release several: %v", err)
+	}
+}
+
+func severalDoubt(s *stand) {
+	hs := s.together(s.acquisitions("a", "b"))
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	_, err := s.driver.(lock.Several).AcquireSeveral(ctx, s.acquisitions("c", "d"))
+	for _, err := range append(s.driver.(lock.Several).ReleaseSeveral(ctx, hs), err) {
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("the error is %v, want context.Canceled", err)
+		}
+	}
+	for _, h := range hs {
+		s.renewed(h)
+	}
+	s.free("c", "d")
+}
+
+func severalArguments(s *stand) {
+	twice, owners, bad := s.acquisitions("a", "b", "a"), s.acquisitions("a", "b"), s.acquisitions("a", "b")
+	owners[1].Owner = "other/1"
+	bad[1].TTL = short - 1
+	for argument, as := range map[string][]lock.Acquisition{"keys": nil, "key": twice, "owner": owners, "TTL": bad} {
+		_, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+		s.refused(err, argument)
+	}
+	errs := s.driver.(lock.Several).ReleaseSeveral(s.ctx, []lock.Holding{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
+	if len(errs) != 2 || errs[0] != nil {
+		s.Fatalf("the answers are %v", errs)
+	}
+	s.refused(errs[1], "key")
+}

@@ -1,0 +1,356 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var sharingTests = []test{
+	{"so many hold a key as the limit says, each with a fence of its own", sharingLimit},
+	{"readers hold a key together, and keep a writer out until the last has released", sharingReaders},
+	{"a writer keeps readers out", sharingWriter},
+	{"the smallest limit counts, whoever has it", sharingSmallest},
+	{"an owner that asks again gets the same fence and takes no second place", sharingAgain},
+	{"a key that was shared can be had alone, and the reverse, with growing fences", sharingTurns},
+	{"a fence is above what the asker has seen, and above those of all holders", sharingFloor},
+	{"the expiry of one holder frees one place", sharingExpired},
+	{"a dead reader keeps a writer out until its deadline and not longer", sharingDead},
+	{"the holder with the latest deadline may go first", sharingLatest},
+	{"each holder renews for itself", sharingRenewed},
+	{"a renewal or release by who does not hold the key is lost and changes nothing", sharingByOther},
+	{"a release asked again is no error once nobody holds the key", sharingReleasedTwice},
+	{"a release that knows no fence frees what its owner was granted", sharingReleasedUnknown},
+	{"a holding that tells another limit than was granted is served the same", sharingWrongLimit},
+	{"the holders are told, the earliest first", sharingHolders},
+	{"of many owners asking at once so many are granted as the limit says", sharingRace},
+	{"a context that has ended is doubt, and nothing is done", sharingDoubt},
+	{"a bad limit is refused by name", sharingArguments},
+	{"random requests are answered by the rule", sharingRule},
+}
+
+// sharing is an acquisition with a limit.
+func (s *stand) sharing(limit int, ttl ...time.Duration) lock.Acquisition {
+	a := s.acquisition(long)
+	a.Limit = limit
+	if len(ttl) > 0 {
+		a.TTL = ttl[0]
+	}
+	return a
+}
+
+// taken acquires with a limit.
+func (s *stand) taken(limit int, ttl ...time.Duration) lock.Holding {
+	s.Helper()
+	a := s.sharing(limit, ttl...)
+	_, h := s.acquire(a)
+	h.Limit = limit
+	return h
+}
+
+func (s *stand) renewed(h lock.Holding) lock.Grant {
+	s.Helper()
+	g, err := s.driver.Renew(s.ctx, h)
+	if err != nil {
+		s.Fatalf("renew: %v", err)
+	}
+	equal(s, "the fence of a renewal", g.Fence, h.Fence)
+	return g
+}
+
+// notRenewed fails the test unless the lease is lost.
+func (s *stand) notRenewed(h lock.Holding) {
+	s.Helper()
+	_, err := s.driver.Renew(s.ctx, h)
+	s.lost(err)
+}
+
+// holders are the owners that hold the key, or for whom it is kept.
+func (s *stand) holders() []lock.Holder {
+	s.Helper()
+	all, err := s.driver.(lock.Sharer).Holders(s.ctx, "key")
+	if err != nil {
+		s.Fatalf("holders: %v", err)
+	}
+	return all
+}
+
+func sharingLimit(s *stand) {
+	var hs []lock.Holding
+	for range 3 {
+		h := s.taken(3)
+		if len(hs) > 0 && h.Fence <= hs[len(hs)-1].Fence {
+			s.Fatalf("the fence %d follows %d", h.Fence, hs[len(hs)-1].Fence)
+		}
+		hs = append(hs, h)
+	}
+	s.within("left", s.held(s.sharing(3)).Left, long)
+	for range 3 {
+		s.release(hs[1])
+		hs[1] = s.taken(3)
+		_ = s.held(s.sharing(3))
+	}
+	for _, h := range hs {
+		s.release(h)
+	}
+	equal(s, "holders", len(s.holders()), 0)
+}
+
+func sharingReaders(s *stand) {
+	var hs []lock.Holding
+	for range 50 {
+		hs = append(hs, s.taken(lock.NoLimit))
+	}
+	equal(s, "holders", len(s.holders()), 50)
+	for _, h := range hs {
+		_ = s.held(s.sharing(0))
+		s.release(h)
+	}
+	s.taken(0)
+}
+
+func sharingWriter(s *stand) {
+	h := s.taken(1)
+	for _, limit := range []int{0, 1, 2, lock.NoLimit} {
+		_ = s.held(s.sharing(limit))
+	}
+	s.release(h)
+	s.taken(lock.NoLimit)
+}
+
+func sharingSmallest(s *stand) {
+	s.taken(5)
+	narrow := s.taken(2)
+	for _, limit := range []int{1, 2, 5, lock.NoLimit} {
+		_ = s.held(s.sharing(limit))
+	}
+	s.release(narrow)
+	s.taken(5)
+	_ = s.held(s.sharing(2))
+	s.taken(lock.NoLimit)
+	s.taken(5)
+	_ = s.held(s.sharing(4))
+	s.taken(lock.NoLimit)
+	_ = s.held(s.sharing(lock.NoLimit))
+}
+
+func sharingAgain(s *stand) {
+	a := s.sharing(2)
+	first, _ := s.acquire(a)
+	second, _ := s.acquire(a)
+	equal(s, "the fence asked for again", second.Fence, first.Fence)
+	s.taken(2)
+	third, _ := s.acquire(a)
+	equal(s, "the fence asked for once more", third.Fence, first.Fence)
+	_ = s.held(s.sharing(2))
+}
+
+func sharingTurns(s *stand) {
+	last := int64(0)
+	for i := range 24 {
+		limit := []int{0, 2, 2, lock.NoLimit, 1}[i%5]
+		ttl := long
+		if i%8 == 7 {
+			ttl = short
+		}
+		hs := []lock.Holding{s.taken(limit, ttl)}
+		if limit > 1 {
+			hs = append(hs, s.taken(limit, ttl))
+		}
+		for _, h := range hs {
+			if h.Fence <= last {
+				s.Fatalf("grant %d has the fence %d, after %d", i, h.Fence, last)
+			}
+			last = h.Fence
+		}
+		if ttl == short {
+			s.env.Wait(short + slack)
+			continue
+		}
+		for _, h := range hs {
+			s.release(h)
+		}
+		s.env.Wait(slack)
+	}
+}
+
+func sharingFloor(s *stand) {
+	a := s.sharing(lock.NoLimit)
+	a.Fence = 1_999_999_999_999_999
+	first, _ := s.acquire(a)
+	equal(s, "the fence", first.Fence, a.Fence+1)
+	equal(s, "the fence after it", s.taken(lock.NoLimit).Fence, first.Fence+1)
+}
+
+func sharingExpired(s *stand) {
+	s.taken(2)
+	dead := s.taken(2, short)
+	_ = s.held(s.sharing(2))
+	s.env.Wait(short + slack)
+	s.notRenewed(dead)
+	s.taken(2)
+	_ = s.held(s.sharing(2))
+	equal(s, "holders", len(s.holders()), 2)
+}
+
+func sharingDead(s *stand) {
+	s.taken(lock.NoLimit, short)
+	h := s.taken(lock.NoLimit)
+	s.release(h)
+	s.within("left", s.held(s.sharing(1)).Left, short)
+	s.env.Wait(short + slack)
+	s.taken(1)
+}
+
+func sharingLatest(s *stand) {
+	first, second := s.taken(lock.NoLimit), s.taken(lock.NoLimit, short)
+	s.release(first)
+	s.env.Wait(short + slack)
+	s.notRenewed(second)
+	s.taken(1)
+}
+
+func sharingRenewed(s *stand) {
+	kept, dead := s.taken(2, short), s.taken(2, short)
+	kept.TTL = long
+	s.within("left", s.renewed(kept).Left, long)
+	s.env.Wait(short + slack)
+	s.notRenewed(dead)
+	s.renewed(kept)
+	s.taken(2)
+	_ = s.held(s.sharing(2))
+}
+
+func sharingByOther(s *stand) {
+	first, second := s.taken(lock.NoLimit), s.taken(lock.NoLimit)
+	for _, h := range []lock.Holding{
+		{Key: "key", Owner: "other/1", Fence: first.Fence, TTL: long, Limit: lock.NoLimit},
+		{Key: "key", Owner: first.Owner, Fence: second.Fence, TTL: long, Limit: lock.NoLimit},
+		{Key: "key", Owner: first.Owner, Fence: first.Fence - 1, TTL: long, Limit: lock.NoLimit},
+	} {
+		s.notRenewed(h)
+		s.lost(s.driver.Release(s.ctx, h))
+	}
+	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: "key", Owner: "other/1"}))
+	equal(s, "holders", len(s.holders()), 2)
+	s.renewed(first)
+	s.renewed(second)
+}
+
+func sharingReleasedTwice(s *stand) {
+	first, second := s.taken(2), s.taken(2)
+	s.release(first)
+	s.lost(s.driver.Release(s.ctx, first)) // another has the key
+	s.notRenewed(first)
+	s.release(second)
+	s.release(second)
+	s.release(first)
+}
+
+func sharingReleasedUnknown(s *stand) {
+	first := s.taken(2)
+	second := s.taken(2)
+	s.release(lock.Holding{Key: "key", Owner: first.Owner})
+	s.renewed(second)
+	s.taken(2)
+	_ = s.held(s.sharing(2))
+}
+
+func sharingWrongLimit(s *stand) {
+	for _, limit := range []int{1, 2} {
+		for _, said := range []int{0, 1, 2, 3, lock.NoLimit} {
+			h := s.taken(limit)
+			h.Limit = said
+			s.renewed(h)
+			s.release(h)
+			equal(s, "holders", len(s.holders()), 0)
+		}
+	}
+}
+
+func sharingHolders(s *stand) {
+	equal(s, "holders of a free key", len(s.holders()), 0)
+	alone := s.taken(0)
+	s.told(alone)
+	s.release(alone)
+	hs := []lock.Holding{s.taken(3), s.taken(lock.NoLimit), s.taken(3)}
+	hs[0].TTL = long / 2
+	s.renewed(hs[0]) // the earliest is that of the earliest grant, not of the next deadline
+	s.told(hs...)
+	if i, ok := s.driver.(lock.Inspector); ok {
+		at, err := i.Inspect(s.ctx, "key")
+		if err != nil || at.Owner != hs[0].Owner || at.Fence != hs[0].Fence {
+			s.Fatalf("the key stands at %+v, %v, want its earliest holder %+v", at, err, hs[0])
+		}
+		s.within("left", at.Left, hs[0].TTL)
+	}
+	s.release(hs[1])
+	s.told(hs[0], hs[2])
+}
+
+// told fails the test unless these are the holders.
+func (s *stand) told(hs ...lock.Holding) {
+	s.Helper()
+	all := s.holders()
+	equal(s, "holders", len(all), len(hs))
+	for i, h := range hs {
+		s.within("left", all[i].Left, h.TTL)
+		all[i].Left = 0
+		equal(s, fmt.Sprint("holder ", i), all[i], lock.Holder{Owner: h.Owner, Fence: h.Fence, Limit: max(h.Limit, 1)})
+	}
+}
+
+// Twenty owners ask at the same time: three are granted, each with another fence.
+func sharingRace(s *stand) {
+	for range 10 {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		granted := make(map[int64]lock.Holding)
+		for range 20 {
+			a := s.sharing(3)
+			wg.Go(func() {
+				g, err := s.driver.Acquire(s.ctx, a)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					granted[g.Fence] = lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: 3}
+				} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+					s.Errorf("acquire: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		equal(s, "owners that were granted, by fence", len(granted), 3)
+		for _, h := range granted {
+			s.release(h)
+		}
+	}
+}
+
+func sharingDoubt(s *stand) {
+	h := s.taken(2)
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	_, acquired := s.driver.Acquire(ctx, s.sharing(2))
+	_, renewed := s.driver.Renew(ctx, h)
+	_, told := s.driver.(lock.Sharer).Holders(ctx, "key")
+	for _, err := range []error{acquired, renewed, s.driver.Release(ctx, h), told} {
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("the error is %v, want context.Canceled", err)
+		}
+	}
+	equal(s, "holders", len(s.holders()), 1)
+}
+
+func sharingArguments(s *stand) {
+	for _, limit := range []int{-1, -lock.NoLimit} {
+		_, err := s.driver.Acquire(s.ctx, s.sharing(limit))
+		s.refused(err, "limit")
+	}
+	_, err := s.driver.(lock.Sharer).Holders(s.ctx, "")
+	s.refused(err, "key")
+}

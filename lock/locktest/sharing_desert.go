@@ -1,0 +1,97 @@
+package locktest
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var sharingDesertTests = []test{
+	{"a reader that died keeps no other reader out", sharingDeadReader},
+	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
+	{"a place that is kept counts, until it is passed over", sharingKept},
+	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
+	{"barging passes those who wait where there is room", sharingBargedBy},
+}
+
+// unheard is how long a waiter that died may keep those out who would fit beside
+// the holders.
+const unheard = 6 * time.Second
+
+// desertFor takes a place for an owner that never answers.
+func (s *stand) desertFor(limit int) lock.Acquisition {
+	s.Helper()
+	before := s.inspect("key").Waiting
+	a := s.sharing(limit)
+	if err := s.env.Desert(a); err == nil || s.inspect("key").Waiting != before+1 {
+		s.Fatalf("no place was taken: %v, %+v", err, s.inspect("key"))
+	}
+	return a
+}
+
+func sharingDeadReader(s *stand) {
+	h := s.taken(1)
+	s.desertFor(lock.NoLimit)
+	w := s.queuedFor(lock.NoLimit)
+	s.release(h)
+	s.served(w)
+	s.taken(lock.NoLimit)
+}
+
+func sharingDeadWriter(s *stand) {
+	h := s.taken(lock.NoLimit)
+	s.desertFor(1)
+	w := s.queuedFor(lock.NoLimit)
+	s.waiting(w)
+	s.env.Wait(unheard)
+	s.served(w)
+	s.renewed(h)
+	equal(s, "places", s.inspect("key").Waiting, 0)
+}
+
+func sharingKept(s *stand) {
+	first := s.taken(2)
+	s.taken(2)
+	dead := s.desertFor(2)
+	s.release(first)
+	s.within("left", s.held(s.sharing(2)).Left, kept)
+	all := s.holders()
+	equal(s, "holders", len(all), 2)
+	equal(s, "the last is whom a place is kept for", all[1].Owner, dead.Owner)
+	equal(s, "its fence", all[1].Fence, 0)
+	s.notRenewed(lock.Holding{Key: "key", Owner: dead.Owner, Fence: first.Fence, TTL: long, Limit: 2})
+	s.env.Wait(kept + slack)
+	s.taken(2)
+	_ = s.held(s.sharing(2))
+}
+
+func sharingBarged(s *stand) {
+	first := s.taken(2)
+	s.taken(2)
+	one, two := s.desertFor(2), s.desertFor(2)
+	s.release(first)
+	barging := s.sharing(2)
+	barging.Barge = true
+	_, h := s.acquire(barging)
+	equal(s, "places", s.inspect("key").Waiting, 2)
+	_ = s.held(one)
+	s.release(h)
+	_ = s.held(two)
+	if g, _ := s.acquire(one); g.Fence <= h.Fence {
+		s.Fatalf("the fence %d follows %d", g.Fence, h.Fence)
+	}
+}
+
+func sharingBargedBy(s *stand) {
+	h := s.taken(lock.NoLimit)
+	s.desertFor(1)
+	_ = s.held(s.sharing(lock.NoLimit))
+	barging := s.sharing(lock.NoLimit)
+	barging.Barge = true
+	s.acquire(barging)
+	alone := s.sharing(1)
+	alone.Barge = true
+	_ = s.held(alone)
+	s.renewed(h)
+	equal(s, "places", s.inspect("key").Waiting, 1)
+}

@@ -1,0 +1,152 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A sharer is one owner in the sequences that sharingRule makes.
+type sharer struct {
+	lock.Acquisition
+	fence int64 // 0: it does not hold the key
+	until time.Duration
+}
+
+// A crowd asks for one key and knows what the answers must be.
+type crowd struct {
+	*stand
+	rand *rand.Rand
+	all  []*sharer
+	now  time.Duration // since the beginning; moves only on a clock that stands still otherwise
+	last int64
+	log  []string
+}
+
+// Random owners with random limits acquire, renew, release and expire; every
+// answer is compared with the rule.
+func sharingRule(s *stand) {
+	rounds := 200
+	if !s.env.exact() {
+		rounds = 20
+	}
+	for round := range rounds {
+		c := &crowd{stand: s, rand: rand.New(rand.NewPCG(1, uint64(round)))}
+		for range 30 {
+			c.step()
+		}
+		for _, o := range c.holding() {
+			c.release(o)
+		}
+	}
+}
+
+func (c *crowd) step() {
+	c.Helper()
+	switch n := c.rand.IntN(10); {
+	case n < 4 || len(c.all) == 0:
+		limits := []int{0, 1, 2, 2, 3, 5, lock.NoLimit, lock.NoLimit}
+		o := &sharer{Acquisition: c.sharing(limits[c.rand.IntN(len(limits))], c.ttl())}
+		c.all = append(c.all, o)
+		c.ask(o)
+	case n < 5:
+		c.ask(c.some())
+	case n < 6:
+		c.renew(c.some())
+	case n < 9:
+		c.release(c.some())
+	case c.env.exact():
+		d := time.Duration(c.rand.IntN(2000)) * time.Millisecond
+		c.env.Wait(d)
+		c.now += d
+		c.logf("%v pass", d)
+	}
+}
+
+func (c *crowd) ttl() time.Duration {
+	if c.env.exact() && c.rand.IntN(2) == 0 {
+		return short + time.Duration(c.rand.IntN(2000))*time.Millisecond
+	}
+	return long
+}
+
+func (c *crowd) some() *sharer { return c.all[c.rand.IntN(len(c.all))] }
+
+func (c *crowd) logf(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
+
+// holding are the owners that hold the key now.
+func (c *crowd) holding() []*sharer {
+	for _, o := range c.all {
+		if o.fence != 0 && c.now >= o.until {
+			o.fence = 0
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(c.all), func(o *sharer) bool { return o.fence == 0 })
+}
+
+// fits is the rule.
+func (c *crowd) fits(o *sharer) bool {
+	holding := c.holding()
+	limit := o.Limit
+	for _, h := range holding {
+		limit = min(limit, h.Limit)
+	}
+	return len(holding) < max(limit, 1)
+}
+
+func (c *crowd) ask(o *sharer) {
+	c.Helper()
+	c.holding()
+	had, fits := o.fence, c.fits(o)
+	g, err := c.driver.Acquire(c.ctx, o.Acquisition)
+	c.logf("%s asks with the limit %d: %+v, %v", o.Owner, o.Limit, g, err)
+	_, held := errors.AsType[*lock.HeldError](err)
+	switch {
+	case had != 0 && (err != nil || g.Fence != had):
+		c.wrong("want the fence %d again", had)
+	case had == 0 && fits && (err != nil || g.Fence <= c.last):
+		c.wrong("want a fence above %d", c.last)
+	case had == 0 && !fits && !held:
+		c.wrong("want a refusal")
+	case had == 0 && fits:
+		o.fence, o.until, c.last = g.Fence, c.now+o.TTL, g.Fence
+	}
+}
+
+func (c *crowd) renew(o *sharer) {
+	c.Helper()
+	c.holding()
+	_, err := c.driver.Renew(c.ctx, lock.Holding{Key: o.Key, Owner: o.Owner, Fence: max(o.fence, 1), TTL: o.TTL, Limit: o.Limit})
+	c.logf("%s renews: %v", o.Owner, err)
+	switch {
+	case o.fence != 0 && err != nil:
+		c.wrong("it holds the key")
+	case o.fence == 0 && !errors.Is(err, lock.ErrLost):
+		c.wrong("it does not hold the key")
+	case err == nil:
+		o.until = c.now + o.TTL
+	}
+}
+
+func (c *crowd) release(o *sharer) {
+	c.Helper()
+	holding := c.holding()
+	err := c.driver.Release(c.ctx, lock.Holding{Key: o.Key, Owner: o.Owner, Fence: o.fence, Limit: o.Limit})
+	c.logf("%s releases: %v", o.Owner, err)
+	switch {
+	case (o.fence != 0 || len(holding) == 0) && err != nil:
+		c.wrong("it holds the key, or nobody does")
+	case o.fence == 0 && len(holding) > 0 && !errors.Is(err, lock.ErrLost):
+		c.wrong("others hold the key")
+	}
+	o.fence = 0
+}
+
+func (c *crowd) wrong(format string, args ...any) {
+	c.Helper()
+	c.Fatalf("%s\n%v", fmt.Sprintf(format, args...), c.log)
+}

@@ -1,0 +1,184 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var sharingWaitTests = []test{
+	{"readers that wait next to each other go in together", sharingTogether},
+	{"a writer that waits makes later readers wait", sharingWriterFirst},
+	{"waiters of all kinds are served in the order in which they came", sharingOrder},
+	{"a writer gets in under a stream of readers", sharingStream},
+	{"a place that is freed goes to the first that waits, and to no other", sharingOneIn},
+	{"the expiry of one holder lets the first that waits in", sharingExpiredIn},
+	{"a writer that gives up lets those behind it in", sharingGivesUp},
+	{"who shares a key already and waits for it gets the same fence", sharingWaitAgain},
+	{"a shared key that is handed on is trusted from when its new owner confirmed", sharingTrust},
+}
+
+func (s *stand) queuedFor(limit int) *waiter {
+	s.Helper()
+	return s.queued(s.sharing(limit))
+}
+
+// servedAll waits for the grants of several, whose fences must differ.
+func (s *stand) servedAll(ws ...*waiter) []lock.Holding {
+	s.Helper()
+	var hs []lock.Holding
+	fences := make(map[int64]bool)
+	for _, w := range ws {
+		h := s.served(w)
+		h.Limit = w.Limit
+		hs = append(hs, h)
+		fences[h.Fence] = true
+	}
+	equal(s, "fences of those that were served", len(fences), len(ws))
+	return hs
+}
+
+func sharingTogether(s *stand) {
+	writer := s.taken(1)
+	var ws []*waiter
+	for range 5 {
+		ws = append(ws, s.queuedFor(lock.NoLimit))
+	}
+	s.release(writer)
+	for _, h := range s.servedAll(ws...) {
+		if h.Fence <= writer.Fence {
+			s.Fatalf("the fence %d follows %d", h.Fence, writer.Fence)
+		}
+		s.renewed(h)
+	}
+	equal(s, "holders", len(s.holders()), 5)
+}
+
+func sharingWriterFirst(s *stand) {
+	reader := s.taken(lock.NoLimit)
+	writer := s.queuedFor(1)
+	_ = s.held(s.sharing(lock.NoLimit))
+	later := s.queuedFor(lock.NoLimit)
+	s.waiting(writer)
+	s.release(reader)
+	h := s.served(writer)
+	s.waiting(later)
+	s.release(h)
+	s.release(s.served(later))
+	equal(s, "the key", s.inspect("key"), lock.Standing{})
+}
+
+func sharingOrder(s *stand) {
+	h := s.taken(1)
+	groups := [][]int{{lock.NoLimit, lock.NoLimit}, {1}, {2, 2}, {2, 5}, {lock.NoLimit, 3, 3}, {1}}
+	var line [][]*waiter
+	for _, limits := range groups {
+		var ws []*waiter
+		for _, limit := range limits {
+			ws = append(ws, s.queuedFor(limit))
+		}
+		line = append(line, ws)
+	}
+	hs := []lock.Holding{h}
+	for i, ws := range line {
+		for _, h := range hs {
+			s.release(h)
+		}
+		hs = s.servedAll(ws...)
+		for _, later := range line[i+1:] {
+			s.waiting(later[0])
+		}
+	}
+}
+
+// Readers come and go so that one nearly always holds the key; a writer that asks
+// then is not kept out.
+func sharingStream(s *stand) {
+	ctx, stop := context.WithCancel(s.ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	read := make(chan struct{}, 1000)
+	for i := range 3 {
+		wg.Go(func() {
+			for n := 0; s.read(ctx, fmt.Sprintf("reader-%d/%d", i, n), time.Duration(3+i)*time.Millisecond); n++ {
+				select {
+				case read <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 10 {
+		<-read
+	}
+	for range 3 {
+		s.release(s.served(s.await(s.sharing(1))))
+	}
+}
+
+// read holds the key as a reader for a while, and reports whether it did.
+func (s *stand) read(ctx context.Context, owner string, d time.Duration) bool {
+	a := lock.Acquisition{Key: "key", Owner: owner, TTL: long, Limit: lock.NoLimit}
+	g, err := s.driver.(lock.Waiter).Wait(ctx, a)
+	if err != nil {
+		return false
+	}
+	<-time.After(d)
+	return s.driver.Release(s.ctx, lock.Holding{Key: a.Key, Owner: owner, Fence: g.Fence, Limit: a.Limit}) == nil
+}
+
+func sharingOneIn(s *stand) {
+	first, second := s.taken(2), s.taken(2)
+	ws := []*waiter{s.queuedFor(2), s.queuedFor(2), s.queuedFor(2)}
+	s.release(first)
+	third := s.servedAll(ws[0])[0]
+	s.waiting(ws[1])
+	equal(s, "places", s.inspect("key").Waiting, 2)
+	s.release(third)
+	s.release(second)
+	s.servedAll(ws[1:]...)
+}
+
+func sharingExpiredIn(s *stand) {
+	s.taken(2, short)
+	s.taken(2)
+	first, second := s.queuedFor(2), s.queuedFor(2)
+	s.env.Wait(short + slack)
+	s.served(first)
+	s.waiting(second)
+}
+
+func sharingGivesUp(s *stand) {
+	s.taken(lock.NoLimit)
+	writer, reader := s.queuedFor(1), s.queuedFor(lock.NoLimit)
+	s.waiting(reader)
+	writer.stop()
+	s.finished(writer)
+	s.served(reader)
+	equal(s, "places", s.inspect("key").Waiting, 0)
+}
+
+func sharingWaitAgain(s *stand) {
+	a := s.sharing(2)
+	g, _ := s.acquire(a)
+	s.taken(2)
+	equal(s, "the fence", s.served(s.await(a)).Fence, g.Fence)
+}
+
+func sharingTrust(s *stand) {
+	h := s.taken(1)
+	w := s.queuedFor(lock.NoLimit)
+	<-time.After(20 * time.Millisecond)
+	released := time.Now()
+	s.release(h)
+	h = s.servedAll(w)[0]
+	if w.got.Asked.Before(released) {
+		s.Fatalf("trust is counted from %v before the release", released.Sub(w.got.Asked))
+	}
+	s.within("left", w.got.Left, long)
+	s.renewed(h)
+}
