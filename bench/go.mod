@@ -8,12 +8,14 @@ replace github.com/cronce/cronce => ../
 replace github.com/redis/rueidis/rueidiscompat => github.com/redis/rueidis/rueidiscompat v1.0.78
 
 require (
+	github.com/bsm/redislock v0.9.4
 	github.com/cronce/cronce v0.0.0
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/netresearch/go-cron v0.9.1
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
 	github.com/robfig/cron/v3 v3.0.1
 )
 

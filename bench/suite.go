@@ -25,6 +25,8 @@ var suites = []Suite{
 	{"rate", rate},
 	{"claims", claims},
 	{"lock", locks},
+	{"crowd", crowd},
+	{"hot", hot},
 	{"takeover", takeover},
 }
 

@@ -54,3 +54,6 @@ func ratio[T time.Duration | float64 | int](a, b T) float64 {
 	}
 	return float64(a) / float64(b)
 }
+
+// part shows a ratio below one as the table's targets are written.
+func part(r float64) string { return fmt.Sprintf("1/%.1f", ratio(1, r)) }

@@ -50,6 +50,7 @@ type Options struct {
 type Driver struct {
 	client  redis.UniversalClient
 	prompt  bool // the client ends its requests in time
+	gather  gather
 	scripts *scripts
 	keys    layout
 	states  names  // of the series that were peeked at
@@ -84,6 +85,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	return &Driver{
 		client:  client,
 		prompt:  prompt(client),
+		gather:  gather{client: client, limit: defaultTimeout},
 		scripts: embedded,
 		keys:    newLayout(o.Namespace, o.Shards),
 		lines:   strconv.Itoa(o.JournalLines),
@@ -129,8 +131,12 @@ func refuse(argument, value, allowed string) error {
 	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
-// run runs a script. Where it is not known it is sent whole.
+// run runs a script, together with those of other callers when there are many.
+// Where it is not known it is sent whole.
 func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
+	if d.prompt && ctx.Err() == nil && d.gather.takes(ctx) {
+		return d.gather.run(ctx, s, keys, args)
+	}
 	return bounded(ctx, d.prompt, func() (any, error) {
 		return s.Run(ctx, d.client, keys, args...).Result()
 	})

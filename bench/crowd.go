@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/bench/internal/measure"
+	"github.com/cronce/cronce/bench/internal/proc"
+	"github.com/cronce/cronce/bench/internal/rivals"
+)
+
+// What 128 callers in one process are to reach.
+const (
+	crowdGain = 2.5
+	crowdCPU  = 1.0 / 3
+)
+
+// crowd compares many callers at once, each with a key of its own, with as many
+// that send the bare commands through a plain client.
+func crowd(ctx context.Context, env *Env) ([]Row, error) {
+	found, err := onServer(ctx, func(addr string) (map[string]crowdResult, error) { return crowds(ctx, env, addr) })
+	if err != nil {
+		return nil, err
+	}
+	ours, raw := found[rivals.Cronce], found[rivals.Raw]
+	gain, cpu := ours.Rate/raw.Rate, ratio(ours.CPU, raw.CPU)
+	row := Row{
+		What: "uncontended acquire + release, 128 goroutines", Reach: "≥ 2.5 × the raw pairs per second, ≤ 1/3 of its CPU per pair",
+		Measured: fmt.Sprintf("%.0f pairs/s, %.1f ×; %s a pair, %s", ours.Rate, gain, us(ours.CPU), part(cpu)),
+		OK:       gain >= crowdGain && cpu <= crowdCPU,
+	}
+	for _, name := range append([]string{rivals.Raw}, rivals.Libraries[1:]...) {
+		row.beside("%s %.0f pairs/s, %s", name, found[name].Rate, us(found[name].CPU))
+	}
+	return []Row{row}, nil
+}
+
+// crowds measures all in turns and keeps the middle of the rounds.
+func crowds(ctx context.Context, env *Env, addr string) (map[string]crowdResult, error) {
+	rounds := either(env, 7, 3)
+	rates, cpus := map[string][]float64{}, map[string][]time.Duration{}
+	names := append([]string{rivals.Raw}, rivals.Libraries...)
+	for range rounds {
+		for _, name := range names {
+			r, err := crowdCase.Run(ctx, crowdArgs{name, addr, 128, time.Second})
+			if err != nil {
+				return nil, err
+			}
+			env.logf("%s: %.0f pairs/s, %s of CPU each", name, r.Rate, us(r.CPU))
+			rates[name], cpus[name] = append(rates[name], r.Rate), append(cpus[name], r.CPU)
+		}
+	}
+	found := map[string]crowdResult{}
+	for _, name := range names {
+		found[name] = crowdResult{measure.Median(rates[name]), measure.Median(cpus[name])}
+	}
+	return found, nil
+}
+
+// A crowdArgs says who locks, where, how many at once, and for how long.
+type crowdArgs struct {
+	Lock    string
+	Addr    string
+	Callers int
+	Window  time.Duration
+}
+
+// A crowdResult is what they did within the window.
+type crowdResult struct {
+	Rate float64       // pairs per second
+	CPU  time.Duration // of a pair, in the process that locks
+}
+
+var crowdCase = proc.Define("crowd", runCrowd)
+
+// runCrowd runs in the child.
+func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
+	l, err := rivals.New(a.Lock, a.Addr)
+	if err != nil {
+		return crowdResult{}, err
+	}
+	defer l.Close()
+	life, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var pairs atomic.Int64
+	var wg sync.WaitGroup
+	for i := range a.Callers {
+		wg.Go(func() {
+			key := fmt.Sprintf("item-%03d", i)
+			for life.Err() == nil {
+				if err := pair(ctx, l, key); err != nil {
+					stop(err)
+					return
+				}
+				pairs.Add(1)
+			}
+		})
+	}
+	measure.Pause(life, a.Window/4) // connections, scripts
+	cpu, done, from := measure.CPU(), pairs.Load(), time.Now()
+	measure.Pause(life, a.Window)
+	n, took := pairs.Load()-done, time.Since(from)
+	r := crowdResult{float64(n) / took.Seconds(), (measure.CPU() - cpu) / time.Duration(max(n, 1))}
+	stop(nil)
+	wg.Wait()
+	if cause := context.Cause(life); cause != context.Canceled {
+		return r, fmt.Errorf("%s: %w", a.Lock, cause)
+	}
+	return r, ctx.Err()
+}
+
+func pair(ctx context.Context, l *rivals.Lock, key string) error {
+	release, err := l.Acquire(ctx, key)
+	if err != nil {
+		return err
+	}
+	return release(ctx)
+}

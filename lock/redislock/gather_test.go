@@ -1,0 +1,204 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A desk answers in a server's place, when it is told to.
+type desk struct {
+	open    chan struct{} // each value lets one flight land
+	mu      sync.Mutex
+	flights []int // how many requests each of them carried
+	fail    error
+}
+
+func (d *desk) DialHook(redis.DialHook) redis.DialHook {
+	return func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no server here") }
+}
+
+func (d *desk) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error { return d.serve([]redis.Cmder{cmd}) }
+}
+
+func (d *desk) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []redis.Cmder) error { return d.serve(cmds) }
+}
+
+// serve refuses every key but "mine".
+func (d *desk) serve(cmds []redis.Cmder) error {
+	d.mu.Lock()
+	d.flights = append(d.flights, len(cmds))
+	fail := d.fail
+	d.mu.Unlock()
+	<-d.open
+	for _, c := range cmds {
+		if fail != nil && c.Name() == "evalsha" {
+			c.SetErr(fail)
+			continue
+		}
+		reply := c.(*redis.Cmd)
+		if owner := reply.Args()[5]; owner == "mine" {
+			reply.SetVal([]any{int64(1), "7", int64(30000)})
+		} else {
+			reply.SetVal([]any{int64(0), "0", int64(1)})
+		}
+	}
+	if cmds[0].Name() == "eval" {
+		return nil
+	}
+	return fail
+}
+
+func (d *desk) carried() []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]int(nil), d.flights...)
+}
+
+func atDesk(t *testing.T) (*desk, *redislock.Driver) {
+	t.Helper()
+	o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}}
+	redislock.Harden(o)
+	client := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	d := &desk{open: make(chan struct{})}
+	client.AddHook(d)
+	store, err := redislock.New(client, redislock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, store
+}
+
+func asks(ctx context.Context, store *redislock.Driver, owner string) error {
+	_, err := store.Acquire(ctx, lock.Acquisition{Key: "k", Owner: owner, TTL: 30 * time.Second})
+	return err
+}
+
+// Two requests go out at once and alone. What is asked meanwhile goes out in one
+// flight, when one of them is back; each caller gets its own answer.
+func TestManyCallersShareARoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		errs := make([]error, 12)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() {
+				owner := strconv.Itoa(i)
+				if i == 7 {
+					owner = "mine"
+				}
+				errs[i] = asks(t.Context(), store, owner)
+			})
+			synctest.Wait()
+		}
+		for range 3 {
+			d.open <- struct{}{}
+			synctest.Wait()
+		}
+		wg.Wait()
+		if got := d.carried(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 10 {
+			t.Errorf("flights of %v requests, want 1, 1 and 10", got)
+		}
+		for i, err := range errs {
+			if _, held := errors.AsType[*lock.HeldError](err); held != (i != 7) || i == 7 && err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A caller that leaves while it waits for a flight is not in it. One that was
+// made the leader leads, whatever became of its own request.
+func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		var wg sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		errs := make([]error, 6)
+		for i := range errs {
+			wg.Go(func() {
+				if i == 2 || i == 4 {
+					errs[i] = asks(ctx, store, strconv.Itoa(i))
+				} else {
+					errs[i] = asks(t.Context(), store, "mine")
+				}
+			})
+			synctest.Wait()
+		}
+		stop()
+		synctest.Wait()
+		for range 3 {
+			d.open <- struct{}{}
+			synctest.Wait()
+		}
+		wg.Wait()
+		if got := d.carried(); len(got) != 3 || got[2] != 2 {
+			t.Errorf("flights of %v requests, want 1, 1 and 2", got)
+		}
+		for i, err := range errs {
+			if left := i == 2 || i == 4; left != errors.Is(err, context.Canceled) || !left && err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A scriptError is the reply of a server.
+type scriptError struct{}
+
+func (scriptError) Error() string { return "NOSCRIPT No matching script" }
+func (scriptError) RedisError()   {}
+
+// A server that does not know the script is sent the whole of it, by each caller.
+func TestFlightToAServerWithoutTheScript(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		d.fail = scriptError{}
+		var wg sync.WaitGroup
+		errs := make([]error, 5)
+		for i := range errs {
+			wg.Go(func() { errs[i] = asks(t.Context(), store, "mine") })
+			synctest.Wait()
+		}
+		close(d.open)
+		wg.Wait()
+		for i, err := range errs {
+			if err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A request that must be answered soon shares no flight: one of those is not cut
+// short for a single passenger.
+func TestUrgentRequestsGoAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { _ = asks(ctx, store, "mine") })
+		}
+		synctest.Wait()
+		if got := d.carried(); len(got) != 5 {
+			t.Errorf("%d flights, want 5", len(got))
+		}
+		close(d.open)
+		wg.Wait()
+	})
+}
