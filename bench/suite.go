@@ -27,6 +27,8 @@ var suites = []Suite{
 	{"lock", locks},
 	{"crowd", crowd},
 	{"hot", hot},
+	{"quorum", quorum},
+	{"held", held},
 	{"takeover", takeover},
 }
 

@@ -98,6 +98,9 @@ func (s *Server) ready(ctx context.Context) error {
 // Addr is the server's host:port.
 func (s *Server) Addr() string { return s.addr }
 
+// Signal stops the server where it is, or lets it go on.
+func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
 // Stop ends the server and removes its files.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill() // gone already is what we want

@@ -112,10 +112,11 @@ const patient = 1 << 30
 
 func newRedsync(addr string) (*Lock, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: pool})
-	return watched(client, acquireRedsync(redsync.New(goredis.NewPool(client)))), nil
+	return watched(client, AcquireRedsync(redsync.New(goredis.NewPool(client)))), nil
 }
 
-func acquireRedsync(rs *redsync.Redsync) func(context.Context, string) (func(context.Context) error, error) {
+// AcquireRedsync locks as redsync does by default, for as long as it takes.
+func AcquireRedsync(rs *redsync.Redsync) func(context.Context, string) (func(context.Context) error, error) {
 	return func(ctx context.Context, key string) (func(context.Context) error, error) {
 		m := rs.NewMutex("redsync:"+key, redsync.WithTries(patient), redsync.WithExpiry(TTL))
 		if err := m.LockContext(ctx); err != nil {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/bench/internal/rivals"
+)
+
+const (
+	heldLocks = 20000
+	heldBytes = 200 // a lock with a key of 40 bytes
+)
+
+// held measures what held locks take in Redis, and what is left of them.
+func held(ctx context.Context, env *Env) ([]Row, error) {
+	row := Row{What: "memory per held lock in Redis, keys of 40 bytes", Reach: "≤ 200 bytes; 0 after release", OK: true}
+	for _, name := range []string{rivals.Cronce, rivals.Raw, rivals.Redsync, rivals.Redislock, rivals.Rueidislock} {
+		h, err := onServer(ctx, func(addr string) (holding, error) { return hold(ctx, name, addr) })
+		if err != nil {
+			return nil, err
+		}
+		env.logf("%s: %+v", name, h)
+		if name == rivals.Cronce {
+			row.also(h.Each <= heldBytes && h.Left == 0, "%.0f bytes; %d keys left", h.Each, h.Left)
+		} else {
+			row.beside("%s %.0f", name, h.Each)
+		}
+	}
+	return []Row{row}, nil
+}
+
+// A holding is what a held lock takes and how many keys stay after its release.
+type holding struct {
+	Each float64
+	Left int64
+}
+
+func hold(ctx context.Context, name, addr string) (h holding, err error) {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	l, err := rivals.New(name, addr)
+	if err != nil {
+		return h, err
+	}
+	defer l.Close()
+	if err := pair(ctx, l, "first"); err != nil { // connections, scripts
+		return h, err
+	}
+	before, err := used(ctx, client)
+	if err != nil {
+		return h, err
+	}
+	var free []func(context.Context) error
+	for i := range heldLocks {
+		release, err := l.Acquire(ctx, fmt.Sprintf("%040d", i))
+		if err != nil {
+			return h, err
+		}
+		free = append(free, release)
+	}
+	after, err := used(ctx, client)
+	if err != nil {
+		return h, err
+	}
+	for _, release := range free {
+		if err := release(ctx); err != nil {
+			return h, err
+		}
+	}
+	h.Each = (after - before) / heldLocks
+	h.Left, err = client.DBSize(ctx).Result()
+	return h, err
+}
+
+// used is the server's memory that holds data.
+func used(ctx context.Context, client *redis.Client) (float64, error) {
+	info, err := client.Info(ctx, "memory").Result()
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(info) {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); found {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s does not tell its memory", client.Options().Addr)
+}

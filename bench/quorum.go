@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/bench/internal/measure"
+	"github.com/cronce/cronce/bench/internal/proc"
+	"github.com/cronce/cronce/bench/internal/redisd"
+	"github.com/cronce/cronce/bench/internal/rivals"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+const (
+	quorumServers = 5
+	quorumShare   = 0.5 // of redsync's time
+)
+
+// quorum compares an acquire and release on a majority of five servers with
+// redsync's, and says what a server that does not answer adds.
+func quorum(ctx context.Context, env *Env) ([]Row, error) {
+	var servers []*redisd.Server
+	a := quorumArgs{Pairs: either(env, 3000, 300)}
+	for range quorumServers {
+		s, err := redisd.Start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Stop()
+		servers, a.Addrs = append(servers, s), append(a.Addrs, s.Addr())
+	}
+	all, err := quorumCase.Run(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if err := servers[0].Signal(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	a.Pairs = either(env, 50, 10)
+	silent, err := quorumCase.Run(ctx, a)
+	if err := errors.Join(err, servers[0].Signal(syscall.SIGCONT)); err != nil {
+		return nil, err
+	}
+	env.logf("five servers: %+v; one silent: %+v", all, silent)
+	ours, peer := all[rivals.Cronce], all[rivals.Redsync]
+	half, mean := ratio(ours.P50, peer.P50), ratio(ours.Mean, peer.Mean)
+	added := silent[rivals.Cronce].Most - ours.P50
+	return []Row{
+		{
+			What: "5-server Redlock, 1 goroutine, acquire + release, p50 and mean", Reach: "≤ 1/2 of redsync's time",
+			Measured: fmt.Sprintf("%s and %s, %s and %s", us(ours.P50), us(ours.Mean), part(half), part(mean)),
+			Peer:     fmt.Sprintf("redsync %s and %s", us(peer.P50), us(peer.Mean)),
+			OK:       half <= quorumShare && mean <= quorumShare,
+		},
+		{
+			What: "the same, one server silent, slowest acquire", Reach: fmt.Sprintf("adds ≤ the per-node timeout, %s", ms(redlock.DefaultNodeTimeout)),
+			Measured: "+ " + ms(added), Peer: "redsync + " + ms(silent[rivals.Redsync].Most-peer.P50),
+			OK: added <= redlock.DefaultNodeTimeout,
+		},
+	}, nil
+}
+
+// A quorumArgs says where to lock and how often.
+type quorumArgs struct {
+	Addrs []string
+	Pairs int
+}
+
+// A quorumResult is what acquiring and releasing took, and the slowest acquire.
+type quorumResult struct{ P50, Mean, Most time.Duration }
+
+var quorumCase = proc.Define("quorum", runQuorum)
+
+// runQuorum runs in the child: the contenders in turns.
+func runQuorum(ctx context.Context, a quorumArgs) (map[string]quorumResult, error) {
+	ours, err := oursOver(a.Addrs)
+	if err != nil {
+		return nil, err
+	}
+	locks := map[string]*rivals.Lock{rivals.Cronce: ours, rivals.Redsync: redsyncOver(a.Addrs)}
+	took, acquired := map[string][]time.Duration{}, map[string][]time.Duration{}
+	for i := range a.Pairs + a.Pairs/10 {
+		for name, l := range locks {
+			began := time.Now()
+			release, err := l.Acquire(ctx, fmt.Sprintf("item-%03d", i%100))
+			if err != nil {
+				return nil, err
+			}
+			got := time.Now()
+			if err := release(ctx); err != nil {
+				return nil, err
+			}
+			if i >= a.Pairs/10 { // the first ones only warm up
+				took[name], acquired[name] = append(took[name], time.Since(began)), append(acquired[name], got.Sub(began))
+			}
+		}
+	}
+	found := map[string]quorumResult{}
+	for name, l := range locks {
+		l.Close()
+		slices.Sort(took[name])
+		found[name] = quorumResult{measure.Percentile(took[name], 0.5), measure.Mean(took[name]), slices.Max(acquired[name])}
+	}
+	return found, nil
+}
+
+func oursOver(addrs []string) (*rivals.Lock, error) {
+	var clients []redis.UniversalClient
+	for _, addr := range addrs {
+		o := &redis.UniversalOptions{Addrs: []string{addr}}
+		redislock.Harden(o)
+		clients = append(clients, redis.NewUniversalClient(o))
+	}
+	store, err := redlock.New(clients, redlock.Options{})
+	if err != nil {
+		return nil, err
+	}
+	locker := lock.New(store, "")
+	return &rivals.Lock{
+		Acquire: func(ctx context.Context, key string) (func(context.Context) error, error) {
+			lease, err := locker.Acquire(ctx, key, lock.Options{TTL: rivals.TTL})
+			if err != nil {
+				return nil, err
+			}
+			return lease.Release, nil
+		},
+		Close: func() {
+			_ = store.Close()
+			for _, c := range clients {
+				_ = c.Close()
+			}
+		},
+	}, nil
+}
+
+// redsyncOver respects the deadlines of contexts, without which redsync's time
+// limit for one server is void.
+func redsyncOver(addrs []string) *rivals.Lock {
+	var clients []*redis.Client
+	var pools []redsyncredis.Pool
+	for _, addr := range addrs {
+		c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+		clients, pools = append(clients, c), append(pools, goredis.NewPool(c))
+	}
+	return &rivals.Lock{Acquire: rivals.AcquireRedsync(redsync.New(pools...)), Close: func() {
+		for _, c := range clients {
+			_ = c.Close()
+		}
+	}}
+}
