@@ -1,0 +1,84 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Check finds out whether the database is fit for a [Driver]: that it can be
+// written to, has the tables, and that its settings keep what is promised. It
+// writes nothing. The error joins all that was found; one that is not a
+// *SettingError is doubt.
+func (d *Driver) Check(ctx context.Context) error {
+	if _, err := again(ctx, func() (none, error) { return none{}, d.tables(ctx) }); err != nil {
+		return failed("check", err)
+	}
+	var found []error
+	for _, s := range settings[d.grammar.dialect] {
+		bad, err := again(ctx, func() (bool, error) { return s.bad(ctx, d.db) })
+		switch {
+		case err != nil:
+			return failed("check", err)
+		case bad:
+			found = append(found, &SettingError{Setting: s.name, Fix: s.fix})
+		}
+	}
+	return errors.Join(found...)
+}
+
+// A SettingError tells of a setting of the database that breaks a promise.
+type SettingError struct {
+	Setting string // its name
+	Fix     string // what to do about it
+}
+
+func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.Setting, e.Fix) }
+
+// tables reads nothing from each table.
+func (d *Driver) tables(ctx context.Context) error {
+	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes"} {
+		var n int
+		err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE ns = ''").Scan(&n)
+		if err != nil {
+			return fmt.Errorf("table %s (see CreateTables): %w", table, err)
+		}
+	}
+	return nil
+}
+
+// A setting is bad if its query says 1.
+type setting struct{ name, query, fix string }
+
+func (s *setting) bad(ctx context.Context, db *sql.DB) (bool, error) {
+	var is sql.NullInt64
+	err := db.QueryRowContext(ctx, s.query).Scan(&is)
+	return is.Int64 == 1, err
+}
+
+// maxBusy is how long SQLite may wait for its lock without heeding a context.
+const maxBusy = 5 * time.Second
+
+var settings = map[Dialect][]setting{
+	PostgreSQL: {
+		{"recovery", "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
+			"this is a replica: use the server that is written to"},
+		{"server_encoding", "SELECT CASE WHEN current_setting('server_encoding') = 'UTF8' THEN 0 ELSE 1 END",
+			"use a database with the encoding UTF8"},
+	},
+	MySQL: {
+		{"read_only", "SELECT @@read_only", "this is a replica: use the server that is written to"},
+		{"sysdate-is-now", "SELECT sysdate(6) = now(6) FROM (SELECT sleep(0.01) AS slept) s",
+			"start the server without it: the clock must be read after the wait for a row"},
+		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
+		{"ENGINE", "SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database()" +
+			" AND table_name LIKE 'cronce\\_%' AND engine <> 'InnoDB'", "make the tables with InnoDB"},
+	},
+	SQLite: {
+		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),
+			fmt.Sprintf("set it to at most %v: contexts are not heeded meanwhile", maxBusy)},
+		{"query_only", "SELECT query_only FROM pragma_query_only", "turn it off"},
+	},
+}

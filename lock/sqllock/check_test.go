@@ -1,0 +1,53 @@
+package sqllock_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+func TestCheck(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		must(t, d.CreateTables(t.Context())) // again
+		must(t, d.Check(t.Context()))
+		_, err := db.Exec("DROP TABLE cronce_places")
+		must(t, err)
+		if d.Check(t.Context()) == nil {
+			t.Error("a missing table is not found")
+		}
+	})
+}
+
+// A server whose SYSDATE is the statement's begin is refused: there the clock
+// would be read before the wait for a row.
+func TestCheckSysdate(t *testing.T) {
+	s := sqlserver.MariaDB(t, "--sysdate-is-now")
+	d := driver(t, s.Open(t), sqllock.MySQL, sqllock.Options{})
+	must(t, d.CreateTables(t.Context()))
+	bad, ok := errors.AsType[*sqllock.SettingError](d.Check(t.Context()))
+	if !ok || bad.Setting != "sysdate-is-now" {
+		t.Errorf("the check says %v", bad)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	db := sqlserver.Connect(t, "sqlite", ":memory:")
+	for argument, make := range map[string]func() (*sqllock.Driver, error){
+		"db":      func() (*sqllock.Driver, error) { return sqllock.New(nil, sqllock.SQLite, sqllock.Options{}) },
+		"dialect": func() (*sqllock.Driver, error) { return sqllock.New(db, 0, sqllock.Options{}) },
+		"Options.Namespace": func() (*sqllock.Driver, error) {
+			return sqllock.New(db, sqllock.SQLite, sqllock.Options{Namespace: "a b"})
+		},
+		"Options.Poll": func() (*sqllock.Driver, error) { return sqllock.New(db, sqllock.SQLite, sqllock.Options{Poll: 1}) },
+	} {
+		_, err := make()
+		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != argument {
+			t.Errorf("%s: the error is %v", argument, err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Now reads the clock of the database. The reading's Server is the address or
+// the host name and the port by which PostgreSQL or MySQL knows itself.
+func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
+	var us int64
+	r := lock.Reading{Sent: time.Now()}
+	_, err := again(ctx, func() (none, error) {
+		return none{}, d.db.QueryRowContext(ctx, d.texts.now).Scan(&us, &r.Server)
+	})
+	if err != nil {
+		return nil, failed("now", err)
+	}
+	r.Time, r.Received = time.UnixMicro(us), time.Now()
+	return []lock.Reading{r}, nil
+}
+
+// Beat tells that node lives for ttl more, with two statements.
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
+	if err := lock.CheckBeat(node, ttl); err != nil {
+		return lock.Pulse{}, err
+	}
+	_, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.beat, d.ns, node, micros(ttl)) })
+	if err != nil {
+		return lock.Pulse{}, failed("beat", err)
+	}
+	p, err := again(ctx, func() (lock.Pulse, error) { return d.pulse(ctx) })
+	return p, failed("beat", err)
+}
+
+func (d *Driver) pulse(ctx context.Context) (lock.Pulse, error) {
+	var p lock.Pulse
+	var us int64
+	r := lock.Reading{Sent: time.Now()}
+	rows, err := d.db.QueryContext(ctx, d.texts.nodes, d.ns)
+	if err != nil {
+		return p, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var node sql.NullString
+		if err := rows.Scan(&us, &r.Server, &node); err != nil {
+			return p, err
+		}
+		if node.Valid {
+			p.Nodes = append(p.Nodes, node.String)
+		}
+	}
+	r.Time, r.Received = time.UnixMicro(us), time.Now()
+	slices.Sort(p.Nodes)
+	p.Readings = []lock.Reading{r}
+	return p, rows.Err()
+}
+
+// Leave takes node off the list.
+func (d *Driver) Leave(ctx context.Context, node string) error {
+	if err := lock.CheckName("node", node); err != nil {
+		return err
+	}
+	_, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.quit, d.ns, node) })
+	return failed("leave", err)
+}

@@ -1,0 +1,76 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// The driver keeps the contract on every database, by its own clock.
+func TestContract(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		t.Parallel() // it waits for leases to expire
+		db := on.connect(t)
+		var d *sqllock.Driver
+		locktest.Run(t, locktest.Env{
+			Open: func(t *testing.T) lock.Driver {
+				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
+				return d
+			},
+			Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+			Wait:   func(some time.Duration) { waitOn(t, d, some) },
+			Forget: func() { forget(t, db) },
+		})
+	})
+}
+
+// The same by a clock that the test sets, so that every time is compared exactly.
+func TestContractExact(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		t.Parallel()
+		db := on.connect(t)
+		_, err := db.Exec("CREATE TABLE clock (us BIGINT NOT NULL)")
+		must(t, err)
+		var now atomic.Int64 // µs
+		set := func(to time.Time) {
+			now.Store(to.UnixMicro())
+			_, err := db.Exec("UPDATE clock SET us = " + strconv.FormatInt(to.UnixMicro(), 10))
+			must(t, err)
+		}
+		_, err = db.Exec("INSERT INTO clock VALUES (0)")
+		must(t, err)
+		set(time.UnixMilli(1_795_207_852_937))
+		var d *sqllock.Driver
+		locktest.Run(t, locktest.Env{
+			Open: func(t *testing.T) lock.Driver {
+				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
+				d.ClockFrom("(SELECT us FROM clock)")
+				return d
+			},
+			Desert:   func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+			Wait:     func(some time.Duration) { set(time.UnixMicro(now.Load()).Add(some)) },
+			SetClock: set,
+			Forget:   func() { forget(t, db) },
+			Rounds:   exactRounds,
+		})
+	})
+}
+
+const exactRounds = 10
+
+// forget empties all tables.
+func forget(t testing.TB, db *sql.DB) {
+	t.Helper()
+	for table := range strings.FieldsSeq("cronce_leases cronce_places cronce_series cronce_journal cronce_nodes") {
+		_, err := db.Exec("DELETE FROM " + table)
+		must(t, err)
+	}
+}

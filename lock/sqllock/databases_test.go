@@ -1,0 +1,103 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
+
+// A database is one that the tests run on, and how to reach it.
+type database struct {
+	name        string
+	dialect     sqllock.Dialect
+	driver, dsn string
+}
+
+// each runs a test on every database, on a fresh one with the driver's tables.
+func each(t *testing.T, f func(t *testing.T, d database)) {
+	for _, d := range []struct {
+		name string
+		open func(testing.TB) database
+	}{
+		{"PostgreSQL", postgres}, {"MariaDB", mariadb}, {"SQLite", sqlite},
+	} {
+		t.Run(d.name, func(t *testing.T) { f(t, d.open(t)) })
+	}
+}
+
+// The servers' sessions are in time zones of their own: what is kept is in UTC.
+func postgres(t testing.TB) database {
+	s := sqlserver.SharedPostgres(t)
+	return made(t, database{"PostgreSQL", sqllock.PostgreSQL, s.Driver(), s.DSN(s.Create(t)) + "&timezone=Asia/Kolkata"})
+}
+
+func mariadb(t testing.TB) database {
+	s := sqlserver.SharedMariaDB(t)
+	return made(t, database{"MariaDB", sqllock.MySQL, s.Driver(), s.DSN(s.Create(t)) + "?time_zone=%27%2B05%3A30%27&interpolateParams=true"})
+}
+
+func sqlite(t testing.TB) database {
+	file := filepath.Join(t.TempDir(), "locks.db")
+	return made(t, database{"SQLite", sqllock.SQLite, "sqlite",
+		"file:" + file + "?_pragma=busy_timeout(1000)&_pragma=journal_mode(wal)&_pragma=synchronous(off)"})
+}
+
+func made(t testing.TB, d database) database {
+	t.Helper()
+	must(t, driver(t, d.connect(t), d.dialect, sqllock.Options{}).CreateTables(t.Context()))
+	return d
+}
+
+func (d database) connect(t testing.TB) *sql.DB {
+	t.Helper()
+	db := sqlserver.Connect(t, d.driver, d.dsn)
+	db.SetMaxIdleConns(20)
+	return db
+}
+
+func driver(t testing.TB, db *sql.DB, dialect sqllock.Dialect, o sqllock.Options) *sqllock.Driver {
+	t.Helper()
+	d, err := sqllock.New(db, dialect, o)
+	must(t, err)
+	return d
+}
+
+var namespaces atomic.Int64
+
+func fresh() string { return fmt.Sprint("ns", namespaces.Add(1)) }
+
+// waitOn waits until the database's clock is d further.
+func waitOn(t testing.TB, driver *sqllock.Driver, d time.Duration) {
+	t.Helper()
+	now := func() time.Time {
+		rs, err := driver.Now(context.Background())
+		must(t, err)
+		return rs[0].Time
+	}
+	for until := now().Add(d); ; {
+		left := until.Sub(now())
+		if left <= 0 {
+			return
+		}
+		<-time.After(left)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,126 @@
+package sqllock
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Dialect is the kind of a database.
+type Dialect uint8
+
+// The dialects. The zero Dialect is none.
+const (
+	PostgreSQL Dialect = iota + 1 // 12 or newer
+	MySQL                         // MySQL 8 or newer, MariaDB 10.5 or newer
+	SQLite                        // 3.35 or newer
+)
+
+var dialects = [...]string{"none", "postgresql", "mysql", "sqlite"}
+
+// String is postgresql, mysql or sqlite.
+func (d Dialect) String() string {
+	if int(d) >= len(dialects) {
+		return dialects[0]
+	}
+	return dialects[d]
+}
+
+// A grammar is what differs between the dialects.
+type grammar struct {
+	dialect  Dialect
+	clock    string // the database's clock, µs since 1970, read when it is evaluated
+	server   string // which server that is
+	greatest string // the function
+	divide   string // the operator for whole numbers
+	nothing  string // what makes an insert of what is there already do nothing
+}
+
+// idle is how long a transaction may stand still before PostgreSQL ends it: a
+// process that was stopped in the middle must not keep the others from the row.
+const idle = "5s"
+
+var grammars = map[Dialect]grammar{
+	PostgreSQL: {
+		dialect:  PostgreSQL,
+		clock:    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		server:   "coalesce(host(inet_server_addr()), 'local') || ':' || current_setting('port')",
+		greatest: "greatest",
+		divide:   "/",
+		nothing:  " ON CONFLICT DO NOTHING",
+	},
+	MySQL: {
+		dialect: MySQL,
+		// UTC_TIMESTAMP is of the statement's begin, SYSDATE of now but in the
+		// session's time zone. So what has passed since is added, less what a
+		// change of that zone in between would add: multiples of half an hour.
+		clock: "(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))" +
+			" + mod(timestampdiff(microsecond, now(6), sysdate(6)) + 180900000000, 1800000000) - 900000000)",
+		server:   "concat(@@hostname, ':', @@port)",
+		greatest: "greatest",
+		divide:   "DIV",
+		nothing:  " ON DUPLICATE KEY UPDATE ns = ns",
+	},
+	SQLite: {
+		dialect:  SQLite,
+		clock:    "(cast(round((julianday('now') - 2440587.5) * 86400000.0) AS integer) * 1000)",
+		server:   "'sqlite'",
+		greatest: "max",
+		divide:   "/",
+		nothing:  " ON CONFLICT DO NOTHING",
+	},
+}
+
+// text makes a statement of the dialect out of one with the words {clock},
+// {server}, {greatest}, {divide} and {nothing}, and ? for each argument.
+func (g *grammar) text(s string) string {
+	s = strings.NewReplacer("{clock}", g.clock, "{server}", g.server, "{greatest}", g.greatest,
+		"{divide}", g.divide, "{nothing}", g.nothing).Replace(s)
+	if g.dialect != PostgreSQL {
+		return s
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(s, "?") {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// locked is a query for rows that locks them in the order of the query, and
+// reads the clock as its last column: of the last row, when all are locked. In
+// SQLite the transaction has locked the database before.
+func (g *grammar) locked(columns, from string) string {
+	switch g.dialect {
+	case PostgreSQL: // only what is read from the rows that are locked comes later
+		return g.text("WITH l AS MATERIALIZED (SELECT " + columns + " FROM " + from + " FOR UPDATE) SELECT " + columns +
+			", {clock} FROM l WHERE set_config('idle_in_transaction_session_timeout', '" + idle + "', true) IS NOT NULL")
+	case MySQL:
+		return g.text("SELECT " + columns + ", {clock} FROM " + from + " FOR UPDATE")
+	}
+	return g.text("SELECT " + columns + ", {clock} FROM " + from)
+}
+
+// yielding is an update of one row that yields the value it sets column to.
+func (g *grammar) yielding(update, column, value, rest string) string {
+	if g.dialect == MySQL {
+		return g.text(update + " " + column + " = last_insert_id(" + value + ")" + rest)
+	}
+	return g.text(update + " " + column + " = " + value + rest + " RETURNING " + column)
+}
+
+// replacing is what makes an insert replace the columns of what is there already.
+func (g *grammar) replacing(key string, columns ...string) string {
+	sets := make([]string, len(columns))
+	for i, c := range columns {
+		sets[i] = c + " = excluded." + c
+		if g.dialect == MySQL {
+			sets[i] = c + " = values(" + c + ")"
+		}
+	}
+	if g.dialect == MySQL {
+		return " ON DUPLICATE KEY UPDATE " + strings.Join(sets, ", ")
+	}
+	return " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(sets, ", ")
+}

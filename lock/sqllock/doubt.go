@@ -1,0 +1,124 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+const (
+	grace      = time.Second            // for a database's driver to see that a context has ended
+	tries      = 30                     // of what the database took back
+	firstPause = 500 * time.Microsecond // between them, doubled up to
+	maxPause   = 100 * time.Millisecond
+)
+
+// none is the value of what has none.
+type none struct{}
+
+// again asks until the database answers, or it is doubt. It asks again only when
+// the database says that it took the request back whole: a deadlock, a
+// serialisation that failed, a lock that was busy. All else may have been done.
+func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for i, wait := 1, firstPause; ; i, wait = i+1, min(2*wait, maxPause) {
+		v, err := bounded(ctx, ask)
+		if err == nil || i == tries || !takenBack(err) {
+			return v, ended(ctx, err)
+		}
+		pause(ctx, wait/2+rand.N(wait), nil)
+		if ctx.Err() != nil {
+			return v, ended(ctx, err)
+		}
+	}
+}
+
+// bounded returns soon after ctx ends, also if f does not.
+func bounded[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var zero T
+		return zero, err
+	}
+	if ctx.Done() == nil {
+		return f()
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case r := <-done: // it may have been answered just then
+		return r.value, r.err
+	case <-late.C:
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// ended is err, with the end of ctx if that is its cause: not every driver tells.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
+}
+
+// takenBack reports whether the database says that it did nothing of what was
+// asked. The drivers are the caller's, so their errors are known by what they
+// have in common.
+func takenBack(err error) bool {
+	if state, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok { // PostgreSQL
+		switch state.SQLState() {
+		case "40001", "40P01", "55P03": // serialisation, deadlock, lock not available
+			return true
+		case "23505", "42P07": // two made the same at once
+			return true
+		}
+		return false
+	}
+	if code, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok { // SQLite
+		primary := code.Code() & 0xff
+		return primary == 5 || primary == 6 // busy, locked
+	}
+	text := err.Error()
+	for _, known := range []string{
+		"Error 1213", "Error 1205", "Error 1020", // MySQL: deadlock, lock wait, changed since it was read
+		"database is locked", "database table is locked", // SQLite
+	} {
+		if strings.Contains(text, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause returns when d has passed, or earlier when ctx ends or it is woken.
+func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-woken:
+	case <-ctx.Done():
+	}
+}

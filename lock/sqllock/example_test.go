@@ -1,0 +1,40 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// A lease in a database. On PostgreSQL and MySQL only the first line differs, and
+// the dialect.
+func Example() {
+	ctx := context.Background()
+	db, _ := sql.Open("sqlite", "file:example?mode=memory&cache=shared")
+	defer db.Close()
+	driver, _ := sqllock.New(db, sqllock.SQLite, sqllock.Options{Namespace: "shop"})
+	if err := driver.CreateTables(ctx); err != nil {
+		fmt.Println(err)
+	}
+
+	locker := lock.New(driver, "node-1")
+	lease, err := locker.Acquire(ctx, "report", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("held:", lease.Check() == nil, lease.Fence() > 0)
+	_, err = driver.Acquire(ctx, lock.Acquisition{Key: "report", Owner: "other/1", TTL: time.Minute})
+	fmt.Println("another is told:", err != nil)
+	fmt.Println("released:", lease.Release(ctx))
+	// Output:
+	// held: true true
+	// another is told: true
+	// released: <nil>
+}

@@ -1,0 +1,67 @@
+-- +goose Up
+-- The tables of cronce's lock/sqllock. Times are microseconds since 1970 on the
+-- database's clock. Texts are kept as bytes: no collation takes two of them for
+-- equal.
+
+-- A row per key: its plain lease, and how many wait for it.
+CREATE TABLE IF NOT EXISTS cronce_leases (
+  ns       VARBINARY(64) NOT NULL,
+  name     VARBINARY(200) NOT NULL,
+  owner    VARBINARY(200) NOT NULL, -- who has the key, or for whom it is kept; empty: nobody
+  fence    BIGINT NOT NULL,           -- the last one that was granted
+  until_us BIGINT NOT NULL,
+  place    BIGINT NOT NULL,           -- not 0: only kept for the owner, who had this place
+  waiting  BIGINT NOT NULL,           -- how many places there are
+  ticket   BIGINT NOT NULL,           -- the last place that was given
+  used_day BIGINT NOT NULL,           -- the day of the last grant
+  PRIMARY KEY (ns, name),
+  KEY cronce_leases_by_day (ns, used_day)
+) ENGINE = InnoDB;
+
+-- Who waits for a key, in order.
+CREATE TABLE IF NOT EXISTS cronce_places (
+  ns      VARBINARY(64) NOT NULL,
+  name    VARBINARY(200) NOT NULL,
+  place   BIGINT NOT NULL,
+  owner   VARBINARY(200) NOT NULL,
+  seen_us BIGINT NOT NULL,
+  PRIMARY KEY (ns, name, place),
+  UNIQUE (ns, name, owner)
+) ENGINE = InnoDB;
+
+-- A row per series.
+CREATE TABLE IF NOT EXISTS cronce_series (
+  ns         VARBINARY(64) NOT NULL,
+  name       VARBINARY(200) NOT NULL,
+  format     BIGINT NOT NULL,
+  state      MEDIUMBLOB NOT NULL, -- JSON
+  revisions  MEDIUMBLOB NOT NULL, -- JSON
+  first_line BIGINT NOT NULL,
+  next_line  BIGINT NOT NULL,
+  bytes      BIGINT NOT NULL, -- of its journal, about
+  PRIMARY KEY (ns, name)
+) ENGINE = InnoDB;
+
+-- The verdicts of the series.
+CREATE TABLE IF NOT EXISTS cronce_journal (
+  ns   VARBINARY(64) NOT NULL,
+  name VARBINARY(200) NOT NULL,
+  n    BIGINT NOT NULL,
+  line BLOB NOT NULL, -- JSON
+  PRIMARY KEY (ns, name, n)
+) ENGINE = InnoDB;
+
+-- The nodes that are alive.
+CREATE TABLE IF NOT EXISTS cronce_nodes (
+  ns       VARBINARY(64) NOT NULL,
+  node     VARBINARY(200) NOT NULL,
+  until_us BIGINT NOT NULL,
+  PRIMARY KEY (ns, node)
+) ENGINE = InnoDB;
+
+-- +goose Down
+DROP TABLE cronce_leases;
+DROP TABLE cronce_places;
+DROP TABLE cronce_series;
+DROP TABLE cronce_journal;
+DROP TABLE cronce_nodes;

@@ -1,0 +1,63 @@
+package sqllock
+
+// texts are the statements of a dialect.
+type texts struct {
+	now string
+
+	grant, renew, free       string // in one statement, where that is all
+	look, lock, insert, save string
+	watch                    string // a waiter's look
+
+	first, find, enter, refresh, leave, serve, clear string // of places
+
+	idle, forget string // of leases nobody uses
+
+	beat, nodes, quit, dead string
+}
+
+const leaseColumns = "owner, fence, until_us, place, waiting, ticket"
+
+func (g *grammar) texts() texts {
+	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
+	return texts{
+		now: g.text("SELECT {clock}, {server}"),
+
+		// A key is granted in one statement if it is free and nobody waits, or if
+		// it is kept for the asker.
+		grant: g.yielding("UPDATE cronce_leases SET owner = ?, until_us = {clock} + ?, place = 0, used_day = {clock} {divide} 86400000000,",
+			"fence", "{greatest}(fence + 1, {clock}, ?)", " WHERE "+lease+
+				" AND ((waiting = 0 AND until_us <= {clock}) OR (owner = ? AND place <> 0 AND until_us > {clock}))"),
+		renew: g.yielding("UPDATE cronce_leases SET", "until_us", "{clock} + ?",
+			" WHERE "+lease+" AND owner = ? AND fence = ? AND place = 0 AND until_us > {clock}"),
+		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE " + lease +
+			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ? AND waiting = 0"),
+
+		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
+		lock: g.locked(leaseColumns, "cronce_leases WHERE "+lease),
+		insert: g.text("INSERT INTO cronce_leases (ns, name, " + leaseColumns + ", used_day)" +
+			" VALUES (?, ?, '', 0, 0, 0, 0, 0, {clock} {divide} 86400000000){nothing}"),
+		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, waiting = ?, ticket = ?, used_day = ? WHERE " + lease),
+		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.waiting, l.ticket, {clock}, coalesce(p.place, 0), coalesce(p.seen_us, 0)," +
+			" (SELECT count(*) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place)" +
+			" FROM cronce_leases l LEFT JOIN cronce_places p ON p.ns = l.ns AND p.name = l.name AND p.owner = ?" +
+			" WHERE l.ns = ? AND l.name = ?"),
+
+		first:   g.text("SELECT place, owner FROM " + places + " AND seen_us > ? ORDER BY place LIMIT 1"),
+		find:    g.text("SELECT place FROM " + places + " AND owner = ?"),
+		enter:   g.text("INSERT INTO cronce_places (ns, name, place, owner, seen_us) VALUES (?, ?, ?, ?, ?)"),
+		refresh: g.text("UPDATE cronce_places SET seen_us = {clock} WHERE " + lease + " AND owner = ?"),
+		leave:   g.text("DELETE FROM " + places + " AND owner = ?"),
+		serve:   g.text("DELETE FROM " + places + " AND place <= ?"),
+		clear:   g.text("DELETE FROM " + places),
+
+		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < {clock} {divide} 86400000000 - 1" +
+			" AND until_us < {clock} - 3600000000 LIMIT 100"),
+		forget: g.text("DELETE FROM cronce_leases WHERE " + lease),
+
+		beat: g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
+		nodes: g.text("SELECT c.us, c.server, n.node FROM (SELECT {clock} AS us, {server} AS server) c" +
+			" LEFT JOIN cronce_nodes n ON n.ns = ? AND n.until_us > c.us"),
+		quit: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND node = ?"),
+		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND until_us < {clock} - 3600000000"),
+	}
+}
