@@ -68,7 +68,7 @@ func (l *Locker) acquisition(key string, o Options) Acquisition {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl, Limit: o.Limit}
+	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
 }
 
 // check refuses what no store, or not this one, can answer.
@@ -79,7 +79,7 @@ func (l *Locker) check(a *Acquisition) error {
 	if a.Limit > 1 && !l.shares {
 		return fmt.Errorf("lock: acquire %q with the limit %s: %w", a.Key, limitText(a.Limit), ErrUnsupported)
 	}
-	return nil
+	return l.checkReplicas(a.Replicas)
 }
 
 // try asks until there is an answer, ctx ends, or the TTL has passed.
@@ -122,7 +122,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 		sent = g.Asked
 	}
 	l.saw(g.Fence)
-	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL})
+	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.plain, lease.fixed, lease.limit = true, fixed, a.Limit
 	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
 	if err := lease.Check(); err != nil {

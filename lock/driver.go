@@ -18,7 +18,8 @@ import (
 // have done what was asked. A method returns when ctx ends.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Journaled], [Clocked] or [Membership].
+// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Journaled], [Clocked],
+// [Membership] or [Replicated].
 // All methods may be called concurrently.
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has
@@ -40,6 +41,8 @@ type Acquisition struct {
 	Fence int64         // the highest fence of this key the asker has seen; 0 if none
 	Barge bool          // overtake those who wait; an owner that waits does not barge
 	Limit int           // how many may hold the key at once, this owner included; above 1: see Sharer
+
+	Replicas int // how many replicas must have the grant, or it is undone and a *ReplicasError; 0: not asked for
 }
 
 // NoLimit is the limit of a reader, who minds nobody that minds nobody either.
@@ -52,6 +55,8 @@ type Holding struct {
 	Fence int64         // 0 in a release: whatever this owner was granted
 	TTL   time.Duration // what a renewal asks for; not used by a release
 	Limit int           // that of the acquisition: where to look first; a wrong one changes no answer
+
+	Replicas int // how many replicas must have a renewal, or it is a *ReplicasError; 0: not asked for
 }
 
 // A Grant is the store's yes.

@@ -125,7 +125,7 @@ func (s *Lease) Release(ctx context.Context) error {
 
 // holding is what a plain lease is to its store.
 func (s *Lease) holding() Holding {
-	return Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit}
+	return Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
 }
 
 // End ends a numbered lease: it ends the context, stops renewing, and sends the

@@ -43,6 +43,10 @@ type Options struct {
 	// has not taken it yet: more throughput, for no order. Acquire barges once,
 	// and waits in line after that.
 	Barge bool
+	// Replicas is how many replicas must have a grant or a renewal before it
+	// counts, 0 to MaxReplicas. Fewer are doubt, and the lease ends with its trust.
+	// It needs a store that is [Replicated]; zero: none are waited for.
+	Replicas int
 }
 
 // New returns a Locker on a store. Node names this process in the store and
@@ -73,8 +77,13 @@ func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
 		return doubt(ErrUnsupported)
 	}
 	floor := l.seen.Load()
+	most := 0
 	for i := range cs {
 		cs[i].Fence = max(cs[i].Fence, floor)
+		most = max(most, cs[i].Replicas)
+	}
+	if err := l.checkReplicas(most); err != nil {
+		return doubt(err)
 	}
 	sent := time.Now()
 	answers := bounded(ctx, func(ctx context.Context) []Answer { return l.numbered.Claim(ctx, cs) }, doubt)
@@ -92,7 +101,7 @@ func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
 
 func (l *Locker) leased(base context.Context, c *Claim, a *Answer, sent time.Time) *Lease {
 	l.saw(a.Fence)
-	lease := newLease(base, l, RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL})
+	lease := newLease(base, l, RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas})
 	lease.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
 	return lease
 }
@@ -104,6 +113,14 @@ func (l *Locker) saw(fence int64) {
 			return
 		}
 	}
+}
+
+// checkReplicas refuses to ask a store for replicas that it cannot wait for.
+func (l *Locker) checkReplicas(n int) error {
+	if _, can := l.driver.(Replicated); can {
+		return nil
+	}
+	return CheckNoReplicas(n)
 }
 
 // doubtful reports whether err is doubt and the question may be asked again.

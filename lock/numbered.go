@@ -88,6 +88,7 @@ type Claim struct {
 	Latest   int64  // the latest store instant, Unix ms, at which an answer is still wanted; in the past it asks only whether this owner was granted
 	Fence    int64  // the highest fence of this key the asker has seen
 	Revision string // of the asker's spec
+	Replicas int    // how many replicas must have a grant, or it is undone and doubt with a *ReplicasError; 0: not asked for
 }
 
 // Kind is the kind of an answer.
@@ -192,6 +193,8 @@ type RunRef struct {
 	Owner  string
 	Fence  int64
 	TTL    time.Duration
+
+	Replicas int // how many replicas must have a renewal, or it is doubt with a *ReplicasError; 0: not asked for
 }
 
 // A Renewed is the answer to a renewal.

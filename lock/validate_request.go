@@ -34,6 +34,7 @@ func CheckAcquisition(a *Acquisition) error {
 		CheckTTL(a.TTL),
 		inRange("fence", a.Fence, 0),
 		checkLimit(a.Limit),
+		checkReplicas(a.Replicas),
 	)
 }
 
@@ -73,6 +74,7 @@ func CheckHolding(h *Holding) error {
 		CheckName("owner", h.Owner),
 		CheckTTL(h.TTL),
 		inRange("fence", h.Fence, 1),
+		checkReplicas(h.Replicas),
 	)
 }
 
@@ -109,6 +111,7 @@ func CheckClaim(c *Claim) error {
 		checkPolicy(c),
 		checkWord("late", c.Late),
 		checkWord("revision", c.Revision),
+		checkReplicas(c.Replicas),
 	)
 }
 
@@ -132,7 +135,7 @@ func checkPolicy(c *Claim) error {
 
 // CheckRun refuses a renewal of a run that no store could answer.
 func CheckRun(r *RunRef) error {
-	return first(checkRun(r), CheckTTL(r.TTL))
+	return first(checkRun(r), CheckTTL(r.TTL), checkReplicas(r.Replicas))
 }
 
 func checkRun(r *RunRef) error {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -16,10 +17,10 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 	n.mu.Lock()
 	for i, a := range asks {
 		c := &answers[i]
-		if c.Err != nil {
-			failed = c.Err
-		} else {
+		if _, short := errors.AsType[*lock.ReplicasError](c.Err); c.Err == nil || short {
 			heard = true
+		} else {
+			failed = c.Err
 		}
 		if r := n.answer(a, c, now); r != nil {
 			starts = append(starts, r)

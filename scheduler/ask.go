@@ -38,7 +38,7 @@ func (n *Node) claim(a *ask, now int64) lock.Claim {
 		TTL: r.lease, Deadline: deadline, Late: late, Attempts: r.attempts, Rerun: r.takeover == TakeoverRerun,
 		Window: r.window, Overlap: lock.Overlap(r.overlap), Backlog: a.backlog,
 		Later:  a.later && a.tries == 1,
-		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revision(a.e.spec, now),
+		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revision(a.e.spec, now), Replicas: r.replicas,
 	}
 	if a.stale || n.draining.Load() {
 		c.Latest = past // only an owner that was granted gets more than a no

@@ -76,6 +76,10 @@ func (e *events) passed(j *entry, t int64, winner string) {
 	}
 }
 
+func (e *events) unreplicated(j *entry, t int64, short *lock.ReplicasError) {
+	e.log.Warn("claim not replicated", e.node, job(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
+}
+
 func (e *events) waiting(j *entry, t int64) {
 	e.log.Debug("tick waiting", e.node, job(j), tick(t))
 }
@@ -119,6 +123,10 @@ func (n *Node) tell(a *ask, c *lock.Answer) {
 		n.tellBetween(a, c)
 	}
 	switch c.Kind {
+	case lock.Unknown:
+		if short, ok := errors.AsType[*lock.ReplicasError](c.Err); ok {
+			n.events.unreplicated(a.e, a.tick, short)
+		}
 	case lock.Passed:
 		n.events.passed(a.e, a.tick, c.Node)
 	case lock.Waiting:

@@ -47,6 +47,12 @@ type Job struct {
 	// Lease is how long a dead node keeps its tick; it is renewed every third of
 	// it. At least 500ms. Zero: 30s. Use 3s to 15s where takeover must be quick.
 	Lease time.Duration
+	// Replicas is how many replicas of the store must have a grant before the
+	// function is called, and each renewal before it counts; fewer are doubt, and
+	// other nodes may try the tick too. It makes the loss of a tick's claim by a
+	// failover less likely, not impossible. Zero: none are waited for. The store
+	// must be a lock.Replicated.
+	Replicas int
 }
 
 // Func is the work of a job. It must return soon after ctx ended.

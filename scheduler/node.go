@@ -131,6 +131,9 @@ func (n *Node) register(path string, j *Job) error {
 	if _, twice := n.jobs[j.Name]; twice {
 		err = errors.Join(err, taken(path, j.Name))
 	}
+	if _, can := n.cfg.Store.(lock.Replicated); j.Replicas > 0 && !can && n.cfg.Store != nil {
+		err = errors.Join(err, fmt.Errorf("%s.replicas: is %d, but the store cannot wait for replicas", path, j.Replicas))
+	}
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ func TestJobFaults(t *testing.T) {
 		{"jobs[0].attempts", func(j *scheduler.Job) { j.Attempts = -1 }},
 		{"jobs[0].lease", func(j *scheduler.Job) { j.Lease = 499 * time.Millisecond }},
 		{"jobs[0].lease", func(j *scheduler.Job) { j.Lease = 25 * time.Hour }},
+		{"jobs[0].replicas", func(j *scheduler.Job) { j.Replicas = -1 }},
+		{"jobs[0].replicas", func(j *scheduler.Job) { j.Replicas = 1 }}, // the store has none to wait for
 		{"jobs[0].overlap", func(j *scheduler.Job) { j.Overlap = 4 }},
 		{"jobs[0].misfire", func(j *scheduler.Job) { j.Misfire = 3 }},
 		{"jobs[0].takeover", func(j *scheduler.Job) { j.Takeover = 2 }},

@@ -34,13 +34,14 @@ type rules struct {
 	retry       Retry
 	jitter      time.Duration
 	lease       time.Duration
+	replicas    int
 }
 
 func rulesOf(j *Job) rules {
 	r := rules{
 		overlap: j.Overlap, misfire: j.Misfire, takeover: j.Takeover, interrupted: j.Interrupted,
 		attempts: j.Attempts, window: orDefault(j.Window, defaultWindow), deadline: j.Deadline,
-		timeout: j.Timeout, retry: j.Retry, jitter: j.Jitter, lease: orDefault(j.Lease, defaultLease),
+		timeout: j.Timeout, retry: j.Retry, jitter: j.Jitter, lease: orDefault(j.Lease, defaultLease), replicas: j.Replicas,
 	}
 	if r.attempts == 0 {
 		r.attempts = defaultAttempts
@@ -104,6 +105,9 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	}
 	if j.Attempts < 0 || j.Attempts > 1000 {
 		bad("attempts", "is %d, allowed is 1 to 1000", j.Attempts)
+	}
+	if j.Replicas < 0 || j.Replicas > lock.MaxReplicas {
+		bad("replicas", "is %d, allowed is 0 to %d", j.Replicas, lock.MaxReplicas)
 	}
 	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
 		bad("retry.tries", "is %d, allowed is 0 to 1000", j.Retry.Tries)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -20,8 +20,11 @@ func (c *config) dryRun() (scheduler.Config, error) {
 	client := redis.NewClient(&redis.Options{Addr: "unused"}) // never asked, so never connected
 	defer client.Close()
 	settings, faults := c.schedulerConfig(parts{client: client, out: io.Discard, dry: true})
-	settings.Store = memlock.New(memlock.Options{})
-	_, err := scheduler.New(settings)
+	store, err := redislock.New(client, redislock.Options{})
+	if err == nil {
+		settings.Store = store
+		_, err = scheduler.New(settings)
+	}
 	return settings, c.locate(errors.Join(faults, err))
 }
 

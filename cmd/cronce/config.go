@@ -88,6 +88,7 @@ type jobConfig struct {
 	Retry       *retryConfig `yaml:"retry"`
 	Jitter      *duration    `yaml:"jitter"`
 	Lease       *duration    `yaml:"lease"`
+	Replicas    *int         `yaml:"replicas"`
 
 	SMS   *smsConfig   `yaml:"sms"`
 	Sleep *sleepConfig `yaml:"sleep"`

@@ -92,6 +92,7 @@ func (j *jobConfig) over(job *scheduler.Job) {
 	replace(&job.Timeout, j.Timeout)
 	replace(&job.Jitter, j.Jitter)
 	replace(&job.Lease, j.Lease)
+	replace(&job.Replicas, j.Replicas)
 	if r := j.Retry; r != nil {
 		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max)}
 	}

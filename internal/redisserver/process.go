@@ -30,10 +30,15 @@ type process struct {
 // start starts a server and returns when the one that answers is this one.
 // On an error nothing is left running.
 func start(path, dir string, port int, args []string) (*process, error) {
-	p := &process{log: new(output), gone: make(chan struct{})}
 	own := []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}
-	p.cmd = exec.Command(path, append(own, args...)...)
+	return launch(path, port, append(own, args...))
+}
+
+// launch starts a process with nothing but these arguments.
+func launch(path string, port int, args []string) (*process, error) {
+	p := &process{log: new(output), gone: make(chan struct{})}
+	p.cmd = exec.Command(path, args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {
@@ -83,8 +88,11 @@ func (p *process) answers(port int) bool {
 		!strings.Contains(info, "\r\nloading:1\r\n")
 }
 
-// ask returns the beginning of the reply to INFO.
-func ask(port int) (string, error) {
+// ask returns the reply to INFO.
+func ask(port int) (string, error) { return send(port, "INFO") }
+
+// send returns the raw replies to commands.
+func send(port int, commands ...string) (string, error) {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
 	if err != nil {
 		return "", err
@@ -93,7 +101,10 @@ func ask(port int) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return "", err
 	}
-	if _, err := conn.Write([]byte("INFO\r\nQUIT\r\n")); err != nil {
+	if _, err := conn.Write([]byte(strings.Join(commands, "\r\n") + "\r\n")); err != nil {
+		return "", err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // Sentinel knows no QUIT
 		return "", err
 	}
 	var reply bytes.Buffer

@@ -33,6 +33,8 @@ type Server struct {
 	port int
 	args []string
 	proc *process
+
+	conf string // of a Sentinel; empty: not one
 }
 
 // Start starts a redis-server with the given arguments ("--appendonly", "yes")
@@ -47,7 +49,7 @@ func Start(t testing.TB, args ...string) *Server {
 	var err error
 	for range tries {
 		s.port = freePort()
-		if s.proc, err = start(path, s.dir, s.port, s.args); err == nil {
+		if s.proc, err = s.launch(path); err == nil {
 			return s
 		}
 	}
@@ -93,12 +95,19 @@ func (s *Server) Restart() {
 	s.Stop()
 	var err error
 	for range tries {
-		if s.proc, err = start(find(s.t), s.dir, s.port, s.args); err == nil {
+		if s.proc, err = s.launch(find(s.t)); err == nil {
 			return
 		}
 		<-time.After(pause)
 	}
 	s.t.Fatalf("redisserver: restart on %s: %v", s.Addr(), err)
+}
+
+func (s *Server) launch(path string) (*process, error) {
+	if s.conf != "" {
+		return launch(path, s.port, []string{s.conf, "--sentinel"})
+	}
+	return start(path, s.dir, s.port, s.args)
 }
 
 func find(t testing.TB) string {

@@ -54,6 +54,8 @@ var badClaim = []spoilt[lock.Claim]{
 	{"fence", func(c *lock.Claim) { c.Fence = lock.MaxNumber + 1 }},
 	{"late", func(c *lock.Claim) { c.Late = "a|b" }},
 	{"revision", func(c *lock.Claim) { c.Revision = "a\nb" }},
+	{"replicas", func(c *lock.Claim) { c.Replicas = -1 }},
+	{"replicas", func(c *lock.Claim) { c.Replicas = lock.MaxReplicas + 1 }},
 }
 
 var badRun = []spoilt[lock.RunRef]{

@@ -10,6 +10,7 @@ import (
 var claimTests = []test{
 	{"row 0: without a mark the answer is unknown and nothing is written", rowNoMark},
 	{"row 1: the owner of an alive run is granted it again with the same fence and what is left", rowAgain},
+	{"a grant that too few replicas have is undone, or refused where none can be waited for", claimReplicas},
 	{"row 1: the owner of a run that is over is never granted again", rowAgainOver},
 	{"row 1: the owner that spent the mark gets the same answer again", rowAgainSpent},
 	{"row 2: past the latest instant nothing is done", rowExpired},

@@ -24,6 +24,7 @@ var plainTests = []test{
 	{"a context that has ended is doubt, and nothing is done", plainDoubt},
 	{"keys differ by every byte", plainKeys},
 	{"bad arguments are refused by name", plainArguments},
+	{"a grant that too few replicas have is undone, or refused where none can be waited for", plainReplicas},
 }
 
 func (s *stand) acquisition(ttl time.Duration) lock.Acquisition {

@@ -1,6 +1,7 @@
 package memlock
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cronce/cronce/lock"
@@ -48,7 +49,7 @@ func (s *Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	us := s.now().UnixMicro()
 	for i := range cs {
 		c := &cs[i]
-		if err := ask(ctx, "claim", c.Key, lock.CheckClaim(c)); err != nil {
+		if err := ask(ctx, "claim", c.Key, cmp.Or(lock.CheckClaim(c), lock.CheckNoReplicas(c.Replicas))); err != nil {
 			out[i].Err = err
 			continue
 		}

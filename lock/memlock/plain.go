@@ -21,7 +21,7 @@ type lease struct {
 
 // Acquire asks for a key once.
 func (s *Store) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
+	if err := check(&a); err != nil {
 		return lock.Grant{}, err
 	}
 	if err := doubt(ctx, "acquire", a.Key); err != nil {
@@ -30,6 +30,14 @@ func (s *Store) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ask(&a)
+}
+
+// check refuses what no store could answer, and what this one cannot.
+func check(a *lock.Acquisition) error {
+	if err := lock.CheckAcquisition(a); err != nil {
+		return err
+	}
+	return lock.CheckNoReplicas(a.Replicas)
 }
 
 // ask grants a key if the owner fits beside its holders and nobody waits for it,

@@ -29,7 +29,7 @@ const (
 // and so on for as many as fit; if one does not take the key by then, the next in
 // the queue gets it.
 func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
+	if err := check(&a); err != nil {
 		return lock.Grant{}, err
 	}
 	a.Barge = false

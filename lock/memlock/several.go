@@ -12,6 +12,11 @@ func (s *Store) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lo
 	if err := lock.CheckSeveral(as); err != nil {
 		return nil, err
 	}
+	for i := range as {
+		if err := lock.CheckNoReplicas(as[i].Replicas); err != nil {
+			return nil, err
+		}
+	}
 	if err := doubt(ctx, "acquire", as[0].Key); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func AccessRules(namespace string) []string {
 		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
 		"+sadd", "+smembers", "+srem",
 		"+zadd", "+zrange", "+zrem", "+zremrangebyscore",
-		"+publish", "+subscribe",
+		"+publish", "+subscribe", "+wait",
 	}
 }
 

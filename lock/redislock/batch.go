@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -42,12 +43,17 @@ type operation[Q, A any] struct {
 	read   func(now int64, s string, q *Q) (A, bool)   // one answer
 	doubt  func(q *Q, err error) A                     // an answer that did not come
 	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
+	want   func(q *Q) (replicas int, ttl time.Duration)
 }
 
 // A part is what one script is asked: the questions' places, all of one shard.
+// Questions that want other replicas are parts of their own: waiting for those
+// of one job delays no other.
 type part struct {
-	shard int
-	at    []int
+	shard    int
+	replicas int           // that must have what is written
+	ttl      time.Duration // the shortest
+	at       []int
 }
 
 // ask answers all questions, in order: those of one shard share a script, and
@@ -74,26 +80,48 @@ func sideBySide(parts []part, serve func(part)) {
 // split sorts questions into parts and answers those that cannot be asked.
 func (op *operation[Q, A]) split(d *Driver, qs []Q, answers []A) []part {
 	var parts []part
-	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part
+	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part that wants no replicas
+	var others waitings                        // the same of those that do
 	for i := range qs {
 		if err := op.check(&qs[i]); err != nil {
 			answers[i] = op.doubt(&qs[i], err)
 			continue
 		}
 		shard := d.keys.shard(op.key(&qs[i]))
-		at := filling[shard] - 1
-		if at < 0 || len(parts[at].at) == maxBatch {
-			at = len(parts)
-			parts = append(parts, part{shard: shard, at: make([]int, 0, min(maxBatch, len(qs)-i))})
-			filling[shard] = at + 1
+		replicas, ttl := 0, time.Duration(0)
+		if op.want != nil {
+			replicas, ttl = op.want(&qs[i])
 		}
-		parts[at].at = append(parts[at].at, i)
+		latest := &filling[shard]
+		if replicas > 0 {
+			latest = others.of(shard, replicas)
+		}
+		if *latest == 0 || len(parts[*latest-1].at) == maxBatch {
+			parts = append(parts, part{shard: shard, replicas: replicas, ttl: ttl, at: make([]int, 0, min(maxBatch, len(qs)-i))})
+			*latest = len(parts)
+		}
+		p := &parts[*latest-1]
+		p.at, p.ttl = append(p.at, i), min(p.ttl, ttl)
 	}
 	return parts
 }
 
-func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) {
-	texts, err := d.texts(ctx, op.script(d.scripts), op.request(d, p, qs))
+// waitings are the latest parts by their shard and the replicas they want.
+type waitings []struct{ shard, replicas, latest int }
+
+func (w *waitings) of(shard, replicas int) *int {
+	for i := range *w {
+		if o := &(*w)[i]; o.shard == shard && o.replicas == replicas {
+			return &o.latest
+		}
+	}
+	*w = append(*w, struct{ shard, replicas, latest int }{shard: shard, replicas: replicas})
+	return &(*w)[len(*w)-1].latest
+}
+
+// serve answers a part and returns what the script said.
+func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) said {
+	texts, s, err := d.texts(ctx, op.script(d.scripts), op.request(d, p, qs), p)
 	var now int64
 	if err == nil {
 		now, err = op.shape(texts, len(p.at))
@@ -111,6 +139,7 @@ func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q,
 	if err == nil && op.rest != nil {
 		op.rest(ctx, d, p.shard, texts[len(texts)-1])
 	}
+	return s
 }
 
 // request is what the script of a part is given.
@@ -159,16 +188,16 @@ func (op *operation[Q, A]) answer(now int64, text string, q *Q) A {
 }
 
 // texts runs a script that returns texts.
-func (d *Driver) texts(ctx context.Context, s *redis.Script, r *request) ([]string, error) {
-	reply, err := d.run(ctx, s, r.keys, r.args)
+func (d *Driver) texts(ctx context.Context, s *redis.Script, r *request, p part) ([]string, said, error) {
+	answer, err := d.runFor(ctx, s, r.keys, r.args, p.replicas, p.ttl)
 	if err != nil {
-		return nil, err
+		return nil, answer, err
 	}
-	texts, ok := readTexts(reply)
+	texts, ok := readTexts(answer.reply)
 	if !ok {
-		return nil, fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(reply))
+		return nil, answer, fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(answer.reply))
 	}
-	return texts, nil
+	return texts, answer, nil
 }
 
 // readTexts reads a reply that is a list of texts.

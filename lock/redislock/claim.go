@@ -2,7 +2,9 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -25,6 +27,7 @@ var claims = operation[lock.Claim, lock.Answer]{
 	},
 	read:  readAnswer,
 	doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
+	want:  func(c *lock.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
 // Claim asks for numbers, up to 200 of one shard with one script. Claims that are
@@ -36,10 +39,31 @@ func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	answers := make([]lock.Answer, len(cs))
 	sideBySide(claims.split(d, cs, answers), func(p part) {
 		if p = d.peek(ctx, p, cs, answers); len(p.at) > 0 {
-			claims.serve(ctx, d, p, cs, answers)
+			s := claims.serve(ctx, d, p, cs, answers)
+			d.undoShort(ctx, p, cs, answers, &s)
 		}
 	})
 	return answers
+}
+
+// undoShort turns the grants that too few replicas have into doubt, and ends them
+// as never started: anyone may have those numbers again.
+func (d *Driver) undoShort(ctx context.Context, p part, cs []lock.Claim, answers []lock.Answer, s *said) {
+	if s.acked >= p.replicas {
+		return
+	}
+	var undone []lock.Ending
+	for _, i := range p.at {
+		a, c := &answers[i], &cs[i]
+		if a.Kind != lock.Granted {
+			continue
+		}
+		undone = append(undone, lock.Ending{How: lock.NeverStarted, RunRef: lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		a.Kind, a.Err = lock.Unknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer stop()
+	d.ReleaseRuns(ctx, undone) // their deadline ends them otherwise
 }
 
 // beginVerdicts is what the scripts that write verdicts are given first.

@@ -68,7 +68,7 @@
 //	+get +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
 //	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
 //	+sadd +smembers +srem +zadd +zrange +zrem +zremrangebyscore
-//	+publish +subscribe
+//	+publish +subscribe +wait
 //
 // Redis 6.2 knows no rules for single subcommands: write +client there.
 package redislock

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,9 +18,13 @@ const (
 	DefaultShards       = 1
 	DefaultJournalLines = 1000
 	DefaultJournalBytes = 256 << 20
+	DefaultAckTimeout   = 500 * time.Millisecond
 )
 
-const maxShards = 1024
+const (
+	maxShards     = 1024
+	maxAckTimeout = time.Minute
+)
 
 // Options say where and how much a [Driver] keeps. All processes that share a
 // namespace must use the same options. The zero value is ready to use.
@@ -38,6 +43,10 @@ type Options struct {
 	// its equal part. Over it, each new verdict costs its series two old ones,
 	// but never the newest. Zero: DefaultJournalBytes.
 	JournalBytes int64
+	// AckTimeout is how long a request that asks for replicas waits for them, as
+	// long as that is less than a fifth of its TTL, than half of the client's
+	// ReadTimeout, and than what its context leaves. Zero: DefaultAckTimeout.
+	AckTimeout time.Duration
 }
 
 // A Driver keeps leases and series in Redis. The client stays the caller's. Only
@@ -53,10 +62,11 @@ type Driver struct {
 	gather  gather
 	scripts *scripts
 	keys    layout
-	states  names  // of the series that were peeked at
-	lines   string // how long a journal may be
-	budget  int64  // how many bytes the journals of a shard may have
-	bytes   string // the same as text
+	states  names         // of the series that were peeked at
+	lines   string        // how long a journal may be
+	budget  int64         // how many bytes the journals of a shard may have
+	bytes   string        // the same as text
+	acks    time.Duration // how long replicas are waited for
 	inbox   *inbox
 }
 
@@ -68,6 +78,7 @@ var (
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
+	_ lock.Replicated = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a
@@ -91,6 +102,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		lines:   strconv.Itoa(o.JournalLines),
 		budget:  budget,
 		bytes:   strconv.FormatInt(budget, 10),
+		acks:    o.AckTimeout,
 		inbox:   newInbox(client, o.Namespace),
 	}, nil
 }
@@ -108,6 +120,9 @@ func (o Options) withDefaults() Options {
 	if o.JournalBytes == 0 {
 		o.JournalBytes = DefaultJournalBytes
 	}
+	if o.AckTimeout == 0 {
+		o.AckTimeout = DefaultAckTimeout
+	}
 	return o
 }
 
@@ -123,6 +138,8 @@ func (o Options) check() error {
 		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
 	case o.JournalBytes < 1:
 		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+	case o.AckTimeout < time.Millisecond || o.AckTimeout > maxAckTimeout:
+		return refuse("Options.AckTimeout", o.AckTimeout.String(), "1ms to 1m")
 	}
 	return nil
 }
@@ -145,13 +162,20 @@ func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args [
 // prompt reports whether a client ends its requests with the deadline of their
 // context, or soon after it was cancelled.
 func prompt(client redis.UniversalClient) bool {
+	_, deadlines, _ := limits(client)
+	return deadlines && readTimeout(client) > 0
+}
+
+// readTimeout is how long a client waits for an answer; 0 or less: without end,
+// or nobody knows.
+func readTimeout(client redis.UniversalClient) time.Duration {
 	switch c := client.(type) {
 	case *redis.Client:
-		return c.Options().ContextTimeoutEnabled && c.Options().ReadTimeout > 0
+		return c.Options().ReadTimeout
 	case *redis.ClusterClient:
-		return c.Options().ContextTimeoutEnabled && c.Options().ReadTimeout > 0
+		return c.Options().ReadTimeout
 	}
-	return false
+	return 0
 }
 
 // bounded returns when ctx ends. If f does not do so by itself it runs beside:

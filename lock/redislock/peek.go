@@ -44,7 +44,7 @@ func (d *Driver) peek(ctx context.Context, p part, cs []lock.Claim, answers []lo
 // hints parts the claims that may be peeked at from the others.
 func hints(p part, cs []lock.Claim) (hinted []int, others part) {
 	hint := func(i int) bool { return cs[i].Later && cs[i].From == 0 }
-	others.shard = p.shard
+	others.shard, others.replicas, others.ttl = p.shard, p.replicas, p.ttl
 	if !slices.ContainsFunc(p.at, hint) {
 		return nil, p
 	}

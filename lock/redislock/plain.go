@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/cronce/cronce/lock"
 )
 
@@ -20,12 +22,31 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 		barge = "1"
 	}
 	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
-	reply, err := d.run(ctx, d.scripts.acquire, keys, []any{a.Owner, a.TTL.Milliseconds(), a.Fence, barge})
-	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
-	}
-	return readAcquired(reply, a.Key)
+	return d.granted(ctx, "acquire", d.scripts.acquire, keys, []any{a.Owner, a.TTL.Milliseconds(), a.Fence, barge}, &a)
 }
+
+// granted runs a script that may grant a plain lease.
+func (d *Driver) granted(ctx context.Context, name string, s *redis.Script, keys []string, args []any, a *lock.Acquisition) (lock.Grant, error) {
+	r, err := d.runFor(ctx, s, keys, args, a.Replicas, a.TTL)
+	if err != nil {
+		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, err)
+	}
+	g, err := readAcquired(r.reply, a.Key)
+	if short := r.short(a.Key, a.Replicas); err == nil && short != nil {
+		d.undo(ctx, a, g)
+		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, short)
+	}
+	return g, err
+}
+
+// undo frees what too few replicas have. It has a short time of its own.
+func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, g lock.Grant) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer stop()
+	_ = d.Release(ctx, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence}) // its TTL ends it otherwise
+}
+
+const undoTime = 200 * time.Millisecond
 
 // readAcquired reads {1, fence, left} or {0, "0", left}.
 func readAcquired(reply any, key string) (lock.Grant, error) {
@@ -54,17 +75,19 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 		return lock.Grant{}, err
 	}
 	keys := []string{d.keys.lock(h.Key), d.keys.none(h.Key)}
-	reply, err := d.run(ctx, d.scripts.renew, keys, []any{h.Owner, h.Fence, h.TTL.Milliseconds()})
+	r, err := d.runFor(ctx, d.scripts.renew, keys, []any{h.Owner, h.Fence, h.TTL.Milliseconds()}, h.Replicas, h.TTL)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
-	switch left, ok := reply.(int64); {
+	switch left, ok := r.reply.(int64); {
+	case ok && left == h.TTL.Milliseconds() && r.short(h.Key, h.Replicas) != nil:
+		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", r.short(h.Key, h.Replicas))
 	case ok && left == h.TTL.Milliseconds():
 		return lock.Grant{Fence: h.Fence, Left: time.Duration(left) * time.Millisecond}, nil
 	case ok && left == 0:
 		return lock.Grant{}, lock.ErrLost
 	}
-	return lock.Grant{}, unreadable("renew", reply)
+	return lock.Grant{}, unreadable("renew", r.reply)
 }
 
 // Release frees the key, or gives it to the next in its queue. It works on a server at maxmemory.

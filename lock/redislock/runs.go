@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,12 +22,22 @@ var renewals = operation[lock.RunRef, lock.Renewed]{
 	},
 	read:  readRenewed,
 	doubt: func(_ *lock.RunRef, err error) lock.Renewed { return lock.Renewed{Err: err} },
+	want:  func(r *lock.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL, up to 200 of one shard
 // with one script. It works on a server at maxmemory.
 func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
-	return renewals.ask(ctx, d, rs)
+	answers := make([]lock.Renewed, len(rs))
+	sideBySide(renewals.split(d, rs, answers), func(p part) {
+		s := renewals.serve(ctx, d, p, rs, answers)
+		for _, i := range p.at {
+			if short := s.short(rs[i].Key, p.replicas); short != nil && answers[i].Alive {
+				answers[i] = lock.Renewed{Err: fmt.Errorf("redislock: renew: %w", short)}
+			}
+		}
+	})
+	return answers
 }
 
 // readRenewed reads 1|left|replaced, or 0.

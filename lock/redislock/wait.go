@@ -91,11 +91,7 @@ func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 func (d *Driver) askInLine(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
 	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
 	args := []any{a.Owner, a.TTL.Milliseconds(), a.Fence, d.inbox.channel, maxPlaces, queueExpiry.Milliseconds()}
-	reply, err := d.run(ctx, d.scripts.wait, keys, args)
-	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redislock: wait: %w", err)
-	}
-	return readAcquired(reply, a.Key)
+	return d.granted(ctx, "wait", d.scripts.wait, keys, args, a)
 }
 
 // giveUp takes the place, and what was granted, out of the store.

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ const (
 // and wait longer each time. A split that lasts longer than a quarter of the TTL,
 // or 5 s if that is less, is doubt: owners that died may have the votes between them.
 func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
+	if err := cmp.Or(lock.CheckAcquisition(&a), lock.CheckNoReplicas(a.Replicas)); err != nil {
 		return lock.Grant{}, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -1,0 +1,62 @@
+package redisserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const slots = 16384
+
+// Cluster starts a Cluster and returns when all nodes see it whole: first its
+// masters, with equal shares of the slots in their order, then the replicas of the
+// first master, of the second, and so on. A master that has been silent for two
+// seconds is replaced.
+func Cluster(t testing.TB, masters, replicas int) []*Server {
+	t.Helper()
+	nodes := make([]*Server, masters*(1+replicas))
+	for i := range nodes {
+		nodes[i] = Start(t, append(asReplica(), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no")...)
+		nodes[i].AllowReplicas()
+		if i < masters {
+			nodes[i].Tell(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/masters, (i+1)*slots/masters-1))
+		}
+		if i > 0 {
+			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].port))
+		}
+	}
+	known := fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes))
+	for _, s := range nodes {
+		s.until("the other nodes", func() bool { return s.cluster(known) })
+	}
+	for i, s := range nodes[masters:] {
+		s.Tell("CLUSTER REPLICATE " + nodes[i/replicas].NodeID())
+	}
+	for i, s := range nodes {
+		s.until("the whole Cluster", func() bool { return s.cluster("cluster_state:ok\r") })
+		if i >= masters {
+			s.until("its master's data", func() bool { return s.info("master_link_status:up") })
+		}
+	}
+	for _, s := range nodes {
+		s.until("that all know all replicas", func() bool {
+			reply, err := send(s.port, "CLUSTER NODES")
+			return err == nil && strings.Count(reply, "slave ") == masters*replicas
+		})
+	}
+	return nodes
+}
+
+// NodeID is the server's name in its Cluster.
+func (s *Server) NodeID() string {
+	s.t.Helper()
+	lines := strings.Split(s.Tell("CLUSTER MYID"), "\r\n")
+	return lines[1]
+}
+
+// cluster reports whether the server says so of its Cluster.
+func (s *Server) cluster(line string) bool {
+	reply, err := send(s.port, "CLUSTER INFO")
+	return err == nil && strings.Contains(reply, line)
+}

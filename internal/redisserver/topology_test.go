@@ -1,0 +1,64 @@
+package redisserver_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+// A replica that was cut off misses what is written then, until it may come back.
+func TestReplicaIsCutOff(t *testing.T) {
+	master := redisserver.Start(t)
+	replica := redisserver.Replica(t, master)
+	do(t, master.Addr(), "SET k before")
+	becomes(t, replica, "GET k", "before")
+	master.CutReplicas()
+	do(t, master.Addr(), "SET k after")
+	if got := do(t, replica.Addr(), "GET k"); got != "before" {
+		t.Errorf("the replica has %q, but it was cut off", got)
+	}
+	master.AllowReplicas()
+	becomes(t, replica, "GET k", "after")
+}
+
+// Sentinels replace a master that was killed.
+func TestSentinelsFailOver(t *testing.T) {
+	t.Parallel()
+	master := redisserver.Start(t)
+	replica := redisserver.Replica(t, master)
+	all := redisserver.Sentinels(t, master, 1)
+	master.Kill()
+	becomes(t, replica, "ROLE", "master")
+	for _, s := range all {
+		if got := do(t, s.Addr(), "PING"); got != "+PONG" {
+			t.Errorf("a Sentinel says %q", got)
+		}
+	}
+}
+
+// A Cluster replaces a master that was killed.
+func TestClusterFailsOver(t *testing.T) {
+	t.Parallel()
+	nodes := redisserver.Cluster(t, 3, 1)
+	nodes[1].Kill()
+	becomes(t, nodes[4], "ROLE", "master")
+	if got := do(t, nodes[0].Addr(), "CLUSTER NODES"); !strings.Contains(got, ":") {
+		t.Errorf("CLUSTER NODES = %q", got)
+	}
+}
+
+// becomes waits until a command's reply has this in its first line of content.
+func becomes(t *testing.T, s *redisserver.Server, command, want string) {
+	t.Helper()
+	for give := time.Now().Add(40 * time.Second); ; <-time.After(20 * time.Millisecond) {
+		reply := s.Tell(command)
+		if strings.Contains(reply, want) {
+			return
+		}
+		if time.Now().After(give) {
+			t.Fatalf("%s of %s stays %q, want %q", command, s.Addr(), reply, want)
+		}
+	}
+}

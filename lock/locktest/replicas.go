@@ -1,0 +1,68 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// short fails the test unless err is what the store answers when it is asked for
+// more replicas than it has: doubt that tells how many there were, or from a
+// store that cannot wait for any, that it cannot.
+func (s *stand) short(err error) {
+	s.Helper()
+	if _, can := s.driver.(lock.Replicated); !can {
+		if !errors.Is(err, lock.ErrUnsupported) {
+			s.Fatalf("asked for replicas it answers %v, want lock.ErrUnsupported", err)
+		}
+		return
+	}
+	e, ok := errors.AsType[*lock.ReplicasError](err)
+	if !ok || e.Want != lock.MaxReplicas || e.Acked >= e.Want || e.Key == "" {
+		s.Fatalf("asked for %d replicas it answers %v, want a *lock.ReplicasError", lock.MaxReplicas, err)
+	}
+}
+
+func plainReplicas(s *stand) {
+	a := s.acquisition(long)
+	a.Replicas = lock.MaxReplicas
+	_, err := s.driver.Acquire(s.ctx, a)
+	s.short(err)
+	s.acquire(s.acquisition(long)) // nothing is left of it
+	if w, waits := s.driver.(lock.Waiter); waits {
+		b := s.acquisition(long)
+		b.Key, b.Replicas = "another", lock.MaxReplicas
+		ctx, stop := context.WithTimeout(s.ctx, short)
+		defer stop()
+		if g, err := w.Wait(ctx, b); err == nil {
+			s.Fatalf("waiting with replicas that are not there it is granted %+v", g)
+		}
+		b = s.acquisition(long)
+		b.Key = "another"
+		s.acquire(b)
+	}
+}
+
+func claimReplicas(s *stand) {
+	s.open()
+	c := s.next(1)
+	c.Replicas = lock.MaxReplicas
+	a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]
+	equal(s, "the kind", name(a.Kind), name(lock.Unknown))
+	s.short(a.Err)
+	if _, can := s.driver.(lock.Replicated); !can {
+		s.claimed(s.next(1), lock.Granted)
+		return
+	}
+	left := s.claimed(s.next(1), lock.Passed)
+	if left.State != lock.RunUnstarted {
+		s.Fatalf("of the claim is left %+v, want a run that was never started", left)
+	}
+	again := s.next(1)
+	again.From = left.Fence
+	_, run := s.granted(again)
+	if run.Fence <= left.Fence {
+		s.Fatalf("the fence is %d after %d", run.Fence, left.Fence)
+	}
+}

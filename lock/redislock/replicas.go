@@ -1,0 +1,153 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A said is what a script said, and how many replicas have what it wrote.
+type said struct {
+	reply  any
+	acked  int
+	failed error // why nobody knows how many
+}
+
+// short is the doubt about what too few replicas have, nil if they are enough.
+func (s *said) short(key string, want int) error {
+	if s.acked >= want {
+		return nil
+	}
+	err := &lock.ReplicasError{Key: key, Want: want, Acked: s.acked}
+	if s.failed != nil {
+		return fmt.Errorf("%w: %w", err, s.failed)
+	}
+	return err
+}
+
+// runFor runs a script and waits until so many replicas have what it wrote, or
+// for as long as that is of use to a lease with this TTL.
+func (d *Driver) runFor(ctx context.Context, s *redis.Script, keys []string, args []any, replicas int, ttl time.Duration) (said, error) {
+	if replicas == 0 {
+		reply, err := d.run(ctx, s, keys, args)
+		return said{reply: reply}, err
+	}
+	return bounded(ctx, d.prompt, func() (said, error) {
+		return d.runAcked(ctx, s, keys, args, replicas, d.patience(ctx, ttl))
+	})
+}
+
+// patience is how long replicas are waited for: WAIT has to answer before the
+// client or the context gives the connection up.
+func (d *Driver) patience(ctx context.Context, ttl time.Duration) time.Duration {
+	wait := min(d.acks, ttl/5)
+	if limit := readTimeout(d.client); limit > 0 {
+		wait = min(wait, limit/2)
+	}
+	if end, ends := ctx.Deadline(); ends {
+		wait = min(wait, time.Until(end)/2)
+	}
+	return max(wait, time.Millisecond)
+}
+
+// runAcked sends the script and a WAIT to the key's own master. A node of a
+// Cluster that says where the key has gone is followed there once.
+func (d *Driver) runAcked(ctx context.Context, s *redis.Script, keys []string, args []any, replicas int, wait time.Duration) (said, error) {
+	node, err := d.master(ctx, keys[0])
+	if err != nil {
+		return said{}, err
+	}
+	r, err := acked(ctx, node, false, s, keys, args, replicas, wait)
+	cluster, is := d.client.(*redis.ClusterClient)
+	if err == nil || !is {
+		return r, err
+	}
+	cluster.ReloadState(ctx) // in the background, for whoever asks next
+	if node, asking := redirected(ctx, cluster, err); node != nil {
+		return acked(ctx, node, asking, s, keys, args, replicas, wait)
+	}
+	return r, err
+}
+
+// A pipeliner is a client of one server, or of the master behind Sentinel.
+type pipeliner interface{ Pipeline() redis.Pipeliner }
+
+// master is a client of the server that judges a key.
+func (d *Driver) master(ctx context.Context, key string) (pipeliner, error) {
+	if cluster, ok := d.client.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key)
+	}
+	return d.client, nil
+}
+
+// redirected is the master that an error of another one names, and whether it
+// has to be told that the key is on its way there. Nil: none, or one that the
+// client does not know yet.
+func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (node pipeliner, asking bool) {
+	asking = redis.HasErrorPrefix(err, "ASK ")
+	words := strings.Fields(err.Error())
+	if !asking && !redis.HasErrorPrefix(err, "MOVED ") || len(words) != 3 {
+		return nil, false
+	}
+	var found *redis.Client
+	err = eachMaster(ctx, cluster, func(_ context.Context, c redis.UniversalClient) error {
+		if client, is := c.(*redis.Client); is && client.Options().Addr == words[2] {
+			found = client // one at most has the address
+		}
+		return nil
+	})
+	if err != nil || found == nil {
+		return nil, false
+	}
+	return found, asking
+}
+
+// acked sends the script and a WAIT on one connection: what WAIT counts is what
+// that connection wrote.
+func acked(ctx context.Context, node pipeliner, asking bool, s *redis.Script, keys []string, args []any, replicas int, wait time.Duration) (said, error) {
+	send := func(run func(redis.Scripter) *redis.Cmd) (asked, waited *redis.Cmd) {
+		pipe := node.Pipeline()
+		if asking {
+			pipe.Do(ctx, "asking")
+		}
+		asked, waited = run(pipe), pipe.Do(ctx, "wait", replicas, wait.Milliseconds())
+		_, _ = pipe.Exec(ctx) // each command has its own error
+		return asked, waited
+	}
+	asked, waited := send(func(c redis.Scripter) *redis.Cmd { return s.EvalSha(ctx, c, keys, args...) })
+	if redis.HasErrorPrefix(asked.Err(), "NOSCRIPT") {
+		asked, waited = send(func(c redis.Scripter) *redis.Cmd { return s.Eval(ctx, c, keys, args...) })
+	}
+	if asked.Err() != nil {
+		return said{}, asked.Err()
+	}
+	n, err := waited.Int()
+	return said{reply: asked.Val(), acked: n, failed: err}, nil
+}
+
+// Replicas tells how many replicas of the server that judges key answer at the
+// moment.
+func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return 0, err
+	}
+	n, err := bounded(ctx, d.prompt, func() (int, error) {
+		node, err := d.master(ctx, d.keys.lock(key))
+		if err != nil {
+			return 0, err
+		}
+		pipe := node.Pipeline()
+		waited := pipe.Do(ctx, "wait", 0, 1) // for nobody: it says how many are there
+		_, _ = pipe.Exec(ctx)
+		return waited.Int()
+	})
+	if err != nil {
+		return 0, fmt.Errorf("redislock: replicas: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,243 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// replicated starts a master and its replicas and returns when these have what it
+// has.
+func replicated(t *testing.T, n int) (master *redisserver.Server, replicas []*redisserver.Server) {
+	t.Helper()
+	master = redisserver.Start(t)
+	for range n {
+		replicas = append(replicas, redisserver.Replica(t, master))
+	}
+	c := client(t, master.Addr())
+	until(t, "the replicas answer", func() bool { return c.(*redis.Client).Wait(t.Context(), n, time.Second).Val() == int64(n) })
+	return master, replicas
+}
+
+// stopped stops a server without ending it: it answers nothing.
+func stopped(t *testing.T, s *redisserver.Server) {
+	t.Helper()
+	must(t, syscall.Kill(s.Pid(), syscall.SIGSTOP))
+}
+
+func continued(t *testing.T, s *redisserver.Server) {
+	t.Helper()
+	must(t, syscall.Kill(s.Pid(), syscall.SIGCONT))
+}
+
+// lacks fails the test unless err is doubt that says how many replicas answered.
+func lacks(t *testing.T, what string, err error, want, acked int) {
+	t.Helper()
+	e, ok := errors.AsType[*lock.ReplicasError](err)
+	if !ok || e.Want != want || e.Acked != acked {
+		t.Errorf("%s: %v, want a *lock.ReplicasError with %d of %d", what, err, acked, want)
+	}
+}
+
+// With all replicas there, grants and renewals count; when one stops, both are
+// doubt that says how many are left, a grant is undone, and what does not ask for
+// replicas goes on. Other connections are in use all the time: what replicas have
+// of theirs says nothing.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	master, replicas := replicated(t, 2)
+	c := client(t, master.Addr())
+	d := driver(t, c, redislock.Options{})
+	if n, err := d.Replicas(t.Context(), "key"); err != nil || n != 2 {
+		t.Errorf("there are %d replicas, %v", n, err)
+	}
+	due := open(t, d, c, "job", "other")
+	h, cl, run := holdings(t, d, due)
+
+	stopped(t, replicas[0])
+	_, err := d.Renew(t.Context(), h)
+	lacks(t, "renewal", err, 2, 1)
+	lacks(t, "renewal of a run", d.RenewRuns(t.Context(), []lock.RunRef{run})[0].Err, 2, 1)
+	must(t, d.Release(t.Context(), h))
+	lacks(t, "grant", acquireFor(t, d, "key", "b/1", 2), 2, 1)
+	must(t, acquireFor(t, d, "key", "b/2", 1)) // it was undone, and one replica is there
+	other := cl
+	other.Key, other.Owner = "other", "b/1"
+	as := d.Claim(t.Context(), []lock.Claim{other, claimOf("job", "b/2", due)})
+	lacks(t, "claim", as[0].Err, 2, 1)
+	if as[0].Kind != lock.Unknown || as[1].Kind != lock.Passed {
+		t.Errorf("the claims are answered with %+v", as)
+	}
+
+	continued(t, replicas[0])
+	left := claim(t, d, claimOf("other", "b/3", due), lock.Passed)
+	other.Owner, other.From = "b/4", left.Fence
+	until(t, "the replica is back", func() bool { n, _ := d.Replicas(t.Context(), "job"); return n == 2 })
+	if a := claim(t, d, other, lock.Granted); a.Attempt != 1 || a.Fence <= left.Fence {
+		t.Errorf("after a grant that was undone: %+v", a)
+	}
+	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive {
+		t.Errorf("the renewal is %+v", r)
+	}
+}
+
+// holdings are a lease and a run that two replicas have.
+func holdings(t *testing.T, d *redislock.Driver, due int64) (lock.Holding, lock.Claim, lock.RunRef) {
+	t.Helper()
+	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Replicas: 2})
+	must(t, err)
+	h := lock.Holding{Key: "key", Owner: "a/1", Fence: g.Fence, TTL: time.Minute, Replicas: 2}
+	_, err = d.Renew(t.Context(), h)
+	must(t, err)
+	cl := claimOf("job", "a/1", due)
+	cl.Replicas = 2
+	run := runOf(cl, claim(t, d, cl, lock.Granted))
+	run.Replicas = 2
+	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive {
+		t.Fatalf("the renewal is %+v", r)
+	}
+	return h, cl, run
+}
+
+func acquireFor(t *testing.T, d *redislock.Driver, key, owner string, replicas int) error {
+	t.Helper()
+	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Replicas: replicas})
+	return err
+}
+
+// A lease whose renewals no replica acknowledges ends with its trust, though its
+// server answers: it may be a master that the others have left. The server's
+// deadline is later, so nobody else is granted the key before.
+func TestReplicasLostWhileHeld(t *testing.T) {
+	t.Parallel()
+	master, replicas := replicated(t, 1)
+	d := driver(t, client(t, master.Addr()), redislock.Options{})
+	lease, err := lock.New(d, "a").TryAcquire(t.Context(), "key", lock.Options{TTL: time.Second, Replicas: 1})
+	must(t, err)
+	stopped(t, replicas[0])
+	<-lease.Context().Done()
+	if err := context.Cause(lease.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("the lease ended with %v", err)
+	}
+	if s, err := d.Inspect(context.Background(), "key"); err != nil || s.Owner == "" {
+		t.Errorf("when the lease ended the key was free: %+v, %v", s, err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+	defer stop()
+	_, err = lock.New(d, "b").TryAcquire(ctx, "other", lock.Options{Replicas: 1})
+	lacks(t, "another lease", err, 1, 0)
+}
+
+// A server that forgot the scripts is sent them again, and WAIT with them.
+func TestReplicasAndForgottenScripts(t *testing.T) {
+	t.Parallel()
+	master, _ := replicated(t, 1)
+	c := client(t, master.Addr())
+	d := driver(t, c, redislock.Options{})
+	must(t, c.ScriptFlush(t.Context()).Err())
+	must(t, acquireFor(t, d, "key", "a/1", 1))
+}
+
+// Waiters are handed a lock that replicas have; without replicas they are in
+// doubt, and leave nothing behind.
+func TestReplicasWait(t *testing.T) {
+	t.Parallel()
+	master, replicas := replicated(t, 1)
+	d := driver(t, client(t, master.Addr()), redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	l := lock.New(d, "a")
+	first := acquireKey(t, l, "key")
+	got := make(chan error, 1)
+	go func() {
+		lease, err := l.Acquire(t.Context(), "key", lock.Options{Replicas: 1})
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		got <- err
+	}()
+	until(t, "it waits", func() bool { s, _ := d.Inspect(t.Context(), "key"); return s.Waiting == 1 })
+	must(t, first.Release(t.Context()))
+	must(t, <-got)
+
+	stopped(t, replicas[0])
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if _, err := l.Acquire(ctx, "key", lock.Options{Replicas: 1}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without replicas: %v", err)
+	}
+	must(t, acquireKey(t, l, "key").Release(t.Context()))
+}
+
+// A user who may not WAIT is in doubt, and told why.
+func TestReplicasDenied(t *testing.T) {
+	t.Parallel()
+	master, _ := replicated(t, 1)
+	admin := client(t, master.Addr())
+	d := driver(t, restricted(t, admin, "cronce"), redislock.Options{})
+	must(t, acquireFor(t, d, "key", "a/1", 1))
+	must(t, admin.ACLSetUser(t.Context(), "worker", "-wait").Err())
+	err := acquireFor(t, d, "key", "b/1", 1)
+	if _, held := errors.AsType[*lock.HeldError](err); !held {
+		t.Errorf("the key of another: %v", err)
+	}
+	err = acquireFor(t, d, "another", "b/1", 1)
+	lacks(t, "grant", err, 1, 0)
+	if err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("the error is %v", err)
+	}
+	if n, err := d.Replicas(t.Context(), "key"); err == nil {
+		t.Errorf("there are %d replicas", n)
+	}
+}
+
+// In a Cluster the key's own master is asked for its own replicas.
+func TestReplicasInCluster(t *testing.T) {
+	t.Parallel() // it waits for the servers to meet
+	nodes := redisserver.Cluster(t, 3, 1)
+	c := client(t, nodes[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
+	d := driver(t, c, redislock.Options{Shards: 16})
+	keys := names(12)
+	due := open(t, d, c, keys...)
+	stopped(t, nodes[3]) // the replica of the first master
+	lost := 0
+	for i, key := range keys {
+		first := nodes[0].Addr() == masterOf(t, c, key)
+		want := 1
+		if first {
+			want, lost = 0, lost+1
+		}
+		until(t, "the replica is gone, or there", func() bool { n, _ := d.Replicas(t.Context(), key); return n == want })
+		err := acquireFor(t, d, key, "a/1", 1)
+		if first {
+			lacks(t, key, err, 1, 0)
+		} else if err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		cl := claimOf(key, "a/2", due)
+		cl.Replicas = 1
+		a := d.Claim(t.Context(), []lock.Claim{cl})[0]
+		if _, short := errors.AsType[*lock.ReplicasError](a.Err); a.Err != nil && !short || a.Err == nil && a.Kind != lock.Granted {
+			t.Errorf("claim %d: %+v", i, a)
+		}
+	}
+	if lost == 0 || lost == len(keys) {
+		t.Errorf("the first master has %d of %d keys", lost, len(keys))
+	}
+}
+
+// masterOf is the address of the master that has a lock.
+func masterOf(t *testing.T, c redis.UniversalClient, key string) string {
+	t.Helper()
+	m, err := c.(*redis.ClusterClient).MasterForKey(t.Context(), "cronce:v1:l:{"+key+"}")
+	must(t, err)
+	return m.Options().Addr
+}
