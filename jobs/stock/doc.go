@@ -39,8 +39,8 @@
 // eviction policy of noeviction. All keys of a sale share a hash tag, hence a
 // slot. An ACL user needs no more than
 //
-//	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +pexpire
-//	+hget +hset +hdel +hincrby +hlen +hexists +hgetall
+//	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
+//	+pexpire +persist +hget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zrange +zrangebyscore
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.

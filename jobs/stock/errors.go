@@ -3,6 +3,8 @@ package stock
 import (
 	"errors"
 	"fmt"
+
+	"github.com/cronce/cronce/lock/guard"
 )
 
 // What a sale says no to. Nothing was changed then.
@@ -23,7 +25,7 @@ var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 
 // ErrFenced is returned to a run that writes after a run of the same job with a
 // higher fence has begun: its lease is over, and nothing was changed. It must stop.
-var ErrFenced = errors.New("a later run of the job has begun")
+var ErrFenced = fmt.Errorf("a later run of the job has begun: %w", guard.ErrStale)
 
 // A SoldOutError is an ErrSoldOut that tells what is left.
 type SoldOutError struct {

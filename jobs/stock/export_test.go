@@ -15,3 +15,26 @@ func Release(ctx context.Context, s *Sale, fence int64, step func(string) error)
 func testWork(fence int64, step func(string) error) work {
 	return work{fence: fence, check: func() error { return nil }, log: zap.NewNop(), step: step}
 }
+
+// Settle is one run of settleOrders, with a lease and steps that the test decides
+// about. It returns how many orders it has settled.
+func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, step func(string) error) (int, error) {
+	run := newSettler(s, b, batch, testWork(fence, step))
+	err := run.run(ctx)
+	return run.orders, err
+}
+
+// Reconciled is what a run of reconcile has found.
+type Reconciled struct{ Looked, Again int }
+
+// Reconciliation is one run of reconcile that looks up settled orders at once,
+// with a lease and steps that the test decides about.
+func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *zap.Logger) (Reconciled, error) {
+	w := testWork(fence, step)
+	if log != nil {
+		w.log = log
+	}
+	run := newReconciler(s, b, 0, w)
+	err := run.run(ctx)
+	return Reconciled{run.looked, run.again}, err
+}

@@ -114,3 +114,8 @@ func parseTime(ms string) (time.Time, error) {
 	n, err := strconv.ParseInt(ms, 10, 64)
 	return time.UnixMilli(n).UTC(), err
 }
+
+// stamp tells one state of a record from any other that it was or will be in.
+func (r Record) stamp() string {
+	return string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10)
+}

@@ -26,6 +26,20 @@ var (
 	overdueLua string
 	//go:embed lua/expire.lua
 	expireLua string
+	//go:embed lua/take.lua
+	takeLua string
+	//go:embed lua/settled.lua
+	settledLua string
+	//go:embed lua/stocked.lua
+	stockedLua string
+	//go:embed lua/counts.lua
+	countsLua string
+	//go:embed lua/recent.lua
+	recentLua string
+	//go:embed lua/kept.lua
+	keptLua string
+	//go:embed lua/restock.lua
+	restockLua string
 
 	// For buyers and sellers.
 	reserveScript = redis.NewScript(reserveLua)
@@ -33,10 +47,17 @@ var (
 	cancelScript  = redis.NewScript(orderLua + cancelLua)
 	putScript     = redis.NewScript(putLua)
 	productScript = redis.NewScript(productLua)
+	countsScript  = redis.NewScript(countsLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
 	overdueScript = redis.NewScript(redislock.GuardLua() + overdueLua)
 	expireScript  = redis.NewScript(redislock.GuardLua() + orderLua + expireLua)
+	takeScript    = redis.NewScript(redislock.GuardLua() + takeLua)
+	settledScript = redis.NewScript(redislock.GuardLua() + orderLua + settledLua)
+	stockedScript = redis.NewScript(redislock.GuardLua() + stockedLua)
+	recentScript  = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
+	keptScript    = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
+	restockScript = redis.NewScript(redislock.GuardLua() + restockLua)
 )
 
 // The keys. Counts are fields of four hashes, because a script must name its keys
@@ -51,6 +72,7 @@ const (
 	keyRestocked = "restocked" // hash: sku, the total that the database does not have
 	keySettled   = "settled"   // hash: sku, what paid orders took that the database has
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
+	keyMarks     = "marks"     // string: how many orders were marked as settled, ever
 	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order
 	keyOrder     = "order:"    // and the id, string: the record
 	keyFence     = "fence:"    // and what the job does, string: the highest fence seen

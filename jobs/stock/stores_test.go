@@ -35,6 +35,8 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 	return client
 }
 
+func redisServer(t testing.TB, args ...string) string { return redisserver.Start(t, args...).Addr() }
+
 func newSale(t testing.TB, client redis.UniversalClient, o stock.Options) *stock.Sale {
 	t.Helper()
 	s, err := stock.NewSale(client, o)

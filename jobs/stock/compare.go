@@ -1,0 +1,78 @@
+package stock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A view is the store before and after the database was read.
+type view struct {
+	before, after counts
+	database      map[string]Product
+}
+
+// still reports whether the database must have been what the store says: nothing
+// was to be settled before and after, and nothing was settled in between.
+func (v *view) still() bool {
+	return v.before.unsettled == 0 && v.after.unsettled == 0 && v.before.marks == v.after.marks
+}
+
+// A finding is something that is not as it must be.
+type finding struct{ sku, text string }
+
+// findings compares the store with itself, with the database, and both with what
+// was put in. While orders are on their way to the database only bounds can be
+// judged: it has at least what the store knows it to have, and at most what the
+// store has.
+func (v *view) findings() (found []finding, unstocked []string) {
+	skus := maps.Clone(v.database)
+	for sku := range v.after.products {
+		skus[sku] = Product{}
+	}
+	for _, sku := range slices.Sorted(maps.Keys(skus)) {
+		say := func(format string, args ...any) { found = append(found, finding{sku, fmt.Sprintf(format, args...)}) }
+		v.own(sku, say)
+		v.both(sku, say)
+		if v.unstocked(sku) {
+			unstocked = append(unstocked, sku)
+		}
+	}
+	return found, unstocked
+}
+
+// own judges the store alone.
+func (v *view) own(sku string, say func(string, ...any)) {
+	p, ok := v.after.products[sku]
+	switch {
+	case !ok || !p.known:
+		say("the store does not know the product, the database does")
+	case p.Stock < 0 || p.Reserved < 0 || p.Sold < 0:
+		say("negative: stock %d, reserved %d, sold %d", p.Stock, p.Reserved, p.Sold)
+	case p.Stock+p.Reserved+p.Sold != p.Put:
+		say("stock %d + reserved %d + sold %d is not %d, which was put in", p.Stock, p.Reserved, p.Sold, p.Put)
+	}
+}
+
+// both judges the database by the store.
+func (v *view) both(sku string, say func(string, ...any)) {
+	before, after, database := v.before.products[sku], v.after.products[sku], v.database[sku]
+	switch {
+	case database.Sold < before.settled:
+		say("the database has %d sold, and had %d", database.Sold, before.settled)
+	case database.Sold > after.Sold:
+		say("the database has %d sold, the store %d", database.Sold, after.Sold)
+	case v.still() && database.Sold != before.Sold:
+		say("the database has %d sold, the store %d", database.Sold, before.Sold)
+	case v.still() && database.Reserved != before.Reserved:
+		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
+	}
+}
+
+// unstocked reports whether the database lacks what was put in, and nobody is
+// about to tell it.
+func (v *view) unstocked(sku string) bool {
+	p := v.before.products[sku]
+	return v.before.restocked == 0 && v.after.restocked == 0 && p.known &&
+		p.Put == v.after.products[sku].Put && v.database[sku].Put != p.Put
+}

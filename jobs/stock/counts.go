@@ -1,0 +1,93 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// counts are those of a sale at one moment.
+type counts struct {
+	unsettled int64 // orders whose state the database does not have
+	restocked int64 // products whose total it does not have
+	disputed  int64 // orders that it has otherwise
+	marks     int64 // how many orders were marked as settled, ever
+	products  map[string]tally
+}
+
+// A tally is what a sale counts of a product.
+type tally struct {
+	Product
+	known   bool  // it was put in
+	settled int64 // what paid orders took that the database has
+}
+
+// counts reads all counts of the sale.
+func (s *Sale) counts(ctx context.Context) (counts, error) {
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyUnsettled, keyRestocked, keyDisputed, keyMarks)
+	answer, err := s.ask(ctx, countsScript, keys)
+	var c counts
+	if err == nil {
+		c, err = parseCounts(answer)
+	}
+	if err != nil {
+		return counts{}, fmt.Errorf("stock: read the counts: %w", err)
+	}
+	return c, nil
+}
+
+func parseCounts(answer []string) (counts, error) {
+	const head, each = 4, 6
+	if len(answer) < head || (len(answer)-head)%each != 0 {
+		return counts{}, strange(answer)
+	}
+	c := counts{products: make(map[string]tally, len(answer)/each)}
+	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.disputed, &c.marks); err != nil {
+		return counts{}, err
+	}
+	for at := head; at < len(answer); at += each {
+		t := tally{Product: Product{SKU: answer[at]}, known: answer[at+1] != ""}
+		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold, &t.settled); err != nil {
+			return counts{}, fmt.Errorf("counts of %s: %w", quote(t.SKU), err)
+		}
+		c.products[t.SKU] = t
+	}
+	return c, nil
+}
+
+// parseNumbers reads one number each; nothing is 0.
+func parseNumbers(texts []string, into ...*int64) error {
+	for i, text := range texts {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return err
+		}
+		*into[i] = n
+	}
+	return nil
+}
+
+// products reads what the database counts of the products of a sale.
+func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
+	query := b.dialect.bind("SELECT sku, put_in, reserved, sold FROM product WHERE sale = ?")
+	rows, err := b.db.QueryContext(ctx, query, sale)
+	if err != nil {
+		return nil, fmt.Errorf("stock: read the database's products: %w", err)
+	}
+	defer rows.Close()
+	products := map[string]Product{}
+	for rows.Next() {
+		var p Product
+		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold); err != nil {
+			return nil, fmt.Errorf("stock: read the database's products: %w", err)
+		}
+		products[p.SKU] = p
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("stock: read the database's products: %w", err)
+	}
+	return products, nil
+}

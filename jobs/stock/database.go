@@ -1,0 +1,131 @@
+package stock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// A Database is where orders are kept: tables product, orders and order_item. It
+// may hold several sales. It may be used concurrently, and by many processes at
+// once.
+type Database struct {
+	db      *sql.DB
+	dialect Dialect
+
+	migrating sync.Mutex
+	migrated  bool
+}
+
+// NewDatabase returns a Database. It sends nothing. The caller closes db. An SQLite
+// database needs a busy timeout (_pragma=busy_timeout(5000)), and its transactions
+// should take the lock at their beginning (_txlock=immediate). The error is a
+// *FieldError if db is nil or the dialect unknown.
+func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
+	switch {
+	case db == nil:
+		return nil, fmt.Errorf("stock: new database: %w", &FieldError{"db", "nil", "a database"})
+	case d > PostgreSQL:
+		return nil, fmt.Errorf("stock: new database: %w", &FieldError{"dialect", strconv.Itoa(int(d)), "SQLite, MySQL or PostgreSQL"})
+	}
+	return &Database{db: db, dialect: d}, nil
+}
+
+// under does f in a transaction that no run with a higher fence has come before,
+// and after which no run with a lower one can write: the row of the fence is
+// locked until the end.
+func (b *Database) under(ctx context.Context, sale, job string, fence int64, f func(tx *transaction) error) error {
+	tx, err := b.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	t := &transaction{tx: tx, dialect: b.dialect, sale: sale}
+	if err := t.enter(ctx, job, fence); err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A transaction writes what belongs to one sale.
+type transaction struct {
+	tx      *sql.Tx
+	dialect Dialect
+	sale    string
+}
+
+// enter brings the fence, or finds a higher one.
+func (tx *transaction) enter(ctx context.Context, job string, fence int64) error {
+	if bound := tx.dialect.bound(); bound != "" {
+		if _, err := tx.tx.ExecContext(ctx, bound); err != nil {
+			return fmt.Errorf("bound the transaction: %w", err)
+		}
+	}
+	raise := "INSERT INTO stock_fence (sale, job, fence) VALUES (?, ?, ?) "
+	if tx.dialect == MySQL {
+		raise += "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))"
+	} else {
+		raise += "ON CONFLICT (sale, job) DO UPDATE SET fence = excluded.fence WHERE stock_fence.fence < excluded.fence"
+	}
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.bind(raise), tx.sale, job, fence); err != nil {
+		return fmt.Errorf("bring the fence: %w", err)
+	}
+	var highest int64
+	query := tx.dialect.bind("SELECT fence FROM stock_fence WHERE sale = ? AND job = ?")
+	if err := tx.tx.QueryRowContext(ctx, query, tx.sale, job).Scan(&highest); err != nil {
+		return fmt.Errorf("read the fence: %w", err)
+	}
+	if fence < highest {
+		return fmt.Errorf("fence %d, the database has seen %d: %w", fence, highest, ErrFenced)
+	}
+	return nil
+}
+
+// A row is what the database has of an order.
+type row struct {
+	status State
+	placed int64
+}
+
+// find returns the orders with these ids that the database has.
+func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) (map[string]row, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	query, args := "SELECT id, status, placed_at FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", make([]any, 1, 1+len(ids))
+	args[0] = sale
+	if d == PostgreSQL {
+		query = "SELECT id, status, placed_at FROM orders WHERE sale = $1 AND id = ANY(CAST($2 AS TEXT[]))"
+		args = append(args, textArray(ids))
+	} else {
+		for _, id := range ids {
+			args = append(args, id)
+		}
+	}
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := make(map[string]row)
+	for rows.Next() {
+		var id string
+		var r row
+		if err := rows.Scan(&id, &r.status, &r.placed); err != nil {
+			return nil, err
+		}
+		found[id] = r
+	}
+	return found, errors.Join(rows.Err(), rows.Close())
+}
+
+// A querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}

@@ -1,0 +1,112 @@
+package stock_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
+
+// A place is a database of its own for a test.
+type place struct {
+	*stock.Database
+	db      *sql.DB
+	dialect stock.Dialect
+}
+
+// onDatabases runs a test on a real redis-server and an empty SQLite, PostgreSQL
+// and MariaDB.
+func onDatabases(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
+	for name, open := range map[string]func(t testing.TB) place{
+		"sqlite":   sqlite,
+		"postgres": func(t testing.TB) place { return newPlace(t, sqlserver.SharedPostgres(t).Open(t), stock.PostgreSQL) },
+		"mariadb":  func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, connect(t, redisserver.Start(t).Addr()), open(t))
+		})
+	}
+}
+
+func sqlite(t testing.TB) place {
+	t.Helper()
+	return newPlace(t, sqlserver.Connect(t, "sqlite", sqliteDSN(filepath.Join(t.TempDir(), "db"))), stock.SQLite)
+}
+
+func sqliteDSN(path string) string {
+	return "file:" + path + "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate"
+}
+
+func newPlace(t testing.TB, db *sql.DB, d stock.Dialect) place {
+	t.Helper()
+	b, err := stock.NewDatabase(db, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place{b, db, d}
+}
+
+// lines reads rows as text, one each.
+func (p place) lines(t testing.TB, query string) (lines []string) {
+	t.Helper()
+	rows, err := p.db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, _ := rows.Columns()
+	for rows.Next() {
+		values := make([]sql.NullString, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		line := ""
+		for _, v := range values {
+			line += " " + v.String
+		}
+		lines = append(lines, line[1:])
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// wantLines checks what a query finds.
+func (p place) wantLines(t testing.TB, query string, want ...string) {
+	t.Helper()
+	if got := p.lines(t, query); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s\n found %q\n  want %q", query, got, want)
+	}
+}
+
+const (
+	productRows = "SELECT sku, put_in, reserved, sold FROM product ORDER BY sku"
+	orderRows   = "SELECT id, status, receiver, amount, currency FROM orders ORDER BY id"
+	itemRows    = "SELECT order_id, sku, quantity FROM order_item ORDER BY order_id, sku"
+	// What the counts of products must be, by the orders themselves.
+	sums = "SELECT i.sku, SUM(CASE o.status WHEN 'reserved' THEN i.quantity ELSE 0 END), SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END)" +
+		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id GROUP BY i.sku ORDER BY i.sku"
+	countRows = "SELECT sku, reserved, sold FROM product WHERE sku IN (SELECT sku FROM order_item) ORDER BY sku"
+)
+
+// wantSums checks that the database's counts are the sums of its orders.
+func (p place) wantSums(t testing.TB) {
+	t.Helper()
+	p.wantLines(t, countRows, p.lines(t, sums)...)
+}

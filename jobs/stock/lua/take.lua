@@ -1,0 +1,14 @@
+-- take: tells a run what is to be settled. It takes nothing away.
+--
+-- KEYS  1 fence  2 unsettled  3 restocked
+-- ARGV  1 fence  2 how many orders at most
+--
+-- Returns {'ok', how many orders are unsettled, how many products follow, sku,
+-- total, …, id, …}, the oldest first, or {'fenced', fence} with the highest seen.
+redis.call('ZREM', KEYS[2], '') -- a write that a full store allows lets the next one too
+if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
+local products = redis.call('HGETALL', KEYS[3])
+local answer = {'ok', tostring(redis.call('ZCARD', KEYS[2])), tostring(#products / 2)}
+for _, value in ipairs(products) do answer[#answer + 1] = value end
+for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, ARGV[2] - 1)) do answer[#answer + 1] = id end
+return answer

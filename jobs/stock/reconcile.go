@@ -1,0 +1,127 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The job that Reconcile makes.
+const (
+	ReconcileName = "reconcile"
+	ReconcileSpec = "0 * * * * ?" // every minute
+)
+
+const (
+	settleTime = 30 * time.Second // after which a settled order is looked up in the database
+	maxTold    = 20               // findings of one run that are told one by one
+)
+
+// Reconcile is the job reconcile: each run compares what the store has with what
+// the database has, and both with what was put in, and fails, in the log, if
+// anything is not as it must be. It looks up each order once, half a minute after
+// it was settled.
+//
+// It repairs what is provably safe to repair: an order, or what was put in of a
+// product, that the database had and has lost, as after a crash of a database that
+// does not sync its commits, is settled again. Nothing else is: where the store
+// and the database disagree about an order that both have, a person decides.
+//
+// Its fields may be changed before it is registered. The tick of a dead node is run
+// again. It panics without a sale or a database.
+func Reconcile(s *Sale, b *Database) scheduler.Job {
+	if s == nil || b == nil {
+		panic("stock: Reconcile needs a sale and a database")
+	}
+	return scheduler.Job{
+		Name: ReconcileName, Spec: ReconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Func: func(ctx context.Context, run *scheduler.Run) error {
+			return newReconciler(s, b, settleTime, workOf(run)).run(ctx)
+		},
+	}
+}
+
+// A reconciler is one run of reconcile.
+type reconciler struct {
+	sale     *Sale
+	database *Database
+	after    time.Duration
+	work     work
+
+	looked, again int // orders looked up, and settled again
+	unknown       int // orders that neither the store nor the database has
+}
+
+func newReconciler(s *Sale, b *Database, after time.Duration, w work) *reconciler {
+	return &reconciler{sale: s, database: b, after: after, work: w}
+}
+
+func (r *reconciler) run(ctx context.Context) error {
+	if err := r.work.may(ctx, "migrate"); err != nil {
+		return err
+	}
+	if err := r.database.Migrate(ctx); err != nil {
+		return err
+	}
+	if err := r.lookUp(ctx); err != nil {
+		return err
+	}
+	v, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	found, unstocked := v.findings()
+	if err := r.restock(ctx, unstocked); err != nil {
+		return err
+	}
+	r.tell(v, found, unstocked)
+	if broken := len(found) + int(v.after.disputed) + r.unknown; broken > 0 {
+		return fmt.Errorf("stock: reconcile: %d products and %d orders are not as they must be", len(found), int(v.after.disputed)+r.unknown)
+	}
+	return nil
+}
+
+// look reads the store, the database, and the store again.
+func (r *reconciler) look(ctx context.Context) (v view, err error) {
+	if err = r.work.may(ctx, "look"); err != nil {
+		return view{}, err
+	}
+	if v.before, err = r.sale.counts(ctx); err != nil {
+		return view{}, err
+	}
+	if v.database, err = r.database.products(ctx, r.sale.ID()); err != nil {
+		return view{}, err
+	}
+	v.after, err = r.sale.counts(ctx)
+	return v, err
+}
+
+func (r *reconciler) restock(ctx context.Context, skus []string) error {
+	if len(skus) == 0 {
+		return nil
+	}
+	if err := r.work.may(ctx, "restock"); err != nil {
+		return err
+	}
+	args := make([]any, len(skus))
+	for i, sku := range skus {
+		args[i] = sku
+	}
+	if _, err := r.sale.fenced(ctx, restockScript, r.sale.keys(keyFence+reconciling, keyRestocked, keyPut), r.work.fence, args...); err != nil {
+		return fmt.Errorf("stock: settle totals again: %w", err)
+	}
+	return nil
+}
+
+func (r *reconciler) tell(v view, found []finding, unstocked []string) {
+	for _, f := range found[:min(maxTold, len(found))] {
+		r.work.log.Error("stock broken", zap.String("sku", f.sku), zap.String("text", f.text))
+	}
+	r.work.log.Info("stock reconciled", zap.Int("products", len(v.after.products)), zap.Int64("unsettled", v.after.unsettled),
+		zap.Bool("exact", v.still()), zap.Int("looked_up", r.looked), zap.Int("settled_again", r.again+len(unstocked)),
+		zap.Int64("disputed", v.after.disputed), zap.Int("broken", len(found)))
+}

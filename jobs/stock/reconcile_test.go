@@ -1,0 +1,267 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// reconcile runs once, and returns what it told of what is broken.
+func reconcile(t testing.TB, s *stock.Sale, p place, f int64) (stock.Reconciled, string, error) {
+	t.Helper()
+	core, logs := observer.New(zap.InfoLevel)
+	r, err := stock.Reconciliation(t.Context(), s, p.Database, fence(f), pass, zap.New(core))
+	var told []string
+	for _, l := range logs.FilterMessage("stock broken").All() {
+		m := l.ContextMap()
+		told = append(told, fmt.Sprint(m["sku"], ": ", m["text"]))
+	}
+	return r, strings.Join(told, "\n"), err
+}
+
+func wantReconciled(t testing.TB, s *stock.Sale, p place, f int64, want stock.Reconciled) {
+	t.Helper()
+	if got, told, err := reconcile(t, s, p, f); err != nil || got != want {
+		t.Errorf("reconcile = %+v, %v, want %+v; it told\n%s", got, err, want, told)
+	}
+}
+
+// some is a sale with a bit of everything, settled.
+func some(t *testing.T, client redis.UniversalClient, p place) *stock.Sale {
+	t.Helper()
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 5)
+	fill(t, s, 4)
+	for id, call := range map[string]func() error{
+		"o-00": func() error { _, err := s.Pay(t.Context(), "o-00"); return err },
+		"o-01": func() error { _, err := s.Cancel(t.Context(), "o-01"); return err },
+	} {
+		if err := call(); err != nil {
+			t.Fatal(id, err)
+		}
+	}
+	settle(t, s, p, 1, 4)
+	return s
+}
+
+func TestReconcile(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := some(t, client, p)
+		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 4})
+		wantReconciled(t, s, p, 2, stock.Reconciled{}) // each order once
+		if _, err := s.Pay(t.Context(), "o-02"); err != nil {
+			t.Fatal(err)
+		}
+		wantReconciled(t, s, p, 3, stock.Reconciled{}) // on its way is not broken
+		settle(t, s, p, 2, 1)
+		wantReconciled(t, s, p, 4, stock.Reconciled{Looked: 1})
+	})
+}
+
+// The database loses what it had committed: all of it, or the last change. The
+// next runs bring it back.
+func TestDatabaseLosesOrders(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := some(t, client, p)
+		lose := func(statements ...string) {
+			t.Helper()
+			for _, statement := range statements {
+				if _, err := p.db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		products, orders, items := p.lines(t, productRows), p.lines(t, orderRows), p.lines(t, itemRows)
+		same := func() {
+			t.Helper()
+			p.wantLines(t, productRows, products...)
+			p.wantLines(t, orderRows, orders...)
+			p.wantLines(t, itemRows, items...)
+			if _, told, err := reconcile(t, s, p, 9); err != nil {
+				t.Errorf("in the end: %v\n%s", err, told)
+			}
+		}
+		lose("DELETE FROM order_item", "DELETE FROM orders", "DELETE FROM product")
+		if got, told, err := reconcile(t, s, p, 2); err != nil || got.Again != 4 {
+			t.Errorf("%+v, %v\n%s", got, err, told)
+		}
+		settle(t, s, p, 2, 4)
+		same()
+		lose("UPDATE orders SET status = 'reserved' WHERE id = 'o-00'", "UPDATE product SET sold = 0, reserved = 3 WHERE sku = 'tea'")
+		if _, err := s.Cancel(t.Context(), "o-00"); !errors.Is(err, stock.ErrClosed) {
+			t.Error(err)
+		}
+		// It was looked up before: only the sum can tell.
+		if _, told, err := reconcile(t, s, p, 9); err == nil || !strings.Contains(told, "tea: the database has 0 sold, and had 1") {
+			t.Errorf("%v\n%s", err, told)
+		}
+	})
+}
+
+// What is not as it must be is told, and left as it is.
+func TestBroken(t *testing.T) {
+	const tag = "cronce:v1:stock:{cronce:shop}:"
+	for _, c := range []struct {
+		name   string
+		damage func(client redis.UniversalClient, p place) error
+		told   string
+	}{
+		{"stock lost", func(client redis.UniversalClient, _ place) error {
+			return client.HIncrBy(t.Context(), tag+"stock", "cup", -1).Err()
+		}, "cup: stock 4 + reserved 0 + sold 0 is not 5, which was put in"},
+		{"negative", func(client redis.UniversalClient, _ place) error {
+			return client.HSet(t.Context(), tag+"stock", "cup", -1).Err()
+		}, "cup: negative: stock -1, reserved 0, sold 0"},
+		{"sold elsewhere", func(_ redis.UniversalClient, p place) error {
+			_, err := p.db.ExecContext(t.Context(), "UPDATE product SET sold = sold + 1 WHERE sku = 'cup'")
+			return err
+		}, "cup: the database has 1 sold, the store 0"},
+		{"sale lost", func(_ redis.UniversalClient, p place) error {
+			_, err := p.db.ExecContext(t.Context(), "UPDATE product SET sold = 0 WHERE sku = 'tea'")
+			return err
+		}, "tea: the database has 0 sold, and had 1"},
+		{"reservation lost", func(_ redis.UniversalClient, p place) error {
+			_, err := p.db.ExecContext(t.Context(), "UPDATE product SET reserved = 0 WHERE sku = 'tea'")
+			return err
+		}, "tea: the database has 0 reserved, the store 2"},
+		{"product lost", func(client redis.UniversalClient, _ place) error {
+			for _, key := range []string{"put", "stock", "reserved", "sold"} {
+				if err := client.HDel(t.Context(), tag+key, "cup").Err(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "cup: the store does not know the product, the database does"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			client, p := connect(t, redisServer(t)), sqlite(t)
+			s := some(t, client, p)
+			if err := c.damage(client, p); err != nil {
+				t.Fatal(err)
+			}
+			for f := range int64(2) {
+				if _, told, err := reconcile(t, s, p, f+1); err == nil || told != c.told {
+					t.Errorf("%v, told %q, want %q", err, told, c.told)
+				}
+			}
+		})
+	}
+}
+
+// A disputed order is told by each run until somebody has settled the dispute.
+func TestDisputeIsTold(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := some(t, client, p)
+	if _, err := p.db.ExecContext(t.Context(), "UPDATE orders SET status = 'expired' WHERE id = 'o-02'"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pay(t.Context(), "o-02"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil {
+		t.Error("the dispute is not told")
+	}
+	for f := range int64(2) {
+		if _, _, err := reconcile(t, s, p, f+1); err == nil || !strings.Contains(err.Error(), "1 orders") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestPausedReconcileIsFenced(t *testing.T) {
+	for _, at := range []string{"look up", "keep"} {
+		client, p := connect(t, redisServer(t)), sqlite(t)
+		s := some(t, client, p)
+		_, err := stock.Reconciliation(t.Context(), s, p.Database, fence(1), func(step string) error {
+			if step == at {
+				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
+			}
+			return nil
+		}, nil)
+		if !errors.Is(err, stock.ErrFenced) {
+			t.Errorf("paused before %s: %v, want ErrFenced", at, err)
+		}
+	}
+}
+
+// While buyers buy, pay and cancel, and another run settles, nothing looks broken.
+func TestReconcileUnderLoad(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := newSale(t, client, stock.Options{Hold: 30 * time.Millisecond})
+		put(t, s, "tea", 300)
+		stop := make(chan struct{})
+		var runs, buyers sync.WaitGroup
+		loop := func(f func(n int64) error) {
+			runs.Go(func() {
+				for n := int64(1); ; n++ {
+					if err := f(n); err != nil {
+						t.Error(err)
+						return
+					}
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Millisecond):
+					}
+				}
+			})
+		}
+		loop(func(n int64) error {
+			_, err := stock.Settle(t.Context(), s, p.Database, 50, fence(n), pass)
+			return err
+		})
+		loop(func(n int64) error { return stock.Release(t.Context(), s, fence(n), pass) })
+		loop(func(n int64) error {
+			_, told, err := reconcile(t, s, p, n)
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, told)
+			}
+			return err
+		})
+		for b := range 4 {
+			buyers.Go(func() {
+				for i := range 150 {
+					id := fmt.Sprintf("b%d-%d", b, i)
+					if _, _, err := s.Reserve(t.Context(), order(id)); errors.Is(err, stock.ErrSoldOut) {
+						continue
+					} else if err != nil {
+						t.Error(err)
+					}
+					var err error
+					switch i % 3 {
+					case 0:
+						_, err = s.Pay(t.Context(), id)
+					case 1:
+						_, err = s.Cancel(t.Context(), id)
+					}
+					if err != nil && !errors.Is(err, stock.ErrClosed) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		buyers.Wait()
+		await(t, "all is settled", func() bool {
+			left, err := client.ZCard(t.Context(), "cronce:v1:stock:{cronce:shop}:unsettled").Result()
+			due, err2 := client.ZCard(t.Context(), "cronce:v1:stock:{cronce:shop}:due").Result()
+			return err == nil && err2 == nil && left+due == 0
+		})
+		close(stop)
+		runs.Wait()
+		p.wantSums(t)
+		if _, told, err := reconcile(t, s, p, 1_000_000); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}

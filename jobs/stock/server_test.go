@@ -1,0 +1,158 @@
+package stock_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// everything uses all operations once.
+func everything(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	p := sqlite(t)
+	s := some(t, client, p)
+	if _, err := p.db.ExecContext(t.Context(), "DELETE FROM product"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.db.ExecContext(t.Context(), "UPDATE orders SET status = 'reserved' WHERE id = 'o-00'"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := reconcile(t, s, p, 1); got != (stock.Reconciled{Looked: 4, Again: 1}) {
+		t.Errorf("reconciled %+v", got)
+	}
+	wantState(t, s, "o-00", stock.Paid)
+	short := newSale(t, client, stock.Options{Name: "short", Hold: 1e6})
+	put(t, short, "tea", 1)
+	reserve(t, short, order("x"))
+	await(t, "the order has expired", func() bool {
+		if err := stock.Release(t.Context(), short, fence(1), pass); err != nil {
+			t.Fatal(err)
+		}
+		product, err := short.Product(t.Context(), "tea")
+		return err == nil && product.Stock == 1
+	})
+}
+
+// The package's documentation names the commands that an ACL user needs. A user
+// with them and the namespace's keys can do everything.
+func TestMinimalACL(t *testing.T) {
+	addr := redisServer(t)
+	admin := connect(t, addr)
+	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
+		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist",
+		"+hget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
+		"+zadd", "+zrem", "+zcard", "+zrange", "+zrangebyscore", "+hello").Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := redis.NewClient(&redis.Options{Addr: addr, Username: "stock", Password: "pw", MaxRetries: -1})
+	defer user.Close()
+	everything(t, user)
+	if err := user.Get(t.Context(), "foreign").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+		t.Errorf("GET as the minimal user = %v, want NOPERM", err)
+	}
+}
+
+// In Cluster a script may use only keys that it declares, all in one slot.
+func TestCluster(t *testing.T) {
+	server := redisserver.Start(t, "--cluster-enabled", "yes")
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer admin.Close()
+	if err := admin.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the cluster is ready", func() bool {
+		info, err := admin.ClusterInfo(t.Context()).Result()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}, ContextTimeoutEnabled: true})
+	defer client.Close()
+	everything(t, client)
+}
+
+// In a full store nothing can be reserved, and Reserve says so; what was reserved
+// can be paid, cancelled, released and settled.
+func TestFullStore(t *testing.T) {
+	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
+	p := sqlite(t)
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 10)
+	fill(t, s, 3)
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Reserve(t.Context(), order("new")); err == nil || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("in a full store: %v, want OOM", err)
+	}
+	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Cancel(t.Context(), "o-01"); err != nil {
+		t.Error(err)
+	}
+	if err := stock.Release(t.Context(), s, fence(1), pass); err != nil {
+		t.Error(err)
+	}
+	settle(t, s, p, 1, 3)
+	wantProduct(t, s, "tea", 10, 8, 1, 1)
+	wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 3})
+}
+
+// deaf loses the reply to every second command: the server has done it, the
+// client does not know.
+type deaf struct{ commands atomic.Int64 }
+
+func (d *deaf) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (d *deaf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (d *deaf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && d.commands.Add(1)%2 == 1 {
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+}
+
+// Every second reply is lost, and the store forgets its scripts in between:
+// nothing is counted twice, and what was asked has its answer.
+func TestLostReplies(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		client.AddHook(new(deaf))
+		p := sqlite(t)
+		s := newSale(t, client, stock.Options{})
+		put(t, s, "tea", 10)
+		for i := range 4 {
+			if _, _, err := s.Reserve(t.Context(), order(string(rune('a'+i)))); err != nil {
+				t.Fatal(err)
+			}
+			client.ScriptFlush(t.Context())
+		}
+		if _, err := s.Pay(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Cancel(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
+		if _, err := stock.Settle(t.Context(), s, p.Database, 3, fence(1), pass); err != nil {
+			t.Error(err)
+		}
+		wantProduct(t, s, "tea", 10, 7, 2, 1)
+		p.wantLines(t, productRows, "tea 10 2 1")
+		if _, told, err := reconcile(t, s, p, 1); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}

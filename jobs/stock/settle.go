@@ -1,0 +1,158 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The job that SettleOrders makes, and the default of its batch.
+const (
+	SettleOrdersName = "settleOrders"
+	SettleOrdersSpec = "* * * * * ?" // every second
+	DefaultBatch     = 1000
+	MaxBatch         = 10_000
+)
+
+// progressEvery is how often a run that has much to do tells how far it is.
+const progressEvery = 5 * time.Second
+
+// SettleOrders is the job settleOrders: each run writes the orders that are new or
+// have changed into the database, a batch at a time, until none is left. Batch is
+// how many it holds in memory and writes in one transaction, 1 to MaxBatch; a value
+// outside is moved to the nearest inside, 0 is DefaultBatch. Its fields may be
+// changed before it is registered. A tick is skipped while the run before still
+// works, and that of a dead node is run again: both are the same work. It panics
+// without a sale or a database.
+func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
+	if s == nil || b == nil {
+		panic("stock: SettleOrders needs a sale and a database")
+	}
+	if batch == 0 {
+		batch = DefaultBatch
+	}
+	batch = min(max(1, batch), MaxBatch)
+	return scheduler.Job{
+		Name: SettleOrdersName, Spec: SettleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Func: func(ctx context.Context, run *scheduler.Run) error {
+			return newSettler(s, b, batch, workOf(run)).run(ctx)
+		},
+	}
+}
+
+// A settler is one run of settleOrders.
+type settler struct {
+	sale     *Sale
+	database *Database
+	batch    int
+	work     work
+
+	began    time.Time
+	told     time.Time
+	orders   int // settled so far
+	disputed int
+	lost     int
+	problem  error // the first record that cannot be read
+}
+
+func newSettler(s *Sale, b *Database, batch int, w work) *settler {
+	now := time.Now()
+	return &settler{sale: s, database: b, batch: batch, work: w, began: now, told: now}
+}
+
+func (s *settler) run(ctx context.Context) error {
+	if err := s.work.may(ctx, "migrate"); err != nil {
+		return err
+	}
+	if err := s.database.Migrate(ctx); err != nil {
+		return err
+	}
+	err := s.batches(ctx)
+	if s.orders > 0 {
+		s.work.log.Info("orders settled", s.pace()...)
+	}
+	if err == nil && s.lost+s.disputed > 0 {
+		err = fmt.Errorf("stock: settle: %d orders are disputed, %d lost", s.disputed, s.lost)
+	}
+	if err == nil && s.problem != nil {
+		err = fmt.Errorf("stock: settle: %w", s.problem)
+	}
+	return err
+}
+
+// batches settles until nothing is left, or what is left cannot be settled.
+func (s *settler) batches(ctx context.Context) error {
+	for {
+		h, moved, err := s.next(ctx)
+		if err != nil || moved == 0 {
+			return err
+		}
+		s.orders += moved
+		if left := h.left - int64(moved); time.Since(s.told) >= progressEvery {
+			s.told = time.Now()
+			s.work.log.Info("orders being settled", append(s.pace(), zap.Int64("left", left))...)
+		}
+		if len(h.records) < s.batch {
+			return nil // what came since is the next tick's
+		}
+	}
+}
+
+// pace is what there is to tell of the run so far.
+func (s *settler) pace() []zap.Field {
+	took := time.Since(s.began)
+	return []zap.Field{zap.Int("orders", s.orders), zap.Int64("took_ms", took.Milliseconds()),
+		zap.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
+}
+
+// next settles one batch: it reads, writes to the database, and only then marks.
+// Whoever stops in between leaves work that is done again to no effect.
+func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
+	if err := s.work.may(ctx, "take"); err != nil {
+		return haul{}, 0, err
+	}
+	if h, err = s.sale.take(ctx, s.work.fence, s.batch); err != nil {
+		return haul{}, 0, err
+	}
+	if len(h.problems) > 0 && s.problem == nil {
+		s.problem = h.problems[0]
+	}
+	if len(h.records)+len(h.totals)+len(h.lost) == 0 {
+		return h, 0, nil
+	}
+	if err := s.work.may(ctx, "write"); err != nil {
+		return haul{}, 0, err
+	}
+	done, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
+	if err != nil {
+		return haul{}, 0, err
+	}
+	if err := s.work.may(ctx, "mark"); err != nil {
+		return haul{}, 0, err
+	}
+	moved, err = s.mark(ctx, h, done)
+	return h, moved, err
+}
+
+// mark tells the store what the database has.
+func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved int, err error) {
+	for _, d := range done {
+		if d.instead != "" {
+			s.disputed++
+			s.work.log.Error("order disputed", zap.String("order", d.id), zap.String("store", d.stamp), zap.String("database", d.instead))
+		}
+	}
+	for _, id := range h.lost {
+		s.lost++
+		s.work.log.Error("order lost", zap.String("order", id))
+		done = append(done, settlement{id: id})
+	}
+	if moved, err = s.sale.settled(ctx, s.work.fence, done); err != nil {
+		return moved, err
+	}
+	return moved, s.sale.stocked(ctx, s.work.fence, h.totals)
+}

@@ -1,0 +1,207 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+func settle(t testing.TB, s *stock.Sale, p place, f int64, want int) {
+	t.Helper()
+	if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(f), pass); err != nil || n != want {
+		t.Fatalf("settled %d, %v, want %d", n, err, want)
+	}
+}
+
+// Orders and what becomes of them reach the database, whatever a receiver is
+// called, each once.
+func TestSettle(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := newSale(t, client, stock.Options{})
+		put(t, s, "tea", 100)
+		put(t, s, "cup", 10)
+		o := order("a", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 1})
+		o.Receiver = `Zoë "Z" O'Neil {\N} 🍵`
+		reserve(t, s, o)
+		reserve(t, s, order("b"))
+		reserve(t, s, order("c"))
+		settle(t, s, p, 1, 3)
+		line := " reserved " + o.Receiver + " 1250 EUR"
+		p.wantLines(t, orderRows, "a"+line, "b reserved Ada Lovelace, London 1250 EUR", "c reserved Ada Lovelace, London 1250 EUR")
+		p.wantLines(t, itemRows, "a cup 1", "a tea 2", "b tea 1", "c tea 1")
+		p.wantLines(t, productRows, "cup 10 1 0", "tea 100 4 0")
+		settle(t, s, p, 2, 0)
+
+		if _, err := s.Pay(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Cancel(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "cup", 12)
+		settle(t, s, p, 3, 2)
+		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "a paid", "b cancelled", "c reserved")
+		p.wantLines(t, itemRows, "a cup 1", "a tea 2", "b tea 1", "c tea 1")
+		p.wantLines(t, productRows, "cup 12 0 1", "tea 100 1 2")
+		p.wantSums(t)
+		// Changed before anybody has written it down.
+		reserve(t, s, order("d"))
+		if _, err := s.Pay(t.Context(), "d"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 4, 1)
+		p.wantLines(t, "SELECT id, status FROM orders WHERE id = 'd'", "d paid")
+		p.wantSums(t)
+		got := wantState(t, s, "d", stock.Paid)
+		p.wantLines(t, "SELECT placed_at, due_at, changed_at FROM orders WHERE id = 'd'",
+			fmt.Sprint(got.Placed.UnixMilli(), got.Due.UnixMilli(), got.Changed.UnixMilli()))
+	})
+}
+
+// More than one batch, and statements of more rows than one may have.
+func TestSettleInBatches(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := newSale(t, client, stock.Options{})
+		var items []stock.Item
+		for i := range 30 {
+			items = append(items, stock.Item{SKU: fmt.Sprintf("sku-%02d", i), Quantity: 1})
+			put(t, s, items[i].SKU, 1000)
+		}
+		for i := range 45 {
+			reserve(t, s, order(fmt.Sprintf("o-%02d", i), items...))
+		}
+		if n, err := stock.Settle(t.Context(), s, p.Database, 40, fence(1), pass); err != nil || n != 45 {
+			t.Fatalf("settled %d, %v", n, err)
+		}
+		p.wantLines(t, "SELECT COUNT(*), SUM(quantity) FROM order_item", fmt.Sprint(45*30, 45*30))
+		p.wantSums(t)
+	})
+}
+
+var steps = []string{"migrate", "take", "write", "mark"}
+
+// A run ends between any two steps, as with a crash: the next one goes on, and
+// nothing is lost or doubled.
+func TestSettleStoppedAtEachStep(t *testing.T) {
+	crash := errors.New("crash")
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		for i, at := range steps {
+			s := newSale(t, client, stock.Options{Name: at})
+			put(t, s, "tea", 10)
+			fill(t, s, 3)
+			_, err := stock.Settle(t.Context(), s, p.Database, 2, fence(1), func(step string) error {
+				if step == at {
+					return crash
+				}
+				return nil
+			})
+			if !errors.Is(err, crash) {
+				t.Fatalf("%s: %v, want the crash", at, err)
+			}
+			if _, err := s.Pay(t.Context(), "o-00"); err != nil { // life goes on in between
+				t.Fatal(err)
+			}
+			if _, err := stock.Settle(t.Context(), s, p.Database, 2, fence(2), pass); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, s, p, 3, 0)
+			p.wantLines(t, "SELECT status FROM orders WHERE sale = '"+s.ID()+"' ORDER BY id", "paid", "reserved", "reserved")
+			p.wantLines(t, "SELECT put_in, reserved, sold FROM product WHERE sale = '"+s.ID()+"'", "10 2 1")
+			p.wantLines(t, "SELECT COUNT(*) FROM order_item", fmt.Sprint(3*(i+1)))
+		}
+	})
+}
+
+// A run is paused past its lease, between any two steps; a later one settles what
+// there is. What the paused one writes when it wakes up is refused, by the database
+// before its commit and by the store after it.
+func TestPausedSettleIsFenced(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		for _, at := range steps[1:] {
+			s := newSale(t, client, stock.Options{Name: at})
+			put(t, s, "tea", 10)
+			fill(t, s, 3)
+			_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), func(step string) error {
+				if step != at {
+					return nil
+				}
+				if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+					t.Error(err)
+				}
+				if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err != nil {
+					t.Error(err)
+				}
+				return nil
+			})
+			if !errors.Is(err, stock.ErrFenced) {
+				t.Errorf("paused before %s: %v, want ErrFenced", at, err)
+			}
+			p.wantLines(t, "SELECT status FROM orders WHERE sale = '"+s.ID()+"' ORDER BY id", "paid", "reserved", "reserved")
+			p.wantLines(t, "SELECT put_in, reserved, sold FROM product WHERE sale = '"+s.ID()+"'", "10 2 1")
+			settle(t, s, p, 3, 0)
+		}
+	})
+}
+
+// The database has an order that the store has forgotten, and an order with its id
+// comes again: a reserved one takes the new order's place, one in its last state
+// stays, and the difference is told.
+func TestDisputed(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := newSale(t, client, stock.Options{})
+		put(t, s, "tea", 10)
+		put(t, s, "cup", 10)
+		fill(t, s, 2)
+		if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 1, 2)
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "tea", 10)
+		put(t, s, "cup", 10)
+		for i := range 2 {
+			reserve(t, s, order(fmt.Sprintf("o-%02d", i), stock.Item{SKU: "cup", Quantity: 3}))
+		}
+		if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil || n != 2 {
+			t.Errorf("settled %d, %v, want the dispute", n, err)
+		}
+		p.wantLines(t, itemRows, "o-00 cup 3", "o-01 tea 1")
+		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "o-00 reserved", "o-01 paid")
+		p.wantLines(t, productRows, "cup 10 3 0", "tea 10 0 1")
+		settle(t, s, p, 3, 0)
+	})
+}
+
+// Closed orders leave the store when they are settled and their time is over, and
+// no order before.
+func TestRetention(t *testing.T) {
+	client := connect(t, redisServer(t))
+	p := sqlite(t)
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 10)
+	fill(t, s, 2)
+	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]bool{"o-00": false, "o-01": false} {
+		wantTTL(t, client, id, want)
+	}
+	settle(t, s, p, 1, 2)
+	for id, want := range map[string]bool{"o-00": true, "o-01": false} {
+		wantTTL(t, client, id, want)
+	}
+}
+
+func wantTTL(t *testing.T, client redis.UniversalClient, id string, want bool) {
+	t.Helper()
+	ttl, err := client.PTTL(t.Context(), "cronce:v1:stock:{cronce:shop}:order:"+id).Result()
+	if err != nil || (ttl > 0) != want || ttl > stock.DefaultRetention {
+		t.Errorf("the TTL of %s is %v, %v, want one: %v", id, ttl, err, want)
+	}
+}

@@ -1,0 +1,182 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// settle writes a haul in one transaction and returns what became of each order.
+// It may be called again with the same orders, or with what they have become.
+func (b *Database) settle(ctx context.Context, sale string, fence int64, h haul) ([]settlement, error) {
+	var done []settlement
+	err := b.under(ctx, sale, settling, fence, func(tx *transaction) error {
+		if err := tx.writeTotals(ctx, h.totals); err != nil {
+			return fmt.Errorf("products: %w", err)
+		}
+		found, err := find(ctx, tx.tx, tx.dialect, sale, ids(h.records))
+		if err != nil {
+			return fmt.Errorf("look for the orders: %w", err)
+		}
+		p := plan(h.records, found)
+		done = p.done
+		return tx.writePlan(ctx, p)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stock: settle in the database: %w", err)
+	}
+	return done, nil
+}
+
+func ids(records []Record) []string {
+	names := make([]string, len(records))
+	for i := range records {
+		names[i] = records[i].ID
+	}
+	return names
+}
+
+// A shift is by how much the counts of a product change.
+type shift struct{ reserved, sold int64 }
+
+// planned is what is to be written of some orders.
+type planned struct {
+	done     []settlement
+	orders   []Record         // rows that are new or change
+	items    []Record         // those whose items are new
+	replaced []string         // ids of orders that the store has lost and reserved again: their items go first
+	shifts   map[string]shift // by product
+}
+
+// plan compares orders with what the database has. A reserved row may become
+// anything; one in its last state stays, and an order that says otherwise is
+// disputed: the store has lost something, or an id was used again after it was
+// forgotten.
+func plan(records []Record, found map[string]row) planned {
+	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
+	for _, r := range records {
+		s := settlement{id: r.ID, stamp: r.stamp()}
+		have, known := found[r.ID]
+		same := known && have.placed == r.Placed.UnixMilli()
+		switch {
+		case !known:
+			p.orders, p.items = append(p.orders, r), append(p.items, r)
+			p.shift(r.Items, r.State, 1)
+		case same && have.status == r.State: // written before
+		case same && have.status == Reserved:
+			p.orders = append(p.orders, r)
+			p.shift(r.Items, Reserved, -1)
+			p.shift(r.Items, r.State, 1)
+		case have.status == Reserved:
+			p.orders, p.items, p.replaced = append(p.orders, r), append(p.items, r), append(p.replaced, r.ID)
+			p.shift(r.Items, r.State, 1)
+		default:
+			s.instead = string(have.status) + " " + strconv.FormatInt(have.placed, 10)
+		}
+		p.done = append(p.done, s)
+	}
+	return p
+}
+
+// shift counts items that are in a state, or with sign -1 no longer.
+func (p *planned) shift(items []Item, state State, sign int64) {
+	for _, item := range items {
+		s := p.shifts[item.SKU]
+		switch state {
+		case Reserved:
+			s.reserved += sign * item.Quantity
+		case Paid:
+			s.sold += sign * item.Quantity
+		}
+		p.shifts[item.SKU] = s
+	}
+}
+
+func (tx *transaction) writePlan(ctx context.Context, p planned) error {
+	for _, id := range p.replaced {
+		if err := tx.clear(ctx, &p, id); err != nil {
+			return fmt.Errorf("items of order %q, which was placed again: %w", id, err)
+		}
+	}
+	if err := tx.writeOrders(ctx, p.orders); err != nil {
+		return fmt.Errorf("orders: %w", err)
+	}
+	if err := tx.writeItems(ctx, p.items); err != nil {
+		return fmt.Errorf("items: %w", err)
+	}
+	if err := tx.writeShifts(ctx, p.shifts); err != nil {
+		return fmt.Errorf("products: %w", err)
+	}
+	return nil
+}
+
+// clear removes the items of a reserved order.
+func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
+	rows, err := tx.tx.QueryContext(ctx, tx.dialect.bind("SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var items []Item
+	for rows.Next() {
+		var item Item
+		if err := rows.Scan(&item.SKU, &item.Quantity); err != nil {
+			return err
+		}
+		items = append(items, item)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	p.shift(items, Reserved, -1)
+	_, err = tx.tx.ExecContext(ctx, tx.dialect.bind("DELETE FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
+	return err
+}
+
+func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
+	t := table{name: "orders", clock: "settled_at", columns: []column{
+		{name: "id"}, {name: "receiver"}, {name: "amount"}, {name: "currency"}, {name: "status"},
+		{name: "placed_at"}, {name: "due_at"}, {name: "changed_at"},
+	}}
+	for _, r := range orders {
+		t.add(r.ID, r.Receiver, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli())
+	}
+	return tx.write(ctx, &t, tx.dialect.upsert("orders", "sale, id",
+		[]string{"receiver", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "settled_at"}, nil))
+}
+
+func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
+	t := table{name: "order_item", columns: []column{{name: "order_id"}, {name: "sku"}, {name: "quantity"}}}
+	for _, r := range orders {
+		for _, item := range r.Items {
+			t.add(r.ID, item.SKU, item.Quantity)
+		}
+	}
+	return tx.write(ctx, &t, "")
+}
+
+// writeTotals writes what was put in, of products that are new or known.
+func (tx *transaction) writeTotals(ctx context.Context, totals []total) error {
+	t := productTable()
+	for _, total := range totals {
+		t.add(total.sku, total.put, int64(0), int64(0))
+	}
+	return tx.write(ctx, &t, tx.dialect.upsert("product", "sale, sku", []string{"put_in"}, nil))
+}
+
+// writeShifts changes the counts of products by what their orders have become.
+func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift) error {
+	t := productTable()
+	for _, sku := range slices.Sorted(maps.Keys(shifts)) {
+		if s := shifts[sku]; s != (shift{}) {
+			t.add(sku, int64(0), s.reserved, s.sold)
+		}
+	}
+	return tx.write(ctx, &t, tx.dialect.upsert("product", "sale, sku", nil, []string{"reserved", "sold"}))
+}
+
+func productTable() table {
+	return table{name: "product", columns: []column{{name: "sku"}, {name: "put_in"}, {name: "reserved"}, {name: "sold"}}}
+}
