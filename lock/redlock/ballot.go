@@ -37,6 +37,18 @@ func (b ballot) silent() (n int) {
 	return n
 }
 
+// waitedFor is the ballot without the servers whose answers come late.
+func (b ballot) waitedFor() ballot {
+	all := slices.Clone(b.answers)
+	for i := range all {
+		if errors.Is(all[i].err, errLate) {
+			all[i].err = errNotAsked
+		}
+	}
+	b.answers = all
+	return b
+}
+
 // errs are the reasons of the silent ones, as one error.
 func (b ballot) errs() error {
 	var all []error
@@ -78,6 +90,19 @@ func (b ballot) with(fence int64) (n int) {
 	}
 	return n
 }
+
+// decided reports whether no further answer to an acquisition matters: a majority
+// says one fence, or that one other owner has the key.
+func (b ballot) decided() bool {
+	if b.count(yes) >= b.majority {
+		return b.with(b.fence()) >= b.majority
+	}
+	_, votes := b.rival()
+	return votes >= b.majority
+}
+
+// freeing reports whether the key is free on a majority.
+func (b ballot) freeing() bool { return b.count(yes) >= b.majority }
 
 // left is how long a majority has the lease: some may have less.
 func (b ballot) left() time.Duration {

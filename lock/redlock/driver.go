@@ -39,14 +39,14 @@ type Options struct {
 
 // A Driver keeps plain leases on a majority of independent servers. The clients
 // stay the caller's; Close the Driver before them. All methods may be called
-// concurrently. They return when the deadline of their context passes, and
-// within Options.NodeTimeout after it was cancelled.
+// concurrently. They return when their context ends.
 type Driver struct {
 	options  Options
 	nodes    []*node
 	majority int
 	attempts atomic.Int64 // numbers the requests, so that a late one is known
 	stop     context.CancelFunc
+	asking   sync.WaitGroup // requests under way
 	sweepers sync.WaitGroup
 }
 
@@ -88,6 +88,7 @@ func (d *Driver) Close() error {
 	for _, n := range d.nodes {
 		n.close()
 	}
+	d.asking.Wait() // before the sweepers: a late answer may start one
 	d.sweepers.Wait()
 	return nil
 }

@@ -81,7 +81,7 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 	vote := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
 	back := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
 	all := func(r request) func() {
-		return func() { d.ask(context.Background(), time.Minute, r, nil) }
+		return func() { d.ask(context.Background(), time.Minute, r, question{}) }
 	}
 	return all(vote), all(back)
 }
@@ -89,5 +89,8 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 // HoldPut makes a request that gives all servers a lease again, to be sent later.
 func (d *Driver) HoldPut(h lock.Holding) (send func()) {
 	r := d.request(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL.Milliseconds(), h.Fence)
-	return func() { d.ask(context.Background(), time.Minute, r, nil) }
+	return func() { d.ask(context.Background(), time.Minute, r, question{}) }
 }
+
+// Settle waits until no request is under way that nobody waits for.
+func (d *Driver) Settle() { d.asking.Wait() }

@@ -150,8 +150,8 @@ func wins(t *testing.T, d lock.Driver, a lock.Acquisition) (g lock.Grant) {
 }
 
 // Servers remember fences that differ. What a majority says, or else the highest,
-// is what all that voted hold when the grant is reported: in one round trip where
-// they agree, with a second one to those that differ.
+// is what a majority holds when the grant is reported: in one round trip where
+// they agree, with a second one to those that differ and have answered by then.
 func TestFenceWrittenBack(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -160,28 +160,35 @@ func TestFenceWrittenBack(t *testing.T) {
 	d.Warm(t.Context())
 	const far = 1 << 52
 	for _, c := range []struct {
-		name     string
-		last     [5]int64
-		want     int64
-		requests int64
+		name        string
+		last        [5]int64
+		want        int64
+		least, most int64 // requests
+		holders     int
 	}{
-		{"all agree", [5]int64{far, far, far, far, far}, far + 1, 5},
-		{"a majority agrees", [5]int64{far, far + 7, far, far + 9, far}, far + 1, 5 + 2},
-		{"none agree", [5]int64{far, far + 7, far + 1, far + 9, far + 2}, far + 10, 5 + 4},
+		{"all agree", [5]int64{far, far, far, far, far}, far + 1, 5, 5, 5},
+		{"a majority agrees", [5]int64{far, far + 7, far, far + 9, far}, far + 1, 5, 5 + 2, 3},
+		{"none agree", [5]int64{far, far + 7, far + 1, far + 9, far + 2}, far + 10, 5 + 4, 5 + 4, 5},
 	} {
 		for i, last := range c.last {
 			must(t, cs[i].Set(t.Context(), redlock.Key("back", c.name), redlock.State(last, 0, 0, 1, "gone/1"), time.Minute).Err())
 		}
 		gates.asked()
 		g, _ := acquire(t, d, asking(c.name, time.Minute))
+		d.Settle()
 		asked := gates.asked()
-		if g.Fence != c.want || asked != c.requests {
-			t.Errorf("%s: the fence is far%+d after %d requests, want far%+d after %d", c.name, g.Fence-far, asked, c.want-far, c.requests)
+		if g.Fence != c.want || asked < c.least || asked > c.most {
+			t.Errorf("%s: the fence is far%+d after %d requests, want far%+d after %d to %d",
+				c.name, g.Fence-far, asked, c.want-far, c.least, c.most)
 		}
+		holders := 0
 		for i := range cs {
-			if fence := redlock.Fence(cs[i], "back", c.name); fence != c.want {
-				t.Errorf("%s: server %d has the fence far%+d, want far%+d", c.name, i, fence-far, c.want-far)
+			if redlock.Fence(cs[i], "back", c.name) == c.want {
+				holders++
 			}
+		}
+		if holders < c.holders {
+			t.Errorf("%s: %d servers hold the fence far%+d, want %d or more", c.name, holders, c.want-far, c.holders)
 		}
 	}
 }

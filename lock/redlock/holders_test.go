@@ -101,6 +101,7 @@ func TestLostReplies(t *testing.T) {
 	inDoubt(t, d.Release(t.Context(), h))
 	lose(false)
 	must(t, d.Release(t.Context(), h))
+	d.Settle()
 	if n := votes(cs, "lost", "key"); n != 0 {
 		t.Errorf("%d votes are left", n)
 	}
@@ -127,6 +128,7 @@ func TestRenewalTopsUp(t *testing.T) {
 	if _, err := d.Renew(t.Context(), h); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("a renewal after the release: %v, want lock.ErrLost", err)
 	}
+	d.Settle()
 	if n := votes(cs, "top", "key"); n != 0 {
 		t.Errorf("%d votes are left", n)
 	}
@@ -180,6 +182,7 @@ func TestLateRequest(t *testing.T) {
 	_, h := acquire(t, d, a)
 	must(t, d.Release(t.Context(), h))
 	late()
+	d.Settle()
 	if n := votes(cs, "late", "key"); n != 0 {
 		t.Errorf("%d votes for a request that was undone", n)
 	}
@@ -202,6 +205,7 @@ func TestLatePut(t *testing.T) {
 	late := d.HoldPut(h)
 	must(t, d.Release(t.Context(), h))
 	late()
+	d.Settle()
 	if n := votes(cs, "put", "key"); n != 0 {
 		t.Errorf("%d votes for a lease that was released", n)
 	}
@@ -209,6 +213,7 @@ func TestLatePut(t *testing.T) {
 	_, h = acquire(t, d, asking("key", time.Minute))
 	must(t, d.Release(t.Context(), h))
 	late()
+	d.Settle()
 	if n := votes(cs, "put", "key"); n != 0 {
 		t.Errorf("%d votes for a lease before the last one", n)
 	}

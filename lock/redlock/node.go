@@ -51,25 +51,6 @@ func (d *Driver) request(s *redis.Script, key, owner string, attempt int64, more
 	return request{script: s, keys: d.keys(key), args: args}
 }
 
-// ask sends a request to the nodes that which selects, all at once, and waits
-// for each of them no longer than the patience. The answer of a node that was
-// not asked is errNotAsked.
-func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, which func(i int) bool) []answer {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	answers := make([]answer, len(d.nodes))
-	var wg sync.WaitGroup
-	for i, n := range d.nodes {
-		if which != nil && !which(i) {
-			answers[i].err = errNotAsked
-			continue
-		}
-		wg.Go(func() { answers[i] = n.ask(ctx, r) })
-	}
-	wg.Wait()
-	return answers
-}
-
 func (n *node) ask(ctx context.Context, r request) answer {
 	reply, err := r.script.Run(ctx, n.client, r.keys, r.args...).Result()
 	if err != nil {

@@ -61,7 +61,7 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64) (lock.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
-	b := d.count(d.ask(ctx, d.patience(a.TTL), r, nil))
+	b := d.ask(ctx, d.patience(a.TTL), r, question{enough: ballot.decided})
 	_, votes := b.rival()
 	switch {
 	case b.count(yes) >= d.majority:
@@ -74,14 +74,14 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64) (
 }
 
 // grant is a grant with a fence that stands on a majority, if its time is not
-// over by then. Servers with another fence are given this one.
+// over by then. Servers that have answered with another fence are given this one.
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
 	fence := b.fence()
 	if same := b.with(fence); same < b.count(yes) {
 		r := d.request(putScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), fence)
-		written := d.count(d.ask(ctx, d.patience(a.TTL), r, func(i int) bool {
+		written := d.ask(ctx, d.patience(a.TTL), r, question{which: func(i int) bool {
 			return b.voted(yes)(i) && b.answers[i].fence != fence
-		}))
+		}})
 		if same+written.count(yes) < d.majority {
 			return lock.Grant{}, d.doubt(ctx, "acquire", written)
 		}
@@ -111,7 +111,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	}
 	sent, attempt := time.Now(), d.attempts.Add(1)
 	r := d.request(renewScript, h.Key, h.Owner, attempt, h.TTL.Milliseconds(), h.Fence)
-	b := d.count(d.ask(ctx, d.patience(h.TTL), r, nil))
+	b := d.ask(ctx, d.patience(h.TTL), r, question{})
 	switch {
 	case b.count(no) >= d.majority:
 		return lock.Grant{}, lock.ErrLost
@@ -119,13 +119,14 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 		return lock.Grant{}, d.doubt(ctx, "renew", b)
 	case b.count(no) > 0: // what it answers changes nothing
 		r.script = putScript
-		d.ask(ctx, d.patience(h.TTL), r, b.voted(no))
+		d.ask(ctx, d.patience(h.TTL), r, question{which: b.voted(no)})
 	}
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
 
-// Release frees the key on all servers; those that do not answer are asked again
-// in the background. It works on servers at maxmemory.
+// Release frees the key on all servers, and returns when a majority has; those
+// that do not answer are asked again in the background. It works on servers at
+// maxmemory.
 func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
@@ -134,20 +135,24 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 		return fmt.Errorf("redlock: release: %w", err)
 	}
 	r := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), h.Fence)
-	b := d.count(d.ask(ctx, d.patience(h.TTL), r, nil))
+	// A server that voted late, or will when it goes on, has the owner's lease
+	// under a fence that was never a grant's.
+	rest := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
+	b := d.ask(ctx, d.patience(h.TTL), r, question{enough: ballot.freeing, late: func(n *node, a *answer) {
+		if a.err != nil || a.code == odd {
+			d.sweepNode(n, rest, h.TTL)
+		}
+	}})
 	if b.count(no)+b.count(odd) >= d.majority {
 		return lock.ErrLost
 	}
 	if b.count(yes) < d.majority {
-		d.sweep(r, h.TTL, b)
+		d.sweep(r, h.TTL, b.waitedFor())
 		return d.doubt(ctx, "release", b)
 	}
-	// A server that voted late, or will when it goes on, has the owner's lease
-	// under a fence that was never a grant's.
-	r = d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
-	d.sweep(r, h.TTL, b)
+	d.sweep(rest, h.TTL, b.waitedFor())
 	if b.count(odd) > 0 {
-		d.sweep(r, h.TTL, d.count(d.ask(ctx, d.patience(h.TTL), r, b.voted(odd))))
+		d.sweep(rest, h.TTL, d.ask(ctx, d.patience(h.TTL), rest, question{which: b.voted(odd)}))
 	}
 	return nil
 }
@@ -157,13 +162,13 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 // waits for them twice.
 func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot) {
 	r := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
-	undone := d.ask(ctx, d.patience(a.TTL), r, b.voted(yes))
-	for i := range undone {
+	undone := d.ask(ctx, d.patience(a.TTL), r, question{which: b.voted(yes)})
+	for i := range undone.answers {
 		if err := b.answers[i].err; err != nil {
-			undone[i].err = err
+			undone.answers[i].err = err
 		}
 	}
-	d.sweep(r, a.TTL, d.count(undone))
+	d.sweep(r, a.TTL, undone)
 }
 
 func (d *Driver) count(answers []answer) ballot { return ballot{answers, d.majority} }

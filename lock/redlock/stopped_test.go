@@ -29,6 +29,7 @@ func TestTwoOfFiveStopped(t *testing.T) {
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
 	must(t, d.Release(t.Context(), h))
+	d.Settle()
 	signal(syscall.SIGSTOP, all[1], all[3])
 	within(t, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
 	within(t, "renew", nodeTimeout+busy, func() {
@@ -59,6 +60,7 @@ func TestThreeOfFiveStopped(t *testing.T) {
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
 	must(t, d.Release(t.Context(), h))
+	d.Settle()
 	signal(syscall.SIGSTOP, all[:3]...)
 	for range 3 {
 		within(t, "doubt", nodeTimeout+busy, func() {
@@ -130,4 +132,23 @@ func TestCloseLeavesNothing(t *testing.T) {
 		_ = c.Close()
 	}
 	until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// A server that is silent costs nobody any time: an acquisition and a release are
+// over when a majority has answered. The rest is asked in the background.
+func TestSilentServersCostNoTime(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	must(t, d.Release(t.Context(), h))
+	d.Settle()
+	signal(syscall.SIGSTOP, all[0], all[3])
+	within(t, "acquire and release", 5*time.Second, func() {
+		_, h = acquire(t, d, asking("key", time.Minute))
+		must(t, d.Release(t.Context(), h))
+	})
+	signal(syscall.SIGCONT, all...)
+	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "silent", "key") == 0 })
 }

@@ -23,15 +23,17 @@ const (
 // goroutine for each server that does not answer, while there is something to
 // undo on it.
 func (d *Driver) sweep(r request, ttl time.Duration, b ballot) {
-	until := time.Now().Add(max(ttl, minSweep))
 	for i, n := range d.nodes {
-		if err := b.answers[i].err; err == nil || errors.Is(err, errNotAsked) {
-			continue
+		if err := b.answers[i].err; err != nil && !errors.Is(err, errNotAsked) {
+			d.sweepNode(n, r, ttl)
 		}
-		n.add(release{r, until}, func() {
-			d.sweepers.Go(func() { n.sweep(d.options.NodeTimeout) })
-		})
 	}
+}
+
+func (d *Driver) sweepNode(n *node, r request, ttl time.Duration) {
+	n.add(release{r, time.Now().Add(max(ttl, minSweep))}, func() {
+		d.sweepers.Go(func() { n.sweep(d.options.NodeTimeout) })
+	})
 }
 
 // add adds a release and starts the sweep unless it runs.
