@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,44 @@ func TestAbandonedLeaseEnds(t *testing.T) {
 		runs := store.Look(t.Context(), []string{claims[0].Key})[0].Runs
 		if len(runs) != 1 || runs[0].Until > time.Now().UnixMilli() || store.renewals.Load() != 0 {
 			t.Errorf("the run is %+v after %d renewals, want it over", runs, store.renewals.Load())
+		}
+	})
+}
+
+// A deaf store answers claims late, whatever their context says.
+type deaf struct {
+	*memlock.Store
+	delay time.Duration
+}
+
+func (d deaf) Claim(_ context.Context, cs []lock.Claim) []lock.Answer {
+	time.Sleep(d.delay)
+	return d.Store.Claim(context.Background(), cs)
+}
+
+// Each batch is answered once, at the latest when its context ends: a grant that
+// comes after the doubt is nobody's, and the same owner is told of it when it asks
+// again.
+func TestClaimThenAnswersOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memlock.Store{}
+		claims := series(t, lock.New(store, "a"), store, 1)
+		claims[0].TTL, claims[0].Deadline = 30*time.Second, time.Minute
+		l := lock.New(deaf{store, 3 * time.Second}, "a")
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		answers := make(chan lock.Answer, 2)
+		began := time.Now()
+		l.ClaimThen(ctx, claims, func(as []lock.Answer) { answers <- as[0] })
+		if len(answers) != 1 || time.Since(began) != 3*time.Second {
+			t.Fatalf("%d answers after %v", len(answers), time.Since(began))
+		}
+		if a := <-answers; !errors.Is(a.Err, context.DeadlineExceeded) || a.Lease != nil {
+			t.Errorf("answered %+v, want doubt", a)
+		}
+		l.ClaimThen(t.Context(), claims, func(as []lock.Answer) { answers <- as[0] })
+		if a := <-answers; a.Kind != lock.Granted || a.Lease.Check() != nil || len(answers) != 0 {
+			t.Errorf("asked again: %+v, want the grant", a)
 		}
 	})
 }

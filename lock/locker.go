@@ -72,22 +72,45 @@ func (l *Locker) Owner() string {
 // place. The leases' contexts carry ctx's values and do not end with ctx. A lease
 // whose answer took too long has ended already: end it as NeverStarted.
 func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
+	answered := make(chan []Answer, 1)
+	go l.ClaimThen(ctx, cs, func(as []Answer) { answered <- as })
+	return <-answered
+}
+
+// ClaimThen is Claim on the caller's goroutine, for a caller that need not wait
+// itself: then is called once, here when the driver has answered, or elsewhere
+// with doubt if ctx ends first. ClaimThen returns when the driver does, which
+// after doubt may be never.
+func (l *Locker) ClaimThen(ctx context.Context, cs []Claim, then func([]Answer)) {
 	doubt := inDoubt(len(cs), func(a *Answer, err error) { a.Err = err })
-	if l.numbered == nil {
-		return doubt(ErrUnsupported)
+	if err := l.prepare(cs); err != nil {
+		then(doubt(err))
+		return
 	}
-	floor := l.seen.Load()
-	most := 0
+	sent := time.Now()
+	first := context.AfterFunc(ctx, func() { then(doubt(ctx.Err())) })
+	answers := l.numbered.Claim(ctx, cs)
+	if first() {
+		l.lease(context.WithoutCancel(ctx), cs, answers, sent)
+		then(answers)
+	}
+}
+
+// prepare completes claims, or refuses what the store cannot answer.
+func (l *Locker) prepare(cs []Claim) error {
+	if l.numbered == nil {
+		return ErrUnsupported
+	}
+	floor, most := l.seen.Load(), 0
 	for i := range cs {
 		cs[i].Fence = max(cs[i].Fence, floor)
 		most = max(most, cs[i].Replicas)
 	}
-	if err := l.checkReplicas(most); err != nil {
-		return doubt(err)
-	}
-	sent := time.Now()
-	answers := bounded(ctx, func(ctx context.Context) []Answer { return l.numbered.Claim(ctx, cs) }, doubt)
-	base := context.WithoutCancel(ctx)
+	return l.checkReplicas(most)
+}
+
+// lease makes the leases of what was granted, and keeps them.
+func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent time.Time) {
 	var leases []*Lease
 	for i := range answers {
 		if a := &answers[i]; a.Kind == Granted {
@@ -96,7 +119,6 @@ func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
 		}
 	}
 	l.keeper.add(leases...)
-	return answers
 }
 
 func (l *Locker) leased(base context.Context, c *Claim, a *Answer, sent time.Time) *Lease {

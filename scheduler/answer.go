@@ -26,6 +26,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 			starts = append(starts, r)
 		}
 	}
+	n.arm()
 	n.mu.Unlock()
 	n.reached(heard, failed)
 	for _, r := range starts {
@@ -34,7 +35,11 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 	for i, a := range asks {
 		n.tell(a, &answers[i])
 	}
-	n.kick()
+	n.mu.Lock()
+	n.sending--
+	n.stir()
+	n.mu.Unlock()
+	n.wg.Done()
 }
 
 // answer decides what follows from one answer. It returns a run to start.

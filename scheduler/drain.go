@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ func (n *Node) drain() error {
 	n.draining.Store(true)
 	n.agenda.add(n.clock.ms(), n.queue...)
 	n.agenda, n.queue = n.agenda.doubts(), nil
+	n.arm()
 	n.mu.Unlock()
 	n.waitUntil(n.cfg.Grace, n.quiet)
 	n.mu.Lock()
@@ -36,11 +36,23 @@ func (n *Node) quiet() bool {
 	return len(n.runs) == 0 && n.unended.Load() == 0 && n.agenda.count == 0 && n.sending == 0
 }
 
-// waitUntil waits for a condition, and goes on asking about doubts meanwhile.
+// waitUntil waits for a condition. The alarm goes on asking about doubts meanwhile.
 func (n *Node) waitUntil(limit time.Duration, met func() bool) {
-	ctx, stop := context.WithTimeout(context.Background(), limit)
-	defer stop()
-	n.loop(ctx, met)
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for {
+		n.mu.Lock()
+		is := met()
+		n.mu.Unlock()
+		if is {
+			return
+		}
+		select {
+		case <-n.wake:
+		case <-t.C:
+			return
+		}
+	}
 }
 
 // left names the runs that did not end.
@@ -61,11 +73,8 @@ func (n *Node) left() error {
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(names), strings.Join(names, ", "))
 }
 
-// inspect looks at the runs whose context has ended.
-func (n *Node) inspect() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := time.Now()
+// inspect looks at the runs whose context has ended. The mutex is held.
+func (n *Node) inspect(now time.Time) {
 	if now.Sub(n.inspected) < maxSleep {
 		return
 	}

@@ -30,8 +30,8 @@ type Node struct {
 	born     time.Time
 	heard    atomic.Int64   // when the store answered last, since born
 	unended  atomic.Int64   // runs whose end the store has not confirmed
-	wg       sync.WaitGroup // loops and requests
-	wake     bell           // the loop
+	wg       sync.WaitGroup // beats, rota and requests
+	wake     bell           // the drain
 	opener   bell           // the rota
 	beater   bell           // the beats
 	lastTick atomic.Pointer[tickText]
@@ -44,6 +44,7 @@ type Node struct {
 	revs      map[*spec.Schedule]string // in this year
 	year      span
 	table     timetable
+	alarm     alarm
 	agenda    agenda
 	queue     []*ask // due, and waiting for a free slot
 	watches   map[watched]plan
@@ -148,7 +149,7 @@ func (n *Node) register(path string, j *Job) error {
 	if n.clock.ready() {
 		n.reopen = append(n.reopen, e)
 		n.opener.ring()
-		n.wake.ring()
+		n.arm()
 	}
 	return nil
 }
@@ -213,13 +214,13 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.wg.Go(func() { n.beats(life) })
 	n.wg.Go(func() { n.rota(life) })
-	n.loop(ctx, never)
+	n.awake()
+	<-ctx.Done()
 	err := n.drain()
+	n.asleep()
 	n.leave(life)
 	return err
 }
-
-func never() bool { return false }
 
 // join waits for the store, reads its clock and opens all jobs. It reports false
 // if ctx ended first.
@@ -254,49 +255,6 @@ func (n *Node) leave(ctx context.Context) {
 		return nil, n.cfg.Store.Leave(ctx, n.id)
 	}) // its time to live does the same
 }
-
-// loop sends what is due until ctx ends or a condition is met. It sleeps at most
-// a second, so that a step of the clock is noticed.
-func (n *Node) loop(ctx context.Context, met func() bool) {
-	timer := time.NewTimer(maxSleep)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		n.dispatch()
-		n.inspect()
-		n.mu.Lock()
-		n.woke = time.Now()
-		stop, sleep := met(), n.sleep()
-		n.mu.Unlock()
-		switch {
-		case stop:
-			return
-		case sleep == 0:
-			continue
-		}
-		timer.Reset(sleep)
-		select {
-		case <-timer.C:
-		case <-n.wake:
-		case <-ctx.Done():
-		}
-	}
-}
-
-const maxSleep = time.Second
-
-// sleep is how long nothing is due.
-func (n *Node) sleep() time.Duration {
-	next := n.agenda.next()
-	if at := n.table.top(); at != 0 && !n.draining.Load() && (next == 0 || at < next) {
-		next = at
-	}
-	if next == 0 {
-		return maxSleep
-	}
-	return min(max(time.UnixMilli(next).Sub(n.clock.now()), 0), maxSleep)
-}
-
-func (n *Node) kick() { n.wake.ring() }
 
 // Ready returns nil while the store answers and the timetable is alive.
 func (n *Node) Ready() error {

@@ -72,8 +72,8 @@ func (n *Node) shift(step int64) {
 		p.at += step
 		n.watches[w] = p
 	}
+	n.arm()
 	n.mu.Unlock()
-	n.kick()
 }
 
 // compareClocks warns when this machine's clock is off the store's, once until
@@ -189,9 +189,9 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) (fail
 		n.opened(e, &read[i], now, slack)
 		n.note(e, &read[i])
 	}
+	n.arm()
 	n.mu.Unlock()
 	n.reached(len(failed) < len(es), err)
-	n.kick()
 	return failed
 }
 

@@ -213,8 +213,8 @@ func (r *running) goOn(a lock.Ended) {
 	if r.backlog || e.link != nil {
 		n.link(e, e.mark, now)
 	}
+	n.arm()
 	n.mu.Unlock()
-	n.kick()
 }
 
 // vacate takes a run that returned off the books and gives its slot to the next.
@@ -222,16 +222,17 @@ func (n *Node) vacate(r *running) {
 	n.mu.Lock()
 	delete(n.runs, r)
 	n.free++
+	if len(n.queue) > 0 {
+		n.arm()
+	}
+	n.stir()
 	n.mu.Unlock()
-	n.kick()
 }
 
 // ended counts a run whose end the store knows, or never will.
 func (n *Node) ended() {
 	n.unended.Add(-1)
-	if n.draining.Load() {
-		n.kick()
-	}
+	n.stir()
 }
 
 // pauseFor reports whether d passed before ctx ended.

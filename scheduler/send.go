@@ -16,8 +16,6 @@ const sendMax = 1024
 // and reports whether more is due. It arms every next tick before anything is
 // sent: nothing here waits for the store.
 func (n *Node) due(ms int64) (send []*ask, more bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	var later []*ask
 	for range sendMax {
 		if at := n.table.top(); at == 0 || at > ms || n.draining.Load() {
@@ -104,8 +102,8 @@ func (n *Node) admits(a *ask, ms int64) bool {
 	return false
 }
 
-// send claims a batch and takes the answers. It blocks until the store answered
-// or the request's time is over.
+// send claims a batch, and takes the answers when they are there or the
+// request's time is over.
 func (n *Node) send(asks []*ask) {
 	n.mu.Lock()
 	now := n.clock.ms()
@@ -121,7 +119,7 @@ func (n *Node) send(asks []*ask) {
 	n.mu.Unlock()
 	ctx, stop := context.WithTimeout(n.base, n.cfg.StoreTimeout)
 	defer stop()
-	n.answered(asks, n.locker.Claim(ctx, claims))
+	n.locker.ClaimThen(ctx, claims, func(answers []lock.Answer) { n.answered(asks, answers) })
 }
 
 // within asks the store for something other than a claim. It returns when the
@@ -144,29 +142,5 @@ func within[T any](ctx context.Context, limit time.Duration, ask func(context.Co
 	case <-ctx.Done():
 		var none T
 		return none, ctx.Err()
-	}
-}
-
-// dispatch sends what is due now, in the background, until nothing is.
-func (n *Node) dispatch() {
-	for more := true; more; {
-		var batch []*ask
-		batch, more = n.due(n.clock.ms())
-		for len(batch) > 0 {
-			part := batch[:min(len(batch), sendMax)]
-			batch = batch[len(part):]
-			n.sent(1)
-			n.wg.Go(func() { defer n.sent(-1); n.send(part) })
-		}
-	}
-}
-
-// sent counts the requests on their way.
-func (n *Node) sent(d int) {
-	n.mu.Lock()
-	n.sending += d
-	n.mu.Unlock()
-	if d < 0 {
-		n.kick()
 	}
 }

@@ -1,0 +1,107 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+)
+
+// An alarm wakes the node when something is due. It is one timer, whose goroutine
+// also sends what it finds: between two ticks nothing of the timetable runs or
+// waits. Guarded by the node's mutex.
+type alarm struct {
+	timer *time.Timer
+	at    time.Time // when it rings; zero: not set
+	on    bool
+	next  bool // a goroutine is on its way to look: no need to ring
+}
+
+const maxSleep = time.Second
+
+// awake lets the alarm ring from now on.
+func (n *Node) awake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.alarm.on = true
+	n.arm()
+}
+
+// asleep stops the alarm. When it returns nothing is sent any more.
+func (n *Node) asleep() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.alarm.on = false
+	n.alarm.timer.Stop()
+}
+
+// arm sets the alarm to when something is due, at most a second from now, so that
+// a step of the clock is noticed. An earlier alarm than needed is left alone: it
+// costs one look. The mutex is held.
+func (n *Node) arm() {
+	if !n.alarm.on || n.alarm.next {
+		return
+	}
+	sleep := n.sleep()
+	at := time.Now().Add(sleep)
+	if !n.alarm.at.IsZero() && !at.Before(n.alarm.at) {
+		return
+	}
+	n.alarm.at = at
+	if n.alarm.timer == nil {
+		n.alarm.timer = time.AfterFunc(sleep, n.tend)
+		return
+	}
+	n.alarm.timer.Reset(sleep)
+}
+
+// tend sends what is due. It arms the alarm first, and hands on what is more than
+// one request, so that nothing here waits for the store.
+func (n *Node) tend() {
+	ms := n.clock.ms()
+	n.mu.Lock()
+	if !n.alarm.on {
+		n.mu.Unlock()
+		return
+	}
+	batch, more := n.due(ms)
+	n.alarm.at, n.alarm.next = time.Time{}, more
+	parts := slices.Collect(slices.Chunk(batch, sendMax))
+	n.sending += len(parts)
+	n.wg.Add(len(parts))
+	n.woke = time.Now()
+	n.inspect(n.woke)
+	n.arm()
+	n.stir()
+	n.mu.Unlock()
+	if more {
+		go n.tend()
+	}
+	for i, part := range parts {
+		if i < len(parts)-1 {
+			go n.send(part)
+		} else {
+			n.send(part)
+		}
+	}
+}
+
+// sleep is how long nothing is due.
+func (n *Node) sleep() time.Duration {
+	if len(n.queue) > 0 && n.free > 0 {
+		return 0
+	}
+	next := n.agenda.next()
+	if at := n.table.top(); at != 0 && !n.draining.Load() && (next == 0 || at < next) {
+		next = at
+	}
+	if next == 0 {
+		return maxSleep
+	}
+	return min(max(time.UnixMilli(next).Sub(n.clock.now()), 0), maxSleep)
+}
+
+// stir lets a drain look whether it is over.
+func (n *Node) stir() {
+	if n.draining.Load() {
+		n.wake.ring()
+	}
+}
