@@ -18,8 +18,8 @@ import (
 // have done what was asked. A method returns when ctx ends.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Journaled], [Clocked],
-// [Membership] or [Replicated].
+// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Peeker],
+// [Journaled], [Clocked], [Membership] or [Replicated].
 // All methods may be called concurrently.
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has

@@ -62,11 +62,12 @@ func (n *Node) tend() {
 		n.mu.Unlock()
 		return
 	}
-	batch, more := n.due(ms)
+	batch, later, more := n.due(ms)
 	n.alarm.at, n.alarm.next = time.Time{}, more
 	parts := slices.Collect(slices.Chunk(batch, sendMax))
-	n.sending += len(parts)
-	n.wg.Add(len(parts))
+	requests := len(parts) + len(later)
+	n.sending += requests
+	n.wg.Add(requests)
 	n.woke = time.Now()
 	n.inspect(n.woke)
 	n.arm()
@@ -75,11 +76,18 @@ func (n *Node) tend() {
 	if more {
 		go n.tend()
 	}
-	for i, part := range parts {
-		if i < len(parts)-1 {
+	for _, part := range parts {
+		if requests--; requests > 0 {
 			go n.send(part)
 		} else {
 			n.send(part)
+		}
+	}
+	for _, share := range later {
+		if requests--; requests > 0 {
+			go n.peek(share)
+		} else {
+			n.peek(share)
 		}
 	}
 }
@@ -90,6 +98,9 @@ func (n *Node) sleep() time.Duration {
 		return 0
 	}
 	next := n.agenda.next()
+	if at := n.shelf.next(); at != 0 && (next == 0 || at < next) {
+		next = at
+	}
 	if at := n.table.top(); at != 0 && !n.draining.Load() && (next == 0 || at < next) {
 		next = at
 	}

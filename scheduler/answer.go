@@ -55,6 +55,7 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 	switch c.Kind {
 	case lock.Granted:
 		n.done(a)
+		n.outrun(a.e, a.after, c)
 		if a.e.rules.overlap == OverlapAllow {
 			n.follow(a, c.Mark, now)
 		}
@@ -73,7 +74,8 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 		n.held(a, c, now)
 	case lock.Over, lock.Passed:
 		n.drop(a, now)
-		n.watch(a, c, now)
+		n.outrun(a.e, a.after, c)
+		n.watch(a.e, c, now)
 		n.follow(a, c.Mark, now)
 	case lock.Waiting:
 		n.done(a)

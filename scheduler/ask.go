@@ -16,6 +16,7 @@ type ask struct {
 	after   int64  // the tick before it, or the mark of a gap it covers
 	between int    // how many ticks it covers as missed
 	from    int64  // the fence of the run to take over; 0: a fresh tick
+	look    bool   // at a run that somebody else has
 	owner   string // one for the life of the ask: whatever it was granted, it hears of
 	tries   int
 	latest  int64 // the latest instant at which the request sent last may be granted
@@ -25,7 +26,7 @@ type ask struct {
 	backlog bool  // one of the missed ticks that MisfireAll runs in order
 	slot    bool  // has a place among the concurrent runs
 	queued  bool  // waits for one
-	later   bool  // of the later share: another node has probably asked by then
+	later   bool  // of the later share, and not peeked at: another node has probably asked by then
 	settle  bool  // its deadline is over: it needs none to be recorded as missed
 }
 

@@ -40,7 +40,9 @@ type world struct {
 	open   map[ledgerKey]*run
 	grants []grant
 	asked  map[string]bool // the owners that claimed
-	hints  int             // claims that were marked as later
+	claims int             // that were sent
+	hints  int             // those that were marked as later
+	peeks  int             // numbers that were peeked at
 }
 
 // A ledgerKey names a run: the tries of one attempt share it.

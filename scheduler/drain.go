@@ -16,7 +16,7 @@ func (n *Node) drain() error {
 	n.mu.Lock()
 	n.draining.Store(true)
 	n.agenda.add(n.clock.ms(), n.queue...)
-	n.agenda, n.queue = n.agenda.doubts(), nil
+	n.agenda, n.queue, n.shelf = n.agenda.doubts(), nil, shelf{}
 	n.arm()
 	n.mu.Unlock()
 	n.waitUntil(n.cfg.Grace, n.quiet)

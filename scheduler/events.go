@@ -80,6 +80,9 @@ func (e *events) unreplicated(j *entry, t int64, short *lock.ReplicasError) {
 	e.log.Warn("claim not replicated", e.node, job(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
 }
 
+// tellsPassed reports whether anybody wants to know who has a tick.
+func (e *events) tellsPassed() bool { return e.log.Core().Enabled(zapcore.DebugLevel) }
+
 func (e *events) waiting(j *entry, t int64) {
 	e.log.Debug("tick waiting", e.node, job(j), tick(t))
 }

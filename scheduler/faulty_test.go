@@ -129,6 +129,13 @@ func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	}, each(len(cs), func(a *lock.Answer, err error) { a.Err = err }))
 }
 
+func (w *wire) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
+	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*lock.Answer] {
+		w.n.c.peeked(len(ps))
+		return replied(w.Store.Peek(ctx, ps, whole))
+	}, failed[[]*lock.Answer]))
+}
+
 func (w *wire) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
 	return through(ctx, w, "renew", func(ctx context.Context) []lock.Renewed { return w.Store.RenewRuns(ctx, rs) },
 		each(len(rs), func(r *lock.Renewed, err error) { r.Err = err }))

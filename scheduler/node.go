@@ -20,6 +20,7 @@ type Node struct {
 	cfg      Config
 	id       string
 	locker   *lock.Locker
+	peeker   lock.Peeker // nil if the store is none
 	events   events
 	clock    clock
 	base     context.Context // of requests to the store: ends after the drain
@@ -46,6 +47,7 @@ type Node struct {
 	table     timetable
 	alarm     alarm
 	agenda    agenda
+	shelf     shelf
 	queue     []*ask // due, and waiting for a free slot
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of
@@ -87,6 +89,7 @@ func New(cfg Config) (*Node, error) {
 	n.members = membersOf(n.id, nil)
 	n.events = newEvents(cfg.Logger, n.id)
 	n.locker = lock.New(cfg.Store, n.id)
+	n.peeker, _ = cfg.Store.(lock.Peeker)
 	return n, nil
 }
 

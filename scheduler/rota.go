@@ -68,6 +68,7 @@ func (n *Node) observe(ctx context.Context, rs []lock.Reading) {
 func (n *Node) shift(step int64) {
 	n.mu.Lock()
 	n.agenda = n.agenda.shifted(step)
+	n.shelf.shift(step)
 	for w, p := range n.watches {
 		p.at += step
 		n.watches[w] = p

@@ -15,49 +15,47 @@ const sendMax = 1024
 // due hands out what is to be sent at ms, at most sendMax fresh ticks at a time,
 // and reports whether more is due. It arms every next tick before anything is
 // sent: nothing here waits for the store.
-func (n *Node) due(ms int64) (send []*ask, more bool) {
-	var later []*ask
+func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
+	var later *laterShare
 	for range sendMax {
 		if at := n.table.top(); at == 0 || at > ms || n.draining.Load() {
 			break
 		}
-		a, mine := n.dueTick(ms)
+		t, ok := n.handOut(ms)
 		switch {
-		case a == nil:
-		case mine:
-			send = append(send, a)
+		case !ok:
+		case n.cfg.Spread == 0 || n.members.first(t.e.hash, t.tick, ""):
+			send = append(send, t.ask())
 		default:
-			a.later = true
-			later = append(later, a)
+			if later == nil {
+				later = n.shelf.share(ms + n.cfg.Spread.Milliseconds())
+			}
+			later.ticks = append(later.ticks, t)
 		}
 	}
-	n.agenda.add(ms+n.cfg.Spread.Milliseconds(), later...)
-	send = append(send, n.agenda.take(ms)...)
-	send = n.admit(send, ms)
+	peek, claim := n.peekable(ms)
+	send = n.admit(slices.Concat(send, claim, n.agenda.take(ms)), ms)
 	at := n.table.top()
-	return send, at != 0 && at <= ms && !n.draining.Load()
+	return send, peek, at != 0 && at <= ms && !n.draining.Load()
 }
 
-// dueTick takes the earliest entry's tick and arms its next one. Mine tells
-// whether the tick is this node's share, to be claimed at once.
-func (n *Node) dueTick(ms int64) (a *ask, mine bool) {
+// handOut takes the earliest entry's tick and arms its next one.
+func (n *Node) handOut(ms int64) (t dueTick, ok bool) {
 	e := n.table.slots[0].e
 	tick, after, ok := e.advance(ms)
 	n.table.reset(e.dueAt(e.next))
 	if !ok {
-		return nil, false
+		return t, false
 	}
 	switch old := e.latest; {
 	case old == nil:
 	case old.queued:
 		n.relieve(old, tick, after)
-		return nil, false
+		return t, false
 	default:
-		old.stale = true
+		old.stale, e.latest = true, nil
 	}
-	a = &ask{e: e, tick: tick, after: after}
-	e.latest = a
-	return a, n.cfg.Spread == 0 || n.members.first(e.hash, tick, "")
+	return dueTick{e, tick, after}, true
 }
 
 // relieve lets a newer tick take the place of one that waits for a slot, so that
@@ -87,6 +85,8 @@ func (n *Node) admits(a *ask, ms int64) bool {
 	given := a.stale || n.draining.Load()
 	a.queued = false
 	switch {
+	case n.vain(a):
+		return false
 	case given && (!a.unsure() || a.hopeless(ms)):
 		n.unslot(a)
 		return false

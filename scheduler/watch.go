@@ -16,13 +16,15 @@ type plan struct{ fence, at int64 }
 
 // watch looks again at the run that an answer named, if it may need another
 // attempt or its end.
-func (n *Node) watch(a *ask, c *lock.Answer, now int64) {
-	w := watched{a.e, c.Number}
+func (n *Node) watch(e *entry, c *lock.Answer, now int64) {
+	w := watched{e, c.Number}
 	if c.State == lock.NoRun || c.State >= lock.RunDone || n.draining.Load() {
-		delete(n.watches, w)
+		if len(n.watches) > 0 {
+			delete(n.watches, w)
+		}
 		return
 	}
-	n.look(w, c.Fence, n.lookAt(a.e, c, now))
+	n.look(w, c.Fence, n.lookAt(e, c, now))
 }
 
 // watchWaiting looks at a waiting tick when the run it waits for is over. The
@@ -43,7 +45,20 @@ func (n *Node) look(w watched, fence, at int64) {
 		return
 	}
 	n.watches[w] = plan{fence, at}
-	n.agenda.add(at, &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence})
+	n.agenda.add(at, &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence, look: true})
+}
+
+// outrun gives up the look at the run of the tick before, if c says that the tick
+// itself was granted: where runs do not overlap that settled the one before.
+func (n *Node) outrun(e *entry, before int64, c *lock.Answer) {
+	if len(n.watches) > 0 && e.rules.overlap == OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
+		delete(n.watches, watched{e, before})
+	}
+}
+
+// vain reports whether an ask is a look that was given up.
+func (n *Node) vain(a *ask) bool {
+	return a.look && a.tries == 0 && n.watches[watched{a.e, a.tick}].fence != a.from
 }
 
 // lookAt is when to look at a run: when its lease is over, on a grid that many

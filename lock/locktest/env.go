@@ -87,6 +87,7 @@ const (
 	needDesert
 	needSharer
 	needSeveral
+	needPeeker
 )
 
 var parts = []part{
@@ -102,6 +103,7 @@ var parts = []part{
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
 	{"later claims", needNumbered, laterTests},
+	{"peeks", needNumbered | needPeeker, peekTests},
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
@@ -135,6 +137,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 	_, journaled := d.(lock.Journaled)
 	_, clocked := d.(lock.Clocked)
 	_, membership := d.(lock.Membership)
+	_, peeker := d.(lock.Peeker)
 	for _, c := range []struct {
 		need need
 		has  bool
@@ -149,6 +152,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 		{needJournal, journaled, "lock.Journaled"},
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},
+		{needPeeker, peeker, "lock.Peeker"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},
 	} {

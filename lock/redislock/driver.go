@@ -63,6 +63,7 @@ type Driver struct {
 	scripts *scripts
 	keys    layout
 	states  names         // of the series that were peeked at
+	nones   []any         // the key of each shard that never exists
 	lines   string        // how long a journal may be
 	budget  int64         // how many bytes the journals of a shard may have
 	bytes   string        // the same as text
@@ -75,6 +76,7 @@ var (
 	_ lock.Waiter     = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
+	_ lock.Peeker     = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
@@ -93,12 +95,14 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
 	}
 	budget := max(o.JournalBytes/int64(o.Shards), 1)
+	keys := newLayout(o.Namespace, o.Shards)
 	return &Driver{
 		client:  client,
 		prompt:  prompt(client),
 		gather:  gather{client: client, limit: defaultTimeout},
 		scripts: embedded,
-		keys:    newLayout(o.Namespace, o.Shards),
+		keys:    keys,
+		nones:   keys.nones(),
 		lines:   strconv.Itoa(o.JournalLines),
 		budget:  budget,
 		bytes:   strconv.FormatInt(budget, 10),

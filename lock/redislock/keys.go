@@ -38,6 +38,15 @@ func (l *layout) lock(key string) string  { return l.plain + escape(key) + "}" }
 func (l *layout) queue(key string) string { return l.queues + escape(key) + "}" }
 func (l *layout) none(key string) string  { return l.absent + escape(key) + "}" }
 
+// nones are the keys of the shards that never exist, as arguments.
+func (l *layout) nones() []any {
+	all := make([]any, len(l.shards))
+	for i, shard := range l.shards {
+		all[i] = shard + "none"
+	}
+	return all
+}
+
 const hexDigits = "0123456789ABCDEF"
 
 // escape writes s with nothing but [A-Za-z0-9._~:/%-] in it. Two texts never

@@ -1,41 +1,175 @@
 package redislock
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/cronce/cronce/lock"
 )
 
+// Peek tells which numbers are decided, up to 200 of one shard with one script
+// that writes nothing. On each tick that is what all nodes but one ask, so it is
+// made to cost little: settled runs are a letter each, and share their answer.
+func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
+	answers := make([]*lock.Answer, len(ps))
+	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
+		return answers, d.peekAt(ctx, part{at: inOrder[:len(ps)]}, ps, whole, answers)
+	}
+	var mu sync.Mutex
+	var failed error
+	sideBySide(d.peekParts(ps), func(p part) {
+		if err := d.peekAt(ctx, p, ps, whole, answers); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = err
+		}
+	})
+	return answers, failed
+}
+
+// inOrder are the places of a part that is all there is.
+var inOrder = func() (at [maxBatch]int) {
+	for i := range at {
+		at[i] = i
+	}
+	return at
+}()
+
+func (d *Driver) peekParts(ps []lock.Peek) []part {
+	shards := make([][]int, len(d.keys.shards))
+	for i := range ps {
+		shard := d.keys.shard(ps[i].Key)
+		shards[shard] = append(shards[shard], i)
+	}
+	var parts []part
+	for shard, all := range shards {
+		for at := range slices.Chunk(all, maxBatch) {
+			parts = append(parts, part{shard: shard, at: at})
+		}
+	}
+	return parts
+}
+
+// peekAt peeks at a part.
+func (d *Driver) peekAt(ctx context.Context, p part, ps []lock.Peek, whole bool, answers []*lock.Answer) error {
+	if len(p.at) == 0 {
+		return nil
+	}
+	reply, err := d.peeked(ctx, p, ps, whole)
+	if err == nil {
+		err = readPeeks(reply, p.at, ps, answers)
+	}
+	if err != nil {
+		return fmt.Errorf("redislock: peek: %w", err)
+	}
+	return nil
+}
+
+// arguments are kept from one peek to the next.
+var arguments = sync.Pool{New: func() any { return new([]any) }}
+
+// peeked runs the script.
+func (d *Driver) peeked(ctx context.Context, p part, ps []lock.Peek, whole bool) (any, error) {
+	kept := arguments.Get().(*[]any)
+	args := append((*kept)[:0], make([]any, shaArgs)...)
+	args = append(args, d.nones[p.shard])
+	args = d.states.add(args, d.keys.shards[p.shard]+"s:", p.at, ps)
+	args = append(args, int(flag(whole)-'0'))
+	first := ps[p.at[0]].Number
+	args = append(args, first)
+	if slices.ContainsFunc(p.at, func(i int) bool { return ps[i].Number != first }) {
+		for _, i := range p.at[1:] {
+			args = append(args, ps[i].Number)
+		}
+	}
+	reply, err := d.evaluate(ctx, d.scripts.peek, 1+len(p.at), args)
+	if d.prompt { // else a request that was given up may be on its way still
+		*kept = args
+		clear(args)
+		arguments.Put(kept)
+	}
+	return reply, err
+}
+
+// readPeeks reads the store's clock, a letter for each place, and a line for each
+// that has one.
+func readPeeks(reply any, at []int, ps []lock.Peek, answers []*lock.Answer) error {
+	text, ok := reply.(string)
+	clock, text, _ := strings.Cut(text, "\n")
+	letters, lines, _ := strings.Cut(text, "\n")
+	if !ok || len(letters) != len(at) {
+		return fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(reply))
+	}
+	now, err := readClock(clock)
+	if err != nil {
+		return err
+	}
+	settled := settledAnswers{now: now}
+	for k, i := range at {
+		switch letter := letters[k]; letter {
+		case '-':
+		case 'd', 'l':
+			answers[i] = settled.of(letter, ps[i].Number)
+		default:
+			var line string
+			line, lines, _ = strings.Cut(lines, "\n")
+			answers[i] = readPeek(now, line, &ps[i])
+		}
+	}
+	return nil
+}
+
+// readPeek reads the answer to one peek. What cannot be read is not decided.
+func readPeek(now int64, line string, p *lock.Peek) *lock.Answer {
+	a, ok := readAnswer(now, line, &lock.Claim{Key: p.Key, Number: p.Number})
+	if !ok || a.Kind != lock.Passed {
+		return nil
+	}
+	return &a
+}
+
+// settledAnswers makes one answer for all that have the same letter and number,
+// one after the other.
+type settledAnswers struct {
+	now        int64
+	done, lost *lock.Answer
+}
+
+func (s *settledAnswers) of(letter byte, number int64) *lock.Answer {
+	last, state := &s.done, lock.RunDone
+	if letter == 'l' {
+		last, state = &s.lost, lock.RunLost
+	}
+	if *last == nil || (*last).Number != number {
+		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: s.now}
+	}
+	return *last
+}
+
 // peek answers those claims of a part that are marked as Later and whose numbers
-// are decided, and returns what is left. On each tick that is what all nodes but
-// one ask, so it is made to cost little: nothing is encoded but the number, and
-// no answer needs memory of its own.
+// are decided, and returns what is left.
 func (d *Driver) peek(ctx context.Context, p part, cs []lock.Claim, answers []lock.Answer) (left part) {
 	hinted, left := hints(p, cs)
 	if len(hinted) == 0 {
 		return p
 	}
-	now, lines, err := d.peeked(ctx, p.shard, hinted, cs)
-	for _, i := range hinted {
-		c := &cs[i]
-		if err != nil {
+	ps, seen := make([]lock.Peek, len(hinted)), make([]*lock.Answer, len(hinted))
+	for k, i := range hinted {
+		ps[k] = lock.Peek{Key: cs[i].Key, Number: cs[i].Number}
+	}
+	err := d.peekAt(ctx, part{shard: p.shard, at: inOrder[:len(hinted)]}, ps, true, seen)
+	for k, i := range hinted {
+		switch a := seen[k]; {
+		case err != nil:
 			answers[i] = lock.Answer{Err: err}
-			continue
-		}
-		var line string
-		line, lines, _ = strings.Cut(lines, "\n")
-		if line == "" || now > c.Latest {
+		case a == nil || a.Now > cs[i].Latest:
 			left.at = append(left.at, i)
-			continue
+		default:
+			answers[i] = *a
 		}
-		answers[i] = claims.answer(now, line, c)
 	}
 	slices.Sort(left.at) // claims of one series are judged in their order
 	return left
@@ -57,100 +191,4 @@ func hints(p part, cs []lock.Claim) (hinted []int, others part) {
 		}
 	}
 	return hinted, others
-}
-
-// peeked returns the store's clock and a line for each claim.
-func (d *Driver) peeked(ctx context.Context, shard int, at []int, cs []lock.Claim) (now int64, lines string, err error) {
-	reply, err := d.evaluate(ctx, d.scripts.peek, 1+len(at), d.peekArgs(shard, at, cs))
-	text, ok := reply.(string)
-	if err == nil && (!ok || strings.Count(text, "\n") != len(at)) {
-		err = fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(reply))
-	}
-	clock, lines, _ := strings.Cut(text, "\n")
-	if err == nil {
-		now, err = readClock(clock)
-	}
-	if err != nil {
-		return 0, "", fmt.Errorf("redislock: claim: %w", err)
-	}
-	return now, lines, nil
-}
-
-// peekArgs is what EVALSHA is given, its first three arguments left open.
-func (d *Driver) peekArgs(shard int, at []int, cs []lock.Claim) []any {
-	args := make([]any, shaArgs, shaArgs+1+2*len(at))
-	args = append(args, d.keys.shards[shard]+"none")
-	args = d.states.add(args, d.keys.shards[shard]+"s:", at, cs)
-	first := cs[at[0]].Number
-	if !slices.ContainsFunc(at, func(i int) bool { return cs[i].Number != first }) {
-		return append(args, first)
-	}
-	for _, i := range at {
-		args = append(args, cs[i].Number)
-	}
-	return args
-}
-
-// shaArgs are EVALSHA, the hash, and the number of keys.
-const shaArgs = 3
-
-// evaluate runs a script whose keys and arguments stand behind the first shaArgs
-// places of args, without copying them. Where it is not known it is sent whole.
-func (d *Driver) evaluate(ctx context.Context, s *redis.Script, keys int, args []any) (any, error) {
-	args[0], args[1], args[2] = "evalsha", s.Hash(), keys
-	return bounded(ctx, d.prompt, func() (any, error) {
-		cmd := redis.NewCmd(ctx, args...)
-		cmd.SetFirstKeyPos(shaArgs)
-		err := d.client.Process(ctx, cmd)
-		if !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			return cmd.Val(), err
-		}
-		names := make([]string, keys)
-		for i := range names {
-			names[i] = args[shaArgs+i].(string)
-		}
-		return s.Eval(ctx, d.client, names, args[shaArgs+keys:]...).Result()
-	})
-}
-
-// maxNames is how many names are kept.
-const maxNames = 1 << 16
-
-// names are keys of series as arguments, kept so that they are not made for each
-// request. The zero value is ready to use, by many at once.
-type names struct {
-	mu   sync.RWMutex
-	keys map[string]any
-	most int // how many are kept; zero: maxNames
-}
-
-// add appends the key of each claim.
-func (n *names) add(args []any, prefix string, at []int, cs []lock.Claim) []any {
-	complete := true
-	n.mu.RLock()
-	for _, i := range at {
-		key, known := n.keys[cs[i].Key]
-		complete = complete && known
-		args = append(args, key)
-	}
-	n.mu.RUnlock()
-	if !complete {
-		n.learn(args[len(args)-len(at):], prefix, at, cs)
-	}
-	return args
-}
-
-// learn makes the keys that are missing. When too many are kept all are dropped.
-func (n *names) learn(keys []any, prefix string, at []int, cs []lock.Claim) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.keys == nil || len(n.keys)+len(at) > cmp.Or(n.most, maxNames) {
-		n.keys = make(map[string]any, len(at))
-	}
-	for k, i := range at {
-		if keys[k] == nil {
-			keys[k] = prefix + escape(cs[i].Key)
-			n.keys[cs[i].Key] = keys[k]
-		}
-	}
 }

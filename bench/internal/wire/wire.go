@@ -94,6 +94,11 @@ func (s Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	return s.Store.Claim(mark(ctx, Claim), cs)
 }
 
+// Peek is marked as a claim.
+func (s Store) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
+	return s.Store.(lock.Peeker).Peek(mark(ctx, Claim), ps, whole)
+}
+
 // ReleaseRuns is marked as a release.
 func (s Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
 	return s.Store.ReleaseRuns(mark(ctx, Release), es)

@@ -1,0 +1,15 @@
+package series
+
+import "github.com/cronce/cronce/lock"
+
+// Peek returns the answer to a claim of n by an owner that was never seen, if
+// that is Passed, and nil otherwise.
+func (s *State) Peek(us, n int64) *lock.Answer {
+	ms := us / 1000
+	if n > s.Mark || s.Mark > ms+Tolerance {
+		return nil
+	}
+	a := s.passed(ms, n)
+	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
+	return &a
+}
