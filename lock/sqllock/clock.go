@@ -34,6 +34,7 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock
 		return lock.Pulse{}, failed("beat", err)
 	}
 	p, err := again(ctx, func() (lock.Pulse, error) { return d.pulse(ctx) })
+	d.sweep(ctx)
 	return p, failed("beat", err)
 }
 

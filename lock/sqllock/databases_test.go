@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,16 +26,17 @@ type database struct {
 	driver, dsn string
 }
 
-// each runs a test on every database, on a fresh one with the driver's tables.
+// each runs a test on every database side by side, on a fresh one with the
+// driver's tables: most of them wait for a clock.
 func each(t *testing.T, f func(t *testing.T, d database)) {
-	for _, d := range []struct {
-		name string
-		open func(testing.TB) database
-	}{
-		{"PostgreSQL", postgres}, {"MariaDB", mariadb}, {"SQLite", sqlite},
+	t.Parallel()
+	var wg sync.WaitGroup
+	for name, open := range map[string]func(testing.TB) database{
+		"PostgreSQL": postgres, "MariaDB": mariadb, "SQLite": sqlite,
 	} {
-		t.Run(d.name, func(t *testing.T) { f(t, d.open(t)) })
+		wg.Go(func() { t.Run(name, func(t *testing.T) { f(t, open(t)) }) })
 	}
+	wg.Wait()
 }
 
 // The servers' sessions are in time zones of their own: what is kept is in UTC.

@@ -1,8 +1,8 @@
-// Package sqllock keeps leases in a database through database/sql: PostgreSQL,
-// MySQL and MariaDB, or SQLite. The driver of the database is the caller's
+// Package sqllock keeps leases and series in a database through database/sql:
+// PostgreSQL, MySQL and MariaDB, or SQLite. The driver of the database is the caller's
 // choice; this package imports none.
 //
-// A [Driver] is what lock.New wants below it. A lease is a row. It is judged on
+// A [Driver] is what lock.New and the scheduler want below them. A lease is a row. It is judged on
 // the database's clock, in UTC, which is read once the row is locked, by one
 // statement or in one short transaction that is idempotent for its owner. No
 // connection is held while a lease is held or somebody waits. What a database
@@ -20,6 +20,15 @@
 // Five tables whose names begin with cronce_. [Migrations] has the files,
 // [Driver.CreateTables] runs them. Namespaces share the tables. Keys, owners and
 // nodes are kept and compared byte by byte.
+//
+// # Series
+//
+// A series is a row with its state as JSON, and a row for each verdict of its
+// journal. Up to 200 requests are one transaction, which locks the rows in the
+// order of their keys, reads the clock, applies the rules of lock/series, and
+// writes what changed with a statement per table. Nothing forgets a series: one
+// that is not wanted any more is deleted from cronce_series and cronce_journal by
+// hand.
 //
 // # Waiting
 //

@@ -12,8 +12,10 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultNamespace = "cronce"
-	DefaultPoll      = 20 * time.Millisecond
+	DefaultNamespace    = "cronce"
+	DefaultPoll         = 20 * time.Millisecond
+	DefaultJournalLines = 1000
+	DefaultJournalBytes = 256 << 20
 )
 
 const (
@@ -31,6 +33,13 @@ type Options struct {
 	// turn, about; those behind it look more rarely. 1 ms to 1 s. Zero:
 	// DefaultPoll.
 	Poll time.Duration
+	// JournalLines is how many verdicts are kept of each series, or up to 1/16
+	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
+	JournalLines int
+	// JournalBytes bounds the journals of the namespace together, about: they are
+	// weighed once a minute. Over it, each new verdict costs its series two old
+	// ones, but never the newest. Zero: DefaultJournalBytes.
+	JournalBytes int64
 }
 
 // A Driver keeps leases and series in a database. It starts nothing and holds no
@@ -43,14 +52,18 @@ type Driver struct {
 	texts   texts
 	ns      string
 	poll    time.Duration
+	lines   int   // how long a journal may be
+	budget  int64 // how many bytes all journals may have
 	waiters waiters
-	sweeps  sweeps
+	chores  chores
 }
 
 var (
 	_ lock.Driver     = (*Driver)(nil)
 	_ lock.Waiter     = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
+	_ lock.Numbered   = (*Driver)(nil)
+	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
 )
@@ -71,7 +84,8 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	case !known:
 		return nil, refuse("dialect", strconv.Itoa(int(d)), "PostgreSQL, MySQL or SQLite")
 	}
-	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll}, nil
+	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
+		lines: o.JournalLines, budget: o.JournalBytes}, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -80,6 +94,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Poll == 0 {
 		o.Poll = DefaultPoll
+	}
+	if o.JournalLines == 0 {
+		o.JournalLines = DefaultJournalLines
+	}
+	if o.JournalBytes == 0 {
+		o.JournalBytes = DefaultJournalBytes
 	}
 	return o
 }
@@ -92,6 +112,10 @@ func (o Options) check() error {
 		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
 	case o.Poll < minPoll || o.Poll > maxPoll:
 		return refuse("Options.Poll", o.Poll.String(), fmt.Sprintf("%v to %v", minPoll, maxPoll))
+	case o.JournalLines < 1:
+		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
+	case o.JournalBytes < 1:
+		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
 	}
 	return nil
 }

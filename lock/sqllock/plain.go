@@ -12,11 +12,20 @@ import (
 // waits, and it was used before. An error that is neither a *lock.HeldError nor
 // a *lock.ArgumentError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
+	if err := check(lock.CheckAcquisition(&a), a.Replicas); err != nil {
 		return lock.Grant{}, err
 	}
 	g, err := d.acquire(ctx, &a)
 	return g, failed("acquire", err)
+}
+
+// check refuses a request that is bad, or that asks for replicas: a database
+// waits for all that it is set to, or for none.
+func check(bad error, replicas int) error {
+	if bad != nil {
+		return bad
+	}
+	return lock.CheckNoReplicas(replicas)
 }
 
 // failed says what failed. Answers need no more words.
@@ -86,7 +95,7 @@ func (d *Driver) ask(ctx context.Context, a *lock.Acquisition) (g lock.Grant, er
 
 // Renew moves the deadline to now + TTL, with one statement.
 func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := lock.CheckHolding(&h); err != nil {
+	if err := check(lock.CheckHolding(&h), h.Replicas); err != nil {
 		return lock.Grant{}, err
 	}
 	until, err := d.yield(ctx, d.texts.renew, micros(h.TTL), d.ns, h.Key, h.Owner, h.Fence)

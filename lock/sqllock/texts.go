@@ -12,6 +12,10 @@ type texts struct {
 
 	idle, forget string // of leases nobody uses
 
+	insertSeries, keys, revisions  string
+	putSeries, putOpened, putLines put
+	lines, cutLines, weigh         string
+
 	beat, nodes, quit, dead string
 }
 
@@ -53,6 +57,19 @@ func (g *grammar) texts() texts {
 		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < {clock} {divide} 86400000000 - 1" +
 			" AND until_us < {clock} - 3600000000 LIMIT 100"),
 		forget: g.text("DELETE FROM cronce_leases WHERE " + lease),
+
+		insertSeries: g.text("INSERT INTO cronce_series (ns, name, format, state, revisions, first_line, next_line, bytes)" +
+			" VALUES (?, ?, ?, '', '', 0, 0, 0){nothing}"),
+		putSeries: put{"INSERT INTO cronce_series (ns, name, format, state, first_line, next_line, bytes, revisions) VALUES ",
+			g.replacing("ns, name", "format", "state", "first_line", "next_line", "bytes")},
+		putOpened: put{"INSERT INTO cronce_series (ns, name, format, state, first_line, next_line, bytes, revisions) VALUES ",
+			g.replacing("ns, name", "format", "state", "first_line", "next_line", "bytes", "revisions")},
+		putLines:  put{"INSERT INTO cronce_journal (ns, name, n, line) VALUES ", g.replacing("ns, name, n", "line")},
+		lines:     g.text("SELECT line FROM cronce_journal WHERE ns = ? AND name = ? ORDER BY n DESC LIMIT ?"),
+		cutLines:  g.text("DELETE FROM cronce_journal WHERE ns = ? AND name = ? AND n < ?"),
+		keys:      g.text("SELECT name FROM cronce_series WHERE ns = ? AND next_line > 0"),
+		revisions: g.text("SELECT revisions FROM cronce_series WHERE ns = ? AND name = ?"),
+		weigh:     g.text("SELECT sum(bytes) FROM cronce_series WHERE ns = ?"),
 
 		beat: g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
 		nodes: g.text("SELECT c.us, c.server, n.node FROM (SELECT {clock} AS us, {server} AS server) c" +

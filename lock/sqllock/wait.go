@@ -21,7 +21,7 @@ const (
 // granted. After doubt it asks again. When ctx ends it gives the place up, for
 // which it may take two seconds; a place that it cannot give up is passed over.
 func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
+	if err := check(lock.CheckAcquisition(&a), a.Replicas); err != nil {
 		return lock.Grant{}, err
 	}
 	a.Barge = false
@@ -60,7 +60,9 @@ func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 			g.Asked = asked
 			return g, nil
 		}
-		last = err
+		if ctx.Err() == nil { // else it is the answer before that counts
+			last = err
+		}
 		pause(ctx, next, w.woken)
 	}
 	w.giveUp(ctx)

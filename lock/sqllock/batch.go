@@ -1,0 +1,170 @@
+package sqllock
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A batch is the rows of some series, as they were at one instant.
+type batch struct {
+	driver  *Driver
+	us      int64 // the database's clock
+	records map[string]*record
+}
+
+// A manner is how rows of series are read.
+type manner uint8
+
+const (
+	reading manner = iota // without locking them
+	locking
+	opening // locking them, and with their revisions
+)
+
+func (m manner) columns() string {
+	if m == opening {
+		return seriesColumns + ", revisions"
+	}
+	return seriesColumns
+}
+
+const seriesColumns = "name, format, state, first_line, next_line, bytes"
+
+// record returns that of a key. The rules write nothing to one that was never
+// opened.
+func (b *batch) record(key string) *record {
+	r := b.records[key]
+	if r == nil {
+		r = &record{key: key}
+		b.records[key] = r
+	}
+	return r
+}
+
+// lockSeries locks the rows of some series. Opening makes those that are missing.
+func (d *Driver) lockSeries(ctx context.Context, s session, keys []string, opens bool) (*batch, error) {
+	if !opens {
+		return d.read(ctx, s, locking, keys)
+	}
+	b, err := d.read(ctx, s, opening, keys)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return b.records[key] != nil })
+	if len(missing) == 0 {
+		return b, nil
+	}
+	slices.Sort(missing)
+	for _, key := range slices.Compact(missing) {
+		if _, err := exec(ctx, s, d.texts.insertSeries, d.ns, key, format); err != nil {
+			return nil, err
+		}
+	}
+	return d.read(ctx, s, opening, keys)
+}
+
+// read reads the rows of some series, and then the clock.
+func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (*batch, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	b := &batch{driver: d, records: make(map[string]*record, len(keys))}
+	text, args := d.query(m, keys)
+	rows, err := s.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r := new(record)
+		var kept, us int64
+		fields := []any{&r.key, &kept, &r.text, &r.first, &r.next, &r.bytes}
+		if m == opening {
+			fields = append(fields, &r.seen)
+		}
+		if err := rows.Scan(append(fields, &us)...); err != nil {
+			return nil, err
+		}
+		b.us = max(b.us, us) // of the last row: when all were locked
+		r.read(kept)
+		b.records[r.key] = r
+	}
+	if err := rows.Err(); err != nil || b.us != 0 {
+		return b, err
+	}
+	var server string
+	return b, s.QueryRowContext(ctx, d.texts.now).Scan(&b.us, &server)
+}
+
+// query is the one for some series, in the order of their keys.
+func (d *Driver) query(m manner, keys []string) (text string, args []any) {
+	args = append(args, d.ns)
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	for len(args)-1 < roundUp(len(keys)) { // few texts for the database to prepare
+		args = append(args, keys[len(keys)-1])
+	}
+	from := "cronce_series WHERE ns = ? AND name IN (?" + strings.Repeat(", ?", len(args)-2) + ") ORDER BY name"
+	if m == reading {
+		return d.grammar.text("SELECT " + m.columns() + ", {clock} FROM " + from), args
+	}
+	return d.grammar.locked(m.columns(), from), args
+}
+
+// roundUp is the next power of two.
+func roundUp(n int) int {
+	size := 1
+	for size < n {
+		size *= 2
+	}
+	return size
+}
+
+// save writes what the rules changed.
+func (b *batch) save(ctx context.Context, s session, opens bool) error {
+	var states, lines rows
+	var cuts []*record
+	for _, key := range slices.Sorted(maps.Keys(b.records)) {
+		r := b.records[key]
+		if !r.found || r.err != nil {
+			continue
+		}
+		text, err := r.encode()
+		if err != nil {
+			return err
+		}
+		changed := text != r.text || opens
+		if err := b.write(r, &lines); err != nil {
+			return err
+		}
+		if b.driver.cut(r) {
+			cuts = append(cuts, r)
+		}
+		if !changed {
+			continue
+		}
+		states.add(b.driver.ns, r.key, format, text, r.first, r.next, r.bytes, r.seen)
+	}
+	return b.send(ctx, s, &states, &lines, cuts, opens)
+}
+
+func (b *batch) send(ctx context.Context, s session, states, lines *rows, cuts []*record, opens bool) error {
+	d := b.driver
+	put := d.texts.putSeries
+	if opens {
+		put = d.texts.putOpened
+	}
+	if err := states.send(ctx, s, &d.grammar, put); err != nil {
+		return err
+	}
+	if err := lines.send(ctx, s, &d.grammar, d.texts.putLines); err != nil {
+		return err
+	}
+	for _, r := range cuts {
+		if _, err := exec(ctx, s, d.texts.cutLines, d.ns, r.key, r.first); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package sqllock
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// write adds the lines of a record to those to be put, and counts them.
+func (b *batch) write(r *record, lines *rows) error {
+	if r.folded {
+		text, err := encodeLine(&r.newest)
+		if err != nil {
+			return err
+		}
+		lines.add(b.driver.ns, r.key, r.next-1, text)
+	}
+	for i := range r.written {
+		text, err := encodeLine(&r.written[i])
+		if err != nil {
+			return err
+		}
+		lines.add(b.driver.ns, r.key, r.next, text)
+		r.next++
+		r.bytes += int64(len(text))
+	}
+	return nil
+}
+
+// cut drops the oldest lines of a journal that is too long, or, where all
+// journals together are too large, two for each new one, but never the newest. It
+// reports whether there are lines to delete.
+func (d *Driver) cut(r *record) bool {
+	fresh := int64(len(r.written))
+	count := r.next - r.first
+	drop := int64(0)
+	if fresh > 0 && d.chores.full.Load() {
+		drop = min(2*fresh, count-1)
+	}
+	if most := int64(d.lines); count-drop > most {
+		drop = count - most + most/16 // not every line costs a statement
+	}
+	if drop == 0 {
+		return false
+	}
+	r.first += drop
+	r.bytes = r.bytes * (count - drop) / count
+	return true
+}
+
+// Journal returns the newest n lines of a series, oldest first, and the revisions
+// that were seen, with two statements.
+func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return lock.Journal{}, err
+	}
+	j, err := again(ctx, func() (lock.Journal, error) { return d.journal(ctx, key, n) })
+	return j, failed("journal", err)
+}
+
+func (d *Driver) journal(ctx context.Context, key string, n int) (lock.Journal, error) {
+	if n <= 0 {
+		n = 1 << 30
+	}
+	j := lock.Journal{Key: key}
+	texts, err := d.strings(ctx, d.texts.lines, d.ns, key, n)
+	if err != nil {
+		return j, err
+	}
+	for _, text := range slices.Backward(texts) {
+		line, err := readLine(key, text)
+		if err != nil {
+			return j, err
+		}
+		j.Lines = append(j.Lines, line)
+	}
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
+	revisions, err := d.strings(ctx, d.texts.revisions, d.ns, key)
+	if err != nil || len(revisions) == 0 {
+		return j, err
+	}
+	seen, err := readSightings(key, revisions[0])
+	j.Revisions = seen
+	return j, err
+}
+
+// Keys lists the series of the namespace, sorted.
+func (d *Driver) Keys(ctx context.Context) ([]string, error) {
+	keys, err := again(ctx, func() ([]string, error) { return d.strings(ctx, d.texts.keys, d.ns) })
+	slices.Sort(keys)
+	return keys, failed("keys", err)
+}
+
+// strings returns the only column of a query.
+func (d *Driver) strings(ctx context.Context, text string, args ...any) (all []string, err error) {
+	rows, err := d.db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,88 @@
+package sqllock
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// maxBatch is how many requests go into one transaction.
+const maxBatch = 200
+
+// An operation is what differs between the requests about series.
+type operation[Q, A any] struct {
+	name  string
+	opens bool // it makes rows, and sees revisions
+	reads bool // it writes nothing
+	key   func(*Q) string
+	check func(*Q) error
+	apply func(r *record, us int64, q *Q) (A, error)
+	doubt func(*Q, error) A
+}
+
+// ask answers each request in its place. Those of one series are judged in their
+// order.
+func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+	out := make([]A, len(qs))
+	order := make([]int, 0, len(qs))
+	for i := range qs {
+		if err := o.check(&qs[i]); err != nil {
+			out[i] = o.doubt(&qs[i], err)
+			continue
+		}
+		order = append(order, i)
+	}
+	// Who locks rows in one order cannot wait for another in a circle.
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(o.key(&qs[a]), o.key(&qs[b])) })
+	for some := range slices.Chunk(order, maxBatch) {
+		answers, err := o.some(ctx, d, qs, some)
+		for k, i := range some {
+			if err != nil {
+				out[i] = o.doubt(&qs[i], failed(o.name, err))
+				continue
+			}
+			out[i] = answers[k]
+		}
+	}
+	return out
+}
+
+// some answers the requests at some places, all at one instant.
+func (o *operation[Q, A]) some(ctx context.Context, d *Driver, qs []Q, at []int) ([]A, error) {
+	keys := make([]string, len(at))
+	for k, i := range at {
+		keys[k] = o.key(&qs[i])
+	}
+	if o.reads {
+		return again(ctx, func() ([]A, error) {
+			b, err := d.read(ctx, d.db, reading, keys)
+			if err != nil {
+				return nil, err
+			}
+			return o.judge(b, qs, at), nil
+		})
+	}
+	return step(ctx, d, func(s session) ([]A, error) {
+		b, err := d.lockSeries(ctx, s, keys, o.opens)
+		if err != nil {
+			return nil, err
+		}
+		answers := o.judge(b, qs, at)
+		return answers, b.save(ctx, s, o.opens)
+	})
+}
+
+// judge applies the rules. What cannot be read is doubt, and is left as it is.
+func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
+	answers := make([]A, len(at))
+	for k, i := range at {
+		r := b.record(o.key(&qs[i]))
+		if r.err == nil {
+			answers[k], r.err = o.apply(r, b.us, &qs[i])
+		}
+		if r.err != nil {
+			answers[k] = o.doubt(&qs[i], r.err)
+		}
+	}
+	return answers
+}
