@@ -1,0 +1,128 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Limits are what a history is judged by. The zero value is for a store that
+// nobody stops.
+type Limits struct {
+	// Late is how long after its client gave up a request may still be carried out:
+	// as long as the network and the store are held up at most. Zero: 100ms.
+	Late time.Duration
+	// Early and Over are how much earlier and later than its TTL a lease may end.
+	// Zero: 5ms and 50ms.
+	Early, Over time.Duration
+	// Patience is how long porcupine may take over one key. Zero: 20s.
+	Patience time.Duration
+	// Picture is where a history that is refused is drawn, as HTML. Empty: nowhere.
+	Picture string
+}
+
+// Check returns nil if a correct store can have given these answers. The error
+// says what it cannot have done, or that the time was over before that was known.
+func Check(ops []Op, l Limits) error {
+	or(&l.Late, 100*time.Millisecond)
+	or(&l.Early, 5*time.Millisecond)
+	or(&l.Over, 50*time.Millisecond)
+	or(&l.Patience, 20*time.Second)
+	for key, of := range byKey(ops) {
+		if err := fencesGrow(of); err != nil {
+			return fmt.Errorf("history: %s: %w", key, err)
+		}
+		if err := l.check(of); err != nil {
+			return fmt.Errorf("history: %s, %d requests: %w", key, len(of), err)
+		}
+	}
+	return nil
+}
+
+func byKey(ops []Op) map[string][]Op {
+	keys := map[string][]Op{}
+	for _, o := range ops {
+		keys[o.Key] = append(keys[o.Key], o)
+	}
+	return keys
+}
+
+// A FenceError says that a grant's fence is not above that of one before it.
+type FenceError struct{ Before, After Op }
+
+func (e *FenceError) Error() string {
+	return fmt.Sprintf("%v was answered before %v was asked", &e.Before, &e.After)
+}
+
+// fencesGrow returns the first grant that was asked for after another one with a
+// fence as high had been answered to another owner.
+func fencesGrow(ops []Op) error {
+	grants := slices.DeleteFunc(slices.Clone(ops), func(o Op) bool { return o.Kind != Acquire || o.Outcome != OK })
+	asked := slices.Clone(grants)
+	slices.SortFunc(grants, func(a, b Op) int { return cmp.Compare(a.Return, b.Return) })
+	slices.SortFunc(asked, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+	var top Op
+	for _, o := range asked {
+		for len(grants) > 0 && grants[0].Return < o.Call {
+			if grants[0].Granted > top.Granted {
+				top = grants[0]
+			}
+			grants = grants[1:]
+		}
+		if o.Granted <= top.Granted && o.Owner != top.Owner {
+			return &FenceError{Before: top, After: o}
+		}
+	}
+	return nil
+}
+
+// An OrderError says that no order of a key's requests explains their answers.
+type OrderError struct {
+	Certain bool // else porcupine ran out of time
+}
+
+func (e *OrderError) Error() string {
+	if e.Certain {
+		return "no order of the requests explains their answers"
+	}
+	return "the time was over before an order was found: this says nothing"
+}
+
+func (l *Limits) check(ops []Op) error {
+	m := model.ToModel()
+	verdict, info := porcupine.CheckOperationsVerbose(m, l.operations(ops), l.Patience)
+	if verdict == porcupine.Ok {
+		return nil
+	}
+	err := &OrderError{Certain: verdict == porcupine.Illegal}
+	if l.Picture == "" {
+		return err
+	}
+	if drawn := porcupine.VisualizePath(m, info, l.Picture); drawn != nil {
+		return fmt.Errorf("%w; its picture: %w", err, drawn)
+	}
+	return fmt.Errorf("%w; see %s", err, l.Picture)
+}
+
+// operations are the requests of a key, and the ends of the leases they made.
+func (l *Limits) operations(ops []Op) []porcupine.Operation {
+	var all []porcupine.Operation
+	for i := range ops {
+		o := &ops[i]
+		end := o.Return
+		if o.Outcome == Unknown {
+			end += int64(l.Late)
+		}
+		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: end})
+		if o.Outcome <= OK && o.Kind <= Renew {
+			all = append(all, porcupine.Operation{
+				ClientId: o.Client, Input: &Op{Kind: Expire, ID: o.ID},
+				Call: o.Call + int64(o.TTL-l.Early), Return: end + int64(o.TTL+l.Over),
+			})
+		}
+	}
+	return all
+}

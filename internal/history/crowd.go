@@ -1,0 +1,178 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A Crowd is clients that want the same few keys. Only Driver is required.
+type Crowd struct {
+	Driver  func(client int) lock.Driver
+	First   int           // the number of the first client: those of one history have each their own
+	Clients int           // zero: 6
+	Keys    int           // zero: 3
+	TTL     time.Duration // zero: twice lock.MinTTL
+	Timeout time.Duration // of one request; zero: 200ms
+	Pause   time.Duration // between two requests at most, where none is for a purpose; zero: 30ms
+	Seed    uint64        // of what the clients choose
+}
+
+func (c Crowd) withDefaults() Crowd {
+	or(&c.Clients, 6)
+	or(&c.Keys, 3)
+	or(&c.TTL, 2*lock.MinTTL)
+	or(&c.Timeout, 200*time.Millisecond)
+	or(&c.Pause, 30*time.Millisecond)
+	return c
+}
+
+func or[T comparable](v *T, fallback T) {
+	var zero T
+	if *v == zero {
+		*v = fallback
+	}
+}
+
+// Run lets the crowd work until ctx ends and returns what it saw.
+func (c Crowd) Run(ctx context.Context) []Op {
+	c = c.withDefaults()
+	all := make([][]Op, c.Clients)
+	var wg sync.WaitGroup
+	start := newClock()
+	for i := range c.Clients {
+		wg.Go(func() {
+			w := &client{
+				Crowd: c, clock: start, number: c.First + i, driver: c.Driver(c.First + i),
+				rnd: rand.New(rand.NewPCG(c.Seed, uint64(c.First+i))),
+			}
+			for ctx.Err() == nil {
+				w.visit()
+			}
+			all[i] = w.ops
+		})
+	}
+	wg.Wait()
+	var ops []Op
+	for _, o := range all {
+		ops = append(ops, o...)
+	}
+	return ops
+}
+
+// A client asks for one thing after the other.
+type client struct {
+	Crowd
+	clock
+	number int
+	driver lock.Driver
+	rnd    *rand.Rand
+	owners int
+	ops    []Op
+}
+
+// visit tries to get a key once, and does something with it.
+func (c *client) visit() {
+	c.owners++
+	key := fmt.Sprintf("key-%d", c.rnd.IntN(c.Keys))
+	owner := fmt.Sprintf("c%d/%d", c.number, c.owners)
+	got := c.acquire(key, owner)
+	for tries := 0; got.Outcome == Unknown && tries < 3; tries++ {
+		c.rest(c.Pause)
+		got = c.acquire(key, owner)
+	}
+	switch got.Outcome {
+	case OK:
+		c.use(lock.Holding{Key: key, Owner: owner, Fence: got.Granted, TTL: c.TTL})
+	case Unknown:
+		c.release(lock.Holding{Key: key, Owner: owner, TTL: c.TTL}) // what may have been granted
+	}
+	c.rest(c.Pause)
+}
+
+// use renews a lease some times, and releases it or leaves it to its deadline.
+// One in three comes back later, when the key may be another owner's.
+func (c *client) use(h lock.Holding) {
+	for range c.rnd.IntN(3) {
+		c.rest(c.TTL / 2)
+		if c.renew(h) == Lost {
+			return
+		}
+	}
+	c.rest(c.Pause)
+	late := c.rnd.IntN(3) == 0
+	if late && c.rnd.IntN(2) == 0 {
+		<-time.After(c.TTL + c.upTo(c.Pause)) // it ends by itself
+	} else if c.release(h) == Unknown {
+		c.rest(c.Pause)
+		c.release(h)
+	}
+	if late {
+		c.rest(c.TTL)
+		if c.rnd.IntN(2) == 0 {
+			c.renew(h)
+		} else {
+			c.release(h)
+		}
+	}
+}
+
+func (c *client) rest(most time.Duration) { <-time.After(c.upTo(most)) }
+
+func (c *client) upTo(most time.Duration) time.Duration {
+	return time.Duration(c.rnd.Int64N(int64(most)))
+}
+
+func (c *client) acquire(key, owner string) *Op {
+	o := Op{Kind: Acquire, Key: key, Owner: owner}
+	return c.do(o, func(ctx context.Context, o *Op) error {
+		g, err := c.driver.Acquire(ctx, lock.Acquisition{Key: key, Owner: owner, TTL: c.TTL})
+		o.Granted = g.Fence
+		return err
+	})
+}
+
+func (c *client) renew(h lock.Holding) Outcome {
+	o := Op{Kind: Renew, Key: h.Key, Owner: h.Owner, Fence: h.Fence}
+	return c.do(o, func(ctx context.Context, _ *Op) error {
+		_, err := c.driver.Renew(ctx, h)
+		return err
+	}).Outcome
+}
+
+func (c *client) release(h lock.Holding) Outcome {
+	o := Op{Kind: Release, Key: h.Key, Owner: h.Owner, Fence: h.Fence}
+	return c.do(o, func(ctx context.Context, _ *Op) error { return c.driver.Release(ctx, h) }).Outcome
+}
+
+// do sends one request and writes down what came of it.
+func (c *client) do(o Op, ask func(context.Context, *Op) error) *Op {
+	ctx, stop := context.WithTimeout(context.Background(), c.Timeout)
+	defer stop()
+	o.Client, o.TTL = c.number, c.TTL
+	o.ID = c.number<<32 + len(c.ops)
+	o.Call = c.now()
+	err := ask(ctx, &o)
+	o.Return = c.now()
+	o.Outcome = outcome(err)
+	c.ops = append(c.ops, o)
+	return &c.ops[len(c.ops)-1]
+}
+
+func outcome(err error) Outcome {
+	_, held := errors.AsType[*lock.HeldError](err)
+	switch {
+	case err == nil:
+		return OK
+	case held:
+		return Held
+	case errors.Is(err, lock.ErrLost):
+		return Lost
+	}
+	return Unknown
+}

@@ -1,0 +1,144 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// worked is what a crowd saw of a driver in a minute of a bubble.
+func worked(t *testing.T, d lock.Driver, c history.Crowd) []history.Op {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	c.Driver = func(int) lock.Driver { return d }
+	return c.Run(ctx)
+}
+
+// What many clients saw of the store in memory can be explained.
+func TestMemory(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			ops := worked(t, new(memlock.Store), history.Crowd{Seed: seed})
+			if len(ops) < 1000 {
+				t.Errorf("only %d requests", len(ops))
+			}
+			seen(t, ops)
+			if err := history.Check(ops, history.Limits{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// seen fails the test unless every kind of answer was among them.
+func seen(t *testing.T, ops []history.Op) {
+	t.Helper()
+	type answer struct {
+		kind    history.Kind
+		outcome history.Outcome
+	}
+	count := map[answer]int{}
+	for _, o := range ops {
+		count[answer{o.Kind, o.Outcome}]++
+	}
+	for _, a := range []answer{{history.Acquire, history.OK}, {history.Acquire, history.Held}, {history.Renew, history.OK},
+		{history.Renew, history.Lost}, {history.Release, history.OK}, {history.Release, history.Lost}} {
+		if count[a] == 0 {
+			t.Errorf("no request was answered %+v", a)
+		}
+	}
+}
+
+// With doubt in it, in which things may have been done, a history can still be
+// explained.
+func TestMemoryInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ops := worked(t, &doubtful{Driver: new(memlock.Store)}, history.Crowd{})
+		if err := history.Check(ops, history.Limits{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A doubtful driver loses every 20th answer, after it was done or before.
+type doubtful struct {
+	lock.Driver
+	n atomic.Int64
+}
+
+var errLost = errors.New("the answer was lost")
+
+func (d *doubtful) lose() (before, after bool) {
+	n := d.n.Add(1)
+	return n%40 == 20, n%40 == 0
+}
+
+func (d *doubtful) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	before, after := d.lose()
+	if before {
+		return lock.Grant{}, errLost
+	}
+	g, err := d.Driver.Acquire(ctx, a)
+	if after {
+		return lock.Grant{}, errLost
+	}
+	return g, err
+}
+
+func (d *doubtful) Release(ctx context.Context, h lock.Holding) error {
+	before, after := d.lose()
+	if before {
+		return errLost
+	}
+	err := d.Driver.Release(ctx, h)
+	if after {
+		return errLost
+	}
+	return err
+}
+
+// Each planted fault is found.
+func TestPlantedAreFound(t *testing.T) {
+	for _, p := range history.Planted {
+		t.Run(p.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var d lock.Driver = new(memlock.Store)
+				if p.Disturbed {
+					d = &doubtful{Driver: d}
+				}
+				found(t, history.Check(worked(t, p.Into(d), history.Crowd{}), history.Limits{}))
+			})
+		})
+	}
+}
+
+func found(t *testing.T, err error) {
+	t.Helper()
+	fence, wrongFence := errors.AsType[*history.FenceError](err)
+	order, wrongOrder := errors.AsType[*history.OrderError](err)
+	if !wrongFence && (!wrongOrder || !order.Certain) {
+		t.Errorf("the fault was not found: %v, %v", err, fence)
+	}
+}
+
+// A history comes whole from another process.
+func TestWriteAndRead(t *testing.T) {
+	ops := []history.Op{{Client: 1, ID: 2, Kind: history.Renew, Key: "k", Owner: "o", TTL: time.Second, Fence: 3, Call: 4, Return: 5, Outcome: history.Lost}}
+	var b bytes.Buffer
+	if err := history.Write(&b, ops); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := history.Read(&b); err != nil || !reflect.DeepEqual(got, ops) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,95 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A state is what a correct store knows of one key.
+type state struct {
+	owner string // "": the key is free
+	fence int64  // of the owner; 0: granted by a request that was not answered
+	last  int64  // the highest fence that anyone was told
+	set   int    // the operation that set the deadline
+}
+
+// model is a store of one key.
+var model = porcupine.NondeterministicModel{
+	Init:              func() []any { return []any{state{}} },
+	Step:              func(s, in, _ any) []any { return s.(state).after(in.(*Op)) },
+	DescribeOperation: func(in, _ any) string { return in.(*Op).String() },
+	DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
+}
+
+// after returns the states in which the store may be once it has answered o, none
+// if it cannot answer that.
+func (s state) after(o *Op) []any {
+	switch o.Kind {
+	case Acquire:
+		return s.acquired(o)
+	case Renew:
+		return s.renewed(o)
+	case Release:
+		return s.released(o)
+	}
+	if s.set == o.ID && s.owner != "" {
+		return []any{s.free()}
+	}
+	return []any{s}
+}
+
+func (s state) free() state { return state{last: s.last} }
+
+func (s state) grant(o *Op) state {
+	return state{owner: o.Owner, fence: o.Granted, last: max(s.last, o.Granted), set: o.ID}
+}
+
+func (s state) acquired(o *Op) []any {
+	switch {
+	case o.Outcome == Unknown && s.owner == "":
+		return []any{s, s.grant(o)}
+	case o.Outcome == Unknown:
+		return []any{s}
+	case o.Outcome == Held && s.owner != "" && s.owner != o.Owner:
+		return []any{s}
+	case o.Outcome == OK && s.owner == "" && o.Granted > s.last:
+		return []any{s.grant(o)}
+	case o.Outcome == OK && s.owner == o.Owner && cmp.Or(s.fence, o.Granted) == o.Granted && (s.fence != 0 || o.Granted > s.last):
+		s.fence, s.last = o.Granted, max(s.last, o.Granted)
+		return []any{s} // asked again: it has no longer for that
+	}
+	return nil
+}
+
+// has reports whether the owner that asks has the key, under its fence.
+func (s state) has(o *Op) bool {
+	return s.owner != "" && s.owner == o.Owner && (o.Fence == 0 || s.fence == o.Fence || s.fence == 0)
+}
+
+func (s state) renewed(o *Op) []any {
+	longer := s
+	longer.set = o.ID
+	switch {
+	case o.Outcome == Unknown && s.has(o):
+		return []any{s, longer}
+	case o.Outcome == Unknown, o.Outcome == Lost && !s.has(o):
+		return []any{s}
+	case o.Outcome == OK && s.has(o):
+		return []any{longer}
+	}
+	return nil
+}
+
+func (s state) released(o *Op) []any {
+	switch {
+	case o.Outcome == Unknown && s.has(o):
+		return []any{s, s.free()}
+	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && s.owner != "" && !s.has(o):
+		return []any{s}
+	case o.Outcome == OK && s.has(o):
+		return []any{s.free()}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// historyFor is the environment variable with how long the disturbed history is
+// recorded for, 10s if it is not set.
+const historyFor = "CRONCE_HISTORY"
+
+// historyClient is set in the process of a client that is stopped and continued:
+// the server's address, and how long to go on.
+const historyClient = "CRONCE_HISTORY_CLIENT"
+
+// A disturbance is one fault. It lasts until it returns.
+type disturbance func(*disturber)
+
+// A disturber makes faults, one after the other.
+type disturber struct {
+	t      *testing.T
+	server *redisserver.Server
+	proxy  *proof.Proxy
+	client redis.UniversalClient // past the proxy
+	other  int                   // the process of a client
+	rnd    *rand.Rand
+	faults []disturbance
+}
+
+// longest is how long a fault holds requests up that are carried out later.
+const longest = 300 * time.Millisecond
+
+func (d *disturber) lasts() {
+	<-time.After(10*time.Millisecond + time.Duration(d.rnd.Int64N(int64(longest))))
+}
+
+func (d *disturber) faulty(f proof.Faults) {
+	d.proxy.Set(f)
+	d.lasts()
+	d.proxy.Set(proof.Faults{})
+}
+
+var disturbances = []disturbance{
+	func(d *disturber) { d.faulty(proof.Faults{Swallow: 10}) },
+	func(d *disturber) { d.faulty(proof.Faults{Cut: 10}) },
+	func(d *disturber) { d.faulty(proof.Faults{Delay: 5, DelayFor: longest}) },
+	func(d *disturber) { d.faulty(proof.Faults{Hole: true}) },
+	func(d *disturber) { d.faulty(proof.Faults{Refuse: true}) },
+	func(d *disturber) { _ = d.client.ScriptFlush(context.Background()).Err() },
+	func(d *disturber) { _ = d.client.Do(context.Background(), "client", "kill", "type", "normal").Err() },
+	func(d *disturber) { d.stop(d.server.Pid(), longest) },
+	func(d *disturber) { d.stop(d.other, 5*longest) },
+}
+
+// stop stops a process for a while.
+func (d *disturber) stop(pid int, most time.Duration) {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		d.t.Errorf("stop %d: %v", pid, err)
+	}
+	<-time.After(time.Duration(d.rnd.Int64N(int64(most))))
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+}
+
+// run makes faults until ctx ends.
+func (d *disturber) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		d.faults[d.rnd.IntN(len(d.faults))](d)
+		d.lasts()
+	}
+}
+
+// record lets clients work through a proxy while faults are made.
+func record(t *testing.T, plant func(lock.Driver) lock.Driver, clients int, length time.Duration, faults ...disturbance) []history.Op {
+	t.Helper()
+	server := redisserver.Start(t)
+	proxy := proof.NewProxy(t, server.Addr())
+	drv := plant(driver(t, proxy.Addr()))
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("the seed is %d", seed)
+	d := &disturber{t: t, server: server, proxy: proxy, client: client(t, server.Addr()), rnd: rand.New(rand.NewPCG(seed, 1)), faults: faults}
+	ctx, stop := context.WithTimeout(t.Context(), length)
+	defer stop()
+	others := func() []history.Op { return nil }
+	if len(faults) == len(disturbances) {
+		d.other, others = otherProcess(t, proxy.Addr(), length)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if len(faults) > 0 {
+			d.run(ctx)
+		}
+	}()
+	ops := history.Crowd{Driver: func(int) lock.Driver { return drv }, Clients: clients, Pause: 15 * time.Millisecond, Seed: seed}.Run(ctx)
+	<-over
+	return append(ops, others()...)
+}
+
+func client(t *testing.T, addr string) redis.UniversalClient {
+	t.Helper()
+	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: 200 * time.Millisecond}
+	redislock.Harden(o)
+	c := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func driver(t *testing.T, addr string) *redislock.Driver {
+	t.Helper()
+	d, err := redislock.New(client(t, addr), redislock.Options{})
+	must(t, err)
+	return d
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherProcess starts a client in a process of its own. It returns what that saw
+// once it has ended.
+func otherProcess(t *testing.T, addr string, length time.Duration) (pid int, ops func() []history.Op) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRedisClient$")
+	cmd.Env = append(os.Environ(), historyClient+"="+addr+" "+length.String())
+	file := filepath.Join(t.TempDir(), "ops")
+	cmd.Env = append(cmd.Env, historyClient+"_FILE="+file)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd.Process.Pid, func() []history.Op {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("the other process: %v\n%s", err, &out)
+		}
+		f, err := os.Open(file)
+		must(t, err)
+		defer f.Close()
+		ops, err := history.Read(f)
+		must(t, err)
+		return ops
+	}
+}
+
+// TestRedisClient is the other process.
+func TestRedisClient(t *testing.T) {
+	addr, text, child := bytes.Cut([]byte(os.Getenv(historyClient)), []byte(" "))
+	if !child {
+		t.Skip("this is what TestRedis starts beside it")
+	}
+	length, err := time.ParseDuration(string(text))
+	must(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), length)
+	defer stop()
+	d := driver(t, string(addr))
+	ops := history.Crowd{Driver: func(int) lock.Driver { return d }, First: 100, Clients: 1}.Run(ctx)
+	f, err := os.Create(os.Getenv(historyClient + "_FILE"))
+	must(t, err)
+	must(t, history.Write(f, ops))
+	must(t, f.Close())
+}
+
+// limits allow for what the disturbances hold up, and a loaded machine beside.
+func limits(t *testing.T) history.Limits {
+	return history.Limits{Late: 2 * time.Second, Over: 100 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
+}
+
+// What many clients, one of them stopped now and then, saw of a server that is
+// stopped, forgets its scripts and kills its connections, over a network that
+// loses, delays and cuts, is what a correct store could have answered.
+func TestRedis(t *testing.T) {
+	length := 10 * time.Second
+	if text := os.Getenv(historyFor); text != "" {
+		var err error
+		length, err = time.ParseDuration(text)
+		must(t, err)
+	}
+	ops := record(t, func(d lock.Driver) lock.Driver { return d }, 8, length, disturbances...)
+	unknown := 0
+	for _, o := range ops {
+		if o.Outcome == history.Unknown {
+			unknown++
+		}
+	}
+	t.Logf("%d requests, %d in doubt", len(ops), unknown)
+	if unknown == 0 {
+		t.Error("nothing was disturbed")
+	}
+	began := time.Now()
+	if err := history.Check(ops, limits(t)); err != nil {
+		t.Error(err)
+	}
+	t.Logf("judged in %v", time.Since(began))
+}
+
+// planted is what clients saw of a fault that shows while many want a key, or
+// while replies are lost on the way to the few.
+func planted(t *testing.T, p *history.Plant) []history.Op {
+	t.Helper()
+	if p.Disturbed {
+		return record(t, p.Into, 2, 3*time.Second, disturbances[0], disturbances[1])
+	}
+	return record(t, p.Into, 6, 3*time.Second)
+}
+
+// The same judge finds each planted fault: else its yes would say nothing.
+func TestRedisPlantedAreFound(t *testing.T) {
+	for _, p := range history.Planted {
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			err := history.Check(planted(t, &p), limits(t))
+			found(t, err)
+		})
+	}
+}
