@@ -14,7 +14,7 @@ func AccessRules(namespace string) []string {
 		"+hmget", "+hset", "+hdel", "+hgetall",
 		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
 		"+sadd", "+smembers", "+srem",
-		"+zadd", "+zrange", "+zrem", "+zremrangebyscore",
+		"+zadd", "+zcard", "+zrange", "+zrem", "+zremrangebyscore",
 		"+publish", "+subscribe", "+wait",
 	}
 }

@@ -16,6 +16,9 @@
 //
 //	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease
 //	<ns>:v1:q:{<lock>}             list    who waits for it; 10 s
+//	<ns>:v1:h:{<lock>}             hash    who shares it; expires with the last lease
+//	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
+//	<ns>:v1:m:{<lock>}             zset    their limits; the same
 //	<ns>:v1:{<ns>.<shard>}:s:<key> hash    the state of a series; 90 days
 //	<ns>:v1:{<ns>.<shard>}:j:<key> list    its journal; 90 days
 //	<ns>:v1:{<ns>.<shard>}:d:<key> hash    revisions of its spec; 90 days
@@ -47,6 +50,21 @@
 // from the first waiter until 5 seconds after the last, or until [Driver.Close].
 // A process that may not subscribe waits by looking.
 //
+// # Sharing
+//
+// A lock that one owner has at a time is one string, and costs what it would cost
+// if no lock could be shared. Only readers and holders of permits have the three
+// keys beside it. An acquisition or release that meets the other kind takes a
+// second request. The first of a queue that would keep others waiting who fit
+// beside the holders, as a writer does behind readers, must look for itself: if it
+// was not heard of for 5 seconds it loses its place.
+//
+// # Several locks
+//
+// A single server, and one behind Sentinel, takes any number of locks in one
+// step. In a Cluster each lock has a slot of its own, decided by its whole name:
+// [Options.GroupBy] gives those that begin alike one slot, and one step.
+//
 // # The server
 //
 // [Check] looks at the server before anything depends on it. Keys must not be
@@ -67,7 +85,7 @@
 //	+ping +hello +auth +select +client|setname +eval +evalsha +time
 //	+get +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
 //	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
-//	+sadd +smembers +srem +zadd +zrange +zrem +zremrangebyscore
+//	+sadd +smembers +srem +zadd +zcard +zrange +zrem +zremrangebyscore
 //	+publish +subscribe +wait
 //
 // Redis 6.2 knows no rules for single subcommands: write +client there.

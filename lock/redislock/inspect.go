@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,42 +14,106 @@ import (
 // Inspect looks at a plain lock and changes nothing. An error that is not a
 // *lock.ArgumentError is doubt.
 func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
-	if err := lock.CheckKey(key); err != nil {
+	places, all, err := d.inspect(ctx, key)
+	if err != nil {
 		return lock.Standing{}, err
 	}
-	keys := []string{d.keys.lock(key), d.keys.queue(key), d.keys.none(key)}
-	reply, err := d.run(ctx, d.scripts.inspect, keys, nil)
-	if err != nil {
-		return lock.Standing{}, fmt.Errorf("redislock: inspect: %w", err)
-	}
-	return readStanding(reply)
-}
-
-// readStanding reads {places, lock or "", ms left}.
-func readStanding(reply any) (lock.Standing, error) {
-	parts, _ := reply.([]any)
-	if len(parts) != 3 {
-		return lock.Standing{}, unreadable("inspect", reply)
-	}
-	places, ok1 := parts[0].(int64)
-	text, ok2 := parts[1].(string)
-	ms, ok3 := parts[2].(int64)
-	at := lock.Standing{Waiting: int(places)}
-	if !ok1 || !ok2 || !ok3 {
-		return lock.Standing{}, unreadable("inspect", reply)
-	}
-	if text == "" || ms <= 0 {
-		return at, nil
-	}
-	i := strings.IndexAny(text, "|?")
-	fence, err := strconv.ParseInt(text[:max(i, 0)], 10, 64)
-	if err != nil {
-		return lock.Standing{}, unreadable("inspect", reply)
-	}
-	at.Left, at.Owner, at.Fence = time.Duration(ms)*time.Millisecond, text[i+1:], fence
-	if text[i] == '?' { // kept for its next owner
-		_, at.Owner, _ = strings.Cut(at.Owner, "|")
-		at.Fence = 0
+	at := lock.Standing{Waiting: places}
+	if len(all) > 0 {
+		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}
 	return at, nil
+}
+
+// Holders tells who holds a lock and changes nothing. An error that is not a
+// *lock.ArgumentError is doubt.
+func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+	_, all, err := d.inspect(ctx, key)
+	return all, err
+}
+
+// inspect tells how many places the queue has and who holds the lock.
+func (d *Driver) inspect(ctx context.Context, key string) (places int, all []lock.Holder, err error) {
+	if err := lock.CheckKey(key); err != nil {
+		return 0, nil, err
+	}
+	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:4], nil)
+	if err != nil {
+		return 0, nil, fmt.Errorf("redislock: inspect: %w", err)
+	}
+	places, all, ok := readStanding(reply)
+	if !ok {
+		return 0, nil, unreadable("inspect", reply)
+	}
+	return places, all, nil
+}
+
+// readStanding reads {places, lock or "", ms left, ms, then owner and holder for
+// each that shares the lock}.
+func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
+	parts, _ := reply.([]any)
+	if len(parts) < 4 || len(parts)%2 != 0 {
+		return 0, nil, false
+	}
+	queued, ok1 := parts[0].(int64)
+	text, ok2 := parts[1].(string)
+	left, ok3 := parts[2].(int64)
+	clock, ok4 := parts[3].(string)
+	now, err := strconv.ParseInt(clock, 10, 64)
+	switch {
+	case !ok1 || !ok2 || !ok3 || !ok4 || err != nil:
+		return 0, nil, false
+	case text == "" || left <= 0:
+		return int(queued), nil, true
+	case text[0] == '+':
+		all, ok = readHolders(parts[4:], now)
+	default:
+		all, ok = readAlone(text, time.Duration(left)*time.Millisecond)
+	}
+	return int(queued), all, ok
+}
+
+// readAlone reads fence|owner, or fence?inbox|owner of a lock that is only kept.
+func readAlone(text string, left time.Duration) ([]lock.Holder, bool) {
+	i := max(strings.IndexAny(text, "|?"), 0)
+	fence, err := strconv.ParseInt(text[:i], 10, 64)
+	h := lock.Holder{Owner: text[i+1:], Fence: fence, Left: left, Limit: 1}
+	if text[i] == '?' {
+		h.Fence = 0
+		_, h.Owner, _ = strings.Cut(h.Owner, "|")
+	}
+	return []lock.Holder{h}, err == nil
+}
+
+// readHolders reads the owners that share a lock, without those whose time is
+// over, in the order of their grants; those for whom a place is kept come last.
+func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
+	var all, kept []lock.Holder
+	for pair := range slices.Chunk(parts, 2) {
+		owner, ok1 := pair[0].(string)
+		text, ok2 := pair[1].(string)
+		if owner == "" { // no owner, but when the first of the queue was heard of
+			continue
+		}
+		f := fields{rest: text}
+		h := lock.Holder{Owner: owner, Fence: f.count(f.text())}
+		left := f.count(f.text()) - now
+		h.Left, h.Limit = time.Duration(left)*time.Millisecond, int(f.count(f.text()))
+		inbox := f.end()
+		switch {
+		case !ok1 || !ok2 || f.bad:
+			return nil, false
+		case left > 0 && inbox == "":
+			all = append(all, h)
+		case left > 0:
+			kept = append(kept, h)
+		}
+	}
+	order := func(a, b lock.Holder) int { return int(a.Fence - b.Fence) }
+	slices.SortFunc(all, order)
+	slices.SortFunc(kept, order)
+	for i := range kept {
+		kept[i].Fence = 0 // it was its place in the order
+	}
+	return append(all, kept...), true
 }

@@ -8,16 +8,25 @@ import (
 
 // A layout names the keys of a namespace.
 type layout struct {
-	plain  string   // before the tag of a plain lock
-	queues string   // before the tag of its queue
-	absent string   // the same for the key that never exists
-	shards []string // what the keys of a shard begin with
+	plain   string   // before the tag of a plain lock
+	queues  string   // before the tag of its queue
+	holders string   // the same for the owners that share it
+	ends    string   // for their deadlines
+	limits  string   // and for their limits
+	absent  string   // the same for the key that never exists
+	group   string   // see Options.GroupBy
+	shards  []string // what the keys of a shard begin with
 }
 
-func newLayout(namespace string, shards int) layout {
-	l := layout{plain: namespace + ":v1:l:{", queues: namespace + ":v1:q:{", absent: namespace + ":v1:none:{", shards: make([]string, shards)}
+func newLayout(o *Options) layout {
+	l := layout{group: o.GroupBy, shards: make([]string, o.Shards)}
+	for kind, prefix := range map[string]*string{
+		"l": &l.plain, "q": &l.queues, "h": &l.holders, "e": &l.ends, "m": &l.limits, "none": &l.absent,
+	} {
+		*prefix = o.Namespace + ":v1:" + kind + ":{"
+	}
 	for i := range l.shards {
-		l.shards[i] = namespace + ":v1:{" + namespace + "." + strconv.Itoa(i) + "}:"
+		l.shards[i] = o.Namespace + ":v1:{" + o.Namespace + "." + strconv.Itoa(i) + "}:"
 	}
 	return l
 }
@@ -34,9 +43,41 @@ func (l *layout) shard(key string) int {
 
 // lock is the key of a plain lock, queue that of its queue in the same slot, none
 // one there that never exists.
-func (l *layout) lock(key string) string  { return l.plain + escape(key) + "}" }
-func (l *layout) queue(key string) string { return l.queues + escape(key) + "}" }
-func (l *layout) none(key string) string  { return l.absent + escape(key) + "}" }
+func (l *layout) lock(key string) string  { return l.plain + l.tagged(key) }
+func (l *layout) queue(key string) string { return l.queues + l.tagged(key) }
+func (l *layout) none(key string) string  { return l.absent + l.tagged(key) }
+
+// all are the keys of locks that owners may share, as the scripts want them.
+func (l *layout) all(locks ...string) []string {
+	keys := make([]string, 1, 1+5*len(locks))
+	for _, key := range locks {
+		name := l.tagged(key)
+		if keys[0] == "" {
+			keys[0] = l.absent + name
+		}
+		keys = append(keys, l.plain+name, l.queues+name, l.holders+name, l.ends+name, l.limits+name)
+	}
+	return keys
+}
+
+// tagged is what the keys of a lock end with: the hash tag, which its prefix has
+// opened, and the rest of its name. Without the brace it is the name, so that two
+// names never meet.
+func (l *layout) tagged(key string) string {
+	n := l.grouped(key)
+	return escape(key[:n]) + "}" + escape(key[n:])
+}
+
+// grouped is how much of a lock's name decides its slot.
+func (l *layout) grouped(key string) int {
+	if l.group == "" {
+		return len(key)
+	}
+	if i := strings.LastIndex(key, l.group); i > 0 { // an empty tag would be none
+		return i
+	}
+	return len(key)
+}
 
 // nones are the keys of the shards that never exist, as arguments.
 func (l *layout) nones() []any {

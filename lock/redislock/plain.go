@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,13 +18,20 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	if err := lock.CheckAcquisition(&a); err != nil {
 		return lock.Grant{}, err
 	}
-	barge := "0"
-	if a.Barge {
-		barge = "1"
+	if a.Limit > 1 {
+		return d.askShared(ctx, &a, "")
 	}
 	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
-	return d.granted(ctx, "acquire", d.scripts.acquire, keys, []any{a.Owner, a.TTL.Milliseconds(), a.Fence, barge}, &a)
+	g, err := d.granted(ctx, "acquire", d.scripts.acquire, keys, []any{a.Owner, a.TTL.Milliseconds(), a.Fence, string(flag(a.Barge))}, &a)
+	if errors.Is(err, errShared) {
+		return d.askShared(ctx, &a, "")
+	}
+	return g, err
 }
+
+// errShared is the answer of a script for locks that one owner has at a time: this
+// one is for the others.
+var errShared = errors.New("the lock is shared")
 
 // granted runs a script that may grant a plain lease.
 func (d *Driver) granted(ctx context.Context, name string, s *redis.Script, keys []string, args []any, a *lock.Acquisition) (lock.Grant, error) {
@@ -43,12 +51,12 @@ func (d *Driver) granted(ctx context.Context, name string, s *redis.Script, keys
 func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, g lock.Grant) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
-	_ = d.Release(ctx, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence}) // its TTL ends it otherwise
+	_ = d.Release(ctx, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}) // its TTL ends it otherwise
 }
 
 const undoTime = 200 * time.Millisecond
 
-// readAcquired reads {1, fence, left} or {0, "0", left}.
+// readAcquired reads {1, fence, left}, {0, "0", left} or {2, "0", 0}.
 func readAcquired(reply any, key string) (lock.Grant, error) {
 	parts, _ := reply.([]any)
 	if len(parts) != 3 {
@@ -65,6 +73,8 @@ func readAcquired(reply any, key string) (lock.Grant, error) {
 		return lock.Grant{Fence: fence, Left: left}, nil
 	case granted == 0 && fence == 0:
 		return lock.Grant{}, &lock.HeldError{Key: key, Left: left}
+	case granted == 2:
+		return lock.Grant{}, errShared
 	}
 	return lock.Grant{}, unreadable("acquire", reply)
 }
@@ -74,11 +84,22 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	if err := lock.CheckHolding(&h); err != nil {
 		return lock.Grant{}, err
 	}
+	if h.Limit > 1 {
+		return d.renewShared(ctx, &h)
+	}
 	keys := []string{d.keys.lock(h.Key), d.keys.none(h.Key)}
 	r, err := d.runFor(ctx, d.scripts.renew, keys, []any{h.Owner, h.Fence, h.TTL.Milliseconds()}, h.Replicas, h.TTL)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
+	if r.reply == int64(-1) {
+		return d.renewShared(ctx, &h)
+	}
+	return readLeft(&r, &h)
+}
+
+// readLeft reads the ms left, or 0.
+func readLeft(r *said, h *lock.Holding) (lock.Grant, error) {
 	switch left, ok := r.reply.(int64); {
 	case ok && left == h.TTL.Milliseconds() && r.short(h.Key, h.Replicas) != nil:
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", r.short(h.Key, h.Replicas))
@@ -95,11 +116,22 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
 	}
+	if h.Limit > 1 {
+		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
+	}
 	keys := []string{d.keys.lock(h.Key), d.keys.queue(h.Key), d.keys.none(h.Key)}
 	reply, err := d.run(ctx, d.scripts.release, keys, []any{h.Owner, h.Fence})
 	if err != nil {
 		return fmt.Errorf("redislock: release: %w", err)
 	}
+	if reply == int64(2) {
+		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
+	}
+	return readFreed(reply)
+}
+
+// readFreed reads 1 or 0.
+func readFreed(reply any) error {
 	switch reply {
 	case int64(1):
 		return nil

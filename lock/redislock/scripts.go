@@ -13,7 +13,8 @@ var sources embed.FS
 // scripts are the operations. Parameters only ever go through KEYS and ARGV.
 type scripts struct {
 	acquire, renew, release               *redis.Script
-	wait, leave, inspect                  *redis.Script
+	wait, inspect                         *redis.Script
+	sharedAsk, sharedFree, sharedRenew    *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
 	peek                                  *redis.Script
@@ -41,7 +42,9 @@ func load(source func(name string) string) *scripts {
 		renew:       join("renew"),
 		release:     join("queue", "release"),
 		wait:        join("queue", "wait"),
-		leave:       join("queue", "leave"),
+		sharedAsk:   join("shared", "shared_ask"),
+		sharedFree:  join("shared", "shared_free"),
+		sharedRenew: join("shared", "shared_renew"),
 		inspect:     join("inspect"),
 		open:        join("state", "journal", "open"),
 		claim:       join("state", "journal", "answer", "claim"),

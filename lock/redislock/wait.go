@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -89,19 +90,35 @@ func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 
 // askInLine asks, and takes a place if the answer is no.
 func (d *Driver) askInLine(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+	if a.Limit > 1 {
+		return d.askShared(ctx, a, d.place(a))
+	}
 	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
 	args := []any{a.Owner, a.TTL.Milliseconds(), a.Fence, d.inbox.channel, maxPlaces, queueExpiry.Milliseconds()}
-	return d.granted(ctx, "wait", d.scripts.wait, keys, args, a)
+	g, err := d.granted(ctx, "wait", d.scripts.wait, keys, args, a)
+	if errors.Is(err, errShared) {
+		return d.askShared(ctx, a, d.place(a))
+	}
+	return g, err
+}
+
+// place is what stands in the queue for an owner.
+func (d *Driver) place(a *lock.Acquisition) string {
+	place := d.inbox.channel + "|" + a.Owner
+	if a.Limit > 1 {
+		place += "|" + strconv.Itoa(a.Limit)
+	}
+	return place
 }
 
 // giveUp takes the place, and what was granted, out of the store.
 func (d *Driver) giveUp(ctx context.Context, a *lock.Acquisition) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer stop()
-	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key), d.keys.none(a.Key)}
+	h := []lock.Holding{{Key: a.Key, Owner: a.Owner}}
 	for {
-		_, err := d.run(ctx, d.scripts.leave, keys, []any{a.Owner, d.inbox.channel})
-		if err == nil || ctx.Err() != nil {
+		err := d.freeShared(ctx, h, d.place(a))[0]
+		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
 			return // else its place is passed over, and its lease expires
 		}
 		pause(ctx, leaveTime/10, nil)

@@ -1,11 +1,17 @@
--- The parts of a plain lock and its queue, before the scripts that use them.
+-- The parts of a plain lock that one owner has at a time, and its queue, before
+-- the scripts that use them.
 --
 -- The lock is a string that expires with the lease: "fence|owner", or while a
 -- free lock is kept for the first of its queue "fence?inbox|owner", with the
 -- fence before. The queue is a list of "inbox|owner", the oldest first; an inbox
 -- is a channel that the owner's process listens to.
+--
+-- A lock that owners share, or that the first of its queue wants to share
+-- ("inbox|owner|limit"), is for shared.lua: the scripts here then change nothing
+-- and answer 2.
 
 local RESERVED = 2000 -- ms that a lock is kept for who does not answer
+local UNUSED = 10000  -- ms that a queue stays after the last look of a waiter
 
 -- read takes a lock apart: its fence, whether it is kept, its owner, and the
 -- owner's place in the queue.
@@ -17,15 +23,23 @@ local function read(text)
   return fence, true, string.match(rest, '|(.*)$'), rest
 end
 
--- pass keeps a free lock for the first in its queue and wakes it, or returns
--- false. Its first write is one that a server at maxmemory accepts.
+local function shared(text) return string.sub(text, 1, 1) == '+' end
+
+-- pass keeps a free lock for the first in its queue and wakes it. It returns
+-- false if there is none, and nil if that one wants to share. Its first write is
+-- one that a server at maxmemory accepts.
 local function pass(lock, queue, fence)
   local place = redis.call('LPOP', queue)
   if not place then
     return false
   end
+  local inbox, owner = string.match(place, '^([^|]*)|([^|]*)$')
+  if not owner then
+    redis.call('LPUSH', queue, place)
+    redis.call('PEXPIRE', queue, UNUSED)
+    return nil
+  end
   redis.call('SET', lock, fence .. '?' .. place, 'PX', RESERVED)
-  local inbox, owner = string.match(place, '^([^|]*)|(.*)$')
   redis.call('PUBLISH', inbox, owner)
   return true
 end
@@ -34,10 +48,16 @@ end
 -- returns 1 if the lock is not the owner's any more, 0 if it never was.
 local function free(lock, queue, none, me, known)
   local text = redis.call('GET', lock)
+  if text and shared(text) then
+    return 2
+  end
   if text then
     local fence, kept, owner = read(text)
     if owner == me and (known == '0' or not kept and known == fence) then
-      if not pass(lock, queue, fence) then
+      local passed = pass(lock, queue, fence)
+      if passed == nil then
+        return 2
+      elseif not passed then
         redis.call('DEL', lock)
       end
       return 1
@@ -56,17 +76,26 @@ local function ask(lock, queue, me, ttl, seen, barge)
   local now = time[1] * 1000000 + time[2]
   local fence = string.format('%.0f', math.max(now, seen + 1))
   if redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl, 'NX') then
-    if barge or redis.call('EXISTS', queue) == 0 or not pass(lock, queue, fence) then
+    local passed = not barge and redis.call('EXISTS', queue) == 1 and pass(lock, queue, fence)
+    if passed == nil then
+      redis.call('DEL', lock)
+      return {2, '0', 0}
+    elseif not passed then
       return {1, fence, tonumber(ttl)}
     end
   end
 
-  local last, kept, owner, place = read(redis.call('GET', lock))
+  local text = redis.call('GET', lock)
+  if shared(text) then
+    return {2, '0', 0}
+  end
+  local last, kept, owner, place = read(text)
   if owner == me and not kept then
     return {1, last, redis.call('PTTL', lock)}
   elseif owner == me or kept and barge then
     if owner ~= me then
       redis.call('LPUSH', queue, place)
+      redis.call('PEXPIRE', queue, UNUSED)
     end
     fence = string.format('%.0f', math.max(now, seen + 1, last + 1))
     redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)

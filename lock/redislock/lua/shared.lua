@@ -1,0 +1,230 @@
+-- The parts of plain locks that owners may share, before the scripts that use
+-- them. They serve every lock, whoever holds it; queue.lua is the short way for
+-- locks that one owner has at a time.
+--
+-- Who holds a lock alone, or is to, is kept as queue.lua says. A lock that is
+-- shared is the string "+fence", with the last fence, beside
+--   holders  a hash: owner = "fence|until|limit|", or while a place is kept for one
+--            from the queue "order|until|limit|inbox"; '' = "ms|place", when the
+--            first of the queue was last heard of
+--   ends     a sorted set of the owners by the ms until which each holds it
+--   limits   a sorted set of the owners by their limits
+-- All four expire with the last holder. In the queue, who wants to share is
+-- "inbox|owner|limit".
+
+local call, match, sub = redis.call, string.match, string.sub
+local tonumber = tonumber
+local NOLIMIT = 2147483647
+local RESERVED = 2000 -- ms that a place is kept for who does not answer
+local ABSENT = 5000   -- ms that the first of a queue keeps others waiting without a look
+local UNUSED = 10000  -- ms that a queue stays after the last look of a waiter
+
+local clock = call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local ms = math.floor(us / 1000)
+
+local function int(x) return string.format('%.0f', x) end
+
+-- at is the lock whose five keys begin at KEYS[i]. It has as many holders as
+-- count says: one alone, or some that share.
+local function at(i)
+  return {
+    lock = KEYS[i], queue = KEYS[i + 1], holders = KEYS[i + 2], ends = KEYS[i + 3], limits = KEYS[i + 4],
+    count = 0, last = 0,
+  }
+end
+
+local function forget(s, owner)
+  call('HDEL', s.holders, owner)
+  call('ZREM', s.ends, owner)
+  call('ZREM', s.limits, owner)
+  s.count, s.changed = s.count - 1, true
+end
+
+-- look reads who holds a lock and forgets those whose time is over.
+local function look(s)
+  local text = call('GET', s.lock)
+  if not text then return end
+  if sub(text, 1, 1) ~= '+' then
+    local fence, mark, rest = match(text, '^(%d+)([|?])(.*)$')
+    local kept = mark == '?'
+    s.alone = {fence = fence, kept = kept, owner = kept and match(rest, '|(.*)$') or rest, place = rest}
+    s.count, s.last = 1, tonumber(fence)
+    return
+  end
+  s.shared, s.last = true, tonumber(sub(text, 2))
+  local over = call('ZRANGE', s.ends, '-inf', int(ms), 'BYSCORE')
+  s.count = call('ZCARD', s.ends)
+  for i = 1, #over do forget(s, over[i]) end
+end
+
+local function entry(text)
+  local fence, till, limit, inbox = match(text, '^(%d+)|(%d+)|(%d+)|(.*)$')
+  return {fence = fence, kept = inbox ~= '', till = tonumber(till), limit = tonumber(limit), inbox = inbox}
+end
+
+-- holder is what an owner has of a lock, or nil.
+local function holder(s, me)
+  if s.alone then return s.alone.owner == me and s.alone or nil end
+  local text = s.shared and call('HMGET', s.holders, me)[1]
+  return text and entry(text) or nil
+end
+
+-- left is for how many ms a holder has the lock.
+local function left(s, h)
+  if s.alone then return call('PTTL', s.lock) end
+  return h.till - ms
+end
+
+-- soonest is in how many ms the first of the holders is over.
+local function soonest(s)
+  if s.alone then return call('PTTL', s.lock) end
+  return call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms
+end
+
+-- fits is the rule: the holders, and one more, are no more than the smallest
+-- limit among them.
+local function fits(s, limit)
+  if s.count == 0 then return true end
+  if s.alone or s.count + 1 > limit then return false end
+  return s.count + 1 <= tonumber(call('ZRANGE', s.limits, 0, 0, 'WITHSCORES')[2])
+end
+
+-- alone makes one owner the only holder, or keeps the lock for it.
+local function alone(s, fence, mark, place, ttl)
+  if s.shared then call('DEL', s.holders, s.ends, s.limits) end
+  call('SET', s.lock, fence .. mark .. place, 'PX', ttl)
+  s.alone, s.shared, s.count = {fence = fence, kept = mark == '?', owner = match(place, '([^|]*)$'), place = place}, false, 1
+end
+
+-- put makes an owner one of the holders, or keeps a place for it if it has an inbox.
+local function put(s, owner, fence, limit, ttl, inbox)
+  if not s.shared then
+    call('DEL', s.holders, s.ends, s.limits)
+    s.shared, s.alone, s.count = true, nil, 0
+  end
+  local till = int(ms + ttl)
+  call('HSET', s.holders, owner, fence .. '|' .. till .. '|' .. limit .. '|' .. (inbox or ''))
+  call('ZADD', s.ends, till, owner)
+  call('ZADD', s.limits, limit, owner)
+  s.count, s.changed = s.count + 1, true
+end
+
+-- drop takes the lock, or the place that is kept, from an owner.
+local function drop(s, me)
+  if s.alone then
+    call('DEL', s.lock)
+    s.alone, s.count = nil, 0
+  else
+    forget(s, me)
+  end
+end
+
+-- settle writes what a lock that is shared is now, and when it expires.
+local function settle(s)
+  if not s.shared or not s.changed then return end
+  if s.count == 0 then
+    call('DEL', s.lock, s.holders, s.ends, s.limits)
+    return
+  end
+  local rest = int(call('ZRANGE', s.ends, 0, 0, 'REV', 'WITHSCORES')[2] - ms)
+  call('SET', s.lock, '+' .. int(s.last), 'PX', rest)
+  call('PEXPIRE', s.holders, rest)
+  call('PEXPIRE', s.ends, rest)
+  call('PEXPIRE', s.limits, rest)
+end
+
+-- heard remembers that the first of the queue was heard of now.
+local function heard(s, place) call('HSET', s.holders, '', int(ms) .. '|' .. place) end
+
+-- absent reports whether the first of the queue was not heard of for long, while
+-- others might fit.
+local function absent(s, place)
+  if not s.shared then return false end
+  local when, who = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
+  if who == place then return ms - when > ABSENT end
+  heard(s, place)
+  return false
+end
+
+-- serve keeps the lock for the first of its queue, and wakes it, as long as that
+-- fits beside the holders.
+local function serve(s)
+  while true do
+    local place = call('LINDEX', s.queue, 0)
+    if not place then return end
+    local inbox, owner, limit = match(place, '^([^|]*)|([^|]*)|?(%d*)$')
+    limit = tonumber(limit) or 1
+    if fits(s, limit) then
+      call('LPOP', s.queue)
+      if limit == 1 then
+        alone(s, int(s.last), '?', place, RESERVED)
+      else
+        s.last = s.last + 1
+        put(s, owner, int(s.last), int(limit), RESERVED, inbox)
+      end
+      call('PUBLISH', inbox, owner)
+    elseif absent(s, place) then
+      call('LPOP', s.queue)
+    else
+      return
+    end
+  end
+end
+
+-- displace sends those for whom the lock is only kept back to the queue, if an
+-- owner fits without them and not beside them.
+local function displace(s, limit)
+  if fits(s, limit) then return end
+  local kept, count = {}, 0
+  if s.alone and s.alone.kept then
+    kept[1] = {owner = s.alone.owner, place = s.alone.place, fence = s.alone.fence}
+  elseif s.shared then
+    local all = call('HGETALL', s.holders)
+    for i = 1, #all, 2 do
+      local e = all[i] ~= '' and entry(all[i + 1])
+      if e and e.kept then
+        e.owner, e.place = all[i], e.inbox .. '|' .. all[i] .. '|' .. int(e.limit)
+        kept[#kept + 1] = e
+      elseif e then
+        count, limit = count + 1, math.min(limit, e.limit)
+      end
+    end
+  end
+  if #kept == 0 or count + 1 > limit then return end
+  table.sort(kept, function(a, b) return tonumber(a.fence) > tonumber(b.fence) end)
+  for i = 1, #kept do
+    call('LPUSH', s.queue, kept[i].place)
+    drop(s, kept[i].owner)
+  end
+  call('PEXPIRE', s.queue, UNUSED)
+end
+
+-- may returns what the owner has already, or whether it may be granted the lock.
+local function may(s, me, limit, barge)
+  local mine = holder(s, me)
+  if mine and not mine.kept then return mine end
+  if barge then
+    displace(s, limit)
+  else
+    serve(s)
+    mine = holder(s, me)
+  end
+  if mine then
+    drop(s, me)
+    return fits(s, limit)
+  end
+  return fits(s, limit) and (barge or call('EXISTS', s.queue) == 0)
+end
+
+-- grant makes the owner a holder and returns its fence.
+local function grant(s, me, ttl, seen, limit)
+  s.last = math.max(us, seen + 1, s.last + 1)
+  local fence = int(s.last)
+  if limit == 1 then
+    alone(s, fence, '|', me, ttl)
+  else
+    put(s, me, fence, int(limit), ttl)
+  end
+  return fence
+end

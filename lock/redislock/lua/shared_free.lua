@@ -1,0 +1,28 @@
+-- shared_free frees locks that owners may share, each for itself, and gives up a
+-- place in a queue. What becomes free is kept for those who wait.
+--
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
+-- then for each lock
+--   KEYS   the lock, its queue, its holders, their ends, their limits
+-- ARGV[1]  a place in the queues to give up, or ''
+-- then for each lock
+--   ARGV   owner, fence, 0 for whatever it was granted
+-- returns  for each lock 1 if it is not the owner's any more, 0 if others have it
+
+call('PEXPIRE', KEYS[1], 1)
+local out = {}
+for i = 1, (#KEYS - 1) / 5 do
+  local s, me, known = at(5 * i - 3), ARGV[2 * i], ARGV[2 * i + 1]
+  look(s)
+  if ARGV[1] ~= '' then call('LREM', s.queue, 1, ARGV[1]) end
+  local mine = holder(s, me)
+  if mine and (known == '0' or not mine.kept and known == mine.fence) then
+    drop(s, me)
+    out[i] = 1
+  else
+    out[i] = s.count == 0 and 1 or 0
+  end
+  serve(s)
+  settle(s)
+end
+return out
