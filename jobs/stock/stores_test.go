@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -94,6 +95,13 @@ func wantState(t testing.TB, s *stock.Sale, id string, want stock.State) stock.R
 		t.Errorf("Order(%s) = %v, %v, want %s", id, r, err, want)
 	}
 	return r
+}
+
+// shortly is a context that ends soon.
+func shortly(t testing.TB) context.Context {
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	t.Cleanup(stop)
+	return ctx
 }
 
 // await waits until a condition holds.

@@ -1,0 +1,118 @@
+package stock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxBody is how long a request's body may be, in bytes.
+const maxBody = 64 << 10
+
+// An orderForm is an order as it is sent.
+type orderForm struct {
+	ID       string     `json:"id"`
+	Receiver string     `json:"receiver"`
+	Amount   int64      `json:"amount"`
+	Currency string     `json:"currency"`
+	Items    []itemForm `json:"items"`
+}
+
+type itemForm struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+}
+
+func (f *orderForm) order() Order {
+	o := Order{ID: f.ID, Receiver: f.Receiver, Amount: f.Amount, Currency: f.Currency, Items: make([]Item, len(f.Items))}
+	for i, item := range f.Items {
+		o.Items[i] = Item(item)
+	}
+	return o
+}
+
+// A totalForm is what was put in of a product, in all.
+type totalForm struct {
+	Total *int64 `json:"total"`
+}
+
+// A productView is a product as it is shown.
+type productView struct {
+	SKU      string `json:"sku"`
+	Total    int64  `json:"total"`
+	Stock    int64  `json:"stock"`
+	Reserved int64  `json:"reserved"`
+	Sold     int64  `json:"sold"`
+}
+
+func viewProduct(p Product) productView {
+	return productView{p.SKU, p.Put, p.Stock, p.Reserved, p.Sold}
+}
+
+// A recordView is an order as it is shown: with a masked receiver.
+type recordView struct {
+	ID        string     `json:"id"`
+	State     State      `json:"state"`
+	Receiver  string     `json:"receiver"`
+	Amount    int64      `json:"amount"`
+	Currency  string     `json:"currency"`
+	Items     []itemForm `json:"items"`
+	PlacedAt  string     `json:"placed_at"`
+	DueAt     string     `json:"due_at"`
+	ChangedAt string     `json:"changed_at"`
+}
+
+func viewRecord(r Record) recordView {
+	const layout = "2006-01-02T15:04:05.000Z07:00"
+	show := func(t time.Time) string { return t.UTC().Format(layout) }
+	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Amount: r.Amount, Currency: r.Currency,
+		PlacedAt: show(r.Placed), DueAt: show(r.Due), ChangedAt: show(r.Changed), Items: make([]itemForm, len(r.Items))}
+	for i, item := range r.Items {
+		v.Items[i] = itemForm(item)
+	}
+	return v
+}
+
+// decode reads a body of JSON into a form; nil if that was possible. What it says
+// of a body does not repeat it: it may name a receiver.
+func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return newProblem("media-type", http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	err := d.Decode(form)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = errors.New("there is something behind it")
+	}
+	return unreadable(err)
+}
+
+func unreadable(err error) *problem {
+	const title = "the body cannot be read"
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("allowed are %d bytes", maxBody))
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+		p.Fields = []fieldFault{{e.Field, "a " + strings.Fields(e.Value + " value")[0], "a value of type " + e.Type.String()}}
+		return p
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return newProblem("malformed", http.StatusBadRequest, title, fmt.Sprintf("it is no JSON at byte %d", e.Offset))
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+		p.Fields = []fieldFault{{quote(strings.Trim(name, `"`)), "not known", "the fields of the documentation"}}
+		return p
+	}
+	return newProblem("malformed", http.StatusBadRequest, title, "it is no JSON, it ends too early, or there is something behind it")
+}

@@ -1,0 +1,178 @@
+package stock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// A shop is a handler on a store, and how tests talk to it.
+type shop struct {
+	*stock.Sale
+	http.Handler
+}
+
+func newShop(t *testing.T, addr string) shop {
+	t.Helper()
+	s := newSale(t, connect(t, addr), stock.Options{})
+	return shop{s, stock.NewHandler(s, nil)}
+}
+
+// send returns the status and the body of the answer; header is name: value.
+func (s shop) send(method, path, body string, header ...string) (int, map[string]any, http.Header) {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	var answer map[string]any
+	_ = json.Unmarshal(w.Body.Bytes(), &answer)
+	return w.Code, answer, w.Header()
+}
+
+const teaForTwo = `{"id":"o-1","receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`
+
+// The whole life of a sale, as the documentation tells it.
+func TestHTTP(t *testing.T) {
+	s := newShop(t, miniredis.RunT(t).Addr())
+	teaForAll := strings.Replace(teaForTwo, `"o-1"`, `"o-2"`, 1)
+	for i, c := range []struct {
+		method, path, body string
+		status             int
+		want               string // of the answer's fields, some
+	}{
+		{"GET", "/products/tea", "", 404, "type urn:cronce:stock:unknown-product status 404"},
+		{"PUT", "/products/tea/stock", `{"total":3}`, 200, "sku tea total 3 stock 3 reserved 0 sold 0"},
+		{"POST", "/orders", teaForTwo, 201, "id o-1 state reserved receiver A*** amount 700 currency EUR"},
+		{"POST", "/orders", teaForTwo, 200, "id o-1 state reserved"},
+		{"POST", "/orders", strings.Replace(teaForTwo, "700", "701", 1), 409, "type urn:cronce:stock:id-taken"},
+		{"POST", "/orders", teaForAll, 409, "type urn:cronce:stock:sold-out sku tea left 1 title sold out"},
+		{"POST", "/orders", strings.Replace(teaForAll, "tea", "pot", 1), 422, "type urn:cronce:stock:unknown-product status 422"},
+		{"GET", "/orders/o-1", "", 200, "id o-1 state reserved items [map[quantity:2 sku:tea]]"},
+		{"GET", "/orders/o-2", "", 404, "type urn:cronce:stock:unknown-order"},
+		{"PUT", "/products/tea/stock", `{"total":1}`, 409, "type urn:cronce:stock:too-low"},
+		{"POST", "/orders/o-1/pay", "", 200, "id o-1 state paid"},
+		{"POST", "/orders/o-1/pay", "", 200, "id o-1 state paid"},
+		{"DELETE", "/orders/o-1", "", 409, "type urn:cronce:stock:closed state paid"},
+		{"PUT", "/products/tea/stock", `{"total":4}`, 200, "total 4 stock 2 sold 2"},
+		{"POST", "/orders", teaForAll, 201, "id o-2"},
+		{"DELETE", "/orders/o-2", "", 200, "id o-2 state cancelled"},
+		{"DELETE", "/orders/o-2", "", 200, "id o-2 state cancelled"},
+		{"POST", "/orders/o-2/pay", "", 409, "type urn:cronce:stock:closed state cancelled"},
+		{"POST", "/orders/nobody/pay", "", 404, "type urn:cronce:stock:unknown-order"},
+		{"GET", "/products/tea", "", 200, "total 4 stock 2 reserved 0 sold 2"},
+	} {
+		status, answer, header := s.send(c.method, c.path, c.body)
+		if status != c.status {
+			t.Errorf("%d: %s %s: %d %v, want %d", i, c.method, c.path, status, answer, c.status)
+		}
+		wantFields(t, answer, c.want)
+		kind := "application/json"
+		if status >= 400 {
+			kind = "application/problem+json"
+		}
+		if header.Get("Content-Type") != kind || header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%d: header %v", i, header)
+		}
+	}
+}
+
+// wantFields checks fields of an answer: name value name value, where a value may
+// have spaces if it is the last.
+func wantFields(t *testing.T, answer map[string]any, want string) {
+	t.Helper()
+	for name, rest := "", want; rest != ""; {
+		name, rest, _ = strings.Cut(rest, " ")
+		value := fmt.Sprint(answer[name])
+		if !strings.HasPrefix(rest, value) {
+			t.Errorf("%s is %q in %v, want %s", name, value, answer, want)
+			return
+		}
+		rest = strings.TrimPrefix(rest[len(value):], " ")
+	}
+}
+
+func TestHTTPRefuses(t *testing.T) {
+	s := newShop(t, miniredis.RunT(t).Addr())
+	if _, err := s.Put(t.Context(), "tea", 100); err != nil {
+		t.Fatal(err)
+	}
+	change := func(from, to string) string { return strings.Replace(teaForTwo, from, to, 1) }
+	for _, c := range []struct {
+		name, method, path, body, header string
+		status                           int
+		kind, fields                     string
+	}{
+		{name: "no id", method: "POST", path: "/orders", body: change(`"o-1"`, `""`), status: 422, kind: "invalid", fields: "id"},
+		{name: "a long id", method: "POST", path: "/orders", body: change("o-1", strings.Repeat("x", 65)), status: 422, kind: "invalid", fields: "id"},
+		{name: "nothing", method: "POST", path: "/orders", body: "{}", status: 422, kind: "invalid", fields: "id receiver currency items"},
+		{name: "no quantity", method: "POST", path: "/orders", body: change(":2}", ":0}"), status: 422, kind: "invalid", fields: "items[0].quantity"},
+		{name: "half a tea", method: "POST", path: "/orders", body: change(":2}", ":0.5}"), status: 422, kind: "invalid", fields: "items.quantity"},
+		{name: "a word for a number", method: "POST", path: "/orders", body: change("700", `"700"`), status: 422, kind: "invalid", fields: "amount"},
+		{name: "too large a number", method: "POST", path: "/orders", body: change("700", `99999999999999999999`), status: 422, kind: "invalid", fields: "amount"},
+		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: `"price"`},
+		{name: "no JSON", method: "POST", path: "/orders", body: "id=o-1", status: 400, kind: "malformed"},
+		{name: "half of it", method: "POST", path: "/orders", body: teaForTwo[:50], status: 400, kind: "malformed"},
+		{name: "two of it", method: "POST", path: "/orders", body: teaForTwo + teaForTwo, status: 400, kind: "malformed"},
+		{name: "too much", method: "POST", path: "/orders", body: change("Ada", strings.Repeat("A", 70_000)), status: 413, kind: "too-large"},
+		{name: "a form", method: "POST", path: "/orders", body: teaForTwo, header: "Content-Type: text/plain", status: 415, kind: "media-type"},
+		{name: "another site", method: "POST", path: "/orders", body: teaForTwo, header: "Origin: https://evil.example", status: 403, kind: "cross-origin"},
+		{name: "a bad sku", method: "PUT", path: "/products/a=b/stock", body: `{"total":1}`, status: 422, kind: "invalid", fields: "sku"},
+		{name: "no total", method: "PUT", path: "/products/tea/stock", body: `{}`, status: 422, kind: "invalid", fields: "total"},
+		{name: "a negative total", method: "PUT", path: "/products/tea/stock", body: `{"total":-1}`, status: 422, kind: "invalid", fields: "total"},
+		{name: "a bad id", method: "GET", path: "/orders/a%20b", status: 422, kind: "invalid", fields: "id"},
+		{name: "the wrong method", method: "PATCH", path: "/orders/o-1", status: 405, kind: "method"},
+		{name: "nowhere", method: "GET", path: "/customers", status: 404, kind: "not-found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var headers []string
+			if c.header != "" {
+				headers = append(headers, c.header)
+			}
+			status, answer, header := s.send(c.method, c.path, c.body, headers...)
+			var fields []string
+			list, _ := answer["fields"].([]any)
+			for _, f := range list {
+				fields = append(fields, fmt.Sprint(f.(map[string]any)["field"]))
+			}
+			if status != c.status || answer["type"] != "urn:cronce:stock:"+c.kind || strings.Join(fields, " ") != c.fields {
+				t.Errorf("%d %v, want %d %s, fields %q", status, answer, c.status, c.kind, c.fields)
+			}
+			if strings.Contains(fmt.Sprint(answer), "Ada") {
+				t.Errorf("%v names the receiver", answer)
+			}
+			if c.status == 405 && header.Get("Allow") != "DELETE, GET" {
+				t.Errorf("Allow: %q", header.Get("Allow"))
+			}
+		})
+	}
+	wantProduct(t, s.Sale, "tea", 100, 100, 0, 0)
+}
+
+// Without a store the client learns that it does not know, and nothing about us.
+func TestHTTPDoubt(t *testing.T) {
+	server := miniredis.RunT(t)
+	s := newShop(t, server.Addr())
+	server.SetError("LOADING Redis is loading the dataset in memory")
+	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	body, _ := io.ReadAll(w.Body)
+	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !strings.Contains(string(body), "urn:cronce:stock:doubt") || strings.Contains(string(body), "LOADING") {
+		t.Errorf("%d %s", w.Code, body)
+	}
+}

@@ -1,0 +1,99 @@
+package stock
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// A problem is an error as RFC 9457 wants it told.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+
+	SKU    string       `json:"sku,omitempty"`   // of a product that is sold out
+	Left   *int64       `json:"left,omitempty"`  // of it
+	State  State        `json:"state,omitempty"` // of an order that is closed
+	Fields []fieldFault `json:"fields,omitempty"`
+}
+
+type fieldFault struct {
+	Field   string `json:"field"`
+	Value   string `json:"value"`
+	Allowed string `json:"allowed"`
+}
+
+// kinds are the problems by what a sale says, the first that fits.
+var kinds = []struct {
+	err    error
+	name   string
+	status int
+}{
+	{ErrSoldOut, "sold-out", http.StatusConflict},
+	{ErrConflict, "id-taken", http.StatusConflict},
+	{ErrClosed, "closed", http.StatusConflict},
+	{ErrTooLow, "too-low", http.StatusConflict},
+	{ErrFull, "too-many-products", http.StatusConflict},
+	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
+	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
+	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
+}
+
+func newProblem(name string, status int, title, detail string) *problem {
+	return &problem{Type: "urn:cronce:stock:" + name, Title: title, Status: status, Detail: detail}
+}
+
+// problemOf tells an error of a sale. What is neither input nor a refusal is doubt,
+// of which the client learns only that it may ask again.
+func problemOf(err error) *problem {
+	if faults := fieldFaults(err); len(faults) > 0 {
+		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+		p.Fields = faults
+		return p
+	}
+	for _, kind := range kinds {
+		if errors.Is(err, kind.err) {
+			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
+			p.extend(err)
+			return p
+		}
+	}
+	return newProblem("doubt", http.StatusServiceUnavailable, "the store does not answer",
+		"it is not known whether this was done: send the same again")
+}
+
+func (p *problem) extend(err error) {
+	if e, ok := errors.AsType[*SoldOutError](err); ok {
+		p.SKU, p.Left = e.SKU, &e.Left
+	}
+	if e, ok := errors.AsType[*ClosedError](err); ok {
+		p.State = e.State
+	}
+}
+
+// fieldFaults are the field errors that err joins.
+func fieldFaults(err error) (faults []fieldFault) {
+	switch e := any(err).(type) {
+	case *FieldError:
+		return []fieldFault{{e.Field, e.Value, e.Allowed}}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			faults = append(faults, fieldFaults(inner)...)
+		}
+	case interface{ Unwrap() error }:
+		return fieldFaults(e.Unwrap())
+	}
+	return faults
+}
+
+// write sends the problem. What may be sent again may be in a second.
+func (p *problem) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // a client that has gone away needs none
+}
