@@ -19,7 +19,12 @@ import (
 func (c *config) dryRun() (scheduler.Config, error) {
 	client := redis.NewClient(&redis.Options{Addr: "unused"}) // never asked, so never connected
 	defer client.Close()
-	settings, faults := c.schedulerConfig(parts{client: client, out: io.Discard, dry: true})
+	shop, err := openShop(c, client, true)
+	if err != nil {
+		return scheduler.Config{}, err
+	}
+	defer shop.close()
+	settings, faults := c.schedulerConfig(parts{client: client, out: io.Discard, shop: shop, dry: true})
 	store, err := redislock.New(client, redislock.Options{})
 	if err == nil {
 		settings.Store = store

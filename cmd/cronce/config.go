@@ -16,6 +16,7 @@ type config struct {
 	Log       logConfig    `yaml:"log"`
 	Scheduler tuningConfig `yaml:"scheduler"`
 	Jobs      []jobConfig  `yaml:"jobs"`
+	Shop      *shopConfig  `yaml:"shop"`
 
 	file     *strictyaml.File
 	origin   map[string]string // paths that environment or flags set, and which
@@ -118,12 +119,34 @@ type sleepConfig struct {
 	For duration `yaml:"for"`
 }
 
+// shopConfig are the settings of a sale: where it is served, and its jobs' parts.
+type shopConfig struct {
+	Sale           string         `yaml:"sale"`
+	Address        string         `yaml:"address"`
+	AllowRemote    bool           `yaml:"allow_remote"`
+	Hold           duration       `yaml:"hold"`
+	Retention      duration       `yaml:"retention"`
+	Replicas       int            `yaml:"replicas"`
+	ReplicaTimeout duration       `yaml:"replica_timeout"`
+	Batch          int            `yaml:"batch"`
+	Database       databaseConfig `yaml:"database"`
+}
+
+type databaseConfig struct {
+	File    string `yaml:"file"`
+	DSNEnv  string `yaml:"dsn_env"`
+	DSNFile string `yaml:"dsn_file"`
+}
+
 // The defaults of what the library does not decide itself.
 const (
 	defaultNamespace   = "cronce"
 	defaultRedis       = "redis://127.0.0.1:6379"
 	defaultHTTP        = "127.0.0.1:8080"
+	defaultShop        = "127.0.0.1:8081"
+	defaultDatabase    = "cronce-shop.db"
 	defaultPasswordEnv = "CRONCE_REDIS_PASSWORD"
+	defaultDSNEnv      = "CRONCE_SHOP_DSN"
 	defaultGrace       = 20 * time.Second
 	defaultCancelGrace = 5 * time.Second
 )

@@ -75,6 +75,7 @@ func TestExampleComments(t *testing.T) {
 		reflect.TypeFor[config](), reflect.TypeFor[redisConfig](), reflect.TypeFor[tlsConfig](), reflect.TypeFor[httpConfig](),
 		reflect.TypeFor[logConfig](), reflect.TypeFor[tuningConfig](), reflect.TypeFor[jobConfig](), reflect.TypeFor[retryConfig](),
 		reflect.TypeFor[smsConfig](), reflect.TypeFor[sleepConfig](),
+		reflect.TypeFor[shopConfig](), reflect.TypeFor[databaseConfig](),
 	} {
 		for field := range typ.Fields() {
 			known[field.Tag.Get("yaml")] = true
@@ -166,7 +167,7 @@ scheduler: {grace: -1s}
 		`c.yaml:13:29: jobs[0].retry.wait: is "30", allowed is a duration with its unit`,
 		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", allowed is console or http`,
 		`c.yaml:14:29: jobs[0].sms.batch: is -1, allowed is 1 to 100000`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", allowed is sleep, sms`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", allowed is reconcile, releaseExpired, settleOrders, sleep, sms`,
 		`c.yaml:19:5: jobs[2].name: is "a b"`,
 		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
 		`c.yaml:21:5: jobs[2].lease: is 1ms`,

@@ -27,7 +27,8 @@ func (c *config) faults() (errs []error) {
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
 		bad("log.format", "is %s, allowed is auto, json or console", shorten(c.Log.Format))
 	}
-	c.httpFaults(bad)
+	c.listenFaults(bad, "http", c.HTTP)
+	c.shopFaults(bad)
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)
@@ -38,19 +39,20 @@ func (c *config) faults() (errs []error) {
 // off reports whether nothing is served.
 func (h httpConfig) off() bool { return h.Address == "" || h.Address == "off" }
 
-func (c *config) httpFaults(bad func(path, format string, args ...any)) {
-	if c.HTTP.off() {
+// listenFaults checks where something is served: by default not to other machines.
+func (c *config) listenFaults(bad func(path, format string, args ...any), at string, h httpConfig) {
+	if h.off() {
 		return
 	}
-	host, _, err := net.SplitHostPort(c.HTTP.Address)
+	host, _, err := net.SplitHostPort(h.Address)
 	if err != nil {
-		bad("http.address", "is %s, allowed is host:port, such as %s, or off", shorten(c.HTTP.Address), defaultHTTP)
+		bad(at+".address", "is %s, allowed is host:port, such as %s, or off", shorten(h.Address), defaultHTTP)
 		return
 	}
 	ip := net.ParseIP(host)
 	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
-	if !loopback && !c.HTTP.AllowRemote {
-		bad("http.address", "is %s, which other machines can reach: set http.allow_remote to true in the file if they should", shorten(c.HTTP.Address))
+	if !loopback && !h.AllowRemote {
+		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", shorten(h.Address), at)
 	}
 }
 

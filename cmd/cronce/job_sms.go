@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/jobs/sms"
@@ -89,18 +90,19 @@ func (c *config) under(at string, err error) error {
 	return errors.Join(errs...)
 }
 
-// oneOutbox refuses a second job on the outbox: the fences of two jobs do not
-// compare, so each would lock the other out.
-func (c *config) oneOutbox() error {
-	first := -1
+// oneOfEach refuses a second job on the outbox, or of a kind of the shop: the
+// fences of two jobs do not compare, so each would lock the other out.
+func (c *config) oneOfEach() error {
+	first := map[string]int{}
 	for i := range c.Jobs {
-		switch {
-		case c.Jobs[i].Kind != "sms":
-		case first < 0:
-			first = i
-		default:
-			return c.fault(fmt.Sprintf("jobs[%d].kind", i), "is sms like jobs[%d], allowed is one such job: an outbox has one sender", first)
+		kind := c.Jobs[i].Kind
+		if kind != "sms" && !slices.Contains(shopKinds, kind) {
+			continue
 		}
+		if earlier, ok := first[kind]; ok {
+			return c.fault(fmt.Sprintf("jobs[%d].kind", i), "is %s like jobs[%d], allowed is one such job", kind, earlier)
+		}
+		first[kind] = i
 	}
 	return nil
 }

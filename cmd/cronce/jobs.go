@@ -13,13 +13,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
 
 // What a kind of job is made with.
 type parts struct {
-	client redis.Scripter
+	client redis.UniversalClient
 	out    io.Writer // for what a job prints
+	shop   *shop     // nil without one
 	dry    bool      // nothing will run: read no secrets
 }
 
@@ -27,7 +29,10 @@ type parts struct {
 type kind func(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error)
 
 // kinds are all kinds of jobs that this binary can run.
-var kinds = map[string]kind{"sms": smsKind, "sleep": sleepKind}
+var kinds = map[string]kind{
+	"sms": smsKind, "sleep": sleepKind,
+	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
+}
 
 // schedulerConfig makes what the scheduler wants of the configuration. Its error
 // joins what is wrong with the jobs' kinds and settings; a job with a fault has
@@ -41,15 +46,16 @@ func (c *config) schedulerConfig(p parts) (scheduler.Config, error) {
 		Spread: time.Duration(t.Spread), StoreTimeout: time.Duration(t.StoreTimeout), ClockWarn: time.Duration(t.ClockWarn),
 	}
 	var errs []error
-	if len(c.Jobs) == 0 {
+	jobs := c.withShopJobs()
+	if len(jobs) == 0 {
 		errs = append(errs, c.fault("jobs", "none, at least one is needed (see config.yaml for an example)"))
 	}
-	for i := range c.Jobs {
-		job, err := c.job(fmt.Sprintf("jobs[%d]", i), &c.Jobs[i], p)
+	for i := range jobs {
+		job, err := c.job(fmt.Sprintf("jobs[%d]", i), &jobs[i], p)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
 	}
-	errs = append(errs, c.oneOutbox())
+	errs = append(errs, c.oneOfEach())
 	return out, errors.Join(errs...)
 }
 

@@ -60,7 +60,11 @@ func loadConfig(cmd *cobra.Command) (*config, error) {
 
 // loadNodeConfig reads what a node has to know: its jobs must be fine as well.
 func loadNodeConfig(cmd *cobra.Command) (*config, error) {
-	c, err := readConfig(cmd, nodeOverrides)
+	return checked(readConfig(cmd, nodeOverrides))
+}
+
+// checked adds what is wrong with the jobs of a configuration.
+func checked(c *config, err error) (*config, error) {
 	if c != nil {
 		_, faults := c.dryRun()
 		err = errors.Join(err, faults)
@@ -74,6 +78,11 @@ func loadNodeConfig(cmd *cobra.Command) (*config, error) {
 // readConfig reads the file that the command names, then environment, then flags:
 // later ones win. The config is nil if there is nothing to look at.
 func readConfig(cmd *cobra.Command, overrides []override) (*config, error) {
+	return readConfigThen(cmd, overrides, func(*config) {})
+}
+
+// readConfigThen changes the configuration before it is judged.
+func readConfigThen(cmd *cobra.Command, overrides []override, change func(*config)) (*config, error) {
 	c := defaultConfig()
 	name, data, err := configFile(cmd)
 	if err != nil {
@@ -86,6 +95,7 @@ func readConfig(cmd *cobra.Command, overrides []override) (*config, error) {
 		}
 	}
 	c.override(cmd, overrides)
+	change(c)
 	return c, errors.Join(faults, errors.Join(c.faults()...))
 }
 

@@ -76,7 +76,12 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer client.Close()
-	node, err := newNode(c, client, f, stdout, log)
+	shop, err := openShop(c, client, false)
+	if err != nil {
+		return err
+	}
+	defer shop.close()
+	node, err := newNode(c, client, shop, f, stdout, log)
 	if err != nil {
 		return err
 	}
@@ -89,15 +94,20 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 	if err := fitStore(ctx, c, client, log); err != nil || ctx.Err() != nil {
 		return err
 	}
+	served, err := shop.serve(log)
+	if err != nil {
+		return err
+	}
+	defer served.stopAfter(ctx)()
 	return node.Run(ctx)
 }
 
-func newNode(c *config, client redis.UniversalClient, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
+func newNode(c *config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
 	driver, err := newDriver(c, client)
 	if err != nil {
 		return nil, err
 	}
-	settings, faults := c.schedulerConfig(parts{client: client, out: stdout})
+	settings, faults := c.schedulerConfig(parts{client: client, out: stdout, shop: shop})
 	settings.Store, settings.Logger, settings.ClockOffset = driver, log, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {

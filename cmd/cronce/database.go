@@ -1,0 +1,141 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// The connections of a shop: its jobs run one at a time.
+const (
+	maxConnections     = 4
+	connectionLifetime = 5 * time.Minute
+	connectTimeout     = 5 * time.Second
+	statementTimeout   = time.Minute // of the network, in both directions
+)
+
+const dsnAllowed = "allowed is postgres://user:password@host/database, mysql://user:password@host/database, or what the driver for MySQL takes"
+
+// openDatabase makes the database of the shop. It does not connect; an error does
+// not repeat the DSN, which holds a password. Dry, it reads no secrets.
+func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
+	if dry {
+		db, err := sql.Open("sqlite", "file::memory:")
+		return db, stock.SQLite, err
+	}
+	d := c.Shop.Database
+	dsn, err := c.readSecret("shop.database.dsn", d.DSNFile, d.DSNEnv, defaultDSNEnv)
+	if err != nil {
+		return nil, 0, err
+	}
+	if text := dsn.text(); text != "" && d.File == "" {
+		db, dialect, err := openDSN(text)
+		if err != nil {
+			return nil, 0, c.fault("shop.database", "the DSN %v", err)
+		}
+		db.SetMaxOpenConns(maxConnections)
+		db.SetMaxIdleConns(maxConnections)
+		db.SetConnMaxLifetime(connectionLifetime)
+		return db, dialect, nil
+	}
+	if d.File == "" {
+		d.File = defaultDatabase
+	}
+	db, err := openFile(d.File)
+	if err != nil {
+		return nil, 0, c.fault("shop.database.file", "%v", err)
+	}
+	return db, stock.SQLite, nil
+}
+
+// openDSN opens the database that a DSN names.
+func openDSN(dsn string) (*sql.DB, stock.Dialect, error) {
+	scheme, _, _ := strings.Cut(dsn, "://")
+	switch scheme {
+	case "postgres", "postgresql":
+		config, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			return nil, 0, errors.New("is none that PostgreSQL takes, " + dsnAllowed)
+		}
+		if config.ConnectTimeout == 0 {
+			config.ConnectTimeout = connectTimeout
+		}
+		return stdlib.OpenDB(*config), stock.PostgreSQL, nil
+	case "mysql", "mariadb":
+		u, err := url.Parse(dsn)
+		if err != nil {
+			return nil, 0, errors.New("is no URL, " + dsnAllowed)
+		}
+		return openMySQL(mysqlDSN(u))
+	}
+	return openMySQL(dsn)
+}
+
+// mysqlDSN is a URL as the driver takes it.
+func mysqlDSN(u *url.URL) string {
+	user := u.User.Username()
+	if password, ok := u.User.Password(); ok {
+		user += ":" + password
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address += ":3306"
+	}
+	dsn := user + "@tcp(" + address + ")" + u.Path
+	if u.RawQuery != "" {
+		dsn += "?" + u.RawQuery
+	}
+	return dsn
+}
+
+func openMySQL(dsn string) (*sql.DB, stock.Dialect, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil || config.DBName == "" {
+		return nil, 0, errors.New("is none, or names no database, " + dsnAllowed)
+	}
+	config.Logger = silence{}
+	config.InterpolateParams = true // one round trip for a batch
+	config.Timeout = connectTimeout
+	config.ReadTimeout, config.WriteTimeout = statementTimeout, statementTimeout
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, 0, errors.New("is none that MySQL takes, " + dsnAllowed)
+	}
+	return sql.OpenDB(connector), stock.MySQL, nil
+}
+
+// silence keeps the driver from printing beside our log; its errors reach us as
+// errors.
+type silence struct{}
+
+func (silence) Print(...any) {}
+
+// openFile opens an SQLite database that only this user may read: it holds who
+// gets what. Commits reach the disk.
+func openFile(name string) (*sql.DB, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+		"&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"}
+	return sql.Open("sqlite", u.String())
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// The example's shop is fine once its comment signs are gone, and brings its jobs.
+func TestExampleShop(t *testing.T) {
+	text, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, shop, found := strings.Cut(string(text), "\n# shop:\n")
+	if !found {
+		t.Fatal("the example has no shop")
+	}
+	shop = regexp.MustCompile(`(?m)^# `).ReplaceAllString("# shop:\n"+shop, "")
+	cronce(t, "node", "--config", file(t, "c.yaml", head+"\n"+shop), "--check").want(t, exitFine,
+		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "The configuration is fine.")
+}
+
+func TestShopConfig(t *testing.T) {
+	for _, c := range []struct{ name, yaml, want string }{
+		{"no shop", "jobs: [{kind: reconcile}]", "jobs[0].kind: is reconcile, but there is no shop"},
+		{"two of a kind", "shop: {}\njobs: [{kind: settleOrders}, {kind: settleOrders, name: b}]", "jobs[1].kind: is settleOrders like jobs[0]"},
+		{"name", "shop: {sale: 'a:b'}", "shop.sale: is \"a:b\""},
+		{"hold", "shop: {hold: -1s}", "shop.hold: is -1s"},
+		{"retention", "shop: {retention: 1s}", "shop.retention: is 1s"},
+		{"replicas", "shop: {replicas: 10}", "shop.replicas: is 10"},
+		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},
+		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
+		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
+		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
+		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cronce(t, "node", "--config", file(t, "c.yaml", c.yaml), "--check").want(t, exitUsage, c.want)
+		})
+	}
+	cronce(t, "node", "--config", file(t, "c.yaml", "shop: {}\njobs: [{kind: reconcile, spec: '@daily', name: nightly}]"), "--check").
+		want(t, exitFine, "nightly ", "@daily", "settleOrders ", "releaseExpired ")
+}
+
+// A DSN holds a password, which no error repeats.
+func TestDSN(t *testing.T) {
+	for _, c := range []struct{ dsn, dialect string }{
+		{"postgres://u:secret@127.0.0.1:1/db", "postgres"},
+		{"postgresql://u:secret@127.0.0.1:1/db?sslmode=disable", "postgres"},
+		{"mysql://u:secret@127.0.0.1/db", "mysql"},
+		{"mariadb://u:secret@127.0.0.1:1/db?timeout=1s", "mysql"},
+		{"u:secret@tcp(127.0.0.1:1)/db", "mysql"},
+		{"postgres://u:secret@127.0.0.1:port/db", ""},
+		{"mysql://u:secret@127.0.0.1:1/", ""},
+		{"mysql://u:sec%ret@127.0.0.1:1/db", ""},
+		{"oracle://u:secret@127.0.0.1/db", ""},
+		{"secret", ""},
+	} {
+		db, dialect, err := openDSN(c.dsn)
+		if err == nil {
+			_ = db.Close()
+		}
+		if (err == nil) != (c.dialect != "") || err == nil && dialect.String() != c.dialect {
+			t.Errorf("%s: %v, %v, want %q", c.dsn, dialect, err, c.dialect)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v", err)
+		}
+	}
+	t.Setenv("CRONCE_SHOP_DSN", "oracle://u:secret@host/db")
+	r := cronce(t, "shop", "--redis", "redis://127.0.0.1:1", "--address", "off", "--http", "off")
+	r.want(t, exitUsage, "shop.database: the DSN is none")
+	if strings.Contains(r.stdout+r.stderr, "secret") {
+		t.Error("the password is shown")
+	}
+}
+
+// ask sends a request to a shop and returns the status and the answer.
+func ask(t *testing.T, method, url, body string) (int, map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return answer.StatusCode, fields
+}
+
+// startShop starts a shop and returns where it is served.
+func startShop(t *testing.T, redis, database string, args ...string) (*child, string) {
+	t.Helper()
+	c := start(t, append([]string{"shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database)),
+		"--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json"}, args...)...)
+	var address string
+	eventually(t, "the shop is served", func() bool {
+		for _, l := range c.logs("shop served") {
+			address, _ = l.fields["address"].(string)
+		}
+		return address != ""
+	})
+	return c, "http://" + address
+}
+
+// Two shops side by side: what one accepts the other knows; orders are settled by
+// one of them; the database is for its owner's eyes only; and when they are asked
+// to end they do.
+func TestShop(t *testing.T) {
+	store := miniredis.RunT(t)
+	database := filepath.Join(t.TempDir(), "shop.db")
+	one, first := startShop(t, "redis://"+store.Addr(), database)
+	two, second := startShop(t, "redis://"+store.Addr(), database)
+	if status, answer := ask(t, "PUT", first+"/products/tea/stock", `{"total":5}`); status != 200 {
+		t.Fatal(status, answer)
+	}
+	const order = `{"id":"o-1","receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`
+	if status, answer := ask(t, "POST", first+"/orders", order); status != 201 {
+		t.Fatal(status, answer)
+	}
+	if status, answer := ask(t, "POST", second+"/orders", order); status != 200 || answer["state"] != "reserved" {
+		t.Fatal(status, answer)
+	}
+	if status, answer := ask(t, "POST", second+"/orders/o-1/pay", ""); status != 200 || answer["state"] != "paid" {
+		t.Fatal(status, answer)
+	}
+	if status, answer := ask(t, "GET", first+"/products/tea", ""); status != 200 || answer["stock"] != 3.0 || answer["sold"] != 2.0 {
+		t.Fatal(status, answer)
+	}
+	eventually(t, "the order is settled", func() bool {
+		return len(one.logs("orders settled"))+len(two.logs("orders settled")) > 0
+	})
+	if info, err := os.Stat(database); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want a file for its owner only", info.Mode(), err)
+	}
+	for _, c := range []*child{one, two} {
+		c.signal(syscall.SIGTERM)
+		if code := c.code(); code != exitFine {
+			t.Errorf("exit code %d", code)
+		}
+		if strings.Contains(c.stderr.String(), "Lovelace") {
+			t.Error("the log names the receiver")
+		}
+	}
+}
