@@ -86,18 +86,18 @@ func TestPausedHolder(t *testing.T) {
 				r, err := dk.Claim(t.Context(), reward.Claim{Family: "smith-4711", Reward: "welcome", Member: member})
 				end <- answer{member, r, err}
 			}()
-			<-steps[member].reached
+			await(t, steps[member].reached)
 			store.Forget() // in place of the time that ada was stopped for
 		}
 		close(steps["ada"].goOn)
-		if a := <-ended["ada"]; !errors.Is(a.err, guard.ErrStale) {
+		if a := await(t, ended["ada"]); !errors.Is(a.err, guard.ErrStale) {
 			t.Errorf("the paused one was told %v, %v, want %v", a.record, a.err, guard.ErrStale)
 		}
 		if n := rows(t, db); n != 0 {
 			t.Errorf("the paused one left %d records", n)
 		}
 		close(steps["ben"].goOn)
-		if a := <-ended["ben"]; a.err != nil || a.record.Member != "ben" {
+		if a := await(t, ended["ben"]); a.err != nil || a.record.Member != "ben" {
 			t.Errorf("the next one was told %v, %v", a.record, a.err)
 		}
 	})
@@ -168,14 +168,14 @@ func TestNoAnswer(t *testing.T) {
 		_, err := slow.Claim(t.Context(), reward.Claim{Family: "smith", Reward: "welcome", Member: "ada"})
 		ended <- err
 	}()
-	<-inside
+	await(t, inside)
 	_, err := desk(t, b, &store, reward.Options{Wait: time.Millisecond}).Claim(t.Context(),
 		reward.Claim{Family: "smith", Reward: "welcome", Member: "ben"})
 	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another has the turn: %v, %v", held, err)
 	}
 	close(goOn)
-	if err := <-ended; !errors.Is(err, errGift) {
+	if err := await(t, ended); !errors.Is(err, errGift) {
 		t.Errorf("a claim that cannot be prepared: %v", err)
 	}
 	if n := rows(t, db); n != 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -115,4 +116,16 @@ func rows(t *testing.T, db *sql.DB) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// await waits for what a channel brings, or for its end.
+func await[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("it never came")
+	}
+	panic("unreachable")
 }

@@ -1,0 +1,128 @@
+package oversell
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+// An Env is what the strategies of one process have: clients of the stores, which
+// stay the caller's, and what they are told about the sale. All processes of a
+// run have the same Run.
+type Env struct {
+	Run     string // what all that is stored begins with: [a-z][a-z0-9_]*
+	Redis   redis.UniversalClient
+	Redlock []redis.UniversalClient // 3, 5 or 7 independent servers
+	Tables  Tables
+	Work    time.Duration // between reading and writing
+	Buyers  int           // of all processes
+}
+
+func (e *Env) redisShelf(product string) *RedisShelf { return NewRedisShelf(e.Redis, e.Run, product) }
+
+// lockOn is the strategy [Lock] on a store of locks.
+func (e *Env) lockOn(d lock.Driver, product string, shelf GuardedShelf) *Lock {
+	return &Lock{Locker: lock.New(d, ""), Key: product, Shelf: shelf, Work: Wait(e.Work)}
+}
+
+func (e *Env) openNone() (Strategy, func(), error) {
+	return &None{Shelf: e.redisShelf("none"), Work: Wait(e.Work)}, nothing, nil
+}
+
+func (e *Env) openMutex() (Strategy, func(), error) {
+	return &Mutex{None: None{Shelf: e.redisShelf("mutex"), Work: Wait(e.Work)}}, nothing, nil
+}
+
+// openSetNX makes its lock last half as long as the work. So that the buyers do
+// not flood the store, each asks the less often the more there are.
+func (e *Env) openSetNX() (Strategy, func(), error) {
+	return &SetNX{
+		None:   None{Shelf: e.redisShelf("setnx"), Work: Wait(e.Work)},
+		Client: e.Redis,
+		Key:    e.Run + ":v1:setnx",
+		TTL:    max(time.Millisecond, e.Work/2),
+		Poll:   max(5*time.Millisecond, time.Duration(e.Buyers)*50*time.Microsecond),
+	}, nothing, nil
+}
+
+func (e *Env) openLock() (Strategy, func(), error) {
+	d, err := redislock.New(e.Redis, redislock.Options{Namespace: e.Run})
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.lockOn(d, "lock", e.redisShelf("lock")), func() { _ = d.Close() }, nil
+}
+
+func (e *Env) openRedlock() (Strategy, func(), error) {
+	d, err := redlock.New(e.Redlock, redlock.Options{Namespace: e.Run, NodeTimeout: redlockPatience})
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.lockOn(d, "redlock", e.redisShelf("redlock")), func() { _ = d.Close() }, nil
+}
+
+// redlockPatience is generous: a machine that sells to thousands at once is busy.
+const redlockPatience = time.Second
+
+func (e *Env) openSQLForUpdate() (Strategy, func(), error) {
+	return &SQLForUpdate{DB: e.Tables.DB, Shelf: e.Tables.Shelf("sql-for-update"), Work: Wait(e.Work)}, nothing, nil
+}
+
+func (e *Env) openSQLConditional() (Strategy, func(), error) {
+	return &SQLConditional{DB: e.Tables.DB, Shelf: e.Tables.Shelf("sql-conditional"), Work: Wait(e.Work)}, nothing, nil
+}
+
+func (e *Env) sale() (*stock.Sale, error) {
+	return stock.NewSale(e.Redis, stock.Options{Namespace: e.Run})
+}
+
+func (e *Env) openReserve() (Strategy, func(), error) {
+	sale, err := e.sale()
+	return &Reserve{Sale: sale, SKU: "reserve", Work: Wait(e.Work)}, nothing, err
+}
+
+func nothing() {}
+
+// OrderIDs are the ids of the orders of a strategy: one for each buyer.
+func (e *Env) OrderIDs(name string) []string {
+	ids := make([]string, e.Buyers)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s.%s.%d", e.Run, name, i)
+	}
+	return ids
+}
+
+// Open prepares a strategy by its name, and returns what ends it.
+func (e *Env) Open(name string) (Strategy, func(), error) {
+	k, ok := Find(name)
+	if !ok {
+		return nil, nil, errors.New("unknown strategy " + name)
+	}
+	s, end, err := k.open(e)
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare %s: %w", name, err)
+	}
+	return s, end, nil
+}
+
+// Shelf is where a strategy sells from.
+func (e *Env) Shelf(name string) (Shelf, error) {
+	k, ok := Find(name)
+	switch {
+	case !ok:
+		return nil, errors.New("unknown strategy " + name)
+	case k.SQL:
+		return e.Tables.Shelf(name), nil
+	case name == "reserve":
+		sale, err := e.sale()
+		return &saleShelf{sale, name, e.OrderIDs(name)}, err
+	}
+	return e.redisShelf(name), nil
+}

@@ -1,0 +1,46 @@
+package oversell
+
+import "slices"
+
+// A Kind describes a strategy.
+type Kind struct {
+	Name  string
+	About string // what it does, in a few words
+	Wrong Wrong
+	SQL   bool // the product is in the database, else in Redis
+	open  func(*Env) (Strategy, func(), error)
+}
+
+// Wrong says when a strategy sells more than there is.
+type Wrong uint8
+
+// The zero value is what all others should be.
+const (
+	Never           Wrong = iota // sells what is there, and no more
+	Always                       // oversells when two buyers meet
+	AcrossProcesses              // oversells when two buyers of different processes meet
+)
+
+// Kinds are all strategies, the wrong ones first.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "none", About: "read, check, write", Wrong: Always, open: (*Env).openNone},
+		{Name: "mutex", About: "a mutex in each process", Wrong: AcrossProcesses, open: (*Env).openMutex},
+		{Name: "setnx", About: "SET NX PX, DEL; the work outlasts the TTL", Wrong: Always, open: (*Env).openSetNX},
+		{Name: "lock", About: "a lock of ours in Redis, its fence at the stock", open: (*Env).openLock},
+		{Name: "redlock", About: "the same lock on a majority of Redis servers", open: (*Env).openRedlock},
+		{Name: "sql-for-update", About: "the row locked in a transaction", SQL: true, open: (*Env).openSQLForUpdate},
+		{Name: "sql-conditional", About: "UPDATE … WHERE stock >= 1", SQL: true, open: (*Env).openSQLConditional},
+		{Name: "reserve", About: "jobs/stock: look, take and record in one script", open: (*Env).openReserve},
+	}
+}
+
+// Find returns the strategy of a name.
+func Find(name string) (Kind, bool) {
+	kinds := Kinds()
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}

@@ -1,0 +1,49 @@
+package oversell
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Lock reads, checks and writes while it holds a lock of package lock, and takes
+// the lease's fence to the shelf with the read and with the write. The lock keeps
+// buyers out of each other's way; the fence stops the one who was paused beyond
+// its lease and does not know it. Where the lock is kept is the Locker's affair:
+// the strategies lock, redlock, sql-lease and zookeeper are this one on different
+// stores.
+type Lock struct {
+	Locker *lock.Locker
+	Key    string
+	Shelf  GuardedShelf
+	Work   Work
+}
+
+// Buy implements [Strategy].
+func (s *Lock) Buy(ctx context.Context, order string) error {
+	lease, err := s.Locker.Acquire(ctx, s.Key, lock.Options{})
+	if err != nil {
+		return err
+	}
+	defer release(ctx, lease)
+	ctx = lease.Context() // ends before anyone else can have the lock
+	left, err := s.Shelf.Look(ctx, lease.Fence())
+	if err != nil {
+		return err
+	}
+	if left < 1 {
+		return ErrSoldOut
+	}
+	if err := s.Work(ctx); err != nil {
+		return err
+	}
+	return s.Shelf.Sell(ctx, lease.Fence(), left-1, order)
+}
+
+// release frees the lock. What it cannot free ends with its TTL; the order stands.
+func release(ctx context.Context, lease *lock.Lease) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	_ = lease.Release(ctx)
+}

@@ -1,0 +1,71 @@
+package oversell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// Reserve takes an item out of stock with the script of package stock: it looks,
+// takes and records the order in one step of the store, and answers a repeated
+// order the same. The work comes after, with the item set aside: nobody waits for
+// it, and if it fails, or the process dies in it, the item goes back in time.
+type Reserve struct {
+	Sale *stock.Sale
+	SKU  string
+	Work Work
+}
+
+// Buy implements [Strategy].
+func (s *Reserve) Buy(ctx context.Context, order string) error {
+	_, _, err := s.Sale.Reserve(ctx, stock.Order{
+		ID: order, Receiver: "the buyer", Amount: 100, Currency: "EUR",
+		Items: []stock.Item{{SKU: s.SKU, Quantity: 1}},
+	})
+	if errors.Is(err, stock.ErrSoldOut) {
+		return ErrSoldOut
+	}
+	if err != nil {
+		return err
+	}
+	return s.Work(ctx)
+}
+
+// A saleShelf is the product of a [stock.Sale].
+type saleShelf struct {
+	sale   *stock.Sale
+	sku    string
+	orders []string // the ids that there may be
+}
+
+// Fill implements [Shelf], for a sale that has no orders.
+func (s *saleShelf) Fill(ctx context.Context, n int) error {
+	_, err := s.sale.Put(ctx, s.sku, int64(n))
+	return err
+}
+
+// Left implements [Shelf].
+func (s *saleShelf) Left(ctx context.Context) (int, error) {
+	p, err := s.sale.Product(ctx, s.sku)
+	return int(p.Stock), err
+}
+
+// Orders implements [Shelf]. It looks for each order, so as not to believe the
+// sale's own counts, and compares with them.
+func (s *saleShelf) Orders(ctx context.Context) (n int, err error) {
+	for _, id := range s.orders {
+		_, err := s.sale.Order(ctx, id)
+		if err == nil {
+			n++
+		} else if !errors.Is(err, stock.ErrUnknownOrder) {
+			return 0, err
+		}
+	}
+	p, err := s.sale.Product(ctx, s.sku)
+	if counted := int(p.Reserved + p.Sold); err == nil && counted != n {
+		err = fmt.Errorf("%d orders, and the sale counts %d", n, counted)
+	}
+	return n, err
+}

@@ -1,0 +1,105 @@
+package oversell
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Result is what a sale came to.
+type Result struct {
+	Strategy string        `json:"strategy"`
+	Skipped  string        `json:"skipped,omitempty"` // why it did not run; all else is empty then
+	Buyers   int           `json:"buyers"`
+	Stock    int           `json:"stock"`    // put in
+	Sold     int           `json:"sold"`     // buyers who were told that they have one
+	Orders   int           `json:"orders"`   // orders in the store
+	Left     int           `json:"left"`     // what the store says
+	Oversold int           `json:"oversold"` // sold, or ordered, beyond the stock
+	Errors   int           `json:"errors"`   // buyers who were told neither
+	Error    string        `json:"error,omitempty"`
+	Took     time.Duration `json:"-"`
+	Rate     float64       `json:"orders_per_second"`
+	P50      float64       `json:"p50_ms"` // of the time until a buyer had an answer
+	P99      float64       `json:"p99_ms"`
+	Exact    bool          `json:"exact"` // each item was sold once, or is left
+	Faults   []string      `json:"faults,omitempty"`
+}
+
+// Sum makes a result of what the buyers of all processes were told, and of what
+// the shelf has afterwards.
+func Sum(strategy string, stock, left, orders int, all []Answers) Result {
+	r := Result{Strategy: strategy, Stock: stock, Left: left, Orders: orders}
+	var waited []int64
+	for _, a := range all {
+		r.Buyers += a.Sold + a.SoldOut + a.Errors
+		r.Sold += a.Sold
+		r.Errors += a.Errors
+		if r.Error == "" {
+			r.Error = a.Error
+		}
+		r.Took = max(r.Took, a.Took)
+		waited = append(waited, a.Waited...)
+	}
+	slices.Sort(waited)
+	r.P50, r.P99 = quantile(waited, 0.50), quantile(waited, 0.99)
+	if r.Took > 0 {
+		r.Rate = float64(r.Sold) / r.Took.Seconds()
+	}
+	r.Oversold = max(0, max(r.Sold, r.Orders)-stock)
+	r.Faults = r.faults()
+	r.Exact = len(r.Faults) == 0
+	return r
+}
+
+// quantile is in milliseconds, of sorted microseconds: q of them are no longer.
+func quantile(sorted []int64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return float64(sorted[int(math.Ceil(q*float64(len(sorted))))-1]) / 1000
+}
+
+// faults says what does not add up. A buyer who was told of an error may have an
+// order nevertheless.
+func (r *Result) faults() (faults []string) {
+	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if r.Oversold > 0 {
+		add("sold %d too many", r.Oversold)
+	}
+	if lost := r.Left + r.Orders - r.Stock; lost > 0 && r.Orders <= r.Stock {
+		add("%d of the sold still on the shelf", lost)
+	} else if lost > 0 && r.Left > 0 {
+		add("%d still on the shelf", r.Left)
+	} else if lost < 0 {
+		add("%d gone without an order", -lost)
+	}
+	if r.Left < 0 {
+		add("%d left", r.Left)
+	}
+	if r.Orders < r.Sold {
+		add("%d sold without an order", r.Sold-r.Orders)
+	}
+	if more := r.Orders - r.Sold - r.Errors; more > 0 {
+		add("%d orders that nobody was told of", more)
+	}
+	if want := min(r.Stock, r.Buyers); r.Errors == 0 && r.Orders < want {
+		add("%d not sold, though %d came", want-r.Orders, r.Buyers)
+	}
+	return faults
+}
+
+// String is the sentence about a result.
+func (r *Result) String() string {
+	switch {
+	case r.Skipped != "":
+		return "not run: " + r.Skipped
+	case !r.Exact:
+		return strings.Join(r.Faults, "; ")
+	case r.Errors > 0:
+		return "exact; an error: " + r.Error
+	}
+	return "exact"
+}

@@ -1,0 +1,41 @@
+package oversell
+
+import (
+	"context"
+	"database/sql"
+)
+
+// SQLForUpdate locks the product's row in a transaction, reads, checks and
+// writes, and commits. It is right, and it keeps a connection and a transaction
+// open for as long as the work takes: as many buyers as there are connections
+// wait in the database, and a process that stands still holds the row until the
+// database gives up on it. SQLite has no row locks: BEGIN IMMEDIATE, which
+// _txlock=immediate makes of Begin, locks the whole database.
+type SQLForUpdate struct {
+	DB    *sql.DB
+	Shelf *SQLShelf
+	Work  Work
+}
+
+// Buy implements [Strategy].
+func (s *SQLForUpdate) Buy(ctx context.Context, order string) error {
+	tx, err := s.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	left, err := s.Shelf.leftForUpdate(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if left < 1 {
+		return ErrSoldOut
+	}
+	if err := s.Work(ctx); err != nil {
+		return err
+	}
+	if err := s.Shelf.write(ctx, tx, left-1, order); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,41 @@
+package oversell
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Strategy sells one product, an item at a time, to buyers who come at once.
+type Strategy interface {
+	// Buy sells one item under an order's id. It returns ErrSoldOut if none is
+	// left; after any other error it is not known whether the order stands.
+	Buy(ctx context.Context, order string) error
+}
+
+// ErrSoldOut is the answer that no item is left.
+var ErrSoldOut = errors.New("sold out")
+
+// Work is what a shop does between reading the stock and writing it: the price,
+// the address, the card. It returns early when ctx ends.
+type Work func(ctx context.Context) error
+
+// Wait is work that takes d.
+func Wait(d time.Duration) Work {
+	return func(ctx context.Context) error { return sleep(ctx, d) }
+}
+
+// sleep returns when d has passed, or with the cause of ctx's end.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

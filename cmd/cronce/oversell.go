@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+type oversellFlags struct {
+	stock, buyers, processes int
+	work, patience           time.Duration
+	strategies               []string
+	redis                    []string
+	dsn, dsnEnv, dsnFile     string
+	output                   string
+	worker                   bool
+}
+
+// The bounds of the flags.
+const (
+	maxStock     = 1_000_000
+	maxBuyers    = 100_000
+	maxProcesses = 32
+	maxWork      = 10 * time.Second
+	maxPatience  = time.Hour
+)
+
+// The work that is assumed where none is asked for: less where there is a lot to
+// sell, since some strategies do it for one buyer at a time.
+const (
+	usualWork = 20 * time.Millisecond
+	allWork   = 2 * time.Second
+)
+
+func oversellCommand() *cobra.Command {
+	var f oversellFlags
+	cmd := &cobra.Command{
+		Use:   "oversell",
+		Short: "Sell out a product in every way people guard stock, and see which ways oversell",
+		Long: "Sell the same product through each strategy, to buyers who come at once from several real processes\n" +
+			"of this binary, and print what each one cost and whether it sold more than there was.\n\n" +
+			strategyHelp() + "\n" +
+			"It needs no server: Redis runs inside this process, and the database is an SQLite file. What is created\n" +
+			"in a real store has a name of its own, and is removed at the end.\n\n" +
+			"Exit code: 1 if a strategy oversold that must not, 2 for wrong usage.",
+		Example: "  cronce oversell\n" +
+			"  cronce oversell --stock 1000 --buyers 5000 --processes 3\n" +
+			"  cronce oversell --redis redis://127.0.0.1:6379 --dsn postgres://shop@127.0.0.1/shop",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.worker {
+				return sellHere(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			ctx, stop := withSignals(cmd.Context())
+			defer stop()
+			return runOversell(ctx, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.stock, "stock", 5, "how many items there are")
+	flags.IntVar(&f.buyers, "buyers", 10, "how many buyers come at once, for one item each")
+	flags.IntVar(&f.processes, "processes", 3, "how many processes the buyers are spread over")
+	flags.DurationVar(&f.work, "work", 0, "what a shop does between reading and writing (default 20ms, and 2s at most for all items)")
+	flags.DurationVar(&f.patience, "patience", 2*time.Minute, "how long a buyer waits for an answer")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "only these strategies")
+	flags.StringArrayVar(&f.redis, "redis", nil, "a real Redis, without a password: redis://[user@]host[:port][/db], the password is in $"+defaultPasswordEnv+
+		"; named 3, 5 or 7 times, redlock uses them all")
+	flags.StringVar(&f.dsn, "dsn", "", "a real database, without a password: postgres:// or mysql://user@host:port/database, or sqlite:path")
+	flags.StringVar(&f.dsnEnv, "dsn-env", "", "the variable that has the DSN, which may have a password")
+	flags.StringVar(&f.dsnFile, "dsn-file", "", "the file that has the DSN, which may have a password")
+	flags.BoolVar(&f.worker, "worker", false, "sell in this process, as its standard input says")
+	_ = flags.MarkHidden("worker")
+	outputFlag(cmd, &f.output)
+	return cmd
+}
+
+func strategyHelp() string {
+	var b strings.Builder
+	for _, k := range oversell.Kinds() {
+		fmt.Fprintf(&b, "  %-16s %s\n", k.Name, k.About)
+	}
+	return b.String()
+}
+
+func (f *oversellFlags) check() error {
+	switch {
+	case f.stock < 1 || f.stock > maxStock:
+		return usagef("oversell: --stock is %d, allowed is 1 to %d", f.stock, maxStock)
+	case f.buyers < 1 || f.buyers > maxBuyers:
+		return usagef("oversell: --buyers is %d, allowed is 1 to %d", f.buyers, maxBuyers)
+	case f.processes < 1 || f.processes > min(maxProcesses, f.buyers):
+		return usagef("oversell: --processes is %d, allowed is 1 to %d, and no more than buyers", f.processes, maxProcesses)
+	case f.work < 0 || f.work > maxWork:
+		return usagef("oversell: --work is %v, allowed is up to %v", f.work, maxWork)
+	case f.patience < time.Second || f.patience > maxPatience:
+		return usagef("oversell: --patience is %v, allowed is 1s to 1h", f.patience)
+	case !slices.Contains([]int{0, 1, 3, 5, 7}, len(f.redis)):
+		return usagef("oversell: --redis is given %d times, allowed is once, or 3, 5 or 7 times for redlock", len(f.redis))
+	}
+	if f.work == 0 {
+		f.work = min(usualWork, allWork/time.Duration(f.stock))
+	}
+	return f.checkStrategies()
+}
+
+// checkStrategies refuses names that are not known.
+func (f *oversellFlags) checkStrategies() error {
+	var names []string
+	for _, k := range oversell.Kinds() {
+		names = append(names, k.Name)
+	}
+	for _, name := range f.strategies {
+		if slices.Contains(names, name) {
+			continue
+		}
+		err := usagef("oversell: --strategy is %s, allowed is %s", shorten(name), strings.Join(names, ", "))
+		if near := strictyaml.Nearest(name, names); near != "" {
+			err = usagef("%w, did you mean %q?", err, near)
+		}
+		return err
+	}
+	return nil
+}
+
+// kinds are the strategies that were asked for, in the order of the table.
+func (f *oversellFlags) kinds() []oversell.Kind {
+	return slices.DeleteFunc(oversell.Kinds(), func(k oversell.Kind) bool {
+		return len(f.strategies) > 0 && !slices.Contains(f.strategies, k.Name)
+	})
+}
+
+// database is the one that is asked for; empty: the file of this run.
+func (f *oversellFlags) database() (string, error) {
+	flag, dsn, named := "--dsn", f.dsn, 0
+	for _, s := range []string{f.dsn, f.dsnEnv, f.dsnFile} {
+		if s != "" {
+			named++
+		}
+	}
+	if named > 1 {
+		return "", usagef("oversell: more than one of --dsn, --dsn-env and --dsn-file is given, allowed is one of them")
+	}
+	switch {
+	case f.dsnEnv != "":
+		flag = "--dsn-env " + f.dsnEnv
+		if dsn = os.Getenv(f.dsnEnv); dsn == "" {
+			return "", usagef("oversell: %s names a variable that is not set", flag)
+		}
+	case f.dsnFile != "":
+		flag = "--dsn-file " + f.dsnFile
+		line, err := defaultConfig().secretFile("dsn", f.dsnFile)
+		if err != nil {
+			return "", usagef("oversell: %s: %w", flag, err)
+		}
+		dsn = line.text()
+	case dsn == "":
+		return "", nil
+	}
+	d, err := parseDSN(dsn)
+	switch {
+	case err != nil:
+		return "", usagef("oversell: %s %w", flag, err)
+	case d.hasPassword && f.dsn != "":
+		return "", usagef("oversell: --dsn is %q: a password may not stand here, name a variable or a file that has the DSN with --dsn-env or --dsn-file", d.shown)
+	}
+	return dsn, nil
+}
+
+// runOversell sells through each strategy in turn. No process, and nothing in a
+// store, is left when it returns.
+func runOversell(ctx context.Context, f oversellFlags, stdout, stderr io.Writer) error {
+	r, err := openRig(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	c, err := hire(ctx, r, f.stock, f.processes, stderr)
+	if err != nil {
+		return err
+	}
+	defer c.dismiss()
+	t := newOversellTable(stdout, f, r)
+	t.head()
+	for _, k := range f.kinds() {
+		result, err := r.sell(ctx, c, k)
+		if err != nil {
+			return fmt.Errorf("oversell: %s: %w", k.Name, err)
+		}
+		t.add(k, result)
+	}
+	return t.foot()
+}

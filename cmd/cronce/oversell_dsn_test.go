@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+)
+
+func TestParseDSN(t *testing.T) {
+	for _, c := range []struct {
+		dsn         string
+		dialect     oversell.Dialect
+		driver      string
+		source      string // a part of it
+		hasPassword bool
+	}{
+		{"postgres://shop@db:5432/shop?sslmode=disable", oversell.PostgreSQL, "pgx", "postgres://shop@db:5432/shop?sslmode=disable", false},
+		{"postgresql://shop:hunter2@db/shop", oversell.PostgreSQL, "pgx", ":hunter2@", true},
+		{"postgres://shop@db/shop?password=hunter2", oversell.PostgreSQL, "pgx", "", true},
+		{"mysql://shop@db/shop", oversell.MySQL, "mysql", "shop@tcp(db:3306)/shop?clientFoundRows=true", false},
+		{"mariadb://shop:hunter2@db:3307/shop?tls=true", oversell.MySQL, "mysql", "shop:hunter2@tcp(db:3307)/shop", true},
+		{"sqlite:a b.db", oversell.SQLite, "sqlite", "file:a%20b.db?_txlock=immediate", false},
+	} {
+		d, err := parseDSN(c.dsn)
+		if err != nil || d.dialect != c.dialect || d.driver != c.driver || d.hasPassword != c.hasPassword || !strings.Contains(d.source, c.source) {
+			t.Errorf("%s: %+v, %v", c.dsn, d, err)
+		}
+		if strings.Contains(d.shown, "hunter2") {
+			t.Errorf("%s is shown as %s", c.dsn, d.shown)
+		}
+	}
+	for _, dsn := range []string{
+		"", "shop:hunter2@tcp(db)/shop", "oracle://shop:hunter2@db/shop", "postgres://shop:hunter2@db", "mysql://shop:hunter2@db/shop?parseTime=hunter2",
+		"postgres://shop:hunter2%zz@db/shop", "sqlite:", "sqlite:x?mode=memory",
+	} {
+		if _, err := parseDSN(dsn); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "allowed is") {
+			t.Errorf("%q: %v", dsn, err)
+		}
+	}
+}

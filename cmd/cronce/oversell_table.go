@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+)
+
+// An oversellTable prints each sale as soon as it is over.
+type oversellTable struct {
+	w       io.Writer
+	flags   oversellFlags
+	rig     *rig
+	painter *painter
+	rows    []oversellRow
+}
+
+// An oversellRow is a result and what was to be expected of it.
+type oversellRow struct {
+	oversell.Result
+	MustBeExact bool `json:"must_be_exact"`
+}
+
+func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
+	return &oversellTable{w: w, flags: f, rig: r, painter: newPainter(w)}
+}
+
+const oversellFormat = "%-15s  %6s  %7s  %6s  %6s  %8s  %6s  %8s  %8s  %8s  %s\n"
+
+func (t *oversellTable) head() {
+	if t.flags.output == outputJSON {
+		return
+	}
+	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", plural(t.flags.stock, "item"), plural(t.flags.buyers, "buyer"),
+		plural(t.flags.processes, "process"))
+	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
+	fmt.Fprintf(t.w, "Stores: %s.\n\n", t.rig.where())
+	heads := fmt.Sprintf(oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "P50", "P99", "")
+	fmt.Fprintln(t.w, strings.TrimSpace(heads))
+}
+
+func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
+	row := oversellRow{Result: r, MustBeExact: k.Wrong == oversell.Never || k.Wrong == oversell.AcrossProcesses && t.flags.processes == 1}
+	t.rows = append(t.rows, row)
+	if t.flags.output == outputJSON {
+		return
+	}
+	if r.Skipped != "" {
+		fmt.Fprintf(t.w, "%-15s  %s\n", r.Strategy, t.painter.level("debug", r.String()))
+		return
+	}
+	n := func(n int) string { return fmt.Sprint(n) }
+	said := r.String()
+	switch {
+	case !r.Exact:
+		said = t.painter.level("error", said)
+	case r.Errors > 0:
+		said = t.painter.level("warn", said)
+	}
+	fmt.Fprintf(t.w, oversellFormat, r.Strategy, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
+		fmt.Sprintf("%.0f", r.Rate), millis(r.P50), millis(r.P99), said)
+}
+
+// millis writes milliseconds with as many digits as matter.
+func millis(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+// foot says which strategies kept what they promise, and fails if one did not.
+func (t *oversellTable) foot() error {
+	var exact, inexact, lucky, broken []string
+	for _, r := range t.rows {
+		switch {
+		case r.Skipped != "":
+		case r.MustBeExact && r.Exact:
+			exact = append(exact, r.Strategy)
+		case r.MustBeExact:
+			broken = append(broken, r.Strategy)
+		case r.Exact:
+			lucky = append(lucky, r.Strategy)
+		default:
+			inexact = append(inexact, r.Strategy)
+		}
+	}
+	if err := t.sum(exact, inexact, lucky, broken); err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return &brokenError{"a strategy oversold that must not"}
+	}
+	return nil
+}
+
+func (t *oversellTable) sum(exact, inexact, lucky, broken []string) error {
+	if t.flags.output == outputJSON {
+		return printJSON(t.w, map[string]any{
+			"ok": len(broken) == 0, "stock": t.flags.stock, "buyers": t.flags.buyers, "processes": t.flags.processes,
+			"work_ms": float64(t.flags.work.Microseconds()) / 1000, "strategies": t.rows,
+		})
+	}
+	fmt.Fprintln(t.w)
+	for _, line := range []struct {
+		names []string
+		said  string
+	}{
+		{inexact, "Wrong, as they are made: %s."},
+		{lucky, "Wrong, and lucky this time: %s. No two buyers met at the wrong moment."},
+		{exact, "Every item sold once: %s."},
+		{broken, "BROKEN: %s must not oversell."},
+	} {
+		if len(line.names) > 0 {
+			fmt.Fprintf(t.w, line.said+"\n", strings.Join(line.names, ", "))
+		}
+	}
+	return nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
