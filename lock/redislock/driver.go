@@ -165,12 +165,28 @@ func refuse(argument, value, allowed string) error {
 // run runs a script, together with those of other callers when there are many.
 // Where it is not known it is sent whole.
 func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
+	reply, err := d.send(ctx, s, keys, args)
+	d.failed(ctx, err)
+	return reply, err
+}
+
+func (d *Driver) send(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
 	if d.prompt && ctx.Err() == nil && d.gather.takes(ctx) {
 		return d.gather.run(ctx, s, keys, args)
 	}
 	return bounded(ctx, d.prompt, func() (any, error) {
 		return s.Run(ctx, d.client, keys, args...).Result()
 	})
+}
+
+// failed lets a client of a Cluster look again who has which slots. By itself it
+// does so when a server tells it that a key has moved: one that died tells
+// nothing, and would be asked on for a minute. It looks in the background, and
+// once for all that fail at the time.
+func (d *Driver) failed(ctx context.Context, err error) {
+	if cluster, ok := d.client.(*redis.ClusterClient); ok && err != nil {
+		cluster.ReloadState(ctx)
+	}
 }
 
 // prompt reports whether a client ends its requests with the deadline of their

@@ -17,7 +17,7 @@ const shaArgs = 3
 // places of args, without copying them. Where it is not known it is sent whole.
 func (d *Driver) evaluate(ctx context.Context, s *redis.Script, keys int, args []any) (any, error) {
 	args[0], args[1], args[2] = "evalsha", s.Hash(), keys
-	return bounded(ctx, d.prompt, func() (any, error) {
+	reply, err := bounded(ctx, d.prompt, func() (any, error) {
 		cmd := redis.NewCmd(ctx, args...)
 		cmd.SetFirstKeyPos(shaArgs)
 		err := d.client.Process(ctx, cmd)
@@ -30,6 +30,8 @@ func (d *Driver) evaluate(ctx context.Context, s *redis.Script, keys int, args [
 		}
 		return s.Eval(ctx, d.client, names, args[shaArgs+keys:]...).Result()
 	})
+	d.failed(ctx, err)
+	return reply, err
 }
 
 // maxNames is how many names are kept.

@@ -67,7 +67,7 @@ func (d *Driver) runAcked(ctx context.Context, s *redis.Script, keys []string, a
 	if err == nil || !is {
 		return r, err
 	}
-	cluster.ReloadState(ctx) // in the background, for whoever asks next
+	d.failed(ctx, err)
 	if node, asking := redirected(ctx, cluster, err); node != nil {
 		return acked(ctx, node, asking, s, keys, args, replicas, wait)
 	}

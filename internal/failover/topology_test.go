@@ -1,0 +1,134 @@
+package failover_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A topology is servers of which one has all the keys of a test, and can be
+// replaced by its replica.
+type topology struct {
+	name    string
+	master  *redisserver.Server // of the keys
+	replica *redisserver.Server // of that master
+	before  redis.UniversalOptions
+	after   redis.UniversalOptions // what leads to the replica once it was promoted
+	promote func()                 // what makes it the master
+	lock    string                 // a lock of that master
+}
+
+// series is the series of the tests, which the master has, too.
+const series = "job"
+
+// byHand is a master that is left to itself when its replica is promoted: both
+// answer.
+func byHand(t *testing.T) *topology {
+	master := redisserver.Start(t)
+	replica := redisserver.Replica(t, master)
+	return &topology{
+		name: "by hand", master: master, replica: replica,
+		before:  redis.UniversalOptions{Addrs: []string{master.Addr()}},
+		after:   redis.UniversalOptions{Addrs: []string{replica.Addr()}},
+		promote: func() { replica.Tell("REPLICAOF NO ONE") },
+		lock:    "key",
+	}
+}
+
+// bySentinel is a master that dies and is replaced by three Sentinels.
+func bySentinel(t *testing.T) *topology {
+	master := redisserver.Start(t)
+	replica := redisserver.Replica(t, master)
+	o := redis.UniversalOptions{MasterName: redisserver.MasterName}
+	for _, s := range redisserver.Sentinels(t, master, 1) {
+		o.Addrs = append(o.Addrs, s.Addr())
+	}
+	return &topology{name: "by Sentinel", master: master, replica: replica, before: o, after: o, promote: master.Kill, lock: "key"}
+}
+
+// inCluster is a master of three that dies and is replaced by the others' vote.
+func inCluster(t *testing.T) *topology {
+	nodes := redisserver.Cluster(t, 3, 1)
+	o := redis.UniversalOptions{IsClusterMode: true}
+	for _, s := range nodes[1:] {
+		o.Addrs = append(o.Addrs, s.Addr())
+	}
+	first := masterOf(t, o, "cronce:v1:{cronce.0}:s:"+series)
+	name := "key"
+	for i := 0; masterOf(t, o, "cronce:v1:l:{"+name+"}") != first; i++ {
+		name = fmt.Sprintf("key-%d", i)
+	}
+	for i := range 3 {
+		if nodes[i].Addr() == first {
+			return &topology{name: "in a Cluster", master: nodes[i], replica: nodes[3+i], before: o, after: o, promote: nodes[i].Kill, lock: name}
+		}
+	}
+	t.Fatalf("no master at %s", first)
+	return nil
+}
+
+// masterOf is the address of the master of a Cluster that has a key.
+func masterOf(t *testing.T, o redis.UniversalOptions, key string) string {
+	t.Helper()
+	m, err := client(t, o).(*redis.ClusterClient).MasterForKey(t.Context(), key)
+	must(t, err)
+	return m.Options().Addr
+}
+
+// each runs a test on every topology.
+func each(t *testing.T, f func(t *testing.T, at *topology)) {
+	for name, start := range map[string]func(*testing.T) *topology{"by hand": byHand, "by Sentinel": bySentinel, "in a Cluster": inCluster} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, start(t))
+		})
+	}
+}
+
+func client(t *testing.T, o redis.UniversalOptions) redis.UniversalClient {
+	t.Helper()
+	redislock.Harden(&o)
+	c := redis.NewUniversalClient(&o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func driver(t *testing.T, o redis.UniversalOptions) *redislock.Driver {
+	t.Helper()
+	d, err := redislock.New(client(t, o), redislock.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, d.Close()) })
+	return d
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// becomes waits for something to come true.
+func becomes(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for give := time.Now().Add(40 * time.Second); !is(); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(give) {
+			t.Fatalf("it never came true: %s", what)
+		}
+	}
+}
+
+// copied waits until the replica has all that was written.
+func (at *topology) copied(t *testing.T, d *redislock.Driver) {
+	t.Helper()
+	becomes(t, "the replica has everything", func() bool {
+		n, err := d.Replicas(context.Background(), at.lock)
+		return err == nil && n == 1
+	})
+}
