@@ -16,6 +16,7 @@ import (
 type Program struct {
 	Name string
 
+	backend *Backend                                    // nil: a Redis
 	command func(n Node, dir string) (*exec.Cmd, error) // dir is for its files
 	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line tells; nil otherwise
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/redislock"
 )
 
 const namespace = "proof"
@@ -24,9 +23,10 @@ const patience = 30 * time.Second
 type Cluster struct {
 	*Board
 	*Meter
-	Store *redisserver.Server
+	Store *redisserver.Server // nil on another Backend
 
 	t       testing.TB
+	addr    string // of the store
 	program Program
 	witness *redisserver.Server
 	teller  *Witness
@@ -34,13 +34,19 @@ type Cluster struct {
 	from    time.Time
 }
 
-// NewCluster starts a store, with the given arguments, and a witness. Everything
+// NewCluster starts a store, a Redis with the given arguments unless the program
+// says another, and a witness. Everything
 // ends with the test.
 func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{Board: newBoard(), Meter: NewMeter(t), t: t, program: program}
 	c.witness = redisserver.Start(t)
-	c.Store = redisserver.Start(t, storeArgs...)
+	if program.backend != nil {
+		c.addr = program.backend.start(t)
+	} else {
+		c.Store = redisserver.Start(t, storeArgs...)
+		c.addr = c.Store.Addr()
+	}
 	c.teller = NewWitness(c.witness.Addr(), os.Getpid())
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -73,7 +79,7 @@ func (c *Cluster) Start(n Node) *Process {
 	c.t.Helper()
 	n.Witness, n.Namespace = c.witness.Addr(), namespace
 	if n.Store == "" {
-		n.Store = c.Store.Addr()
+		n.Store = c.addr
 	}
 	cmd, err := c.program.command(n, c.t.TempDir())
 	if err != nil {
@@ -189,12 +195,11 @@ func (c *Cluster) barrier() {
 // Journals reads the journals of the jobs, past the proxies.
 func (c *Cluster) Journals(jobs ...Job) map[string]lock.Journal {
 	c.t.Helper()
-	client := NewClient(c.Store.Addr())
-	defer client.Close()
-	d, err := redislock.New(client, redislock.Options{Namespace: namespace})
+	d, done, err := openStore(c.t.Context(), c.addr, namespace)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	defer done()
 	all := map[string]lock.Journal{}
 	for _, j := range jobs {
 		ctx, stop := context.WithTimeout(context.Background(), patience)

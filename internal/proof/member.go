@@ -68,12 +68,11 @@ type member struct {
 
 // run is the recipe under proof.
 func (m *member) run(ctx context.Context) error {
-	client := NewClient(m.Store)
-	defer client.Close()
-	store, err := redislock.New(client, redislock.Options{Namespace: m.Namespace})
+	store, done, err := openStore(ctx, m.Store, m.Namespace)
 	if err != nil {
-		return fmt.Errorf("proof: member: %w", err)
+		return err
 	}
+	defer done()
 	jobs := make([]scheduler.Job, len(m.Jobs))
 	for i, j := range m.Jobs {
 		jobs[i] = j.scheduled(newWorker(j, m.witness, m.die).run)

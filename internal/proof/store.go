@@ -1,0 +1,74 @@
+package proof
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers pgx
+
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/sqllock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A Backend is a kind of store that scenarios can be run on. Its servers are
+// real, and end with the test.
+type Backend struct {
+	Name string
+
+	start func(t testing.TB) (addr string)
+}
+
+// PostgreSQL is one database with numbered leases in its tables.
+var PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) string {
+	s := sqlserver.Postgres(t)
+	return s.DSN(s.Create(t))
+}}
+
+// On is the program on another store than a Redis. Only members know others.
+func (p Program) On(b Backend) Program {
+	p.Name += " on " + b.Name
+	p.backend = &b
+	return p
+}
+
+// A store is what a member claims from, and whose journals are read.
+type store interface {
+	scheduler.Store
+	lock.Journaled
+}
+
+// openStore opens the store at an address: the DSN of a PostgreSQL, or host:port of
+// a Redis.
+func openStore(ctx context.Context, addr, namespace string) (store, func(), error) {
+	if strings.HasPrefix(addr, "postgres://") {
+		return openPostgres(ctx, addr, namespace)
+	}
+	client := NewClient(addr)
+	d, err := redislock.New(client, redislock.Options{Namespace: namespace})
+	if err != nil {
+		return nil, nil, fmt.Errorf("proof: store: %w", err)
+	}
+	return d, func() { _ = client.Close() }, nil
+}
+
+func openPostgres(ctx context.Context, dsn, namespace string) (store, func(), error) {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return nil, nil, fmt.Errorf("proof: store: %w", err)
+	}
+	d, err := sqllock.New(db, sqllock.PostgreSQL, sqllock.Options{Namespace: namespace})
+	if err == nil {
+		err = d.CreateTables(ctx)
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, nil, fmt.Errorf("proof: store: %w", err)
+	}
+	return d, func() { _ = db.Close() }, nil
+}
