@@ -83,17 +83,27 @@ func (l *Locker) check(a *Acquisition) error {
 }
 
 // try asks until there is an answer, ctx ends, or the TTL has passed.
-func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (*Lease, error) {
-	bound, stop := context.WithTimeout(ctx, a.TTL)
+func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lease, err error) {
+	err = insist(ctx, a.TTL, func(bound context.Context) error {
+		lease, err = l.ask(ctx, bound, &a, fixed)
+		return err
+	})
+	if doubtful(err) {
+		l.undo(ctx, a)
+		return nil, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+	}
+	return lease, err
+}
+
+// insist asks until the answer is no doubt, ctx ends, or d has passed, and
+// returns the last answer.
+func insist(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
+	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		lease, err := l.ask(ctx, bound, a, fixed)
-		if !doubtful(err) {
-			return lease, err
-		}
-		if !sleep(bound, wait) {
-			l.undo(ctx, a)
-			return nil, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+		err := ask(bound)
+		if !doubtful(err) || !sleep(bound, wait) {
+			return err
 		}
 	}
 }
@@ -104,15 +114,20 @@ const (
 	maxRetry   = time.Second
 )
 
-// ask sends one acquisition.
-func (l *Locker) ask(ctx, bound context.Context, a Acquisition, fixed bool) (*Lease, error) {
+// ask sends one acquisition. After a grant that came too late, whose undoing may
+// come late as well, it is somebody new who asks next.
+func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, fixed bool) (*Lease, error) {
 	a.Fence = l.seen.Load()
 	sent := time.Now()
-	g, err := l.driver.Acquire(bound, a)
+	g, err := l.driver.Acquire(bound, *a)
 	if err != nil {
 		return nil, err
 	}
-	return l.keep(ctx, a, fixed, g, sent)
+	lease, err := l.keep(ctx, *a, fixed, g, sent)
+	if err != nil {
+		a.Owner = l.Owner()
+	}
+	return lease, err
 }
 
 // keep makes a lease of a grant that was asked for at a time, and renews it. A

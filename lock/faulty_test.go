@@ -55,6 +55,28 @@ func (f *faulty) Release(ctx context.Context, h lock.Holding) error {
 	return err
 }
 
+func (f *faulty) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+	f.acquires.Add(1)
+	f.before("acquire several")
+	gs, err := f.Store.AcquireSeveral(context.WithoutCancel(ctx), as)
+	if f.lose("acquire several") {
+		return nil, errNetwork
+	}
+	return gs, err
+}
+
+func (f *faulty) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+	f.releases.Add(1)
+	f.before("release several")
+	errs := f.Store.ReleaseSeveral(context.WithoutCancel(ctx), hs)
+	if f.lose("release several") {
+		for i := range errs {
+			errs[i] = errNetwork
+		}
+	}
+	return errs
+}
+
 func (f *faulty) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
 	f.renewals.Add(1)
 	f.before("renew")

@@ -99,28 +99,42 @@ func (s *Lease) Release(ctx context.Context) error {
 	if !s.plain {
 		return fmt.Errorf("lock: release %q: %w: end a numbered lease with End", s.ref.Key, ErrUnsupported)
 	}
+	if ended, err := s.end(); ended {
+		return err
+	}
+	h, again := s.holding(), false
+	err := insist(ctx, s.ref.TTL, func(bound context.Context) error {
+		err := s.released(s.locker.driver.Release(bound, h), again)
+		again = true
+		return err
+	})
+	if doubtful(err) {
+		return fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
+	}
+	return err
+}
+
+// end ends the lease here, before the store is told, and reports whether that is
+// all there is to do.
+func (s *Lease) end() (bool, error) {
 	if s.outer != nil {
-		return s.leave()
+		return true, s.leave()
 	}
 	if !s.locker.keeper.remove(s, true) {
-		return ErrReleased
+		return true, ErrReleased
 	}
 	s.cancel(ErrReleased)
-	ctx, stop := context.WithTimeout(ctx, s.ref.TTL)
-	defer stop()
-	h := s.holding()
-	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		err := s.locker.driver.Release(ctx, h)
-		if wait > firstRetry && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load() {
-			return nil // the key went on to another owner before our time was over: an earlier request freed it
-		}
-		if !doubtful(err) {
-			return err
-		}
-		if !sleep(ctx, wait) {
-			return fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
-		}
+	return false, nil
+}
+
+// released is what the store's answer to a release means. If it was asked again,
+// and the key went on to another owner before our time was over, an earlier
+// request has freed it.
+func (s *Lease) released(err error, again bool) error {
+	if again && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load() {
+		return nil
 	}
+	return err
 }
 
 // holding is what a plain lease is to its store.

@@ -13,9 +13,14 @@ type Leases struct{ all []*Lease } // in the order of their keys
 // AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one,
 // and holds all of them or none. Each key counts once. Keys are taken in their
 // order as texts, so callers whose keys overlap never wait for each other in a
-// circle; only a caller that held a key before can make one. While it waits for a later key it holds, and renews, the earlier ones;
-// losing one of them ends the waiting with ErrLost. An error is that of the key
-// that failed; the others were released.
+// circle; only a caller that held a key before can make one. While it waits for a
+// later key it holds, and renews, the earlier ones; losing one of them ends the
+// waiting with ErrLost. An error is that of the key that failed; the others were
+// released.
+//
+// If the store is [Several] the keys are first asked for in one step, which takes
+// all of them or none, and only if one is held, or others wait for it, waited for
+// one by one.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Leases, error) {
 	if len(keys) == 0 {
 		return nil, refuse("keys", "empty", "1 key or more")
@@ -25,6 +30,9 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Lea
 		if err := CheckKey(key); err != nil {
 			return nil, err
 		}
+	}
+	if s, err := l.together(ctx, keys, o); s != nil || err != nil {
+		return s, err
 	}
 	s := &Leases{all: make([]*Lease, 0, len(keys))}
 	inside := ctx // of all leases so far: it ends when one is lost
@@ -57,9 +65,14 @@ func (s *Leases) Check() error {
 	return nil
 }
 
-// Release gives all leases back, the last key first, and joins what the releases
-// could not do: see [Lease.Release].
+// Release gives all leases back, the last key first or, if the store is [Several],
+// together, and joins what the releases could not do: see [Lease.Release].
 func (s *Leases) Release(ctx context.Context) error {
+	if len(s.all) > 1 {
+		if several, ok := s.all[0].locker.driver.(Several); ok {
+			return releaseTogether(ctx, several, s.all)
+		}
+	}
 	var errs []error
 	for _, lease := range slices.Backward(s.all) {
 		errs = append(errs, lease.Release(ctx))

@@ -1,0 +1,135 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// together takes keys in one step. It returns nil, nil if they are to be taken one
+// by one: the store cannot, the context holds one of them already, or one is not
+// free.
+func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Leases, error) {
+	several, can := l.driver.(Several)
+	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{l, key}) != nil }) {
+		return nil, nil
+	}
+	a := l.acquisition("", o)
+	as := make([]Acquisition, len(keys))
+	for i, key := range keys {
+		a.Key, a.Barge = key, o.Barge
+		if err := l.check(&a); err != nil {
+			return nil, err
+		}
+		as[i] = a
+	}
+	s, err := l.tryAll(ctx, several, as, o.Fixed)
+	if err != nil && ctx.Err() == nil && (isHeld(err) || errors.Is(err, ErrUnsupported) || doubtful(err)) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// tryAll is try for several keys.
+func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, fixed bool) (s *Leases, err error) {
+	err = insist(ctx, as[0].TTL, func(bound context.Context) error {
+		s, err = l.askAll(ctx, bound, several, as, fixed)
+		return err
+	})
+	if doubtful(err) {
+		undoAll(ctx, several, as)
+		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), err)
+	}
+	return s, err
+}
+
+// askAll is ask for several keys.
+func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquisition, fixed bool) (*Leases, error) {
+	for i := range as {
+		as[i].Fence = l.seen.Load()
+	}
+	sent := time.Now()
+	grants, err := several.AcquireSeveral(bound, as)
+	if err != nil {
+		return nil, err
+	}
+	s := &Leases{all: make([]*Lease, 0, len(as))}
+	inside := ctx
+	for i, a := range as {
+		lease, err := l.keep(inside, a, fixed, grants[i], sent)
+		if err != nil {
+			l.abandonAll(ctx, several, as, s)
+			return nil, err
+		}
+		s.all = append(s.all, lease)
+		inside = lease.Context()
+	}
+	return s, nil
+}
+
+// abandonAll undoes grants of which one came too late. Somebody new asks next.
+func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisition, s *Leases) {
+	for _, lease := range s.all {
+		lease.Abandon(ErrReleased)
+	}
+	undoAll(ctx, several, as)
+	owner := l.Owner()
+	for i := range as {
+		as[i].Owner = owner
+	}
+}
+
+// undoAll is undo for several keys.
+func undoAll(ctx context.Context, several Several, as []Acquisition) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer stop()
+	hs := make([]Holding, len(as))
+	for i, a := range as {
+		hs[i] = Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
+	}
+	several.ReleaseSeveral(ctx, hs) // their TTL ends them otherwise
+}
+
+// releaseTogether releases several leases as Lease.Release does one.
+func releaseTogether(ctx context.Context, several Several, leases []*Lease) error {
+	var errs []error
+	var left []*Lease // to be released in the store
+	for _, lease := range slices.Backward(leases) {
+		if ended, err := lease.end(); ended {
+			errs = append(errs, err)
+		} else {
+			left = append(left, lease)
+		}
+	}
+	if len(left) == 0 {
+		return errors.Join(errs...)
+	}
+	again := false
+	doubt := insist(ctx, left[0].ref.TTL, func(bound context.Context) error {
+		answers, still, doubt := releaseOnce(bound, several, left, again)
+		errs, left, again = append(errs, answers...), still, true
+		return doubt
+	})
+	if doubt != nil {
+		errs = append(errs, fmt.Errorf("lock: release %d keys: %w", len(left), doubt))
+	}
+	return errors.Join(errs...)
+}
+
+// releaseOnce asks once, and returns the answers and which leases are still in doubt.
+func releaseOnce(ctx context.Context, several Several, leases []*Lease, again bool) (answers []error, still []*Lease, doubt error) {
+	hs := make([]Holding, len(leases))
+	for i, lease := range leases {
+		hs[i] = lease.holding()
+	}
+	for i, err := range several.ReleaseSeveral(ctx, hs) {
+		if err = leases[i].released(err, again); doubtful(err) {
+			still, doubt = append(still, leases[i]), errors.Join(doubt, err)
+		} else {
+			answers = append(answers, err)
+		}
+	}
+	return answers, still, doubt
+}
