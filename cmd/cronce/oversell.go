@@ -50,7 +50,8 @@ func oversellCommand() *cobra.Command {
 			"of this binary, and print what each one cost and whether it sold more than there was.\n\n" +
 			strategyHelp() + "\n" +
 			"It needs no server: Redis runs inside this process, and the database is an SQLite file. What is created\n" +
-			"in a real store has a name of its own, and is removed at the end.\n\n" +
+			"in a real store has a name of its own, and is removed at the end; of sql-lease the tables of package\n" +
+			"lock/sqllock stay, which other applications may share.\n\n" +
 			"Exit code: 1 if a strategy oversold that must not, 2 for wrong usage.",
 		Example: "  cronce oversell\n" +
 			"  cronce oversell --stock 1000 --buyers 5000 --processes 3\n" +
@@ -73,7 +74,7 @@ func oversellCommand() *cobra.Command {
 	flags.IntVar(&f.buyers, "buyers", 10, "how many buyers come at once, for one item each")
 	flags.IntVar(&f.processes, "processes", 3, "how many processes the buyers are spread over")
 	flags.DurationVar(&f.work, "work", 0, "what a shop does between reading and writing (default 20ms, and 2s at most for all items)")
-	flags.DurationVar(&f.patience, "patience", 2*time.Minute, "how long a buyer waits for an answer")
+	flags.DurationVar(&f.patience, "patience", 5*time.Minute, "how long a buyer waits for an answer")
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "only these strategies")
 	flags.StringArrayVar(&f.redis, "redis", nil, "a real Redis, without a password: redis://[user@]host[:port][/db], the password is in $"+defaultPasswordEnv+
 		"; named 3, 5 or 7 times, redlock uses them all")

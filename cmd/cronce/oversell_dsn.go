@@ -65,6 +65,7 @@ func (d database) mysql(u *url.URL) (database, error) {
 		return database{}, errors.New("is none that MySQL takes, " + saleDSNAllowed)
 	}
 	c.ClientFoundRows = true // a row that already has the fence was written
+	c.InterpolateParams = true
 	c.Timeout = connectTimeout
 	d.dialect, d.driver, d.source = oversell.MySQL, "mysql", c.FormatDSN()
 	return d, nil

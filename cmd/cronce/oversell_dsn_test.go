@@ -18,7 +18,7 @@ func TestParseDSN(t *testing.T) {
 		{"postgres://shop@db:5432/shop?sslmode=disable", oversell.PostgreSQL, "pgx", "postgres://shop@db:5432/shop?sslmode=disable", false},
 		{"postgresql://shop:hunter2@db/shop", oversell.PostgreSQL, "pgx", ":hunter2@", true},
 		{"postgres://shop@db/shop?password=hunter2", oversell.PostgreSQL, "pgx", "", true},
-		{"mysql://shop@db/shop", oversell.MySQL, "mysql", "shop@tcp(db:3306)/shop?clientFoundRows=true", false},
+		{"mysql://shop@db/shop", oversell.MySQL, "mysql", "shop@tcp(db:3306)/shop?clientFoundRows=true&interpolateParams=true", false},
 		{"mariadb://shop:hunter2@db:3307/shop?tls=true", oversell.MySQL, "mysql", "shop:hunter2@tcp(db:3307)/shop", true},
 		{"sqlite:a b.db", oversell.SQLite, "sqlite", "file:a%20b.db?_txlock=immediate", false},
 	} {

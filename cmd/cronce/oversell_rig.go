@@ -106,6 +106,7 @@ func (r *rig) close() {
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // Ctrl-C has ended the other
 	defer stop()
 	if r.Env != nil {
+		_ = r.Forget(ctx)
 		if r.tables {
 			_ = r.Tables.Drop(ctx) // what it cannot remove has the run's name
 		}
@@ -223,12 +224,9 @@ func disconnect(e *oversell.Env) {
 
 // sell lets all buyers in at a strategy, and counts afterwards.
 func (r *rig) sell(ctx context.Context, c *crew, k oversell.Kind) (oversell.Result, error) {
-	shelf, err := r.Shelf(k.Name)
+	shelf, err := r.Fill(ctx, k.Name, c.stock)
 	if err != nil {
 		return oversell.Result{}, err
-	}
-	if err := shelf.Fill(ctx, c.stock); err != nil {
-		return oversell.Result{}, fmt.Errorf("put the stock in: %w", err)
 	}
 	answers, err := c.sell(ctx, k.Name)
 	if err != nil {

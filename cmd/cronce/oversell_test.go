@@ -129,8 +129,12 @@ func TestOversellOnRealStores(t *testing.T) {
 	}
 	var tables int
 	db := sqlserver.Connect(t, pg.Driver(), pg.DSN(name))
-	if err := db.QueryRow("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables); err != nil || tables != 0 {
+	if err := db.QueryRow("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'cronce\\_%'").Scan(&tables); err != nil || tables != 0 {
 		t.Errorf("%d tables are left, %v", tables, err)
+	}
+	var rows int
+	if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM cronce_leases) + (SELECT COUNT(*) FROM cronce_places)").Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d leases and places are left, %v", rows, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package oversell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -23,6 +24,8 @@ type Env struct {
 	Tables  Tables
 	Work    time.Duration // between reading and writing
 	Buyers  int           // of all processes
+
+	prepared []Kind // whose traces are to be removed
 }
 
 func (e *Env) redisShelf(product string) *RedisShelf { return NewRedisShelf(e.Redis, e.Run, product) }
@@ -110,6 +113,34 @@ func (e *Env) Open(name string) (Strategy, func(), error) {
 		return nil, nil, fmt.Errorf("prepare %s: %w", name, err)
 	}
 	return s, end, nil
+}
+
+// Fill makes what a strategy needs in the stores and fills its shelf, which it
+// returns. One process does so before a sale.
+func (e *Env) Fill(ctx context.Context, name string, stock int) (Shelf, error) {
+	shelf, err := e.Shelf(name)
+	if err != nil {
+		return nil, err
+	}
+	if k, _ := Find(name); k.prepare != nil {
+		if err := k.prepare(e, ctx); err != nil {
+			return nil, err
+		}
+		e.prepared = append(e.prepared, k)
+	}
+	if err := shelf.Fill(ctx, stock); err != nil {
+		return nil, fmt.Errorf("put the stock in: %w", err)
+	}
+	return shelf, nil
+}
+
+// Forget removes what Fill has made besides the shelves.
+func (e *Env) Forget(ctx context.Context) error {
+	var errs []error
+	for _, k := range e.prepared {
+		errs = append(errs, k.forget(e, ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Shelf is where a strategy sells from.

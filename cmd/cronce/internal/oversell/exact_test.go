@@ -26,6 +26,7 @@ func TestExact(t *testing.T) {
 					t.Errorf("%s: %v: %+v", k.Name, &r, r)
 				}
 			}
+			must(t, all[0].Forget(t.Context()))
 			must(t, all[0].Tables.Drop(t.Context()))
 		})
 	}

@@ -1,6 +1,9 @@
 package oversell
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // A Kind describes a strategy.
 type Kind struct {
@@ -9,6 +12,8 @@ type Kind struct {
 	Wrong Wrong
 	SQL   bool // the product is in the database, else in Redis
 	open  func(*Env) (Strategy, func(), error)
+
+	prepare, forget func(*Env, context.Context) error // once per run, before and after all sales
 }
 
 // Wrong says when a strategy sells more than there is.
@@ -30,6 +35,8 @@ func Kinds() []Kind {
 		{Name: "lock", About: "a lock of ours in Redis, its fence at the stock", open: (*Env).openLock},
 		{Name: "redlock", About: "the same lock on a majority of Redis servers", open: (*Env).openRedlock},
 		{Name: "sql-for-update", About: "the row locked in a transaction", SQL: true, open: (*Env).openSQLForUpdate},
+		{Name: "sql-lease", About: "a lock of ours in the same database, its fence at the stock", SQL: true, open: (*Env).openSQLLease,
+			prepare: (*Env).makeLeases, forget: (*Env).forgetLeases},
 		{Name: "sql-conditional", About: "UPDATE … WHERE stock >= 1", SQL: true, open: (*Env).openSQLConditional},
 		{Name: "reserve", About: "jobs/stock: look, take and record in one script", open: (*Env).openReserve},
 	}

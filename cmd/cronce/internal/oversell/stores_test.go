@@ -107,9 +107,8 @@ func (s stores) processes(t *testing.T, n int, e oversell.Env) []*oversell.Env {
 // sell lets buyers in at all processes at once.
 func sell(t *testing.T, all []*oversell.Env, name string, stock int) oversell.Result {
 	t.Helper()
-	shelf, err := all[0].Shelf(name)
+	shelf, err := all[0].Fill(t.Context(), name, stock)
 	must(t, err)
-	must(t, shelf.Fill(t.Context(), stock))
 	crowds := make([]*oversell.Crowd, len(all))
 	for i, e := range all {
 		s, end, err := e.Open(name)
