@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,6 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
-
-func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
 
 // A database is one that the tests run on, and how to reach it.
 type database struct {

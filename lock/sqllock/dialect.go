@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -102,13 +103,33 @@ func (g *grammar) locked(columns, from string) string {
 	return g.text("SELECT " + columns + ", {clock} FROM " + from)
 }
 
-// yielding is an update of one row that yields the value it sets column to.
-func (g *grammar) yielding(update, column, value, rest string) string {
-	if g.dialect == MySQL {
-		return g.text(update + " " + column + " = last_insert_id(" + value + ")" + rest)
+// An update is one of the row of a key, with $1, $2, ... for its arguments in
+// their order, each once, and {now} for the clock.
+type update struct{ sets, column, value, where string }
+
+// yielding is an update that yields the value it sets the column to. It reads the
+// clock when the row is locked. MySQL locks a row before it looks at it, and
+// SQLite the database; PostgreSQL looks, computes, and then waits for the row. So
+// there a row that seems to fit is locked first.
+func (g *grammar) yielding(u update) string {
+	u.sets += ", " + u.column + " = "
+	now := func(s, word string) string { return strings.ReplaceAll(s, "{now}", word) }
+	switch g.dialect {
+	case PostgreSQL:
+		return g.text("WITH l AS MATERIALIZED (SELECT ns FROM cronce_leases WHERE " + now(u.where, "{clock}") + " FOR UPDATE)," +
+			" c AS MATERIALIZED (SELECT {clock} AS us FROM l)" +
+			" UPDATE cronce_leases SET " + now(u.sets+u.value, "c.us") + " FROM c WHERE " + now(u.where, "c.us") + " RETURNING " + u.column)
+	case MySQL:
+		u.value = "last_insert_id(" + u.value + ")"
 	}
-	return g.text(update + " " + column + " = " + value + rest + " RETURNING " + column)
+	text := now("UPDATE cronce_leases SET "+u.sets+u.value+" WHERE "+u.where, "{clock}")
+	if g.dialect == SQLite {
+		text += " RETURNING " + u.column
+	}
+	return g.text(numbered.ReplaceAllString(text, "?"))
 }
+
+var numbered = regexp.MustCompile(`\$\d`)
 
 // replacing is what makes an insert replace the columns of what is there already.
 func (g *grammar) replacing(key string, columns ...string) string {

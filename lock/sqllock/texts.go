@@ -28,11 +28,16 @@ func (g *grammar) texts() texts {
 
 		// A key is granted in one statement if it is free and nobody waits, or if
 		// it is kept for the asker.
-		grant: g.yielding("UPDATE cronce_leases SET owner = ?, until_us = {clock} + ?, place = 0, used_day = {clock} {divide} 86400000000,",
-			"fence", "{greatest}(fence + 1, {clock}, ?)", " WHERE "+lease+
-				" AND ((waiting = 0 AND until_us <= {clock}) OR (owner = ? AND place <> 0 AND until_us > {clock}))"),
-		renew: g.yielding("UPDATE cronce_leases SET", "until_us", "{clock} + ?",
-			" WHERE "+lease+" AND owner = ? AND fence = ? AND place = 0 AND until_us > {clock}"),
+		grant: g.yielding(update{
+			sets:   "owner = $1, until_us = {now} + $2, place = 0, used_day = {now} {divide} 86400000000",
+			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",
+			where: "ns = $4 AND name = $5 AND ((waiting = 0 AND until_us <= {now}) OR (owner = $6 AND place <> 0 AND until_us > {now}))",
+		}),
+		renew: g.yielding(update{
+			sets:   "place = 0",
+			column: "until_us", value: "{now} + $1",
+			where: "ns = $2 AND name = $3 AND owner = $4 AND fence = $5 AND place = 0 AND until_us > {now}",
+		}),
 		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE " + lease +
 			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ? AND waiting = 0"),
 

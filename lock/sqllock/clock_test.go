@@ -1,0 +1,104 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// The clock is in UTC whatever time zone the sessions are in: nothing but zones
+// puts two clocks of one machine so far apart.
+func TestClockIsUTC(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		rs, err := driver(t, on.connect(t), on.dialect, sqllock.Options{}).Now(t.Context())
+		must(t, err)
+		if off := time.Since(rs[0].Time).Abs(); off > 10*time.Minute {
+			t.Errorf("the clock of %s is %v off", rs[0].Server, off)
+		}
+	})
+}
+
+// A request that has to wait for a row is judged by the clock after the wait, not
+// by the one before.
+func TestClockAfterLock(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+		acquire := func() int64 {
+			g, err := d.Acquire(t.Context(), a)
+			must(t, err)
+			return g.Fence
+		}
+		h := lock.Holding{Key: "key", Owner: "n/1", Fence: acquire(), TTL: minute}
+		must(t, d.Release(t.Context(), h))
+
+		freed := on.hold(t, db, "cronce_leases", "key")
+		if h.Fence = acquire(); h.Fence < <-freed {
+			t.Error("a grant is judged before the wait")
+		}
+		freed = on.hold(t, db, "cronce_leases", "key")
+		_, err := d.Renew(t.Context(), h)
+		must(t, err)
+		var until int64
+		must(t, db.QueryRow("SELECT until_us FROM cronce_leases").Scan(&until))
+		if until < <-freed+h.TTL.Microseconds() {
+			t.Error("a renewal is judged before the wait")
+		}
+		_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
+		freed = on.hold(t, db, "cronce_leases", "key")
+		must(t, d.Release(t.Context(), h)) // keeps it for the other
+		must(t, db.QueryRow("SELECT until_us FROM cronce_leases").Scan(&until))
+		if until < <-freed+(2*time.Second).Microseconds() {
+			t.Error("a release is judged before the wait")
+		}
+
+		mark := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}})[0].Mark
+		freed = on.hold(t, db, "cronce_series", "job")
+		c := lock.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: minute, Attempts: 1, Latest: lock.MaxNumber}
+		other := c
+		other.Key = "other"
+		answers := d.Claim(t.Context(), []lock.Claim{other, c})
+		for at, i := <-freed, 0; i < 2; i++ {
+			if must(t, answers[i].Err); answers[i].Now < at/1000 {
+				t.Error("a claim is judged before the wait")
+			}
+		}
+	})
+}
+
+// hold locks a row from now on for a moment, changes nothing, and tells the
+// database's clock, in µs, just before it frees the row.
+func (d database) hold(t *testing.T, db *sql.DB, table, name string) <-chan int64 {
+	t.Helper()
+	clock := driver(t, db, d.dialect, sqllock.Options{})
+	conn, err := db.Conn(t.Context())
+	must(t, err)
+	begin := []string{"BEGIN", fmt.Sprintf("SELECT 1 FROM %s WHERE name = '%s' FOR UPDATE", table, name)}
+	if d.dialect == sqllock.SQLite {
+		begin = []string{"BEGIN IMMEDIATE"}
+	}
+	for _, s := range begin {
+		_, err := conn.ExecContext(t.Context(), s)
+		must(t, err)
+	}
+	freed := make(chan int64, 1)
+	go func() {
+		defer conn.Close()
+		<-time.After(150 * time.Millisecond)
+		rs, err := clock.Now(context.Background())
+		if err == nil {
+			freed <- rs[0].Time.UnixMicro()
+			_, err = conn.ExecContext(context.Background(), "ROLLBACK")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	return freed
+}

@@ -1,0 +1,44 @@
+package sqllock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// Only what a database says that it took back whole is asked again by itself.
+func TestTakenBack(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&pgconn.PgError{Code: "40P01"}, true},
+		{fmt.Errorf("with more words: %w", &pgconn.PgError{Code: "40001"}), true},
+		{&pgconn.PgError{Code: "57P01", Message: "Error 1213"}, false}, // terminated
+		{&mysql.MySQLError{Number: 1213, Message: "Deadlock found when trying to get lock"}, true},
+		{&mysql.MySQLError{Number: 1205, Message: "Lock wait timeout exceeded"}, true},
+		{&mysql.MySQLError{Number: 1290, Message: "The server is running with --read-only"}, false},
+		{mysql.ErrInvalidConn, false},
+		{code(5), true},        // busy
+		{code(5 | 2<<8), true}, // busy: snapshot
+		{code(6), true},        // locked
+		{code(10), false},      // disk
+		{errors.New("database is locked"), true},
+		{errors.New("EOF"), false},
+	} {
+		if got := sqllock.TakenBack(c.err); got != c.want {
+			t.Errorf("%v: taken back is %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+// A code is an error as SQLite's drivers have it.
+type code int
+
+func (c code) Code() int     { return int(c) }
+func (c code) Error() string { return fmt.Sprint("code ", int(c)) }

@@ -1,0 +1,194 @@
+package sqllock_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// The files are those of goose, forwards and backwards, and are what CreateTables
+// runs.
+func TestMigrations(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		for table := range strings.FieldsSeq(tables) {
+			_, err := db.Exec("DROP TABLE " + table)
+			must(t, err)
+		}
+		p, err := goose.NewProvider(map[sqllock.Dialect]goose.Dialect{
+			sqllock.PostgreSQL: goose.DialectPostgres, sqllock.MySQL: goose.DialectMySQL, sqllock.SQLite: goose.DialectSQLite3,
+		}[on.dialect], db, sqllock.Migrations(on.dialect))
+		must(t, err)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		_, err = p.Up(t.Context())
+		must(t, err)
+		must(t, d.CreateTables(t.Context())) // all are there
+		must(t, d.Check(t.Context()))
+		_, err = p.DownTo(t.Context(), 0)
+		must(t, err)
+		if d.Check(t.Context()) == nil {
+			t.Error("the tables are still there")
+		}
+	})
+}
+
+// The rows of keys that nobody has used for a day are removed, the others stay,
+// and the next fence of a key is higher also over that.
+func TestUnusedGo(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		grant := func(key string) lock.Holding {
+			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "n/1", TTL: minute})
+			must(t, err)
+			return lock.Holding{Key: key, Owner: "n/1", Fence: g.Fence}
+		}
+		old, used := grant("old"), grant("used")
+		grant("held")
+		must(t, d.Release(t.Context(), old))
+		for _, s := range []string{"UPDATE cronce_leases SET used_day = used_day - 2 WHERE name <> 'used'",
+			"UPDATE cronce_leases SET waiting = 1 WHERE name = 'old'"} {
+			_, err := db.Exec(s)
+			must(t, err)
+		}
+		d.ChoresDue()
+		must(t, d.Release(t.Context(), used))
+		var rows, next int64
+		must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&rows))
+		if next = grant("old").Fence; rows != 2 || next <= old.Fence {
+			t.Errorf("%d rows are kept, want 2; the fence is %d, was %d", rows, next, old.Fence)
+		}
+	})
+}
+
+// When the journals together are too large, a series loses two lines for each
+// new one, and each keeps its newest.
+func TestJournalBytes(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d := driver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
+		mark := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Mark
+		waitOn(t, d, 30*time.Millisecond)
+		i := int64(0)
+		miss := func(n int) {
+			var cs []lock.Claim
+			for range n {
+				i++ // neighbours of two revisions: nothing folds
+				cs = append(cs, lock.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
+					Attempts: 1, Latest: lock.MaxNumber, Revision: fmt.Sprint("r", i%2)})
+			}
+			for _, a := range d.Claim(t.Context(), cs) {
+				if a.Kind != lock.Missed {
+					t.Fatalf("the answer is %+v", a)
+				}
+			}
+		}
+		lines := func(want int) {
+			t.Helper()
+			j, err := d.Journal(t.Context(), "job", 0)
+			must(t, err)
+			if len(j.Lines) != want || j.Lines[want-1].To != mark+i || j.Truncated != (i > 9) {
+				t.Errorf("%d lines are kept, to %d, truncated %v; want %d, to %d", len(j.Lines), j.Lines[len(j.Lines)-1].To, j.Truncated, want, mark+i)
+			}
+		}
+		miss(9)
+		lines(10)
+		d.ChoresDue()
+		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
+		must(t, err)
+		miss(1)
+		lines(9)
+		miss(5)
+		lines(4)
+		miss(5)
+		lines(1)
+	})
+}
+
+// What a newer version keeps is doubt, and is left as it is. The other series of
+// the batch are answered.
+func TestNewerFormat(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		os := []lock.Opening{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
+		d.Open(t.Context(), os)
+		_, err := db.Exec("UPDATE cronce_series SET format = 2, state = 'x' WHERE name = 'new'")
+		must(t, err)
+		for _, is := range [][]lock.Series{d.Look(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
+			if is[0].Err == nil || is[1].Err != nil {
+				t.Errorf("the answers are %+v", is)
+			}
+		}
+		var state string
+		must(t, db.QueryRow("SELECT state FROM cronce_series WHERE name = 'new'").Scan(&state))
+		if state != "x" {
+			t.Errorf("the state is now %q", state)
+		}
+	})
+}
+
+// Drivers that share nothing but the database serve their waiters in the order
+// in which they came.
+func TestOrderOverDrivers(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: minute}
+		g, err := holder.Acquire(t.Context(), a)
+		must(t, err)
+		served := make(chan int, 5)
+		var wg sync.WaitGroup
+		for i := range 5 {
+			d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+			wg.Go(func() {
+				a := lock.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: minute}
+				g, err := d.Wait(t.Context(), a)
+				served <- i
+				if err != nil || d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
+					t.Errorf("waiter %d: %v", i, err)
+				}
+			})
+			eventually(t, "it has a place", func() bool {
+				at, err := holder.Inspect(t.Context(), "key")
+				return err == nil && at.Waiting == i+1
+			})
+		}
+		must(t, holder.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		for want := range 5 {
+			if got := <-served; got != want {
+				t.Errorf("waiter %d is served, want %d", got, want)
+			}
+		}
+		wg.Wait()
+	})
+}
+
+// A process that stops in the middle of a transaction does not keep PostgreSQL's
+// row for long.
+func TestStoppedInTransaction(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	g, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	stopped := make(chan struct{})
+	locked := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- d.Turn(t.Context(), "key", func() { close(locked); <-stopped })
+	}()
+	<-locked
+	_, err = d.Renew(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence, TTL: minute})
+	must(t, err)
+	close(stopped)
+	if err := <-ended; err == nil {
+		t.Error("the transaction that was stopped is not doubt")
+	}
+}

@@ -1,0 +1,108 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cronce/cronce/internal/sqlserver"
+)
+
+// A lossy database loses the reply to one call: the call is carried out, its
+// reply is not seen, and the connection is gone.
+type lossy struct {
+	driver sqldriver.Driver
+	dsn    string
+	calls  atomic.Int64 // that are answered until the one whose reply is lost; below 0: all are
+}
+
+// lossyOn opens a database through a lossy driver.
+func (d database) lossyOn(t testing.TB) (*sql.DB, *lossy) {
+	l := &lossy{driver: sqlserver.Connect(t, d.driver, d.dsn).Driver(), dsn: d.dsn}
+	l.calls.Store(-1)
+	db := sql.OpenDB(l)
+	db.SetMaxOpenConns(4)
+	t.Cleanup(func() { _ = db.Close() })
+	return db, l
+}
+
+func (l *lossy) Driver() sqldriver.Driver { return l.driver }
+
+func (l *lossy) Connect(context.Context) (sqldriver.Conn, error) {
+	c, err := l.driver.Open(l.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &lossyConn{Conn: c, lossy: l}, nil
+}
+
+// lost reports whether the reply that has just come is to be lost.
+func (l *lossy) lost() bool { return l.calls.Add(-1) == 0 }
+
+type lossyConn struct {
+	sqldriver.Conn
+	lossy *lossy
+	gone  bool
+}
+
+// lose returns what the caller sees of a reply.
+func (c *lossyConn) lose(err error) error {
+	if c.gone || c.lossy.lost() {
+		if !c.gone {
+			c.gone = true
+			_ = c.Conn.Close()
+		}
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (c *lossyConn) IsValid() bool { return !c.gone }
+
+func (c *lossyConn) Close() error {
+	if c.gone {
+		return nil
+	}
+	return c.Conn.Close()
+}
+
+func (c *lossyConn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	if c.gone {
+		return nil, sqldriver.ErrBadConn
+	}
+	r, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, query, args)
+	return r, c.lose(err)
+}
+
+func (c *lossyConn) QueryContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	if c.gone {
+		return nil, sqldriver.ErrBadConn
+	}
+	r, err := c.Conn.(sqldriver.QueryerContext).QueryContext(ctx, query, args)
+	if err == nil && c.lossy.calls.Load() == 1 { // what it did is done once it is read
+		_ = r.Close()
+	}
+	return r, c.lose(err)
+}
+
+func (c *lossyConn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.Tx, error) {
+	tx, err := c.Conn.(sqldriver.ConnBeginTx).BeginTx(ctx, opts)
+	return &lossyTx{tx, c}, c.lose(err)
+}
+
+type lossyTx struct {
+	tx   sqldriver.Tx
+	conn *lossyConn
+}
+
+func (t *lossyTx) Commit() error { return t.conn.lose(t.tx.Commit()) }
+
+func (t *lossyTx) Rollback() error {
+	if t.conn.gone {
+		return sqldriver.ErrBadConn
+	}
+	return t.tx.Rollback()
+}

@@ -1,0 +1,203 @@
+package sqllock_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// A scene is a request whose reply may be lost.
+type scene struct {
+	name string
+	// set makes what the request needs.
+	set func(s *stage)
+	// ask sends it, always as the same owner.
+	ask func(s *stage, d *sqllock.Driver) error
+	// done fails the test unless the request was carried out, once.
+	done func(s *stage)
+}
+
+// A stage is a key of its own, on which a scene is played.
+type stage struct {
+	*testing.T
+	d     *sqllock.Driver // no reply to it is lost
+	key   string
+	hold  lock.Holding
+	claim lock.Claim
+	run   lock.RunRef
+}
+
+const minute = time.Minute
+
+func (s *stage) acquisition(owner string) lock.Acquisition {
+	return lock.Acquisition{Key: s.key, Owner: owner, TTL: minute}
+}
+
+func (s *stage) acquire(owner string) {
+	s.Helper()
+	g, err := s.d.Acquire(s.Context(), s.acquisition(owner))
+	must(s, err)
+	s.hold = lock.Holding{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute}
+}
+
+func (s *stage) release() {
+	s.Helper()
+	must(s, s.d.Release(s.Context(), s.hold))
+}
+
+// open registers the series and has its first number due.
+func (s *stage) open() {
+	s.Helper()
+	is := s.d.Open(s.Context(), []lock.Opening{{Key: s.key, Node: "n", Revision: "r"}})[0]
+	must(s, is.Err)
+	s.claim = lock.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
+		Attempts: 1, Latest: lock.MaxNumber, Revision: "r"}
+	waitOn(s, s.d, 2*time.Millisecond)
+}
+
+func (s *stage) grant() {
+	s.Helper()
+	s.open()
+	a := s.d.Claim(s.Context(), []lock.Claim{s.claim})[0]
+	must(s, a.Err)
+	s.run = lock.RunRef{Key: s.key, Number: s.claim.Number, Owner: s.claim.Owner, Fence: a.Fence, TTL: minute}
+}
+
+// lines fails the test unless the journal has these verdicts.
+func (s *stage) lines(want ...lock.Verdict) []lock.Line {
+	s.Helper()
+	j, err := s.d.Journal(s.Context(), s.key, 0)
+	must(s, err)
+	var got []lock.Verdict
+	for _, l := range j.Lines {
+		got = append(got, l.Verdict)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Errorf("the journal is %q, want %q", got, want)
+	}
+	return j.Lines
+}
+
+// has fails the test unless the owner has the key, and gets the same fence again.
+func (s *stage) has(owner string) {
+	s.Helper()
+	at, err := s.d.Inspect(s.Context(), s.key)
+	must(s, err)
+	g, err := s.d.Acquire(s.Context(), s.acquisition(owner))
+	must(s, err)
+	if at.Owner != owner || at.Fence != g.Fence || at.Waiting != 0 {
+		s.Errorf("the key stands at %+v, %s has the fence %d", at, owner, g.Fence)
+	}
+}
+
+func acquireIt(s *stage, d *sqllock.Driver) error {
+	_, err := d.Acquire(s.Context(), s.acquisition("n/1"))
+	return err
+}
+
+var scenes = []scene{
+	{"a key that is new", func(*stage) {}, acquireIt, func(s *stage) { s.has("n/1") }},
+	{"a key that is free", func(s *stage) { s.acquire("m/1"); s.release() }, acquireIt, func(s *stage) { s.has("n/1") }},
+	{"a key that is kept",
+		func(s *stage) {
+			s.acquire("m/1")
+			_ = s.d.Desert(s.Context(), s.acquisition("n/1"))
+			s.release()
+		}, acquireIt, func(s *stage) { s.has("n/1") }},
+	{"a wait", func(*stage) {},
+		func(s *stage, d *sqllock.Driver) error {
+			_, err := d.Wait(s.Context(), s.acquisition("n/1"))
+			return err
+		}, func(s *stage) { s.has("n/1") }},
+	{"a renewal", func(s *stage) { s.acquire("n/1") },
+		func(s *stage, d *sqllock.Driver) error { _, err := d.Renew(s.Context(), s.hold); return err },
+		func(s *stage) { s.has("n/1") }},
+	{"a release", func(s *stage) { s.acquire("n/1") },
+		func(s *stage, d *sqllock.Driver) error { return d.Release(s.Context(), s.hold) },
+		func(s *stage) { s.acquire("m/1") }},
+	{"a release to who waits",
+		func(s *stage) {
+			s.acquire("m/1")
+			_ = s.d.Desert(s.Context(), s.acquisition("n/1"))
+		},
+		func(s *stage, d *sqllock.Driver) error {
+			err := d.Release(s.Context(), s.hold)
+			if errors.Is(err, lock.ErrLost) { // another has it already
+				return nil
+			}
+			return err
+		},
+		func(s *stage) { s.acquire("n/1"); s.has("n/1") }},
+	{"an opening", func(*stage) {},
+		func(s *stage, d *sqllock.Driver) error {
+			return d.Open(s.Context(), []lock.Opening{{Key: s.key, Node: "n", Revision: "r"}})[0].Err
+		}, func(s *stage) { s.lines(lock.VerdictOpened) }},
+	{"a claim", (*stage).open,
+		func(s *stage, d *sqllock.Driver) error { return d.Claim(s.Context(), []lock.Claim{s.claim})[0].Err },
+		func(s *stage) {
+			a := s.d.Claim(s.Context(), []lock.Claim{s.claim})[0]
+			if a.Kind != lock.Granted || a.Attempt != 1 {
+				s.Errorf("asked again it is %+v", a)
+			}
+			if lines := s.lines(lock.VerdictOpened, lock.VerdictRan); len(lines) == 2 && lines[1].Fence != a.Fence {
+				s.Errorf("the fence is %d, in the journal %d", a.Fence, lines[1].Fence)
+			}
+		}},
+	{"a renewal of a run", (*stage).grant,
+		func(s *stage, d *sqllock.Driver) error { return d.RenewRuns(s.Context(), []lock.RunRef{s.run})[0].Err },
+		func(s *stage) { s.lines(lock.VerdictOpened, lock.VerdictRan) }},
+	{"an ending", (*stage).grant,
+		func(s *stage, d *sqllock.Driver) error {
+			e := d.ReleaseRuns(s.Context(), []lock.Ending{{RunRef: s.run, Outcome: lock.OutcomeOK, OK: true}})[0]
+			if e.Err == nil && !e.Ended {
+				s.Error("the ending is refused")
+			}
+			return e.Err
+		},
+		func(s *stage) {
+			if lines := s.lines(lock.VerdictOpened, lock.VerdictRan); len(lines) == 2 && lines[1].Outcome != lock.OutcomeOK {
+				s.Errorf("the outcome is %q", lines[1].Outcome)
+			}
+		}},
+	{"a pause and its end", (*stage).open,
+		func(s *stage, d *sqllock.Driver) error {
+			return errors.Join(d.Pause(s.Context(), s.key, 1).Err, d.Resume(s.Context(), s.key, 2).Err)
+		},
+		func(s *stage) { s.lines(lock.VerdictOpened, lock.VerdictPaused) }},
+}
+
+// Whichever reply of the database is lost, the request is doubt, and asked again
+// by the same owner it is carried out once.
+func TestLostReply(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		db, l := on.lossyOn(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		for _, c := range scenes {
+			for lost := int64(1); ; lost++ {
+				if lost > 50 {
+					t.Fatalf("%s: it does not end", c.name)
+				}
+				s := &stage{T: t, d: clean, key: fmt.Sprint(c.name, lost)}
+				c.set(s)
+				l.calls.Store(lost)
+				err := c.ask(s, d)
+				all := l.calls.Load() > 0 // it was answered before so many calls
+				l.calls.Store(-1)
+				if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("%s, reply %d: the error is %v, want that of the connection", c.name, lost, err)
+				}
+				must(t, c.ask(s, clean))
+				c.done(s)
+				if all {
+					break
+				}
+			}
+		}
+	})
+}
