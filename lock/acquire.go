@@ -117,7 +117,7 @@ const (
 // ask sends one acquisition. After a grant that came too late, whose undoing may
 // come late as well, it is somebody new who asks next.
 func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, fixed bool) (*Lease, error) {
-	a.Fence = l.seen.Load()
+	a.Fence = l.seenPlain.Load()
 	sent := time.Now()
 	g, err := l.driver.Acquire(bound, *a)
 	if err != nil {
@@ -136,10 +136,11 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
-	l.saw(g.Fence)
+	saw(&l.seenPlain, g.Fence)
 	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.plain, lease.fixed, lease.limit = true, fixed, a.Limit
 	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
+	lease.span = min(g.Left, a.TTL)
 	if err := lease.Check(); err != nil {
 		l.undo(ctx, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)

@@ -33,7 +33,7 @@ func (k *keeper) time(at int64) time.Time { return k.start.Add(time.Duration(at)
 // so that no delay on the way counts for us, less a margin for what a timer and
 // a cancelled function need.
 func (k *keeper) trust(sent time.Time, left, ttl time.Duration) int64 {
-	return int64(sent.Sub(k.start) + left - max(minMargin, ttl/10))
+	return int64(sent.Sub(k.start) + left - max(minMargin, min(left, ttl)/10))
 }
 
 const minMargin = 50 * time.Millisecond
@@ -48,7 +48,7 @@ func (k *keeper) add(ls ...*Lease) {
 	for _, s := range ls {
 		s.renewAt = never
 		if !s.fixed {
-			s.renewAt = now + int64(s.ref.TTL/3)
+			s.renewAt = now + int64(s.span/3)
 		}
 		s.index = len(k.held)
 		k.held = append(k.held, held{s.event(), s})
@@ -166,7 +166,8 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		cause = ErrLost
 	default:
 		s.trust.Store(max(s.trust.Load(), k.trust(sent, r.Left, s.ref.TTL)))
-		s.renewAt = now + int64(s.ref.TTL/3)
+		s.span = min(r.Left, s.ref.TTL)
+		s.renewAt = now + int64(s.span/3)
 		k.fix(s)
 		if r.Replaced {
 			s.newer.Store(true)
@@ -231,7 +232,7 @@ func (l *Locker) renewBatch(batch []*Lease) {
 
 // again is how long a renewal waits for its answer before the next one is sent
 // beside it: many may be lost, and each may be slow, before the trust ends.
-func (s *Lease) again() int64 { return int64(max(s.ref.TTL/20, 2*together)) }
+func (s *Lease) again() int64 { return int64(max(s.span/20, 2*together)) }
 
 // bounded calls f and returns its answer, or doubt when ctx has ended: even a
 // driver that ignores its context holds nothing up.

@@ -26,8 +26,9 @@ type Lease struct {
 	newer atomic.Bool // a renewal said that a newer number waits
 
 	// Guarded by the keeper's mutex.
-	renewAt int64 // on the keeper's clock; never: not at all
-	index   int   // in the keeper's heap; -1 outside
+	renewAt int64         // on the keeper's clock; never: not at all
+	span    time.Duration // what the last answer left, at most the TTL: a store may give less than was asked for
+	index   int           // in the keeper's heap; -1 outside
 }
 
 func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {

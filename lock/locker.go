@@ -22,10 +22,12 @@ type Locker struct {
 	shares   bool     // the store is a Sharer
 	node     string
 	asked    atomic.Uint64 // numbers the owners
-	seen     atomic.Int64  // the highest fence of any key: a floor for the next
-	keeper   keeper
-	endings  endings
-	turns    turns
+	seen     atomic.Int64  // the highest fence of any series: a floor for the next
+	// The same of plain keys: a store may count the fences of the two apart.
+	seenPlain atomic.Int64
+	keeper    keeper
+	endings   endings
+	turns     turns
 }
 
 // Options are the options of one plain lease.
@@ -122,16 +124,18 @@ func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent 
 }
 
 func (l *Locker) leased(base context.Context, c *Claim, a *Answer, sent time.Time) *Lease {
-	l.saw(a.Fence)
+	saw(&l.seen, a.Fence)
 	lease := newLease(base, l, RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas})
 	lease.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
+	lease.span = min(a.Left, c.TTL)
 	return lease
 }
 
-func (l *Locker) saw(fence int64) {
+// saw raises seen to a fence.
+func saw(seen *atomic.Int64, fence int64) {
 	for {
-		old := l.seen.Load()
-		if fence <= old || l.seen.CompareAndSwap(old, fence) {
+		old := seen.Load()
+		if fence <= old || seen.CompareAndSwap(old, fence) {
 			return
 		}
 	}

@@ -1,0 +1,85 @@
+package lock_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A lean store gives a second at most, whatever is asked for.
+type lean struct{ *faulty }
+
+func (s lean) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	a.TTL = min(a.TTL, time.Second)
+	return s.faulty.Acquire(ctx, a)
+}
+
+func (s lean) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	h.TTL = min(h.TTL, time.Second)
+	return s.faulty.Renew(ctx, h)
+}
+
+// A store that gives less than was asked for is asked again in a third of what it
+// gave, and believed in for no longer.
+func TestLeanStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lean{newFaulty()}
+		var slow atomic.Bool
+		store.before = func(string) {
+			if slow.Load() {
+				time.Sleep(time.Minute)
+			}
+		}
+		lease := acquire(t, lock.New(store, "a"), "k", lock.Options{TTL: time.Minute})
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		wantErr(t, "check after ten seconds", lease.Check(), nil)
+		if n := store.renewals.Load(); n < 29 || n > 36 {
+			t.Errorf("%d renewals in ten seconds, want about 30", n)
+		}
+		slow.Store(true)
+		begin := time.Now()
+		<-lease.Context().Done()
+		if took := time.Since(begin); took > 900*time.Millisecond {
+			t.Errorf("believed in for %v after the last renewal of a second", took)
+		}
+		time.Sleep(2 * time.Minute) // what hangs ends
+	})
+}
+
+// An asking store notes the fence that the last plain acquisition came with.
+type asking struct {
+	*faulty
+	floor int64
+}
+
+func (s *asking) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	s.floor = a.Fence
+	return s.faulty.Acquire(ctx, a)
+}
+
+// The fences of series are no floor for those of plain keys: a store may count
+// the two apart.
+func TestFloorsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &asking{faulty: newFaulty()}
+		l := lock.New(store, "a")
+		mark := store.Open(t.Context(), []lock.Opening{{Key: "job", Node: "a"}})[0].Mark
+		a := l.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
+			Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber}})[0]
+		if a.Kind != lock.Granted {
+			t.Fatalf("the claim: %+v", a)
+		}
+		first := acquire(t, l, "k", lock.Options{})
+		if store.floor != 0 {
+			t.Errorf("the first plain acquisition came with the floor %d", store.floor)
+		}
+		acquire(t, l, "other", lock.Options{})
+		if store.floor != first.Fence() {
+			t.Errorf("the second came with the floor %d, the first had the fence %d", store.floor, first.Fence())
+		}
+	})
+}
