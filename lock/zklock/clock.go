@@ -1,0 +1,62 @@
+package zklock
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A clock remembers how far the server's clock is ahead of ours, for what is told
+// to people. Nothing is decided by it.
+type clock struct {
+	known  atomic.Bool
+	offset atomic.Int64 // ms
+}
+
+// saw takes a time, in Unix ms, that the server wrote just now.
+func (k *clock) saw(ms int64) {
+	k.offset.Store(ms - time.Now().UnixMilli())
+	k.known.Store(true)
+}
+
+func (k *clock) now() int64 { return time.Now().UnixMilli() + k.offset.Load() }
+
+// tick reads the clock of the leader, in Unix ms. Only writes have a time, so it
+// writes a node that holds nothing.
+func (d *Driver) tick(c *zk.Conn) (int64, error) {
+	var ms int64
+	err := d.within(c, d.paths.clock, func() error {
+		stat, err := c.Set(d.paths.clock, nil, -1)
+		if err == nil {
+			ms = stat.Mtime
+			d.clock.saw(ms)
+		}
+		return err
+	})
+	return ms, err
+}
+
+// Now reads the clock of the leader, in whole milliseconds.
+func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
+	r, err := bounded(ctx, d, "now", d.read, nil)
+	if err != nil {
+		return nil, err
+	}
+	return []lock.Reading{r}, nil
+}
+
+func (d *Driver) read(c *zk.Conn) (lock.Reading, error) {
+	sent := time.Now()
+	ms, err := d.tick(c)
+	return d.reading(ms, sent), err
+}
+
+// reading is one of the ensemble: whichever server answers, its leader has the clock.
+func (d *Driver) reading(ms int64, sent time.Time) lock.Reading {
+	return lock.Reading{Server: strings.Join(d.session.servers, ","), Time: time.UnixMilli(ms), Sent: sent, Received: time.Now()}
+}

@@ -1,0 +1,205 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// The defaults of [Options].
+const (
+	DefaultNamespace    = "cronce"
+	DefaultSession      = 15 * time.Second
+	DefaultJournalLines = 1000
+	DefaultJournalBytes = 64 << 20
+)
+
+// The bounds of Options.Session.
+const (
+	minSession = 500 * time.Millisecond
+	maxSession = time.Hour
+)
+
+// Options say where and how a [Driver] keeps what it keeps. All processes that
+// share a namespace must use the same Namespace, JournalLines and JournalBytes.
+// The zero value is ready to use.
+type Options struct {
+	// Namespace is the node below the root that holds everything:
+	// [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Two applications on one ensemble must
+	// choose two. Empty: DefaultNamespace.
+	Namespace string
+	// Session is the session timeout that is asked for, 500 ms to 1 h; the server
+	// may give another, by default 2 to 20 of its ticks. It is how long the keys
+	// of a process that died stay taken, and half of it is how long a plain lease
+	// may be believed in after its last renewal. It should be 3 ticks or more.
+	// Zero: DefaultSession.
+	Session time.Duration
+	// Dial opens a connection to a server, as for TLS. Nil: net.DialTimeout.
+	Dial func(network, address string, timeout time.Duration) (net.Conn, error)
+	// Scheme and Auth are what the session authenticates with, as "digest" and
+	// "user:password". Empty: it does not.
+	Scheme string
+	Auth   []byte
+	// ACL is what the nodes are created with. Nil: all rights for who created
+	// them if there is a Scheme, else for everybody.
+	ACL []zk.ACL
+	// JournalLines is how many verdicts are kept of each series, or a few fewer
+	// just after old ones were dropped. Zero: DefaultJournalLines.
+	JournalLines int
+	// JournalBytes bounds the journals of the namespace together: ZooKeeper keeps
+	// all data in memory. Each series has its equal part, and its newest verdicts
+	// whatever that is. Zero: DefaultJournalBytes.
+	JournalBytes int64
+}
+
+// A Driver keeps leases and series in ZooKeeper. It opens its session with the
+// first request and keeps it until [Driver.Close]; a session that expired is
+// followed by a new one. All methods may be called concurrently. They return when
+// their context ends; what was sent may then still be done.
+type Driver struct {
+	options Options
+	session session
+	paths   layout
+	places  places
+	clock   clock
+	bases   bases
+}
+
+var (
+	_ lock.Driver    = (*Driver)(nil)
+	_ lock.Waiter    = (*Driver)(nil)
+	_ lock.Inspector = (*Driver)(nil)
+)
+
+// New returns a Driver on the servers (host:port) of one ensemble. It sends and
+// starts nothing. An error is a *lock.ArgumentError.
+func New(servers []string, o Options) (*Driver, error) {
+	o = o.withDefaults()
+	if err := o.check(servers); err != nil {
+		return nil, err
+	}
+	d := &Driver{options: o, paths: newLayout(o.Namespace)}
+	d.session.servers, d.session.options = slices.Clone(servers), &d.options
+	return d, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.Session == 0 {
+		o.Session = DefaultSession
+	}
+	if o.Dial == nil {
+		o.Dial = net.DialTimeout
+	}
+	if o.ACL == nil && o.Scheme != "" {
+		o.ACL = zk.AuthACL(zk.PermAll)
+	}
+	if o.ACL == nil {
+		o.ACL = zk.WorldACL(zk.PermAll)
+	}
+	if o.JournalLines == 0 {
+		o.JournalLines = DefaultJournalLines
+	}
+	if o.JournalBytes == 0 {
+		o.JournalBytes = DefaultJournalBytes
+	}
+	return o
+}
+
+var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (o Options) check(servers []string) error {
+	switch {
+	case len(servers) == 0 || slices.Contains(servers, ""):
+		return refuse("servers", strconv.Quote(strings.Join(servers, ",")), "host:port of 1 server or more")
+	case !namespace.MatchString(o.Namespace):
+		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
+	case o.Namespace == "zookeeper":
+		return refuse("Options.Namespace", strconv.Quote(o.Namespace), "another name: it is ZooKeeper's own")
+	case o.Session < minSession || o.Session > maxSession:
+		return refuse("Options.Session", o.Session.String(), fmt.Sprintf("%v to %v", minSession, maxSession))
+	case o.JournalLines < 1:
+		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
+	case o.JournalBytes < 1:
+		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+	}
+	return nil
+}
+
+func refuse(argument, value, allowed string) error {
+	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+}
+
+// Close ends the session, and with it at once all plain leases of this Driver.
+// Requests after it are doubt.
+func (d *Driver) Close() error {
+	d.session.close() // ends who waits, and what holds a place
+	d.places.close()
+	return nil
+}
+
+// bounded calls f with the session's connection and returns its answer, or doubt
+// when ctx ends first: a request that was sent cannot be called back, so f then
+// finishes beside, and late, unless nil, is given what it returned without an
+// error.
+func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn) (T, error), late func(*zk.Conn, T)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, fmt.Errorf("zklock: %s: %w", what, err)
+	}
+	c, err := d.session.begin()
+	if err != nil {
+		return none, fmt.Errorf("zklock: %s: %w", what, err)
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered, left := make(chan answer), make(chan struct{})
+	go func() {
+		defer d.session.end()
+		var a answer
+		if a.err = d.session.ready(c); a.err == nil {
+			a.value, a.err = f(c)
+		}
+		select {
+		case answered <- a:
+		case <-left:
+			if a.err == nil && late != nil {
+				late(c, a.value)
+			}
+		}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, named(what, a.err)
+	case <-ctx.Done():
+		close(left)
+		return none, fmt.Errorf("zklock: %s: %w", what, ctx.Err())
+	}
+}
+
+// named says what was attempted, unless err is one of the lock package's answers.
+func named(what string, err error) error {
+	if err == nil || errors.Is(err, lock.ErrLost) || isHeld(err) {
+		return err
+	}
+	return fmt.Errorf("zklock: %s: %w", what, err)
+}
+
+func isHeld(err error) bool {
+	_, is := errors.AsType[*lock.HeldError](err)
+	return is
+}

@@ -1,0 +1,42 @@
+package zklock
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// SessionID is the id of the session, 0 if there is none.
+func (d *Driver) SessionID() int64 {
+	c, err := d.session.begin()
+	if err != nil {
+		return 0
+	}
+	defer d.session.end()
+	return c.SessionID()
+}
+
+// Trust is half of the session's timeout.
+func (d *Driver) Trust() time.Duration { return d.session.trust() }
+
+// LockPath is the node of a plain lock.
+func (d *Driver) LockPath(key string) string { return d.paths.lock(key) }
+
+// SeriesPath is the node of a series.
+func (d *Driver) SeriesPath(key string) string { return d.paths.of(key) }
+
+// Places is how many places the Driver knows of.
+func (d *Driver) Places() int {
+	d.places.mu.Lock()
+	defer d.places.mu.Unlock()
+	return len(d.places.all)
+}
+
+// NewRing is the client's list of servers.
+func NewRing() zk.HostProvider { return new(ring) }
+
+// Escape is what a key becomes as the name of a node.
+func Escape(s string) string { return escape(s) }
+
+// Unescape undoes it.
+func Unescape(s string) (string, bool) { return unescape(s) }

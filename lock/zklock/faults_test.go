@@ -1,0 +1,237 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// operator is a client that has nothing to do with the driver.
+func operator(t *testing.T, s *zkserver.Server) *zk.Conn {
+	t.Helper()
+	c, _, err := zk.Connect([]string{s.Addr()}, 10*time.Second, zk.WithLogger(silent{}))
+	must(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// places are the names of the places of a key, in their order.
+func places(t *testing.T, c *zk.Conn, d *zklock.Driver, key string) []string {
+	t.Helper()
+	names, _, err := c.Children(d.LockPath(key))
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return strings.Compare(a[strings.LastIndexByte(a, '#')+1:], b[strings.LastIndexByte(b, '#')+1:])
+	})
+	return names
+}
+
+func hold(t *testing.T, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	lease, err := l.TryAcquire(t.Context(), key, lock.Options{})
+	must(t, err)
+	return lease
+}
+
+// A granted is a lease that was waited for, and when it was granted.
+type granted struct {
+	lease *lock.Lease
+	at    time.Time
+	err   error
+}
+
+func await(t *testing.T, l *lock.Locker, key string) <-chan granted {
+	done := make(chan granted, 1)
+	ctx := t.Context()
+	go func() {
+		lease, err := l.Acquire(ctx, key, lock.Options{})
+		done <- granted{lease, time.Now(), err}
+	}()
+	return done
+}
+
+func queuedBehind(t *testing.T, d *zklock.Driver, key string, waiting int) {
+	t.Helper()
+	eventually(t, "a place in the queue", func() bool {
+		at, err := d.Inspect(t.Context(), key)
+		return err == nil && at.Waiting == waiting
+	})
+}
+
+// The holder's connection goes silent, so that nothing tells it of the end: its
+// context has ended when who waits is granted the key.
+func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	p := newProxy(t, s.Addr())
+	o := zklock.Options{Session: 2 * time.Second}
+	holder, other := driver(t, p.addr(), o), driver(t, s.Addr(), o)
+	lease := hold(t, lock.New(holder, "a"), "k")
+	next := await(t, lock.New(other, "b"), "k")
+	queuedBehind(t, other, "k", 1)
+	ended := make(chan time.Time, 1)
+	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
+	p.silent.Store(true)
+	was := <-ended
+	g := <-next
+	must(t, g.err)
+	if !was.Before(g.at) {
+		t.Errorf("the lease ended %v after the next was granted", was.Sub(g.at))
+	}
+	if !errors.Is(context.Cause(lease.Context()), lock.ErrLost) || g.lease.Fence() <= lease.Fence() {
+		t.Errorf("ended by %v, with the fence %d after %d", context.Cause(lease.Context()), g.lease.Fence(), lease.Fence())
+	}
+	p.sever() // the holder's session, which has ended, can be closed
+}
+
+// The server is stopped longer than the session may be: the lease ends by itself,
+// and a new session gets the key, with a higher fence.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	d := driver(t, s.Addr(), zklock.Options{Session: 2 * time.Second})
+	l := lock.New(d, "a")
+	lease := hold(t, l, "k")
+	session := d.SessionID()
+	s.Freeze()
+	begin := time.Now()
+	<-lease.Context().Done()
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("the lease was believed in for %v without the server", took)
+	}
+	<-time.After(time.Until(begin.Add(3 * time.Second)))
+	s.Thaw()
+	next := <-await(t, l, "k")
+	must(t, next.err)
+	if next.lease.Fence() <= lease.Fence() || d.SessionID() == session {
+		t.Errorf("fence %d after %d, session %x after %x", next.lease.Fence(), lease.Fence(), d.SessionID(), session)
+	}
+	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("the release of what was lost: %v", err)
+	}
+	must(t, next.lease.Check())
+}
+
+// The server is restarted while a key is held: session and lease live on.
+func TestRestartWhileHeld(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	g, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	s.Kill()
+	if _, err := d.Acquire(t.Context(), a); err == nil {
+		t.Error("an answer without a server")
+	}
+	s.Restart()
+	var again lock.Grant
+	eventually(t, "a renewal after the restart", func() bool {
+		again, err = d.Renew(t.Context(), lock.Holding{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Minute})
+		if errors.Is(err, lock.ErrLost) {
+			t.Fatal("the lease was lost over a restart")
+		}
+		return err == nil
+	})
+	if again.Fence != g.Fence {
+		t.Errorf("the fence went from %d to %d", g.Fence, again.Fence)
+	}
+}
+
+// An operator deletes the holder's node: the holder learns it with its renewal.
+func TestDeletedHolder(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{Session: 3 * time.Second})
+	lease := hold(t, lock.New(d, "a"), "k")
+	must(t, op.Delete(d.LockPath("k")+"/"+places(t, op, d, "k")[0], -1))
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the holder learned nothing")
+	}
+	if err := lease.Check(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("check: %v", err)
+	}
+	hold(t, lock.New(d, "b"), "k")
+}
+
+// An operator deletes the node of a waiter: it has lost its place and does not
+// believe that it is in front when the others before it have gone.
+func TestDeletedWaiter(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	first := hold(t, lock.New(d, "a"), "k")
+	b := await(t, lock.New(d, "b"), "k")
+	queuedBehind(t, d, "k", 1)
+	c := await(t, lock.New(d, "c"), "k")
+	queuedBehind(t, d, "k", 2)
+	must(t, op.Delete(d.LockPath("k")+"/"+places(t, op, d, "k")[1], -1))
+	must(t, first.Release(t.Context()))
+	var second granted
+	select {
+	case second = <-c:
+	case g := <-b:
+		t.Fatalf("granted to who has no place: %+v", g)
+	}
+	must(t, second.err)
+	queuedBehind(t, d, "k", 1) // it has taken another place
+	select {
+	case g := <-b:
+		t.Fatalf("two hold the key: %+v", g)
+	default:
+	}
+	must(t, second.lease.Release(t.Context()))
+	third := <-b
+	must(t, third.err)
+	if third.lease.Fence() <= second.lease.Fence() {
+		t.Errorf("fence %d after %d", third.lease.Fence(), second.lease.Fence())
+	}
+}
+
+// A waiter dies without a word: it is passed over when its session has ended.
+func TestDeadWaiterIsPassedOver(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	p := newProxy(t, s.Addr())
+	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	dead := driver(t, p.addr(), zklock.Options{Session: time.Second})
+	first := hold(t, lock.New(d, "a"), "k")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	gone := make(chan error, 1)
+	go func() {
+		_, err := dead.Wait(ctx, lock.Acquisition{Key: "k", Owner: "dead/1", TTL: time.Minute})
+		gone <- err
+	}()
+	queuedBehind(t, d, "k", 1)
+	next := await(t, lock.New(d, "b"), "k")
+	queuedBehind(t, d, "k", 2)
+	p.silent.Store(true)
+	must(t, first.Release(t.Context()))
+	g := <-next
+	must(t, g.err)
+	stop()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the dead one: %v", err)
+	}
+	p.sever()
+}

@@ -1,0 +1,159 @@
+package zklock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A lease is what the node of a place keeps: how long it was granted for, and its
+// fence if that is not the natural one.
+type lease struct {
+	ttl   time.Duration
+	fence int64
+}
+
+func (l lease) data() []byte { return fmt.Appendf(nil, "1|%d|%d", l.ttl.Milliseconds(), l.fence) }
+
+// readLease reads the data of a node. Of another format it is a lease of no time.
+func readLease(data []byte) lease {
+	parts := strings.Split(string(data), "|")
+	if len(parts) != 3 || parts[0] != "1" {
+		return lease{}
+	}
+	ttl, _ := strconv.ParseInt(parts[1], 10, 64)
+	fence, _ := strconv.ParseInt(parts[2], 10, 64)
+	return lease{ttl: time.Duration(max(ttl, 0)) * time.Millisecond, fence: max(fence, 0)}
+}
+
+// errMoved means that our node is gone, or was another session's: look again.
+var errMoved = errors.New("the own node is gone")
+
+// confirm grants the key to a place that stands at the front. Created is when its
+// node was sent, if that was just now; else the node is written, which shows that
+// the session is alive now. In both cases the node must still be there, and be
+// this session's: one of a session that ended is removed before long.
+func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, created time.Time) (lock.Grant, error) {
+	sent, session := created, c.SessionID()
+	var stat *zk.Stat
+	var err error
+	if sent.IsZero() {
+		sent = time.Now()
+		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
+	} else {
+		_, stat, err = c.Get(p.node)
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		p.node = ""
+		return lock.Grant{}, errMoved
+	case err != nil:
+		return lock.Grant{}, err
+	case stat.EphemeralOwner != session || c.SessionID() != session:
+		if _, err := gone(c.Delete(p.node, -1)); err != nil {
+			return lock.Grant{}, err
+		}
+		p.node = ""
+		return lock.Grant{}, errMoved
+	}
+	d.clock.saw(stat.Mtime)
+	fence, err := d.fence(c, p, a, q, stat.Czxid)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	p.fence = fence
+	d.keep(p, sent.Add(a.TTL))
+	return lock.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
+}
+
+// fence is that of the node that czxid made: the natural one, unless the asker or
+// the key has seen a higher one, as after the store forgot.
+func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, czxid int64) (int64, error) {
+	base, err := d.base(c, q.parent)
+	if err != nil {
+		return 0, err
+	}
+	if natural := base + czxid; !q.floor && natural > a.Fence {
+		return natural, nil
+	}
+	for range tries {
+		fence, err := d.raise(c, p, a, base+czxid)
+		switch {
+		case errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists):
+		case errors.Is(err, zk.ErrNoNode):
+			return 0, errMoved
+		default:
+			return fence, err
+		}
+	}
+	return 0, errRestless
+}
+
+// raise grants a fence above the natural one and remembers it, in one step, so
+// that the next is higher. What was remembered and is below the natural fence
+// will never be needed again.
+func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64) (int64, error) {
+	path := d.paths.lock(a.Key) + "/" + floorName
+	data, stat, err := c.Get(path)
+	known := err == nil
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return 0, err
+	}
+	var last int64
+	if known {
+		if last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
+			return 0, fmt.Errorf("%s holds %q: %w", path, data, err)
+		}
+	}
+	fence := max(natural, last+1, a.Fence+1)
+	if fence == natural {
+		if known {
+			_, err = gone(c.Delete(path, stat.Version))
+		}
+		return fence, err
+	}
+	floor := strconv.AppendInt(nil, fence, 10)
+	var remember any = &zk.CreateRequest{Path: path, Data: floor, Acl: d.options.ACL}
+	if known {
+		remember = &zk.SetDataRequest{Path: path, Data: floor, Version: stat.Version}
+	}
+	_, err = c.Multi(remember, &zk.SetDataRequest{Path: p.node, Data: lease{ttl: a.TTL, fence: fence}.data(), Version: -1})
+	return fence, err
+}
+
+// bases remembers what natural fences are counted from.
+type bases struct {
+	mu   sync.Mutex
+	base int64
+	asOf int64 // the youngest lock it was seen to hold for
+}
+
+// base is when the node above all locks was made, in µs: a zxid on top of it
+// grows with every grant, and starts again higher when the store forgets, as long
+// as it makes fewer than a million changes in a second. A lock that is older than
+// our last look at that node shows that it is still the same.
+func (d *Driver) base(c *zk.Conn, lockZxid int64) (int64, error) {
+	d.bases.mu.Lock()
+	base, asOf := d.bases.base, d.bases.asOf
+	d.bases.mu.Unlock()
+	if base != 0 && lockZxid <= asOf {
+		return base, nil
+	}
+	_, stat, err := c.Get(d.paths.locks)
+	if err != nil {
+		return 0, err
+	}
+	d.bases.mu.Lock()
+	defer d.bases.mu.Unlock()
+	if base = stat.Ctime * 1000; base != d.bases.base || lockZxid > d.bases.asOf {
+		d.bases.base, d.bases.asOf = base, lockZxid
+	}
+	return base, nil
+}

@@ -1,0 +1,79 @@
+package zklock
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+// A greeted connection reads along in the first message of the server, which
+// tells the session's timeout.
+type greeted struct {
+	net.Conn
+	limit time.Duration // how long the greeting may take: the client would wait 6 times as long
+	gave  func(timeout time.Duration)
+	head  []byte
+	done  bool
+}
+
+// The first message is its length, the version of the protocol, and the timeout
+// in milliseconds, each in four bytes, and more. The timeout is 0 if the session
+// has expired.
+const greeting = 12
+
+// Read is called by one goroutine.
+func (c *greeted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.done {
+		return n, err
+	}
+	c.head = append(c.head, b[:min(n, greeting-len(c.head))]...)
+	if len(c.head) == greeting {
+		c.done = true
+		if ms := binary.BigEndian.Uint32(c.head[8:]); ms > 0 {
+			c.gave(time.Duration(ms) * time.Millisecond)
+		}
+	}
+	return n, err
+}
+
+// SetReadDeadline bounds how long the greeting may take.
+func (c *greeted) SetReadDeadline(t time.Time) error {
+	if latest := time.Now().Add(c.limit); !c.done && t.After(latest) {
+		t = latest
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// A ring gives the client one server after the other, in random order. Unlike
+// the client's own it pauses only after all have failed, so that the session of a
+// single server is taken up again at once, and leaves names to each dial.
+type ring struct {
+	servers []string
+	next    int
+	failed  int // since the last connection
+}
+
+// Init takes the servers.
+func (r *ring) Init(servers []string) error {
+	r.servers = append([]string(nil), servers...)
+	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
+	return nil
+}
+
+// Len is how many there are.
+func (r *ring) Len() int { return len(r.servers) }
+
+// Next returns the next server, and whether all have failed since the last
+// connection.
+func (r *ring) Next() (server string, pause bool) {
+	server = r.servers[r.next%len(r.servers)]
+	pause = r.failed > 0 && r.failed%len(r.servers) == 0
+	r.next++
+	r.failed++
+	return server, pause
+}
+
+// Connected tells that the last one was reached.
+func (r *ring) Connected() { r.failed = 0 }

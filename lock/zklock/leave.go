@@ -1,0 +1,108 @@
+package zklock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// removeRetry is the longest pause between two tries to remove a node that must go.
+const removeRetry = time.Second
+
+// keep gives a locked place until a time; then its node is removed.
+func (d *Driver) keep(p *place, until time.Time) {
+	p.until.Store(&until)
+	d.removeAt(p, until)
+}
+
+func (d *Driver) removeAt(p *place, at time.Time) {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.timer = time.AfterFunc(time.Until(at), func() { d.expire(p) })
+}
+
+// expire removes the node of a place whose time has passed, and tries again until
+// it is gone: with its session at the latest.
+func (d *Driver) expire(p *place) {
+	c, err := d.session.begin()
+	if err != nil {
+		return
+	}
+	defer d.session.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch until := p.until.Load(); {
+	case p.dead || until == nil:
+	case !p.over(): // renewed meanwhile
+		d.removeAt(p, *until)
+	default:
+		_, _ = d.remove(c, p) // it tries again by itself
+	}
+}
+
+// remove removes the nodes of a locked place and forgets it. It reports whether
+// there was one. On an error it will be tried again.
+func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
+	p.leaving = true
+	if p.node != "" && !p.doubtful {
+		found, err = gone(c.Delete(p.node, -1))
+	} else {
+		found, err = d.removeAll(c, p.key, p.owner)
+	}
+	if err != nil {
+		now := time.Now()
+		p.until.Store(&now)
+		d.removeAt(p, now.Add(removeRetry))
+		return false, err
+	}
+	if p.doubtful {
+		d.sweepLater(p.key, p.owner)
+	}
+	d.places.drop(p)
+	return found, nil
+}
+
+// sweepLater removes what comes from a request whose connection was cut: it may
+// arrive after what was sent on the next one.
+func (d *Driver) sweepLater(key, owner string) {
+	time.AfterFunc(2*d.session.trust(), func() {
+		c, err := d.session.begin()
+		if err != nil {
+			return
+		}
+		defer d.session.end()
+		if d.places.peek(key, owner) == nil {
+			_, _ = d.removeAll(c, key, owner) // the end of the session does it otherwise
+		}
+	})
+}
+
+// removeAll removes every node with the owner's name.
+func (d *Driver) removeAll(c *zk.Conn, key, owner string) (found bool, err error) {
+	q, err := d.look(c, key)
+	if err != nil {
+		return false, err
+	}
+	for {
+		i := q.find(owner)
+		if i < 0 {
+			return found, nil
+		}
+		was, err := gone(c.Delete(d.paths.lock(key)+"/"+q.places[i].name, -1))
+		if err != nil {
+			return false, err
+		}
+		found = found || was
+		q.places = append(q.places[:i], q.places[i+1:]...)
+	}
+}
+
+// gone reads the answer to a removal: was there something?
+func gone(err error) (found bool, _ error) {
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
+}

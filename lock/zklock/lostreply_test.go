@@ -1,0 +1,112 @@
+package zklock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// lose does what is answered by n messages, and loses the last of them.
+func lose(t *testing.T, p *proxy, n int32, do func() error) {
+	t.Helper()
+	p.cut.Store(n)
+	if err := do(); err == nil {
+		t.Error("a reply that was lost was no doubt")
+	}
+	if p.cut.Load() != 0 {
+		t.Fatal("no reply was lost")
+	}
+}
+
+// settled asks until there is an answer: the client needs a moment to connect.
+func settled[T any](t *testing.T, do func() (T, error)) (v T) {
+	t.Helper()
+	var err error
+	eventually(t, "an answer after the connection was cut", func() bool {
+		v, err = do()
+		return err == nil
+	})
+	return v
+}
+
+// A node was created and the reply was lost: the owner asks again, finds its own
+// node and is granted with it; there is no second one.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	p := newProxy(t, s.Addr())
+	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	hold(t, lock.New(d, "warm"), "warm")
+	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	acquire := func() (lock.Grant, error) { return d.Acquire(t.Context(), req) }
+	must(t, d.Release(t.Context(), holding(req, settled(t, acquire)))) // makes the parent
+
+	lose(t, p, 2, func() error { _, err := acquire(); return err }) // a look, and the creation
+	if n := len(places(t, op, d, "k")); n != 1 {
+		t.Fatalf("%d places after the lost reply, want 1", n)
+	}
+	g := settled(t, acquire)
+	if n := len(places(t, op, d, "k")); n != 1 {
+		t.Errorf("%d places after it was asked again, want 1", n)
+	}
+	if again := settled(t, acquire); again.Fence != g.Fence {
+		t.Errorf("asked a third time the fence is %d, was %d", again.Fence, g.Fence)
+	}
+	lose(t, p, 2, func() error { return d.Release(t.Context(), holding(req, g)) }) // a look, and the removal
+	if n := len(places(t, op, d, "k")); n != 0 {
+		t.Errorf("%d places after the release", n)
+	}
+	settled(t, func() (int, error) { return 0, d.Release(t.Context(), holding(req, g)) })
+}
+
+func holding(a lock.Acquisition, g lock.Grant) lock.Holding {
+	return lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+}
+
+// The owner of a node whose reply was lost never comes back, though its session
+// lives: the node goes when the time that was asked for has passed.
+func TestLostReplyOfWhoGivesUp(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	p := newProxy(t, s.Addr())
+	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Second}
+	must(t, d.Release(t.Context(), holding(req, settled(t, func() (lock.Grant, error) { return d.Acquire(t.Context(), req) }))))
+	lose(t, p, 2, func() error { _, err := d.Acquire(t.Context(), req); return err })
+	if n := len(places(t, op, d, "k")); n != 1 {
+		t.Fatalf("%d places after the lost reply, want 1", n)
+	}
+	eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
+}
+
+// The reply to a waiter's creation is lost: it goes on waiting in the place that
+// it has, and gets the key.
+func TestLostReplyOfAWaiter(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	p := newProxy(t, s.Addr())
+	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	waiter := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	hold(t, lock.New(waiter, "warm"), "warm")
+	first := hold(t, lock.New(d, "a"), "k")
+	p.cut.Store(2)
+	next := await(t, lock.New(waiter, "b"), "k")
+	eventually(t, "the lost reply", func() bool { return p.cut.Load() == 0 })
+	queuedBehind(t, d, "k", 1)
+	must(t, first.Release(t.Context()))
+	g := <-next
+	must(t, g.err)
+	if n := len(places(t, op, d, "k")); n != 1 {
+		t.Errorf("%d places, want 1", n)
+	}
+	must(t, g.lease.Release(t.Context()))
+	if n := len(places(t, op, d, "k")); n != 0 {
+		t.Errorf("%d places after the release", n)
+	}
+}

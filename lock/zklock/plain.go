@@ -1,0 +1,295 @@
+package zklock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Acquire asks for the key once. A refusal may be as old as the server that we
+// are connected to lags behind its leader. An error that is neither a
+// *lock.HeldError nor a *lock.ArgumentError is doubt.
+//
+// Barge is of no use here: the release of a key is the grant to who waits for
+// it, so that it is never free while others wait.
+func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	if err := cmp.Or(lock.CheckAcquisition(&a), lock.CheckNoReplicas(a.Replicas)); err != nil {
+		return lock.Grant{}, err
+	}
+	return bounded(ctx, d, "acquire", func(c *zk.Conn) (lock.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
+}
+
+func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (lock.Grant, error) {
+	p, g, err := d.seat(c, a)
+	defer p.mu.Unlock()
+	if err != nil || g.Fence != 0 {
+		return g, err
+	}
+	g, err = d.try(ctx, c, p, a)
+	if p.node == "" && !p.doubtful && !p.dead {
+		d.places.drop(p)
+	}
+	return g, err
+}
+
+// seat returns the locked place of an owner that asks, with its grant if it has
+// one already. What it had and lost is gone.
+func (d *Driver) seat(c *zk.Conn, a *lock.Acquisition) (*place, lock.Grant, error) {
+	for {
+		p := d.places.get(a.Key, a.Owner)
+		var err error
+		switch {
+		case p.granted():
+			var g lock.Grant
+			if g, err = d.again(c, p, a); !errors.Is(err, lock.ErrLost) {
+				return p, g, err
+			}
+		case p.over() || p.leaving:
+			if _, err = d.remove(c, p); err != nil {
+				return p, lock.Grant{}, err
+			}
+		default:
+			return p, lock.Grant{}, nil
+		}
+		p.mu.Unlock()
+	}
+}
+
+// again answers the owner of a lease that asks a second time: the same lease, for
+// no longer.
+func (d *Driver) again(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
+	sent := time.Now()
+	left := p.until.Load().Sub(sent)
+	if err := d.touch(c, p, a.TTL); err != nil {
+		return lock.Grant{}, err
+	}
+	return lock.Grant{Fence: p.fence, Left: min(left, d.session.trust()), Asked: sent}, nil
+}
+
+// touch writes the node of a lease, which proves that session and node are there,
+// and returns ErrLost, and forgets the lease, if they are not.
+func (d *Driver) touch(c *zk.Conn, p *place, ttl time.Duration) error {
+	session := c.SessionID()
+	stat, err := c.Set(p.node, lease{ttl: ttl, fence: p.fence}.data(), -1)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		d.places.drop(p)
+		return lock.ErrLost
+	case err != nil:
+		return err
+	case stat.EphemeralOwner != session || c.SessionID() != session:
+		_, _ = d.remove(c, p) // of a session that has ended: the server does it too
+		return lock.ErrLost
+	}
+	d.clock.saw(stat.Mtime)
+	return nil
+}
+
+// tries bounds how often a request looks again because the queue has changed.
+const tries = 5
+
+var errRestless = errors.New("the queue changes all the time")
+
+// try takes a place if nobody else has one, and gives it back if others were
+// faster.
+func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
+	var created time.Time
+	for range tries {
+		if err := ctx.Err(); err != nil {
+			return lock.Grant{}, err
+		}
+		q, err := d.lookFor(c, p)
+		if err != nil {
+			return lock.Grant{}, err
+		}
+		holders, i := q.holders(), q.find(p.owner)
+		switch {
+		case i < 0 && !fits(&q, a.Limit):
+			return lock.Grant{}, d.held(c, a.Key, &q)
+		case i < 0:
+			created = time.Now()
+			err = d.create(c, p, a, &created)
+		case i < holders:
+			var g lock.Grant
+			if g, err = d.confirm(c, p, a, &q, created); err == nil {
+				return g, nil
+			}
+		default:
+			if _, err = d.remove(c, p); err == nil {
+				return lock.Grant{}, d.held(c, a.Key, &q)
+			}
+		}
+		if err != nil && !errors.Is(err, errMoved) {
+			return lock.Grant{}, err
+		}
+	}
+	return lock.Grant{}, errRestless
+}
+
+// fits reports whether one more, at the end of the queue, would hold the key.
+func fits(q *queue, limit int) bool {
+	more := queue{places: append(slices.Clip(q.places), entry{limit: max(limit, 1)})}
+	return more.holders() == len(more.places)
+}
+
+// lookFor looks at the queue of a locked place: it removes what of ours has ended
+// but is still there, and nodes of the owner that came from a reply that was lost.
+func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
+	q, err := d.look(c, p.key)
+	if err != nil {
+		return q, err
+	}
+	var mine string
+	q = q.without(func(e *entry) bool {
+		owner, _ := unescape(e.owner)
+		path := d.paths.lock(p.key) + "/" + e.name
+		switch {
+		case err != nil:
+		case owner == p.owner && mine == "":
+			mine, p.node = e.name, path
+		case owner == p.owner:
+			_, err = gone(c.Delete(path, -1))
+			return true
+		default:
+			return d.ended(c, p.key, owner, &err)
+		}
+		return false
+	})
+	if mine == "" {
+		p.node = ""
+	}
+	return q, err
+}
+
+// ended reports whether the lease of another owner of this Driver has ended, and
+// makes sure then that its node is gone.
+func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
+	if p := d.places.peek(key, owner); p == nil || !p.over() {
+		return false
+	}
+	p := d.places.find(key, owner)
+	if p == nil {
+		return true
+	}
+	defer p.mu.Unlock()
+	if !p.over() { // renewed meanwhile
+		return false
+	}
+	_, *err = d.remove(c, p)
+	return true
+}
+
+// create takes a place at the end of the queue. Until is when a place that is not
+// granted goes, counted from then; nil for who waits.
+func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, sent *time.Time) error {
+	if sent != nil {
+		d.keep(p, sent.Add(a.TTL))
+	}
+	parent := d.paths.lock(a.Key)
+	data := lease{ttl: a.TTL}.data()
+	var err error
+	for range tries {
+		p.node, err = c.Create(parent+"/"+placeName(a.Owner, a.Limit), data, zk.FlagEphemeralSequential, d.options.ACL)
+		if !errors.Is(err, zk.ErrNoNode) {
+			break
+		}
+		if err := d.contain(c, parent); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		p.node, p.doubtful = "", true
+	}
+	return err
+}
+
+// Renew moves the deadline to now + TTL. A lease lives in the session that
+// acquired it: for any other Driver it is lost.
+func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	if err := cmp.Or(lock.CheckHolding(&h), lock.CheckNoReplicas(h.Replicas)); err != nil {
+		return lock.Grant{}, err
+	}
+	return bounded(ctx, d, "renew", func(c *zk.Conn) (lock.Grant, error) { return d.renew(c, &h) }, nil)
+}
+
+func (d *Driver) renew(c *zk.Conn, h *lock.Holding) (lock.Grant, error) {
+	p := d.places.find(h.Key, h.Owner)
+	if p == nil {
+		return lock.Grant{}, lock.ErrLost
+	}
+	defer p.mu.Unlock()
+	if p.fence != h.Fence || !p.granted() {
+		return lock.Grant{}, lock.ErrLost
+	}
+	sent := time.Now()
+	if err := d.touch(c, p, h.TTL); err != nil {
+		return lock.Grant{}, err
+	}
+	d.keep(p, sent.Add(h.TTL))
+	return lock.Grant{Fence: p.fence, Left: min(h.TTL, d.session.trust()), Asked: sent}, nil
+}
+
+// Release frees the key, which is at once that of the next in its queue.
+func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
+	if err := lock.CheckRelease(&h); err != nil {
+		return err
+	}
+	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) { return struct{}{}, d.release(c, &h) }, nil)
+	return err
+}
+
+func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
+	if p := d.places.find(h.Key, h.Owner); p != nil {
+		defer p.mu.Unlock()
+		if p.granted() && h.Fence != 0 && h.Fence != p.fence {
+			return lock.ErrLost
+		}
+		again := p.released
+		p.released = true
+		found, err := d.remove(c, p)
+		if err != nil || found || again {
+			return err
+		}
+	}
+	q, err := d.look(c, h.Key)
+	switch {
+	case err != nil:
+		return err
+	case len(q.without(func(e *entry) bool { return d.forgotten(h.Key, e) }).places) == 0:
+		return nil
+	}
+	return d.releaseOther(c, h, &q)
+}
+
+// forgotten reports whether the time of a place of this Driver has passed.
+func (d *Driver) forgotten(key string, e *entry) bool {
+	owner, _ := unescape(e.owner)
+	p := d.places.peek(key, owner)
+	return p != nil && p.over()
+}
+
+// releaseOther frees what another Driver acquired for this owner.
+func (d *Driver) releaseOther(c *zk.Conn, h *lock.Holding, q *queue) error {
+	i := q.find(h.Owner)
+	if i < 0 {
+		return lock.ErrLost
+	}
+	path := d.paths.lock(h.Key) + "/" + q.places[i].name
+	at, err := d.standing(c, path, q.parent)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil
+	case err != nil:
+		return err
+	case h.Fence != 0 && h.Fence != at.fence:
+		return lock.ErrLost
+	}
+	_, err = gone(c.Delete(path, -1))
+	return err
+}

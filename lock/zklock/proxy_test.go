@@ -1,0 +1,92 @@
+package zklock_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A proxy passes connections on to a server. It can cut a connection instead of
+// passing on one of the server's messages, and go silent: nothing is passed on
+// any more, either way, and nothing is closed.
+type proxy struct {
+	net.Listener
+	server string
+	cut    atomic.Int32 // the how-manieth message from now on is cut; 0: none
+	silent atomic.Bool
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	conns  []net.Conn
+}
+
+func newProxy(t *testing.T, server string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &proxy{Listener: l, server: server}
+	p.wg.Go(p.serve)
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.sever()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.Addr().String() }
+
+// sever closes all connections.
+func (p *proxy) sever() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) serve() {
+	for {
+		in, err := p.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
+		p.wg.Go(func() { p.pass(in, out, false) })
+		p.wg.Go(func() { p.pass(out, in, true) })
+	}
+}
+
+// pass passes messages on, each its length and that many bytes.
+func (p *proxy) pass(from, to net.Conn, replies bool) {
+	defer from.Close()
+	defer to.Close()
+	for {
+		msg := make([]byte, 4)
+		if _, err := io.ReadFull(from, msg); err != nil {
+			return
+		}
+		msg = append(msg, make([]byte, binary.BigEndian.Uint32(msg))...)
+		if _, err := io.ReadFull(from, msg[4:]); err != nil {
+			return
+		}
+		if p.silent.Load() {
+			continue
+		}
+		if replies && p.cut.Load() > 0 && p.cut.Add(-1) == 0 {
+			return
+		}
+		if _, err := to.Write(msg); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package zklock_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+var namespaces atomic.Int64
+
+// fresh returns a namespace that nobody has used.
+func fresh() string { return "ns" + strconv.FormatInt(namespaces.Add(1), 10) }
+
+func driver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
+	t.Helper()
+	d, err := zklock.New([]string{addr}, o)
+	must(t, err)
+	t.Cleanup(func() { must(t, d.Close()) })
+	return d
+}
+
+// waitOn returns when d has passed on the server's clock.
+func waitOn(t testing.TB, c lock.Clocked, d time.Duration) {
+	t.Helper()
+	start := now(t, c)
+	give := time.Now().Add(d + 20*time.Second)
+	for at := start; at.Sub(start) < d; at = now(t, c) {
+		if time.Now().After(give) {
+			t.Fatalf("the server's clock did not move by %v", d)
+		}
+		<-time.After(max(d-at.Sub(start), time.Millisecond))
+	}
+}
+
+func now(t testing.TB, c lock.Clocked) time.Time {
+	t.Helper()
+	rs, err := c.Now(context.Background())
+	must(t, err)
+	return rs[0].Time
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	give := time.Now().Add(30 * time.Second)
+	for !f() {
+		if time.Now().After(give) {
+			t.Fatalf("%s: not within 30s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}

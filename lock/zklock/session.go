@@ -1,0 +1,128 @@
+package zklock
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+var errClosed = errors.New("the driver is closed")
+
+// A session is the connection of a Driver, opened when it is needed first. The
+// Driver owns it, because its leases are worth what the session is: the client's
+// package tells nobody which timeout the server gave.
+type session struct {
+	servers []string
+	options *Options
+	timeout atomic.Int64 // what the server gave last, in nanoseconds; 0: nothing yet
+
+	mu      sync.Mutex
+	conn    *zk.Conn
+	closed  bool
+	working sync.WaitGroup // requests, also those whose caller has left
+
+	auth   sync.Mutex // held while the session authenticates
+	authed bool
+}
+
+// begin returns the connection for one request, and connects if there is none.
+// It waits for nothing. Without an error, end must follow.
+func (s *session) begin() (*zk.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	c, err := s.connect()
+	if err == nil {
+		s.working.Add(1)
+	}
+	return c, err
+}
+
+func (s *session) end() { s.working.Done() }
+
+func (s *session) connect() (*zk.Conn, error) {
+	if s.conn != nil {
+		return s.conn, nil
+	}
+	c, events, err := zk.Connect(s.servers, s.options.Session, zk.WithDialer(s.dial),
+		zk.WithHostProvider(new(ring)), zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for range events { // a session that ended is known by its id
+		}
+	}()
+	s.conn = c
+	return c, nil
+}
+
+// ready makes sure that the session is authenticated. The client does so itself
+// after it has reconnected.
+func (s *session) ready(c *zk.Conn) error {
+	if s.options.Scheme == "" {
+		return nil
+	}
+	s.auth.Lock()
+	defer s.auth.Unlock()
+	if s.authed {
+		return nil
+	}
+	err := c.AddAuth(s.options.Scheme, s.options.Auth)
+	s.authed = err == nil
+	return err
+}
+
+// close ends the session and waits for its requests, which end with it.
+func (s *session) close() {
+	s.mu.Lock()
+	s.closed = true
+	c := s.conn
+	s.mu.Unlock()
+	if c != nil {
+		c.Close()
+	}
+	s.working.Wait()
+}
+
+// over reports whether the session was closed.
+func (s *session) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// trust is how long the session, and its leases with it, may be believed in
+// after a write was sent that it answered.
+//
+// The server ends a session one timeout after the leader heard of it. A write
+// that was answered proves that it had not ended, yet it need not be what the
+// leader heard last: the leader learns of a client of another server by that
+// server's answers to its pings, every half tick, and the client itself sends a
+// ping every third of the timeout. So the leader may have heard up to a third and
+// half a tick earlier. Half of the timeout is safe if it is three ticks or more.
+func (s *session) trust() time.Duration {
+	if t := time.Duration(s.timeout.Load()); t > 0 {
+		return t / 2
+	}
+	return s.options.Session / 2
+}
+
+// dial connects to a server and reads along what timeout it gives.
+func (s *session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	c, err := s.options.Dial(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &greeted{Conn: c, limit: s.options.Session, gave: func(t time.Duration) { s.timeout.Store(int64(t)) }}, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

@@ -1,0 +1,222 @@
+package zklock_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// A thief learns the password of the session that it carries.
+type thief struct {
+	net.Conn
+	mu   sync.Mutex
+	read []byte
+}
+
+func (c *thief) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.read) < 100 {
+		c.read = append(c.read, b[:n]...)
+	}
+	return n, err
+}
+
+// kill ends the session from another connection, as its owner would. It may be
+// in vain: the server closes the older of two connections of one session, and the
+// owner of the first connects again.
+func (c *thief) kill(t *testing.T, addr string) {
+	t.Helper()
+	c.mu.Lock()
+	id, password := c.read[12:20], c.read[24:40] // after length, version, timeout; id, length of the password
+	c.mu.Unlock()
+	conn, err := net.Dial("tcp", addr)
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	hello := make([]byte, 20) // length, version, last zxid, timeout
+	hello[3] = 44
+	binary.BigEndian.PutUint32(hello[16:], 10_000)
+	hello = append(hello, id...)
+	hello = append(hello, 0, 0, 0, 16)
+	hello = append(hello, password...)
+	_, err = conn.Write(append(hello, 0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5)) // request 1: close the session
+	must(t, err)
+	_, _ = io.Copy(io.Discard, conn) // until the server has closed the connection
+}
+
+// The session of a holder is ended by somebody else: the holder learns it with
+// its next renewal, and what it still believes until then has the lower fence. A
+// node of the session that has ended is never taken for one of the next.
+func TestKilledSession(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	var carried atomic.Pointer[thief]
+	d := driver(t, s.Addr(), zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+		c, err := net.DialTimeout(network, addr, timeout)
+		stolen := &thief{Conn: c}
+		carried.CompareAndSwap(nil, stolen)
+		return stolen, err
+	}})
+	other := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	lease := hold(t, lock.New(d, "a"), "k")
+	session := d.SessionID()
+	next := await(t, lock.New(other, "b"), "k")
+	queuedBehind(t, other, "k", 1)
+	var g granted
+	eventually(t, "the end of the session", func() bool {
+		carried.Load().kill(t, s.Addr())
+		select {
+		case g = <-next:
+			return true
+		case <-time.After(100 * time.Millisecond):
+			return false
+		}
+	})
+	must(t, g.err)
+	<-lease.Context().Done()
+	if took := time.Since(g.at); took > d.Trust() {
+		t.Errorf("the holder learned it after %v, a lease is renewed after %v", took, d.Trust()/3)
+	}
+	if g.lease.Fence() <= lease.Fence() {
+		t.Errorf("the fence is %d, that of the lost lease %d", g.lease.Fence(), lease.Fence())
+	}
+	eventually(t, "a new session", func() bool { id := d.SessionID(); return id != 0 && id != session })
+	if _, err := lock.New(d, "c").TryAcquire(t.Context(), "k", lock.Options{}); !isHeld(err) {
+		t.Errorf("the new session: %v", err)
+	}
+	must(t, g.lease.Release(t.Context()))
+	hold(t, lock.New(d, "d"), "k")
+}
+
+func isHeld(err error) bool {
+	_, is := errors.AsType[*lock.HeldError](err)
+	return is
+}
+
+// A namespace that was deleted, also under a driver that lives on, grants higher
+// fences than before.
+func TestFencesGrowOverForgetting(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	old, last := driver(t, s.Addr(), zklock.Options{}), int64(0)
+	for range 3 {
+		for _, d := range []*zklock.Driver{driver(t, s.Addr(), zklock.Options{}), old} {
+			lease := hold(t, lock.New(d, ""), "k")
+			if lease.Fence() <= last {
+				t.Errorf("the fence is %d, before it was %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+			must(t, lease.Release(t.Context()))
+		}
+		<-time.After(2 * time.Millisecond) // the base is a time in milliseconds
+		deleteAll(t, op, "/cronce")
+	}
+}
+
+func deleteAll(t *testing.T, c *zk.Conn, path string) {
+	t.Helper()
+	names, _, err := c.Children(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return
+	}
+	must(t, err)
+	for _, name := range names {
+		deleteAll(t, c, path+"/"+name)
+	}
+	if err := c.Delete(path, -1); !errors.Is(err, zk.ErrNoNode) {
+		must(t, err)
+	}
+}
+
+// A fence above the natural ones is remembered as long as it is needed.
+func TestFloorGoes(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{})
+	acquire := func(floor int64) int64 {
+		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute, Fence: floor}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		must(t, d.Release(t.Context(), holding(a, g)))
+		return g.Fence
+	}
+	first := acquire(0)
+	if raised := acquire(first + 8); raised != first+9 || len(places(t, op, d, "k")) != 1 {
+		t.Fatalf("the fence is %d after %d, the nodes are %q", raised, first, places(t, op, d, "k"))
+	}
+	for range 10 {
+		next := acquire(0)
+		if next <= first {
+			t.Fatalf("the fence is %d after %d", next, first)
+		}
+		first = next
+	}
+	if left := places(t, op, d, "k"); len(left) != 0 {
+		t.Errorf("left are %q", left)
+	}
+}
+
+// What a session that authenticates makes is its own.
+func TestAuth(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	d := driver(t, s.Addr(), zklock.Options{Scheme: "digest", Auth: []byte("user:password")})
+	lease := hold(t, lock.New(d, "a"), "k")
+	stranger := driver(t, s.Addr(), zklock.Options{})
+	if _, err := stranger.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("a stranger: %v", err)
+	}
+	must(t, lease.Release(t.Context()))
+}
+
+// A closed driver frees its keys and answers with doubt, also who waits.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	d, other := driver(t, s.Addr(), zklock.Options{}), driver(t, s.Addr(), zklock.Options{})
+	hold(t, lock.New(d, "a"), "mine")
+	hold(t, lock.New(other, "b"), "k")
+	done := make(chan error, 1)
+	go func() {
+		_, err := d.Wait(t.Context(), lock.Acquisition{Key: "k", Owner: "w/1", TTL: time.Minute})
+		done <- err
+	}()
+	queuedBehind(t, other, "k", 1)
+	must(t, d.Close())
+	if err := <-done; err == nil || isHeld(err) {
+		t.Errorf("the wait of a closed driver: %v", err)
+	}
+	if _, err := d.Inspect(t.Context(), "k"); err == nil {
+		t.Error("a closed driver answered")
+	}
+	hold(t, lock.New(other, "b"), "mine")
+	queuedBehind(t, other, "k", 0)
+}
+
+// Without a server each request ends with its context, and with doubt.
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	must(t, err)
+	defer l.Close()
+	d := driver(t, l.Addr().String(), zklock.Options{Session: time.Second})
+	lease, err := lock.New(d, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
+	if lease != nil || err == nil || isHeld(err) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("without a server: %v", err)
+	}
+}
