@@ -16,8 +16,8 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	root.AddCommand(demoCommand(), nodeCommand(), verifyCommand(), journalCommand(), doctorCommand(), nextCommand(), lockCommand(), smsCommand(), shopCommand(), oversellCommand(),
-		healthcheckCommand(), versionCommand())
+	root.AddCommand(demoCommand(), nodeCommand(), verifyCommand(), journalCommand(), doctorCommand(), nextCommand(), lockCommand(), smsCommand(), shopCommand(),
+		oversellCommand(), rewardCommand(), healthcheckCommand(), versionCommand())
 	return root
 }
 

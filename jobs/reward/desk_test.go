@@ -55,7 +55,7 @@ func TestConstraintAlone(t *testing.T) {
 		for i, a := range answers {
 			if errors.Is(a.err, guard.ErrStale) {
 				answers[i].record, answers[i].err = desk(t, b, new(memlock.Store), reward.Options{}).Claim(t.Context(),
-					reward.Claim{Family: "smith-4711", Reward: "welcome", Member: a.member})
+					reward.Claim{Family: "family-4711", Reward: "welcome", Member: a.member})
 			}
 		}
 		wantOne(t, b, answers)
@@ -72,32 +72,32 @@ func TestPausedHolder(t *testing.T) {
 		b := open(t, db, d)
 		var store memlock.Store
 		type step struct{ reached, goOn chan struct{} }
-		steps := map[string]step{"ada": {make(chan struct{}), make(chan struct{})}, "ben": {make(chan struct{}), make(chan struct{})}}
+		steps := map[string]step{"member-1": {make(chan struct{}), make(chan struct{})}, "member-2": {make(chan struct{}), make(chan struct{})}}
 		prepare := func(_ context.Context, c reward.Claim) error {
 			close(steps[c.Member].reached)
 			<-steps[c.Member].goOn
 			return nil
 		}
 		ended := make(map[string]chan answer)
-		for _, member := range []string{"ada", "ben"} {
+		for _, member := range []string{"member-1", "member-2"} {
 			dk, end := desk(t, b, &store, reward.Options{Prepare: prepare}), make(chan answer, 1)
 			ended[member] = end
 			go func() {
-				r, err := dk.Claim(t.Context(), reward.Claim{Family: "smith-4711", Reward: "welcome", Member: member})
+				r, err := dk.Claim(t.Context(), reward.Claim{Family: "family-4711", Reward: "welcome", Member: member})
 				end <- answer{member, r, err}
 			}()
 			await(t, steps[member].reached)
-			store.Forget() // in place of the time that ada was stopped for
+			store.Forget() // in place of the time that the first one was stopped for
 		}
-		close(steps["ada"].goOn)
-		if a := await(t, ended["ada"]); !errors.Is(a.err, guard.ErrStale) {
+		close(steps["member-1"].goOn)
+		if a := await(t, ended["member-1"]); !errors.Is(a.err, guard.ErrStale) {
 			t.Errorf("the paused one was told %v, %v, want %v", a.record, a.err, guard.ErrStale)
 		}
 		if n := rows(t, db); n != 0 {
 			t.Errorf("the paused one left %d records", n)
 		}
-		close(steps["ben"].goOn)
-		if a := await(t, ended["ben"]); a.err != nil || a.record.Member != "ben" {
+		close(steps["member-2"].goOn)
+		if a := await(t, ended["member-2"]); a.err != nil || a.record.Member != "member-2" {
 			t.Errorf("the next one was told %v, %v", a.record, a.err)
 		}
 	})
@@ -112,21 +112,21 @@ func TestClaimAgain(t *testing.T) {
 			return dk.Claim(t.Context(), reward.Claim{Family: family, Reward: name, Member: member})
 		}
 		before := time.Now().Add(-time.Minute)
-		first, err := claim("smith", "welcome", "ada")
+		first, err := claim("family-7", "welcome", "member-1")
 		if err != nil || first.Fence == 0 || first.At.Before(before) || first.At.After(time.Now().Add(time.Minute)) {
 			t.Fatalf("%v at %v, fence %d, %v", first, first.At, first.Fence, err)
 		}
-		again, err := claim("smith", "welcome", "ada")
+		again, err := claim("family-7", "welcome", "member-1")
 		if err != nil || again.String() != first.String() || again.Fence != first.Fence {
 			t.Errorf("again: %v, %v, want %v", again, err, first)
 		}
-		for _, other := range [][2]string{{"Smith", "welcome"}, {"smith", "Welcome"}, {"smith", "summer"}, {"smith2", "welcome"}} {
-			if r, err := claim(other[0], other[1], "ben"); err != nil || r.Member != "ben" {
+		for _, other := range [][2]string{{"Family-7", "welcome"}, {"family-7", "Welcome"}, {"family-7", "summer"}, {"family-8", "welcome"}} {
+			if r, err := claim(other[0], other[1], "member-2"); err != nil || r.Member != "member-2" {
 				t.Errorf("%v: %v, %v", other, r, err)
 			}
 		}
-		_, err = claim("smith", "welcome", "Ada")
-		if taken, ok := errors.AsType[*reward.TakenError](err); !ok || taken.Member != "ada" {
+		_, err = claim("family-7", "welcome", "Member-1")
+		if taken, ok := errors.AsType[*reward.TakenError](err); !ok || taken.Member != "member-1" {
 			t.Errorf("another member: %v", err)
 		}
 	})
@@ -165,12 +165,12 @@ func TestNoAnswer(t *testing.T) {
 	}})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := slow.Claim(t.Context(), reward.Claim{Family: "smith", Reward: "welcome", Member: "ada"})
+		_, err := slow.Claim(t.Context(), reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-1"})
 		ended <- err
 	}()
 	await(t, inside)
 	_, err := desk(t, b, &store, reward.Options{Wait: time.Millisecond}).Claim(t.Context(),
-		reward.Claim{Family: "smith", Reward: "welcome", Member: "ben"})
+		reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-2"})
 	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another has the turn: %v, %v", held, err)
 	}
@@ -192,7 +192,7 @@ func TestRefusedArguments(t *testing.T) {
 	}{
 		{reward.Claim{Family: "", Reward: "r", Member: "m"}, `family is "", allowed is 1 to 64`},
 		{reward.Claim{Family: "f", Reward: "a/b", Member: "m"}, `reward is "a/b"`},
-		{reward.Claim{Family: "f", Reward: "r", Member: "anna smith"}, `member is "an****"`},
+		{reward.Claim{Family: "f", Reward: "r", Member: "member one"}, `member is "me****"`},
 		{reward.Claim{Family: long, Reward: "r", Member: "m"}, `family is "aa****"`},
 	} {
 		_, err := desk(t, b, new(memlock.Store), reward.Options{}).Claim(t.Context(), c.claim)

@@ -31,8 +31,8 @@ func ExampleDesk_Claim() {
 		fmt.Println(err)
 		return
 	}
-	for _, member := range []string{"anna", "bert", "anna"} {
-		r, err := desk.Claim(ctx, reward.Claim{Family: "smith-4711", Reward: "welcome", Member: member})
+	for _, member := range []string{"member-1", "member-2", "member-1"} {
+		r, err := desk.Claim(ctx, reward.Claim{Family: "family-4711", Reward: "welcome", Member: member})
 		if taken, ok := errors.AsType[*reward.TakenError](err); ok {
 			fmt.Println(member, "is refused:", taken.Member, "has it")
 			continue
@@ -40,7 +40,7 @@ func ExampleDesk_Claim() {
 		fmt.Println(member, "has it:", r.Claim, err)
 	}
 	// Output:
-	// anna has it: reward "welcome" for family "sm****" by member "a****" <nil>
-	// bert is refused: anna has it
-	// anna has it: reward "welcome" for family "sm****" by member "a****" <nil>
+	// member-1 has it: reward "welcome" for family "fa****" by member "me****" <nil>
+	// member-2 is refused: member-1 has it
+	// member-1 has it: reward "welcome" for family "fa****" by member "me****" <nil>
 }

@@ -9,7 +9,7 @@ const (
 )
 
 // Mask shows the first two characters of a family or a member and hides the rest,
-// its length included: "smith-4711" becomes "sm****". Of a name shorter than five
+// its length included: "family-4711" becomes "fa****". Of a name shorter than five
 // characters only the first is shown, and none of one shorter than four. The name
 // need not be valid.
 func Mask(name string) string {

@@ -59,7 +59,7 @@ func desk(t testing.TB, b *reward.Book, store lock.Driver, o reward.Options) *re
 	return d
 }
 
-var members = []string{"ada", "ben", "cleo", "dov", "eve"}
+var members = []string{"member-1", "member-2", "member-3", "member-4", "member-5"}
 
 // An answer is what a member was told.
 type answer struct {
@@ -78,7 +78,7 @@ func together(t *testing.T, at func(member string) *reward.Desk) []answer {
 		d := at(member)
 		wg.Go(func() {
 			<-start
-			r, err := d.Claim(t.Context(), reward.Claim{Family: "smith-4711", Reward: "welcome", Member: member})
+			r, err := d.Claim(t.Context(), reward.Claim{Family: "family-4711", Reward: "welcome", Member: member})
 			answers[i] = answer{member, r, err}
 		})
 	}
@@ -90,7 +90,7 @@ func together(t *testing.T, at func(member string) *reward.Desk) []answer {
 // wantOne checks that one member has the reward and the others were told who.
 func wantOne(t *testing.T, b *reward.Book, answers []answer) {
 	t.Helper()
-	kept, found, err := b.Find(t.Context(), "smith-4711", "welcome")
+	kept, found, err := b.Find(t.Context(), "family-4711", "welcome")
 	if err != nil || !found {
 		t.Fatalf("the record: %v, %v", found, err)
 	}
@@ -103,7 +103,7 @@ func wantOne(t *testing.T, b *reward.Book, answers []answer) {
 			}
 		case !refused:
 			t.Errorf("%s was told %v, %v, want a refusal", a.member, a.record, a.err)
-		case taken.Member != kept.Member || !taken.At.Equal(kept.At) || taken.Family != "smith-4711" || taken.Reward != "welcome":
+		case taken.Member != kept.Member || !taken.At.Equal(kept.At) || taken.Family != "family-4711" || taken.Reward != "welcome":
 			t.Errorf("%s was told %q since %v, the record says %q since %v", a.member, taken.Member, taken.At, kept.Member, kept.At)
 		}
 	}

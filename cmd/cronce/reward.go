@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func rewardCommand() *cobra.Command {
+	return group("reward", "See a reward claimed once, by five members of a family at the same moment", rewardDemoCommand())
+}
+
+func rewardDemoCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Let five members claim one reward at once: without a lock, and with package jobs/reward",
+		Long: "Let five members of a family claim one reward at the same moment, each as from a pod of its own: first\n" +
+			"with code that looks and then records, which leaves five records; then with package jobs/reward, which\n" +
+			"leaves one, and tells the other four who has it. Redis and an SQLite file are inside this process.\n\n" +
+			"Exit code: 1 if it came out otherwise.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := withSignals(cmd.Context())
+			defer stop()
+			return runRewardDemo(ctx, cmd.OutOrStdout(), output)
+		},
+	}
+	outputFlag(cmd, &output)
+	return cmd
+}
