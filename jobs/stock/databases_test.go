@@ -3,7 +3,6 @@ package stock_test
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,8 +13,6 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
-
-func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
 
 // A place is a database of its own for a test.
 type place struct {
