@@ -11,6 +11,7 @@ var sharingDesertTests = []test{
 	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 	{"a place that is kept counts, until it is passed over", sharingKept},
 	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
+	{"barging beside a place that is kept leaves it where there is room for both", sharingBargedBeside},
 	{"barging passes those who wait where there is room", sharingBargedBy},
 }
 
@@ -80,6 +81,19 @@ func sharingBarged(s *stand) {
 	if g, _ := s.acquire(one); g.Fence <= h.Fence {
 		s.Fatalf("the fence %d follows %d", g.Fence, h.Fence)
 	}
+}
+
+func sharingBargedBeside(s *stand) {
+	first, second := s.taken(3), s.taken(3)
+	s.taken(3)
+	dead := s.desertFor(3)
+	s.release(first)
+	s.release(second)
+	barging := s.sharing(3)
+	barging.Barge = true
+	s.acquire(barging)
+	equal(s, "places", s.inspect("key").Waiting, 0)
+	s.acquire(dead)
 }
 
 func sharingBargedBy(s *stand) {

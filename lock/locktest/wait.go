@@ -16,6 +16,7 @@ var waitTests = []test{
 	{"the key of a holder that died goes to who waits", waitExpired},
 	{"a waiter that gives up leaves nothing behind", waitCancelled},
 	{"the place of a waiter that gives up goes to the next", waitSkipped},
+	{"a grant that comes as its waiter gives up is given back", waitLate},
 	{"a wait with a context that has ended does nothing", waitEnded},
 	{"bad arguments of a wait are refused by name", waitArguments},
 }
@@ -175,6 +176,26 @@ func waitSkipped(s *stand) {
 	s.finished(first)
 	s.release(h)
 	s.served(second)
+}
+
+// The key is released and its waiter gives up at the same time, over and over:
+// either it was granted, or nothing is left of it.
+func waitLate(s *stand) {
+	for i := range 30 {
+		_, h := s.acquire(s.acquisition(long))
+		w := s.queued(s.acquisition(long))
+		acts := []func(){func() { s.release(h) }, w.stop}
+		acts[i%2]()
+		if i%3 == 0 {
+			<-time.After(time.Duration(i) * 20 * time.Microsecond)
+		}
+		acts[1-i%2]()
+		s.finished(w)
+		if w.err == nil {
+			s.release(s.served(w))
+		}
+		equal(s, "the key", s.inspect("key"), lock.Standing{})
+	}
 }
 
 func waitEnded(s *stand) {

@@ -1,6 +1,7 @@
 package memlock_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -122,4 +123,24 @@ func TestFenceInOneInstant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A waiter that gives up lets those behind it in at once, not when they look.
+func TestGivingUpWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s memlock.Store
+		a := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Limit: lock.NoLimit}
+		if _, err := s.Acquire(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer stop()
+		go func() { _, _ = s.Wait(ctx, lock.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Minute}) }()
+		synctest.Wait()
+		start := time.Now()
+		a.Owner = "b/1"
+		if _, err := s.Wait(t.Context(), a); err != nil || time.Since(start) != 300*time.Millisecond {
+			t.Errorf("granted after %v: %v", time.Since(start), err)
+		}
+	})
 }
