@@ -11,40 +11,96 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// TestLostGrant is what Redis cannot promise. The master grants a lease, its
-// replica has not heard of it, and is promoted: the same key is granted again
-// while the first holder believes in its lease, with every right. What is promised
-// then is kept: the second fence is higher, and whoever looks at fences refuses
-// the first holder's late write.
-func TestLostGrant(t *testing.T) {
+// TestLostWrites is what Redis cannot promise. The master grants a lease and a
+// number, its replica has not heard of them, and is promoted: both are granted
+// again while the first holder believes in them, with every right. What is
+// promised then is kept: the second fences are higher, and whoever looks at fences
+// refuses the first holder's late write; the number is the same, for whoever looks
+// at that. Who asks for the replica is granted nothing that it has not.
+func TestLostWrites(t *testing.T) {
 	each(t, func(t *testing.T, at *topology) {
 		before := driver(t, at.before)
 		at.warm(t, before)
+		mark := opened(t, before)
 		at.copied(t, before)
 		at.master.CutReplicas()
+
+		undone := at.replicasAreLacking(t, before, mark)
 		first, err := lock.New(before, "a").TryAcquire(t.Context(), at.lock, lock.Options{TTL: time.Minute})
 		must(t, err)
+		c := claim("a/1", mark)
+		c.From = undone.Fence
+		a := lock.New(before, "a").Claim(t.Context(), []lock.Claim{c})[0]
+		if a.Kind != lock.Granted {
+			t.Fatalf("the claim is answered with %+v", a)
+		}
 		var resource guard.Guard
 		must(t, resource.Do(first.Fence(), func() error { return nil }))
 
 		at.promote()
-		second := at.granted(t, lock.New(driver(t, at.after), "b"))
+		after := driver(t, at.after)
+		second := at.granted(t, lock.New(after, "b"))
 		if err := first.Check(); err != nil {
 			t.Fatalf("the first holder knows already (%v): nothing is shown", err)
 		}
 		must(t, second.Check())
-		if second.Fence() <= first.Fence() {
-			t.Errorf("the fence is %d after %d", second.Fence(), first.Fence())
-		}
-		must(t, resource.Do(second.Fence(), func() error { return nil }))
-		err = resource.Do(first.Fence(), func() error { t.Error("the late write was done"); return nil })
-		if !errors.Is(err, guard.ErrStale) {
-			t.Errorf("the late write: %v, want guard.ErrStale", err)
-		}
+		refused(t, &resource, first, second)
+		claimedAgain(t, after, &a, mark)
 	})
 }
 
-// warm makes the scripts known, and the key one that was granted before.
+// replicasAreLacking asks for a lease, and for a number, that the replica has. It
+// returns what is left of the number's grant, which was undone.
+func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) lock.Answer {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	_, err := lock.New(d, "r").TryAcquire(ctx, at.lock, lock.Options{TTL: time.Minute, Replicas: 1})
+	if short, ok := errors.AsType[*lock.ReplicasError](err); !ok || short.Acked != 0 {
+		t.Errorf("the lease: %v, want a *lock.ReplicasError", err)
+	}
+	c := claim("r/1", mark)
+	c.Replicas = 1
+	a := d.Claim(t.Context(), []lock.Claim{c})[0]
+	if _, ok := errors.AsType[*lock.ReplicasError](a.Err); !ok || a.Kind != lock.Unknown {
+		t.Errorf("the claim is answered with %+v", a)
+	}
+	left := d.Claim(t.Context(), []lock.Claim{claim("r/2", mark)})[0]
+	if left.Kind != lock.Passed || left.State != lock.RunUnstarted {
+		t.Fatalf("of the claim is left %+v", left)
+	}
+	return left
+}
+
+// refused fails the test unless the resource takes the second holder's write and
+// refuses the first one's.
+func refused(t *testing.T, resource *guard.Guard, first, second *lock.Lease) {
+	t.Helper()
+	if second.Fence() <= first.Fence() {
+		t.Errorf("the fence is %d after %d", second.Fence(), first.Fence())
+	}
+	must(t, resource.Do(second.Fence(), func() error { return nil }))
+	err := resource.Do(first.Fence(), func() error { t.Error("the late write was done"); return nil })
+	if !errors.Is(err, guard.ErrStale) {
+		t.Errorf("the late write: %v, want guard.ErrStale", err)
+	}
+}
+
+// claimedAgain claims the number of a once more.
+func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Answer, mark int64) {
+	t.Helper()
+	var b lock.Answer
+	becomes(t, "an answer", func() bool {
+		b = lock.New(d, "b").Claim(t.Context(), []lock.Claim{claim("b/1", mark)})[0]
+		return b.Err == nil
+	})
+	must(t, a.Lease.Check())
+	if b.Kind != lock.Granted || b.Fence <= a.Fence || b.Number != a.Number {
+		t.Errorf("the claim is answered with %+v after %+v", b, a)
+	}
+}
+
+// warm makes the scripts known, and the lock one that was granted before.
 func (at *topology) warm(t *testing.T, d *redislock.Driver) {
 	t.Helper()
 	lease, err := lock.New(d, "w").TryAcquire(t.Context(), at.lock, lock.Options{})
@@ -52,7 +108,7 @@ func (at *topology) warm(t *testing.T, d *redislock.Driver) {
 	must(t, lease.Release(t.Context()))
 }
 
-// granted asks until the key is granted: while the master is replaced there is
+// granted asks until the lock is granted: while the master is replaced there is
 // doubt alone.
 func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 	t.Helper()
@@ -64,38 +120,12 @@ func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 			return lease
 		}
 		if _, held := errors.AsType[*lock.HeldError](err); held {
-			t.Fatalf("the key is held on: %v", err)
+			t.Fatalf("the lock is held on: %v", err)
 		}
 		if time.Now().After(give) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// A tick that was granted, and whose grant was lost, is granted once more: with a
-// higher fence, for the same key and number, which are what the outside world can
-// tell it by.
-func TestLostClaim(t *testing.T) {
-	each(t, func(t *testing.T, at *topology) {
-		before, after := driver(t, at.before), driver(t, at.after)
-		mark := opened(t, before)
-		at.copied(t, before)
-		at.master.CutReplicas()
-		a := lock.New(before, "a").Claim(t.Context(), []lock.Claim{claim("a/1", mark)})[0]
-		if a.Kind != lock.Granted {
-			t.Fatalf("the claim is answered with %+v", a)
-		}
-		at.promote()
-		var b lock.Answer
-		becomes(t, "an answer", func() bool {
-			b = lock.New(after, "b").Claim(t.Context(), []lock.Claim{claim("b/1", mark)})[0]
-			return b.Err == nil
-		})
-		must(t, a.Lease.Check())
-		if b.Kind != lock.Granted || b.Fence <= a.Fence || b.Number != a.Number {
-			t.Errorf("the claim is answered with %+v after %+v", b, a)
-		}
-	})
 }
 
 // opened opens a series in which a number is due, and returns its mark.
@@ -107,32 +137,7 @@ func opened(t *testing.T, d *redislock.Driver) int64 {
 	return s.Mark
 }
 
+// claim asks for the number after mark.
 func claim(owner string, mark int64) lock.Claim {
 	return lock.Claim{Key: series, Owner: owner, Number: mark + 1, After: mark, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber}
-}
-
-// Who asks for the replica is not granted what it cannot have: no lease, and no
-// number, is granted twice.
-func TestNothingIsLostWithReplicas(t *testing.T) {
-	each(t, func(t *testing.T, at *topology) {
-		before := driver(t, at.before)
-		at.warm(t, before)
-		mark := opened(t, before)
-		at.copied(t, before)
-		at.master.CutReplicas()
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		_, err := lock.New(before, "a").TryAcquire(ctx, at.lock, lock.Options{TTL: time.Minute, Replicas: 1})
-		if short, ok := errors.AsType[*lock.ReplicasError](err); !ok || short.Acked != 0 {
-			t.Errorf("the lease: %v, want a *lock.ReplicasError", err)
-		}
-		c := claim("a/1", mark)
-		c.Replicas = 1
-		a := before.Claim(t.Context(), []lock.Claim{c})[0]
-		if _, ok := errors.AsType[*lock.ReplicasError](a.Err); !ok || a.Kind != lock.Unknown {
-			t.Errorf("the claim is answered with %+v", a)
-		}
-		at.promote()
-		must(t, at.granted(t, lock.New(driver(t, at.after), "b")).Release(t.Context()))
-	})
 }

@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func inCluster(t *testing.T) *topology {
 	first := masterOf(t, o, "cronce:v1:{cronce.0}:s:"+series)
 	name := "key"
 	for i := 0; masterOf(t, o, "cronce:v1:l:{"+name+"}") != first; i++ {
-		name = fmt.Sprintf("key-%d", i)
+		name = fmt.Sprintf("lock-%d", i)
 	}
 	for i := range 3 {
 		if nodes[i].Addr() == first {
@@ -91,10 +92,15 @@ func each(t *testing.T, f func(t *testing.T, at *topology)) {
 	}
 }
 
+func newClient(o redis.UniversalOptions) redis.UniversalClient {
+	o.Addrs = slices.Clone(o.Addrs) // a client for a Cluster adds to them
+	redislock.Harden(&o)
+	return redis.NewUniversalClient(&o)
+}
+
 func client(t *testing.T, o redis.UniversalOptions) redis.UniversalClient {
 	t.Helper()
-	redislock.Harden(&o)
-	c := redis.NewUniversalClient(&o)
+	c := newClient(o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -36,6 +36,9 @@ func TestMemory(t *testing.T) {
 			if err := history.Check(ops, history.Limits{}); err != nil {
 				t.Error(err)
 			}
+			if err := history.Exclusive(ops); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -117,6 +120,25 @@ func TestPlantedAreFound(t *testing.T) {
 					d = &doubtful{Driver: d}
 				}
 				found(t, history.Check(worked(t, p.Into(d), history.Crowd{}), history.Limits{}))
+			})
+		})
+	}
+}
+
+// The weaker judge finds what makes two holders, and fences that go back.
+func TestExclusiveFindsTwoHolders(t *testing.T) {
+	for _, p := range history.Planted {
+		if p.Disturbed {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := history.Exclusive(worked(t, p.Into(new(memlock.Store)), history.Crowd{}))
+				_, two := errors.AsType[*history.OverlapError](err)
+				_, fence := errors.AsType[*history.FenceError](err)
+				if !two && !fence {
+					t.Errorf("the fault was not found: %v", err)
+				}
 			})
 		})
 	}

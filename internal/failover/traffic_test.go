@@ -1,0 +1,178 @@
+package failover_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A crowd is clients at work, whose grants are counted.
+type crowd struct {
+	grants atomic.Int64
+	end    context.CancelFunc
+	ops    chan []history.Op
+}
+
+// work lets clients work until saw is asked. Some want their grants on a replica.
+func work(t *testing.T, d *redislock.Driver, replicas func(client int) int) *crowd {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	t.Cleanup(end)
+	c := &crowd{end: end, ops: make(chan []history.Op, 1)}
+	go func() {
+		c.ops <- history.Crowd{
+			Clients: 6, Keys: 9, Timeout: 600 * time.Millisecond, Seed: uint64(time.Now().UnixNano()),
+			Driver: func(client int) lock.Driver { return &worker{d, c, func() int { return replicas(client) }} },
+		}.Run(ctx)
+	}()
+	return c
+}
+
+// saw ends the work and returns what came of it.
+func (c *crowd) saw() []history.Op {
+	c.end()
+	return <-c.ops
+}
+
+// goesOn waits until so many more requests were granted.
+func (c *crowd) goesOn(t *testing.T, n int64) {
+	t.Helper()
+	want := c.grants.Load() + n
+	becomes(t, "the traffic goes on", func() bool { return c.grants.Load() >= want })
+}
+
+type worker struct {
+	*redislock.Driver
+	crowd    *crowd
+	replicas func() int
+}
+
+func (w *worker) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	a.Replicas = w.replicas()
+	g, err := w.Driver.Acquire(ctx, a)
+	if err == nil {
+		w.crowd.grants.Add(1)
+	}
+	return g, err
+}
+
+func (w *worker) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	h.Replicas = w.replicas()
+	return w.Driver.Renew(ctx, h)
+}
+
+// A master is killed under traffic whose grants its replica has: nobody is
+// granted what another holds, there is nothing but doubt, and it goes on.
+func TestKilledUnderTraffic(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) *topology{"by Sentinel": bySentinel, "in a Cluster": inCluster} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := start(t)
+			d := driver(t, at.before)
+			at.copied(t, d)
+			var replicas atomic.Int64
+			replicas.Store(1)
+			c := work(t, d, func(int) int { return int(replicas.Load()) })
+			c.goesOn(t, 20)
+			at.promote()
+			becomes(t, "the replica is the master", func() bool { return role(t, at.replica) == "master" })
+			replicas.Store(0) // the new master has none
+			c.goesOn(t, 20)
+			must(t, at.granted(t, lock.New(d, "b")).Release(t.Context()))
+			ops := c.saw()
+			if err := history.Exclusive(ops); err != nil {
+				t.Error(err)
+			}
+			told(t, ops)
+		})
+	}
+}
+
+func role(t *testing.T, s *redisserver.Server) string {
+	t.Helper()
+	name, _ := client(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}).Do(t.Context(), "role").Slice()
+	if len(name) == 0 {
+		return ""
+	}
+	return fmt.Sprint(name[0])
+}
+
+// told logs the outcomes, and fails the test if there was no doubt.
+func told(t *testing.T, ops []history.Op) {
+	t.Helper()
+	count := map[history.Outcome]int{}
+	for _, o := range ops {
+		count[o.Outcome]++
+	}
+	t.Logf("%d granted or done, %d held, %d lost, %d in doubt", count[history.OK], count[history.Held], count[history.Lost], count[history.Unknown])
+	if count[history.Unknown] == 0 {
+		t.Error("nobody was in doubt")
+	}
+}
+
+// The slots of all locks move from master to master under traffic, each with a
+// time in which it is neither here nor there: TRYAGAIN, ASK and MOVED are doubt at
+// most, and what the clients saw is what one correct store would have answered.
+func TestSlotsMoveUnderTraffic(t *testing.T) {
+	t.Parallel()
+	nodes := redisserver.Cluster(t, 3, 1)
+	d := driver(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{nodes[0].Addr()}})
+	c := work(t, d, func(client int) int { return client % 2 })
+	c.goesOn(t, 20)
+	for round := range 2 {
+		for k := range 9 {
+			move(t, nodes[:3], fmt.Sprintf("cronce:v1:l:{key-%d}", k))
+		}
+		c.goesOn(t, 20)
+		t.Logf("round %d", round)
+	}
+	ops := c.saw()
+	limits := history.Limits{Late: time.Second, Over: 200 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
+	if err := history.Check(ops, limits); err != nil {
+		t.Error(err)
+	}
+	told(t, ops)
+}
+
+// move moves the slot of a key from its master to the next.
+func move(t *testing.T, masters []*redisserver.Server, key string) {
+	t.Helper()
+	slot := int(direct(t, masters[0]).ClusterKeySlot(t.Context(), key).Val())
+	now := masterOf(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{masters[0].Addr()}}, key)
+	from := slices.IndexFunc(masters, func(s *redisserver.Server) bool { return s.Addr() == now })
+	source, target := masters[from], masters[(from+1)%len(masters)]
+	target.Tell(fmt.Sprintf("CLUSTER SETSLOT %d IMPORTING %s", slot, source.NodeID()))
+	source.Tell(fmt.Sprintf("CLUSTER SETSLOT %d MIGRATING %s", slot, target.NodeID()))
+	<-time.After(50 * time.Millisecond) // traffic finds it so
+	c := direct(t, source)
+	for {
+		keys := c.ClusterGetKeysInSlot(t.Context(), slot, 10).Val()
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			must(t, c.Migrate(t.Context(), "127.0.0.1", fmt.Sprint(target.Port()), key, 0, 5*time.Second).Err())
+			<-time.After(10 * time.Millisecond) // half of the slot's keys are there
+		}
+	}
+	target.Tell(fmt.Sprintf("CLUSTER SETSLOT %d NODE %s", slot, target.NodeID()))
+	for _, s := range masters {
+		s.Tell(fmt.Sprintf("CLUSTER SETSLOT %d NODE %s", slot, target.NodeID()))
+	}
+}
+
+func direct(t *testing.T, s *redisserver.Server) *redis.Client {
+	t.Helper()
+	return client(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}).(*redis.Client)
+}

@@ -1,0 +1,85 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An OverlapError says that a key was granted while the lease of another owner
+// was alive for certain.
+type OverlapError struct {
+	Holder, Second Op
+	Until          int64 // how long the holder's lease was alive for certain
+}
+
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("%v was granted from %d to %d, %v between %d and %d", &e.Holder, e.Holder.Return, e.Until, &e.Second, e.Second.Call, e.Second.Return)
+}
+
+// Exclusive returns nil unless one key was granted to two owners at a time, or a
+// fence did not grow. It asks for less than Check: a store that has lost a release,
+// as a failover may make it, keeps a key longer than it should, and that is no
+// harm.
+func Exclusive(ops []Op) error {
+	for key, of := range byKey(ops) {
+		if err := fencesGrow(of); err != nil {
+			return fmt.Errorf("history: %s: %w", key, err)
+		}
+		if err := exclusive(of); err != nil {
+			return fmt.Errorf("history: %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// early is how much a lease may be shorter than its TTL.
+const early = 5 * time.Millisecond
+
+// A tenure is the time in which a lease was alive for certain.
+type tenure struct {
+	granted Op
+	until   int64
+}
+
+func exclusive(ops []Op) error {
+	all := tenures(ops)
+	var longest tenure
+	for _, t := range all {
+		if t.granted.Call > longest.granted.Return && t.granted.Return < longest.until {
+			return &OverlapError{Holder: longest.granted, Second: t.granted, Until: longest.until}
+		}
+		if t.until > longest.until {
+			longest = t
+		}
+	}
+	return nil
+}
+
+// tenures are those of all owners, by when they were asked for.
+func tenures(ops []Op) []tenure {
+	owners := map[string]*tenure{}
+	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
+	var all []*tenure
+	for _, o := range ops {
+		t := owners[o.Owner]
+		end := o.Call + int64(o.TTL-early)
+		switch {
+		case o.Kind == Acquire && o.Outcome == OK && t == nil:
+			t = &tenure{granted: o, until: end}
+			owners[o.Owner] = t
+			all = append(all, t)
+		case t == nil:
+		case o.Kind == Renew && o.Outcome == OK:
+			t.until = end
+		case o.Kind == Release:
+			t.until = min(t.until, o.Call)
+		}
+	}
+	found := make([]tenure, len(all))
+	for i, t := range all {
+		found[i] = *t
+	}
+	return found
+}
