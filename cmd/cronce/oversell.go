@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type oversellFlags struct {
 	stock, buyers, processes int
 	work, patience           time.Duration
 	strategies               []string
-	redis                    []string
+	redis, zookeeper         []string
 	dsn, dsnEnv, dsnFile     string
 	output                   string
 	worker                   bool
@@ -49,9 +50,9 @@ func oversellCommand() *cobra.Command {
 		Long: "Sell the same product through each strategy, to buyers who come at once from several real processes\n" +
 			"of this binary, and print what each one cost and whether it sold more than there was.\n\n" +
 			strategyHelp() + "\n" +
-			"It needs no server: Redis runs inside this process, and the database is an SQLite file. What is created\n" +
-			"in a real store has a name of its own, and is removed at the end; of sql-lease the tables of package\n" +
-			"lock/sqllock stay, which other applications may share.\n\n" +
+			"It needs no server: Redis runs inside this process, the database is an SQLite file, and zookeeper is\n" +
+			"left out. What is created in a real store has a name of its own, and is removed at the end; only the\n" +
+			"tables of sql-lease stay, empty, since other applications may share them.\n\n" +
 			"Exit code: 1 if a strategy oversold that must not, 2 for wrong usage.",
 		Example: "  cronce oversell\n" +
 			"  cronce oversell --stock 1000 --buyers 5000 --processes 3\n" +
@@ -81,6 +82,7 @@ func oversellCommand() *cobra.Command {
 	flags.StringVar(&f.dsn, "dsn", "", "a real database, without a password: postgres:// or mysql://user@host:port/database, or sqlite:path")
 	flags.StringVar(&f.dsnEnv, "dsn-env", "", "the variable that has the DSN, which may have a password")
 	flags.StringVar(&f.dsnFile, "dsn-file", "", "the file that has the DSN, which may have a password")
+	flags.StringSliceVar(&f.zookeeper, "zookeeper", nil, "the servers of a real ZooKeeper, host:port,host:port")
 	flags.BoolVar(&f.worker, "worker", false, "sell in this process, as its standard input says")
 	_ = flags.MarkHidden("worker")
 	outputFlag(cmd, &f.output)
@@ -109,6 +111,11 @@ func (f *oversellFlags) check() error {
 		return usagef("oversell: --patience is %v, allowed is 1s to 1h", f.patience)
 	case !slices.Contains([]int{0, 1, 3, 5, 7}, len(f.redis)):
 		return usagef("oversell: --redis is given %d times, allowed is once, or 3, 5 or 7 times for redlock", len(f.redis))
+	}
+	for _, server := range f.zookeeper {
+		if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
+			return usagef("oversell: --zookeeper is %s, allowed is host:port, or several with commas between", shorten(server))
+		}
 	}
 	if f.work == 0 {
 		f.work = min(usualWork, allWork/time.Duration(f.stock))
@@ -195,8 +202,10 @@ func runOversell(ctx context.Context, f oversellFlags, stdout, stderr io.Writer)
 	t := newOversellTable(stdout, f, r)
 	t.head()
 	for _, k := range f.kinds() {
+		t.begin(k)
 		result, err := r.sell(ctx, c, k)
 		if err != nil {
+			t.cut()
 			return fmt.Errorf("oversell: %s: %w", k.Name, err)
 		}
 		t.add(k, result)

@@ -28,7 +28,11 @@ func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
 	return &oversellTable{w: w, flags: f, rig: r, painter: newPainter(w)}
 }
 
-const oversellFormat = "%-15s  %6s  %7s  %6s  %6s  %8s  %6s  %8s  %8s  %8s  %s\n"
+// A row begins with the strategy's name, which is shown while its buyers are served.
+const (
+	oversellName   = "%-15s  "
+	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %8s  %8s  %s\n"
+)
 
 func (t *oversellTable) head() {
 	if t.flags.output == outputJSON {
@@ -38,10 +42,18 @@ func (t *oversellTable) head() {
 		plural(t.flags.processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
 	fmt.Fprintf(t.w, "Stores: %s.\n\n", t.rig.where())
-	heads := fmt.Sprintf(oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "P50", "P99", "")
+	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "P50", "P99", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }
 
+// begin shows which sale begins.
+func (t *oversellTable) begin(k oversell.Kind) {
+	if t.flags.output != outputJSON {
+		fmt.Fprintf(t.w, oversellName, k.Name)
+	}
+}
+
+// add shows the result of the sale that has begun.
 func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 	row := oversellRow{Result: r, MustBeExact: k.Wrong == oversell.Never || k.Wrong == oversell.AcrossProcesses && t.flags.processes == 1}
 	t.rows = append(t.rows, row)
@@ -49,7 +61,7 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 		return
 	}
 	if r.Skipped != "" {
-		fmt.Fprintf(t.w, "%-15s  %s\n", r.Strategy, t.painter.level("debug", r.String()))
+		fmt.Fprintln(t.w, t.painter.level("debug", r.String()))
 		return
 	}
 	n := func(n int) string { return fmt.Sprint(n) }
@@ -60,7 +72,7 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 	case r.Errors > 0:
 		said = t.painter.level("warn", said)
 	}
-	fmt.Fprintf(t.w, oversellFormat, r.Strategy, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
+	fmt.Fprintf(t.w, oversellFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
 		fmt.Sprintf("%.0f", r.Rate), millis(r.P50), millis(r.P99), said)
 }
 
@@ -74,6 +86,13 @@ func millis(ms float64) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(10 * time.Millisecond).String()
+}
+
+// cut ends a row whose sale has failed.
+func (t *oversellTable) cut() {
+	if t.flags.output != outputJSON {
+		fmt.Fprintln(t.w)
+	}
 }
 
 // foot says which strategies kept what they promise, and fails if one did not.

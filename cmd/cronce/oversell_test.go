@@ -138,6 +138,21 @@ func TestOversellOnRealStores(t *testing.T) {
 	}
 }
 
+// Servers that do not answer are named before anything is sold.
+func TestOversellNoServer(t *testing.T) {
+	t.Parallel()
+	for _, flag := range [][]string{{"--redis", "redis://127.0.0.1:1"}, {"--dsn", "postgres://shop@127.0.0.1:1/shop"}, {"--zookeeper", "127.0.0.1:1"}} {
+		t.Run(flag[0], func(t *testing.T) {
+			t.Parallel()
+			r := cronce(t, append([]string{"oversell"}, flag...)...)
+			r.want(t, exitFailed, "127.0.0.1:1")
+			if r.stdout != "" {
+				t.Errorf("printed %q", r.stdout)
+			}
+		})
+	}
+}
+
 // A database in a file that is named is used, and is left as it was.
 func TestOversellNamedFile(t *testing.T) {
 	t.Parallel()
@@ -202,6 +217,7 @@ func TestOversellTable(t *testing.T) {
 	var b strings.Builder
 	table := newOversellTable(&b, oversellFlags{stock: 1, buyers: 1, processes: 1, output: outputText}, &rig{})
 	for _, ms := range []float64{0, 0.0123, 9.994, 12.3, 999, 61_234} {
+		table.begin(oversell.Kind{Name: "sql-conditional"})
 		table.add(oversell.Kind{Name: "sql-conditional"}, oversell.Result{Strategy: "sql-conditional", Buyers: maxBuyers, Stock: maxStock,
 			Sold: 5, P50: ms, P99: ms, Rate: 123456, Exact: true})
 	}

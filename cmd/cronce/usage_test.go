@@ -53,6 +53,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"oversell", "--redis", "redis://a", "--redis", "redis://b"}, "--redis is given 2 times, allowed is once, or 3, 5 or 7 times"},
 		{[]string{"oversell", "--dsn", "postgres://u:hunter2@h/d"}, "--dsn is \"postgres://u:***@h/d\": a password may not stand here"},
 		{[]string{"oversell", "--dsn", "oracle://h/d"}, "--dsn is no DSN of a database that is known here, allowed is postgres://"},
+		{[]string{"oversell", "--zookeeper", "h:2181,h"}, `--zookeeper is "h", allowed is host:port`},
 		{[]string{"oversell", "--dsn", "sqlite:x", "--dsn-env", "Y"}, "more than one of --dsn, --dsn-env and --dsn-file"},
 		{[]string{"oversell", "--dsn-env", "CRONCE_TEST_NOT_SET"}, "--dsn-env CRONCE_TEST_NOT_SET names a variable that is not set"},
 		{[]string{"oversell", "--dsn-file", "/nonexistent"}, "--dsn-file /nonexistent"},

@@ -22,8 +22,11 @@ type Env struct {
 	Redis   redis.UniversalClient
 	Redlock []redis.UniversalClient // 3, 5 or 7 independent servers
 	Tables  Tables
-	Work    time.Duration // between reading and writing
-	Buyers  int           // of all processes
+	// ZooKeeper are the servers (host:port) of one ensemble; none: there is none.
+	ZooKeeper []string
+
+	Work   time.Duration // between reading and writing
+	Buyers int           // of all processes
 
 	prepared []Kind // whose traces are to be removed
 }
@@ -113,6 +116,14 @@ func (e *Env) Open(name string) (Strategy, func(), error) {
 		return nil, nil, fmt.Errorf("prepare %s: %w", name, err)
 	}
 	return s, end, nil
+}
+
+// Lacks says which store a strategy lacks; empty: none.
+func (e *Env) Lacks(name string) string {
+	if name == "zookeeper" && len(e.ZooKeeper) == 0 {
+		return "no ZooKeeper is named, name one with --zookeeper host:port"
+	}
+	return ""
 }
 
 // Fill makes what a strategy needs in the stores and fills its shelf, which it

@@ -1,8 +1,11 @@
 package oversell_test
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
@@ -19,7 +22,7 @@ func TestExact(t *testing.T) {
 			t.Parallel()
 			all := open(t).processes(t, 3, oversell.Env{Work: 5 * time.Millisecond, Buyers: 10})
 			for _, k := range oversell.Kinds() {
-				if k.Wrong != oversell.Never {
+				if k.Wrong != oversell.Never || all[0].Lacks(k.Name) != "" {
 					continue
 				}
 				if r := sell(t, all, k.Name, 5); !r.Exact || r.Sold != 5 || r.Left != 0 || r.Errors != 0 || r.Buyers != 10 {
@@ -29,6 +32,22 @@ func TestExact(t *testing.T) {
 			must(t, all[0].Forget(t.Context()))
 			must(t, all[0].Tables.Drop(t.Context()))
 		})
+	}
+}
+
+// The same with the locks in a ZooKeeper, of which nothing is left afterwards.
+func TestExactWithZooKeeper(t *testing.T) {
+	t.Parallel()
+	all := embedded(t).zooKeeper(t).processes(t, 3, oversell.Env{Work: 5 * time.Millisecond, Buyers: 10})
+	if r := sell(t, all, "zookeeper", 5); !r.Exact || r.Sold != 5 || r.Errors != 0 {
+		t.Errorf("%v: %+v", &r, r)
+	}
+	must(t, all[0].Forget(t.Context()))
+	c, _, err := zk.Connect(all[0].ZooKeeper, 10*time.Second)
+	must(t, err)
+	defer c.Close()
+	if nodes, _, err := c.Children("/"); err != nil || !slices.Equal(nodes, []string{"zookeeper"}) {
+		t.Errorf("left: %v, %v", nodes, err)
 	}
 }
 

@@ -38,6 +38,8 @@ func Kinds() []Kind {
 		{Name: "sql-lease", About: "a lock of ours in the same database, its fence at the stock", SQL: true, open: (*Env).openSQLLease,
 			prepare: (*Env).makeLeases, forget: (*Env).forgetLeases},
 		{Name: "sql-conditional", About: "UPDATE … WHERE stock >= 1", SQL: true, open: (*Env).openSQLConditional},
+		{Name: "zookeeper", About: "a lock of ours in ZooKeeper, its fence at the stock", open: (*Env).openZooKeeper,
+			prepare: (*Env).askZooKeeper, forget: (*Env).forgetZooKeeper},
 		{Name: "reserve", About: "jobs/stock: look, take and record in one script", open: (*Env).openReserve},
 	}
 }

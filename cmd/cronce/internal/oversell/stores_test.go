@@ -16,6 +16,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -28,6 +29,7 @@ type stores struct {
 	dialect oversell.Dialect
 	driver  string
 	dsn     string
+	zoo     []string
 }
 
 // embedded are those that need no server.
@@ -61,6 +63,12 @@ func real(t *testing.T, d oversell.Dialect) stores {
 	return s
 }
 
+// zooKeeper adds a ZooKeeper.
+func (s stores) zooKeeper(t *testing.T) stores {
+	s.zoo = []string{zkserver.Start(t).Addr()}
+	return s
+}
+
 // small starts a Redis inside the test, whose clock runs.
 func small(t *testing.T) string {
 	m := miniredis.NewMiniRedis()
@@ -88,6 +96,7 @@ func (s stores) processes(t *testing.T, n int, e oversell.Env) []*oversell.Env {
 	all := make([]*oversell.Env, n)
 	for i := range all {
 		p := e
+		p.ZooKeeper = s.zoo
 		p.Redis = client(t, s.redis)
 		for _, addr := range s.redlock {
 			p.Redlock = append(p.Redlock, client(t, addr))

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A plan is what every process of a run is told before the first sale.
+type plan struct {
+	Run       string
+	Redis     []string // URLs: where the stock is, then redlock's, if it has others
+	Redlock   []string
+	Embedded  bool // the Redis is inside the parent: what the environment says about another does not count
+	DSN       string
+	ZooKeeper []string
+	Work      time.Duration
+	Buyers    int
+	Patience  time.Duration
+}
+
+// connect makes the clients of a process, and sees that the stores answer.
+func (p plan) connect(ctx context.Context) (*oversell.Env, error) {
+	e := &oversell.Env{Run: p.Run, ZooKeeper: p.ZooKeeper, Work: p.Work, Buyers: p.Buyers}
+	err := p.connectRedis(ctx, e)
+	if err == nil {
+		err = p.connectSQL(ctx, e)
+	}
+	if err != nil {
+		disconnect(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+func (p plan) connectRedis(ctx context.Context, e *oversell.Env) (err error) {
+	if e.Redis, err = p.redisClient(ctx, p.Redis[0], p.Embedded); err != nil {
+		return err
+	}
+	for _, url := range p.Redlock {
+		c, err := p.redisClient(ctx, url, len(p.Redis) < embeddedRedlock)
+		if err != nil {
+			return err
+		}
+		e.Redlock = append(e.Redlock, c)
+	}
+	return nil
+}
+
+// saleConnections bounds what one process opens to one store.
+const saleConnections = 32
+
+// redisClient lets buyers wait for a connection for as long as they wait at all.
+func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis.UniversalClient, error) {
+	c := defaultConfig()
+	c.embedded = embedded
+	c.set(storeOverrides[0], url, "--redis")
+	if err := errors.Join(c.faults()...); err != nil {
+		return nil, refused(err)
+	}
+	o, err := c.redisOptions()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	o.PoolSize, o.PoolTimeout, o.ReadTimeout = saleConnections, p.Patience, 10*time.Second
+	redislock.Harden(o)
+	redis.SetLogger(quiet{})
+	client := redis.NewUniversalClient(o)
+	if err := client.Ping(ctx).Err(); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("oversell: %s: %w", c.where(), err)
+	}
+	return client, nil
+}
+
+func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
+	d, err := parseDSN(p.DSN)
+	if err != nil {
+		return err
+	}
+	_ = mysql.SetLogger(silence{}) // it refuses nil alone
+	db, err := sql.Open(d.driver, d.source)
+	if err != nil {
+		return fmt.Errorf("oversell: open %s: %w", d.shown, err)
+	}
+	n := saleConnections
+	if d.dialect == oversell.SQLite {
+		n = 1 // one writes at a time, and here they wait in order
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	e.Tables = oversell.Tables{DB: db, Dialect: d.dialect, Run: p.Run}
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("oversell: %s: %w", d.shown, err)
+	}
+	return nil
+}
+
+func disconnect(e *oversell.Env) {
+	for _, c := range append([]redis.UniversalClient{e.Redis}, e.Redlock...) {
+		if c != nil {
+			_ = c.Close()
+		}
+	}
+	if e.Tables.DB != nil {
+		_ = e.Tables.DB.Close()
+	}
+}
