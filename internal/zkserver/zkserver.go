@@ -83,7 +83,7 @@ func (s *Server) Log() string { return s.proc.log.String() }
 // Ask sends one of the server's four-letter words and returns the answer.
 func (s *Server) Ask(word string) string {
 	s.t.Helper()
-	answer, err := ask(s.port, word)
+	answer, err := ask(s.port, word, 10*time.Second)
 	if err != nil {
 		s.t.Fatalf("zkserver: %s: %v", word, err)
 	}

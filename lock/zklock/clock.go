@@ -16,6 +16,7 @@ import (
 type clock struct {
 	known  atomic.Bool
 	offset atomic.Int64 // ms
+	fake   func() int64 // in tests: decides in place of the leader's clock
 }
 
 // saw takes a time, in Unix ms, that the server wrote just now.
@@ -29,6 +30,9 @@ func (k *clock) now() int64 { return time.Now().UnixMilli() + k.offset.Load() }
 // tick reads the clock of the leader, in Unix ms. Only writes have a time, so it
 // writes a node that holds nothing.
 func (d *Driver) tick(c *zk.Conn) (int64, error) {
+	if d.clock.fake != nil {
+		return d.clock.fake(), nil
+	}
 	var ms int64
 	err := d.within(c, d.paths.clock, func() error {
 		stat, err := c.Set(d.paths.clock, nil, -1)

@@ -1,12 +1,14 @@
 package zklock_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -17,13 +19,46 @@ const longSession = 3 * time.Minute
 // over with its session, not within two seconds: that part is not run, and
 // TestDeadWaiterIsPassedOver takes its place.
 func TestContract(t *testing.T) {
+	t.Parallel() // it waits for leases to expire
 	s := zkserver.Start(t, "maxSessionTimeout=600000")
+	op := operator(t, s)
 	var d *zklock.Driver
+	var namespace string
 	locktest.Run(t, locktest.Env{
 		Open: func(t *testing.T) lock.Driver {
-			d = driver(t, s.Addr(), zklock.Options{Namespace: fresh(), Session: longSession})
+			namespace = fresh()
+			d = driver(t, s.Addr(), zklock.Options{Namespace: namespace, Session: longSession})
 			return d
 		},
-		Wait: func(w time.Duration) { waitOn(t, d, w) },
+		Wait:   func(w time.Duration) { waitOn(t, d, w) },
+		Forget: func() { deleteAll(t, op, "/"+namespace) },
 	})
+}
+
+// On a real server series are decided as the rules say, also where the clock
+// jumps: it is one that the test sets, so that every time is compared exactly.
+// Plain leases, which no clock of a server judges, are kept in memory here.
+func TestContractExact(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	var ms atomic.Int64
+	ms.Store(1_795_207_852_937)
+	clock := func() time.Time { return time.UnixMilli(ms.Load()) }
+	locktest.Run(t, locktest.Env{
+		Open: func(t *testing.T) lock.Driver {
+			d := driver(t, s.Addr(), zklock.Options{Namespace: fresh()})
+			d.ClockFrom(ms.Load)
+			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d}
+		},
+		Wait:     func(d time.Duration) { ms.Add(d.Milliseconds()) },
+		SetClock: func(now time.Time) { ms.Store(now.UnixMilli()) },
+		Rounds:   15,
+	})
+}
+
+// seriesOnly has plain leases from one driver and series from another.
+type seriesOnly struct {
+	lock.Driver
+	lock.Numbered
+	lock.Journaled
 }

@@ -1,7 +1,7 @@
-// Package zklock keeps leases in ZooKeeper 3.5 or newer.
+// Package zklock keeps leases and series in ZooKeeper 3.5 or newer.
 //
-// A [Driver] is what lock.New wants below it. It has one session of its own,
-// which its leases live in. Only an answer of the server is an answer. All else
+// A [Driver] is what lock.New and the scheduler want below them. It has one
+// session of its own, which its plain leases live in. Only an answer of the server is an answer. All else
 // is doubt: a connection that was cut, a session that expired, an error of the
 // server, the end of a context.
 //
@@ -14,7 +14,14 @@
 //	/<ns>/v1/locks/<key>                           container  a plain lock
 //	/<ns>/v1/locks/<key>/<owner>#<limit>#<number>  ephemeral  a place in its queue
 //	/<ns>/v1/locks/<key>/floor                     persistent a fence above the natural ones
+//	/<ns>/v1/series/<key>                          persistent a series, and the newest lines of its journal
+//	/<ns>/v1/series/<key>/lines<n>                 persistent older lines, some dozens in each
+//	/<ns>/v1/series/<key>/revisions                persistent revisions of its spec
+//	/<ns>/v1/nodes/<node>                          ephemeral  a process that beats
 //	/<ns>/v1/clock                                 persistent written to read the leader's clock
+//
+// Series are kept until somebody deletes them. ZooKeeper keeps all of it in
+// memory: about 3 KB for each series, and its journal.
 //
 // # Plain leases
 //
@@ -44,6 +51,25 @@
 // after the ensemble was set up anew fences go on higher, if it made fewer than a
 // million changes a second (an election counts as 4 billion, 72 minutes). If the
 // asker or the key has seen a higher one, a node next to the places remembers it.
+//
+// # Series
+//
+// A series is one node, changed by compare and set: read it, read the clock,
+// decide by the rules of lock/series, write it if it still has the version that
+// was read; else begin again. All series of a batch are read, and written, side by
+// side. Runs do not hang on the session: their deadlines are in the node, and are
+// judged by the leader's clock. That is read, after the series, as the time of a
+// write to a node that holds nothing; so a batch costs one write more than it
+// changes series. What was read is a little old when it decides, which makes
+// leases end earlier for their holders and later for others, never the reverse.
+//
+// The fence of a run is max(last + 1, the clock in µs, the asker's + 1), like in
+// the other stores: it must be part of what is written, and the zxid of a write is
+// known only after it.
+//
+// When another server becomes the leader its clock decides. If it is ahead of the
+// last one, runs end early by as much: keep the clocks of the ensemble within the
+// 50 ms and more that every holder leaves as a margin.
 //
 // # What is not promised
 //

@@ -76,9 +76,13 @@ type Driver struct {
 }
 
 var (
-	_ lock.Driver    = (*Driver)(nil)
-	_ lock.Waiter    = (*Driver)(nil)
-	_ lock.Inspector = (*Driver)(nil)
+	_ lock.Driver     = (*Driver)(nil)
+	_ lock.Waiter     = (*Driver)(nil)
+	_ lock.Inspector  = (*Driver)(nil)
+	_ lock.Numbered   = (*Driver)(nil)
+	_ lock.Journaled  = (*Driver)(nil)
+	_ lock.Clocked    = (*Driver)(nil)
+	_ lock.Membership = (*Driver)(nil)
 )
 
 // New returns a Driver on the servers (host:port) of one ensemble. It sends and

@@ -1,0 +1,191 @@
+package zklock_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// open registers series and returns a number of each that is due.
+func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
+	t.Helper()
+	os := make([]lock.Opening, len(keys))
+	for i, key := range keys {
+		os[i] = lock.Opening{Key: key, Node: "n", Revision: "r1"}
+	}
+	var due int64
+	for _, is := range d.Open(t.Context(), os) {
+		must(t, is.Err)
+		due = max(due, is.Mark+1)
+	}
+	waitOn(t, d, 5*time.Millisecond)
+	return due
+}
+
+func claimOf(key, owner string, number int64) lock.Claim {
+	return lock.Claim{Key: key, Owner: owner, Number: number, After: number - 1, TTL: time.Minute, Deadline: time.Hour,
+		Attempts: 3, Window: time.Hour, Latest: lock.MaxNumber, Revision: "r1"}
+}
+
+// A claim and an ending were carried out and their replies were lost: the asker
+// is in doubt, asks again, and gets what it was given, with the same fence.
+func TestLostReplyOfAClaim(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	p := newProxy(t, s.Addr())
+	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	direct := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	due := open(t, d, "job")
+	c := claimOf("job", "a/1", due)
+	claim := func() (lock.Answer, error) {
+		a := d.Claim(t.Context(), []lock.Claim{c})[0]
+		return a, a.Err
+	}
+	lose(t, p, 3, func() error { _, err := claim(); return err }) // the series, the clock, and the write
+	seen := direct.Claim(t.Context(), []lock.Claim{claimOf("job", "b/1", due)})[0]
+	if seen.Kind != lock.Passed || seen.Node != "a" {
+		t.Fatalf("to others it looks so: %+v", seen)
+	}
+	a := settled(t, claim)
+	if a.Kind != lock.Granted || a.Fence != seen.Fence || a.Attempt != 1 {
+		t.Errorf("asked again: %+v, the store had the fence %d", a, seen.Fence)
+	}
+	e := lock.Ending{RunRef: lock.RunRef{Key: "job", Number: due, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, OK: true, Outcome: "ok"}
+	end := func() (lock.Ended, error) {
+		ended := d.ReleaseRuns(t.Context(), []lock.Ending{e})[0]
+		return ended, ended.Err
+	}
+	lose(t, p, 3, func() error { _, err := end(); return err })
+	if again := settled(t, end); !again.Ended {
+		t.Errorf("the ending asked again: %+v", again)
+	}
+	j, err := direct.Journal(t.Context(), "job", 0)
+	must(t, err)
+	if len(j.Lines) != 2 {
+		t.Errorf("the journal is %+v", j.Lines)
+	}
+}
+
+// Six sessions claim the same numbers of the same series at the same time, again
+// and again: each number is granted once.
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	ds := make([]*zklock.Driver, 6)
+	for i := range ds {
+		ds[i] = driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	}
+	keys := make([]string, 10)
+	for i := range keys {
+		keys[i] = fmt.Sprint("job-", i)
+	}
+	due := open(t, ds[0], keys...)
+	for number := due; number < due+5; number++ {
+		grants := make([]atomic.Int32, len(keys))
+		var wg sync.WaitGroup
+		for i, d := range ds {
+			cs := make([]lock.Claim, len(keys))
+			for k, key := range keys {
+				cs[k] = claimOf(key, fmt.Sprintf("n%d/%d", i, number), number)
+				cs[k].Overlap = lock.OverlapAllow
+			}
+			wg.Go(func() {
+				for k, a := range d.Claim(t.Context(), cs) {
+					switch a.Kind {
+					case lock.Granted:
+						grants[k].Add(1)
+					case lock.Passed:
+					default:
+						t.Errorf("%s: %+v", keys[k], a)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for k := range grants {
+			if n := grants[k].Load(); n != 1 {
+				t.Errorf("%d grants of %d of %s", n, number, keys[k])
+			}
+		}
+	}
+}
+
+// miss has the next numbers of a series missed, of two revisions in turn, so that
+// no lines fold.
+func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
+	t.Helper()
+	waitOn(t, d, time.Duration(n+10)*time.Millisecond)
+	for batch := range slices.Chunk(make([]struct{}, n), 20) {
+		cs := make([]lock.Claim, len(batch))
+		for i := range cs {
+			cs[i] = claimOf(key, fmt.Sprintf("n/%d", from), from)
+			cs[i].Deadline, cs[i].Revision = 0, fmt.Sprint("r", from%2)
+			from++
+		}
+		for i, a := range d.Claim(t.Context(), cs) {
+			if a.Kind != lock.Missed {
+				t.Fatalf("claim %d: %+v", i, a)
+			}
+		}
+	}
+}
+
+// The journals of a namespace share a budget, and what is dropped takes its nodes
+// with it. Each series keeps its newest lines whatever the others have.
+func TestJournalBudget(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	for _, c := range []struct {
+		budget      int64
+		least, most int // lines
+		nodes       int // the revisions have one
+	}{
+		{budget: 20_000, least: 50, most: 120, nodes: 7},
+		{budget: 1, least: 16, most: 17, nodes: 1},
+	} {
+		d := driver(t, s.Addr(), zklock.Options{Namespace: fresh(), JournalBytes: c.budget})
+		due := open(t, d, "a", "b")
+		for _, key := range []string{"a", "b"} {
+			miss(t, d, key, due, 200)
+			j, err := d.Journal(t.Context(), key, 0)
+			must(t, err)
+			if n := len(j.Lines); n < c.least || n > c.most || !j.Truncated || j.Lines[n-1].To != due+199 {
+				t.Errorf("of %d bytes %s keeps %d lines, truncated %v", c.budget, key, n, j.Truncated)
+			}
+			names, _, err := op.Children(d.SeriesPath(key))
+			must(t, err)
+			if len(names) > c.nodes {
+				t.Errorf("of %d bytes %s has the nodes %q", c.budget, key, names)
+			}
+		}
+	}
+}
+
+// What a newer version has written is doubt, and is left as it is.
+func TestNewerFormat(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{})
+	due := open(t, d, "job")
+	data := []byte(`{"format":2,"mark":1}`)
+	_, err := op.Set(d.SeriesPath("job"), data, -1)
+	must(t, err)
+	if a := d.Claim(t.Context(), []lock.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != lock.Unknown || a.Err == nil {
+		t.Errorf("a claim: %+v", a)
+	}
+	if is := d.Look(t.Context(), []string{"job"})[0]; is.Err == nil {
+		t.Errorf("a look: %+v", is)
+	}
+	if is, _, err := op.Get(d.SeriesPath("job")); err != nil || string(is) != string(data) {
+		t.Errorf("the node holds %q, %v", is, err)
+	}
+}

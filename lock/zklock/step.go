@@ -1,0 +1,207 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A kind of request is about one series, and sent in batches.
+type kind[Q, A any] struct {
+	what  string
+	key   func(*Q) string
+	check func(*Q) error
+	step  func(r *record, us int64, q *Q) A
+	doubt func(q *Q, err error) A
+}
+
+const (
+	sideBySide = 64                    // requests in flight of one batch
+	maxSteps   = 200                   // requests that one write of a node answers
+	again      = 20 * time.Millisecond // most, for each time that others were faster
+)
+
+// ask answers a batch, each request in its place.
+func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+	out := make([]A, len(qs))
+	var good []int
+	var own []Q // the caller may be gone before the last of them is carried out
+	for i := range qs {
+		if err := k.check(&qs[i]); err != nil {
+			out[i] = k.doubt(&qs[i], err)
+			continue
+		}
+		good, own = append(good, i), append(own, qs[i])
+	}
+	if len(good) == 0 {
+		return out
+	}
+	answers, err := bounded(ctx, d, k.what, func(c *zk.Conn) ([]A, error) { return k.carryOut(ctx, c, d, own), nil }, nil)
+	for n, i := range good {
+		if err != nil {
+			out[i] = k.doubt(&qs[i], err)
+			continue
+		}
+		out[i] = answers[n]
+	}
+	return out
+}
+
+// A task is what is left to do about one series.
+type task struct {
+	path   string
+	todo   []int
+	record *record
+	err    error
+}
+
+// carryOut reads the series, then the clock, decides, and writes each series if
+// nobody was faster; with those it begins again. The clock is read after the
+// series, so that nothing in them is later than it.
+func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q) []A {
+	out := make([]A, len(qs))
+	for left := k.tasks(d, qs); len(left) > 0; left = unfinished(left) {
+		parallel(len(left), func(i int) { left[i].record, left[i].err = d.load(c, left[i].path) })
+		ms, err := d.tick(c)
+		parallel(len(left), func(i int) {
+			t := left[i]
+			if t.err == nil {
+				t.err = errors.Join(err, ctx.Err())
+			}
+			if t.err == nil {
+				t.err = k.carry(c, d, t, ms*1000, qs, out)
+			}
+			if errors.Is(t.err, errFaster) {
+				t.err = nil
+				time.Sleep(rand.N(again))
+			}
+			if t.err != nil {
+				for _, n := range t.todo {
+					out[n] = k.doubt(&qs[n], named(k.what, t.err))
+				}
+				t.todo = nil
+			}
+		})
+	}
+	return out
+}
+
+// errFaster means that somebody has changed the series since it was read.
+var errFaster = errors.New("the series was changed meanwhile")
+
+// carry answers the next requests of a task in their order, in one write.
+func (k *kind[Q, A]) carry(c *zk.Conn, d *Driver, t *task, us int64, qs []Q, out []A) error {
+	now := t.todo[:min(len(t.todo), maxSteps)]
+	for _, n := range now {
+		out[n] = k.step(t.record, us, &qs[n])
+	}
+	if err := d.store(c, t.record); err != nil {
+		return err
+	}
+	t.todo = t.todo[len(now):]
+	return nil
+}
+
+// tasks are the requests by their series, in order.
+func (k *kind[Q, A]) tasks(d *Driver, qs []Q) []*task {
+	byKey := make(map[string]*task, len(qs))
+	all := make([]*task, 0, len(qs))
+	for i := range qs {
+		key := k.key(&qs[i])
+		t := byKey[key]
+		if t == nil {
+			t = &task{path: d.paths.of(key)}
+			byKey[key] = t
+			all = append(all, t)
+		}
+		t.todo = append(t.todo, i)
+	}
+	return all
+}
+
+func unfinished(ts []*task) []*task {
+	left := ts[:0]
+	for _, t := range ts {
+		if len(t.todo) > 0 {
+			left = append(left, t)
+		}
+	}
+	return left
+}
+
+// parallel calls f with 0 to n-1, some of them side by side.
+func parallel(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, sideBySide)
+	for i := range n {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
+// load reads a series; one that was never opened is empty.
+func (d *Driver) load(c *zk.Conn, path string) (*record, error) {
+	data, stat, err := c.Get(path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return &record{path: path}, nil
+	case err != nil:
+		return nil, err
+	}
+	return readRecord(path, data, stat.Version)
+}
+
+// store writes a series that a step has changed, with a chunk of its journal if
+// the newest lines have become many. It returns errFaster, and writes nothing, if
+// the series is not what was read.
+func (d *Driver) store(c *zk.Conn, r *record) error {
+	if data, err := r.changed(); err != nil || data == nil {
+		return err
+	}
+	full, dropped, err := d.flush(c, r)
+	if err != nil {
+		return err
+	}
+	data, err := r.encode()
+	if err != nil {
+		return err
+	}
+	err = d.within(c, d.paths.series, func() error { return d.replace(c, r, data, full) })
+	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) {
+		return errFaster
+	}
+	if err == nil {
+		d.drop(c, r.path, dropped)
+	}
+	return err
+}
+
+func (d *Driver) replace(c *zk.Conn, r *record, data []byte, full []byte) error {
+	ops := make([]any, 0, 2)
+	if r.data == nil {
+		ops = append(ops, &zk.CreateRequest{Path: r.path, Data: data, Acl: d.options.ACL})
+	} else {
+		ops = append(ops, &zk.SetDataRequest{Path: r.path, Data: data, Version: r.version})
+	}
+	if full != nil {
+		ops = append(ops, &zk.CreateRequest{Path: chunkPath(r.path, r.next-1), Data: full, Acl: d.options.ACL})
+	}
+	if len(ops) == 1 && r.data != nil {
+		_, err := c.Set(r.path, data, r.version)
+		return err
+	}
+	_, err := c.Multi(ops...)
+	return err
+}
