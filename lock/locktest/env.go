@@ -35,6 +35,9 @@ type Env struct {
 	// that dies then; the key is held, so its error is a *lock.HeldError. Nil: what
 	// needs it is not run.
 	Desert func(a lock.Acquisition) error
+	// Only says which parts are run, by their names: those of one store may be
+	// shared among tests that run side by side. Nil: all.
+	Only func(part string) bool
 	// Rounds is how many random sequences the store is compared with the rules
 	// over. Zero: 300 if there is a SetClock, else 3.
 	Rounds int
@@ -51,6 +54,9 @@ func Run(t *testing.T, env Env) {
 	var d lock.Driver
 	env.In(t, func(t *testing.T) { d = env.Open(t) }) // no subtest: it is needed whatever -run selects
 	for _, p := range parts {
+		if env.Only != nil && !env.Only(p.name) {
+			continue
+		}
 		if missing := p.missing(d, &env); missing != "" {
 			t.Logf("not run: the part %q, because there is no %s", p.name, missing)
 			continue
