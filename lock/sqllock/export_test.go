@@ -36,3 +36,6 @@ func (d *Driver) ChoresDue() {
 func (d *Driver) Turn(ctx context.Context, key string, do func()) error {
 	return d.turn(ctx, key, func(t *turn) error { do(); return t.save() })
 }
+
+// Clock is the expression that reads the clock.
+func (d *Driver) Clock() string { return d.grammar.clock }

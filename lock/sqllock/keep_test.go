@@ -192,3 +192,48 @@ func TestStoppedInTransaction(t *testing.T) {
 		t.Error("the transaction that was stopped is not doubt")
 	}
 }
+
+// A place whose owner was not seen for ten seconds is passed over at once; that of
+// a waiter who looks stays, however long it waits.
+func TestStalePlaces(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		_, err := db.Exec("CREATE TABLE skipped (us BIGINT NOT NULL)")
+		must(t, err)
+		_, err = db.Exec("INSERT INTO skipped VALUES (0)")
+		must(t, err)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		d.ClockFrom("({clock} + (SELECT us FROM skipped))")
+		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		for _, dead := range []string{"dead/1", "dead/2"} {
+			_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: dead, TTL: minute})
+		}
+		served := make(chan error, 1)
+		go func() {
+			_, err := d.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "waiter/1", TTL: minute})
+			served <- err
+		}()
+		eventually(t, "there are three places", func() bool {
+			at, err := d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 3
+		})
+		for range 4 {
+			_, err := db.Exec("UPDATE skipped SET us = us + 4000000")
+			must(t, err)
+			eventually(t, "the waiter is seen", func() bool {
+				var ago int64
+				must(t, db.QueryRow("SELECT "+d.Clock()+" - seen_us FROM cronce_places WHERE owner = 'waiter/1'").Scan(&ago))
+				return ago < 2_500_000
+			})
+		}
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		at, err := d.Inspect(t.Context(), "key")
+		must(t, err)
+		if at.Owner != "waiter/1" || at.Waiting != 0 {
+			t.Errorf("after the release the key stands at %+v", at)
+		}
+		must(t, <-served)
+	})
+}
