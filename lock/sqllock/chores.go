@@ -54,7 +54,7 @@ func (d *Driver) sweepLeases(ctx context.Context) error {
 	}
 	for _, name := range names {
 		err := d.turn(ctx, name, func(t *turn) error {
-			if t.until > t.now-micros(unused) {
+			if t.until > t.now-micros(unused) { // it was used meanwhile
 				return nil
 			}
 			if _, err := t.exec(d.texts.clear); err != nil {

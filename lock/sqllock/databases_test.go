@@ -24,7 +24,8 @@ type database struct {
 }
 
 // each runs a test on every database side by side, on a fresh one with the
-// driver's tables: most of them wait for a clock.
+// driver's tables: most of them wait for a clock. They are parallel to other tests
+// already.
 func each(t *testing.T, f func(t *testing.T, d database)) {
 	t.Parallel()
 	var wg sync.WaitGroup

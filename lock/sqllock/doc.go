@@ -9,6 +9,10 @@
 // takes back whole (a deadlock, a serialisation that failed, a lock that is busy)
 // is asked again within the caller's time; every other error is doubt.
 //
+// Owners that share a key (lock.Sharer) stand in the row as a list, and take a
+// short transaction each; several keys (lock.Several) are one transaction, which
+// locks them in their order.
+//
 // A fence is the database's clock in µs, and above the last of its key and what
 // the asker has seen. The row of a key stays for a day after its last grant, for
 // at least an hour after its lease, and is then removed by a release, at most a
@@ -38,8 +42,10 @@
 // the same Driver as the release are woken; the others look: the first in the
 // queue every [Options].Poll or more often, those behind it the more rarely the
 // more are before them, at least once a second, each with one short read and with
-// jitter. A place that was not seen for 10 seconds is passed over; of those seen
-// later that do not answer, each costs 2 seconds.
+// jitter, and every 2.5 seconds with a transaction that tells that it is there. A
+// place that was not seen for 10 seconds is passed over, after 5 if it does not
+// fit beside the holders and others might; of those seen later that do not
+// answer, each costs 2 seconds.
 //
 // # The database
 //

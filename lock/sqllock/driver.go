@@ -61,6 +61,8 @@ type Driver struct {
 var (
 	_ lock.Driver     = (*Driver)(nil)
 	_ lock.Waiter     = (*Driver)(nil)
+	_ lock.Sharer     = (*Driver)(nil)
+	_ lock.Several    = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)

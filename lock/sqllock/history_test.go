@@ -15,7 +15,6 @@ import (
 // answered.
 func TestHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		t.Parallel()
 		ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
 		defer stop()
 		shared := driver(t, d.connect(t), d.dialect, sqllock.Options{})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,6 +96,34 @@ func (s *stage) has(owner string) {
 	}
 }
 
+func (s *stage) sharing(owner string) lock.Acquisition {
+	a := s.acquisition(owner)
+	a.Limit = 2
+	return a
+}
+
+// share acquires with the limit 2.
+func (s *stage) share(owner string) {
+	s.Helper()
+	g, err := s.d.Acquire(s.Context(), s.sharing(owner))
+	must(s, err)
+	s.hold = lock.Holding{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2}
+}
+
+// holders fails the test unless these hold the key.
+func (s *stage) holders(want ...string) {
+	s.Helper()
+	all, err := s.d.Holders(s.Context(), s.key)
+	must(s, err)
+	var got []string
+	for _, h := range all {
+		got = append(got, h.Owner)
+	}
+	if !slices.Equal(got, want) {
+		s.Errorf("the holders are %q, want %q", got, want)
+	}
+}
+
 func acquireIt(s *stage, d *sqllock.Driver) error {
 	_, err := d.Acquire(s.Context(), s.acquisition("n/1"))
 	return err
@@ -133,6 +162,31 @@ var scenes = []scene{
 			return err
 		},
 		func(s *stage) { s.acquire("n/1"); s.has("n/1") }},
+	{"a key that is shared", func(s *stage) { s.share("m/1") },
+		func(s *stage, d *sqllock.Driver) error {
+			_, err := d.Acquire(s.Context(), s.sharing("n/1"))
+			return err
+		},
+		func(s *stage) { s.holders("m/1", "n/1") }},
+	{"a renewal of what is shared", func(s *stage) { s.share("n/1"); s.share("m/1"); s.share("n/1") },
+		func(s *stage, d *sqllock.Driver) error { _, err := d.Renew(s.Context(), s.hold); return err },
+		func(s *stage) { s.holders("n/1", "m/1") }},
+	{"a release of what is shared", func(s *stage) { s.share("m/1"); s.share("n/1") },
+		func(s *stage, d *sqllock.Driver) error {
+			err := d.Release(s.Context(), s.hold)
+			if errors.Is(err, lock.ErrLost) { // the other has it
+				return nil
+			}
+			return err
+		},
+		func(s *stage) { s.holders("m/1") }},
+	{"several keys", func(*stage) {},
+		func(s *stage, d *sqllock.Driver) error {
+			other := s.acquisition("n/1")
+			other.Key += ", another"
+			_, err := d.AcquireSeveral(s.Context(), []lock.Acquisition{s.acquisition("n/1"), other})
+			return err
+		}, func(s *stage) { s.has("n/1"); s.key += ", another"; s.has("n/1") }},
 	{"an opening", func(*stage) {},
 		func(s *stage, d *sqllock.Driver) error {
 			return d.Open(s.Context(), []lock.Opening{{Key: s.key, Node: "n", Revision: "r"}})[0].Err

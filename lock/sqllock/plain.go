@@ -37,25 +37,29 @@ func failed(what string, err error) error {
 }
 
 func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
-	if g, err := d.grant(ctx, a); g.Fence != 0 || err != nil {
-		return g, err
+	if a.Limit <= 1 {
+		if g, err := d.grant(ctx, a); g.Fence != 0 || err != nil {
+			return g, err
+		}
 	}
 	l, found, err := d.look(ctx, a.Key)
 	switch {
 	case err != nil:
 		return lock.Grant{}, err
-	case !found:
+	case !found && a.Limit <= 1:
 		return d.acquireNew(ctx, a)
-	case l.grantedTo(a.Owner):
-		return lock.Grant{Fence: l.fence, Left: l.left()}, nil
-	case l.alive() && l.owner != a.Owner && (l.place == 0 || !a.Barge):
-		return lock.Grant{}, l.held(a.Key)
+	}
+	if h := l.grantedTo(a.Owner); h != nil {
+		return l.grant(h), nil
+	}
+	if l.find(a.Owner) == nil && !fits(l.held, a.Limit) && !(a.Barge && l.kept()) {
+		return lock.Grant{}, l.refusal(a.Key)
 	}
 	return d.ask(ctx, a)
 }
 
-// grant is the one statement with which most keys are granted. The zero Grant
-// tells that there is more to it.
+// grant is the one statement with which most keys are granted to one owner alone.
+// The zero Grant tells that there is more to it.
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
 	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner)
 	if fence == 0 || err != nil {
@@ -78,12 +82,13 @@ func (d *Driver) acquireNew(ctx context.Context, a *lock.Acquisition) (lock.Gran
 
 // ask asks with the row locked.
 func (d *Driver) ask(ctx context.Context, a *lock.Acquisition) (g lock.Grant, err error) {
-	held := error(nil)
+	var held error
 	err = d.turn(ctx, a.Key, func(t *turn) error {
 		granted, err := t.ask(a)
-		g, held = lock.Grant{Fence: t.fence, Left: t.left()}, nil
-		if !granted {
-			g, held = lock.Grant{}, t.held(a.Key)
+		if granted {
+			g, held = t.lease.grant(t.grantedTo(a.Owner)), nil
+		} else {
+			g, held = lock.Grant{}, t.refusal(a.Key)
 		}
 		return err
 	})
@@ -93,23 +98,44 @@ func (d *Driver) ask(ctx context.Context, a *lock.Acquisition) (g lock.Grant, er
 	return g, held
 }
 
-// Renew moves the deadline to now + TTL, with one statement.
+// Renew moves the deadline to now + TTL, with one statement if the owner is alone.
 func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
 	if err := check(lock.CheckHolding(&h), h.Replicas); err != nil {
 		return lock.Grant{}, err
 	}
-	until, err := d.yield(ctx, d.texts.renew, micros(h.TTL), d.ns, h.Key, h.Owner, h.Fence)
+	renewed, err := d.renew(ctx, &h)
 	switch {
 	case err != nil:
 		return lock.Grant{}, failed("renew", err)
-	case until == 0:
+	case !renewed:
 		return lock.Grant{}, lock.ErrLost
 	}
 	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
-// Release frees the key, with one statement if nobody waits, or keeps it for the
-// next in its queue.
+func (d *Driver) renew(ctx context.Context, h *lock.Holding) (renewed bool, err error) {
+	if h.Limit <= 1 {
+		until, err := d.yield(ctx, d.texts.renew, micros(h.TTL), d.ns, h.Key, h.Owner, h.Fence)
+		if until != 0 || err != nil {
+			return until != 0, err
+		}
+	}
+	l, _, err := d.look(ctx, h.Key)
+	if is := l.grantedTo(h.Owner); err != nil || is == nil || is.Fence != h.Fence {
+		return false, err
+	}
+	err = d.turn(ctx, h.Key, func(t *turn) error {
+		is := t.grantedTo(h.Owner)
+		if renewed = is != nil && is.Fence == h.Fence; renewed {
+			is.Until, t.changed = t.now+micros(h.TTL), true
+		}
+		return nil
+	})
+	return renewed, err
+}
+
+// Release frees the key, with one statement if the owner is alone and nobody
+// waits, or keeps it for the next in its queue.
 func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
@@ -122,41 +148,52 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 }
 
 func (d *Driver) release(ctx context.Context, h *lock.Holding) error {
+	if h.Limit <= 1 {
+		freed, err := d.free(ctx, h)
+		if freed > 0 || err != nil {
+			return err
+		}
+	}
+	l, _, err := d.look(ctx, h.Key)
+	if err != nil {
+		return err
+	}
+	answer, done := l.released(h)
+	if done {
+		return answer
+	}
+	err = d.turn(ctx, h.Key, func(t *turn) error {
+		if answer, done = t.released(h); done {
+			return nil
+		}
+		return t.free(h.Owner)
+	})
+	if err != nil {
+		return err
+	}
+	return answer
+}
+
+// free is the one statement with which most keys are freed.
+func (d *Driver) free(ctx context.Context, h *lock.Holding) (int64, error) {
 	least, most := h.Fence, h.Fence
 	if h.Fence == 0 { // whatever was granted
 		most = lock.MaxNumber
 	}
-	freed, err := again(ctx, func() (int64, error) {
+	return again(ctx, func() (int64, error) {
 		return exec(ctx, d.db, d.texts.free, d.ns, h.Key, h.Owner, least, most)
 	})
-	if freed > 0 || err != nil {
-		return err
-	}
-	l, _, err := d.look(ctx, h.Key)
-	switch {
-	case err != nil:
-		return err
-	case !l.alive():
-		return nil
-	case !l.belongs(h):
-		return lock.ErrLost
-	}
-	lost := false
-	err = d.turn(ctx, h.Key, func(t *turn) error {
-		lost = t.alive() && !t.belongs(h)
-		if lost || !t.alive() {
-			return nil
-		}
-		return t.free()
-	})
-	if err == nil && lost {
-		return lock.ErrLost
-	}
-	return err
 }
 
-// belongs reports whether a release speaks of this lease. What is kept for an
-// owner has no fence yet.
-func (l *lease) belongs(h *lock.Holding) bool {
-	return l.owner == h.Owner && (h.Fence == 0 || l.place == 0 && l.fence == h.Fence)
+// released reports whether there is nothing to release, and what the answer is
+// then. What is kept for an owner has no fence yet.
+func (l *lease) released(h *lock.Holding) (answer error, done bool) {
+	is := l.find(h.Owner)
+	switch {
+	case len(l.held) == 0:
+		return nil, true
+	case is == nil, h.Fence != 0 && (is.Place != 0 || is.Fence != h.Fence):
+		return lock.ErrLost, true
+	}
+	return nil, false
 }

@@ -19,7 +19,7 @@ type texts struct {
 	beat, nodes, quit, dead string
 }
 
-const leaseColumns = "owner, fence, until_us, place, waiting, ticket"
+const leaseColumns = "owner, fence, until_us, place, waiting, ticket, holders"
 
 func (g *grammar) texts() texts {
 	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
@@ -29,7 +29,7 @@ func (g *grammar) texts() texts {
 		// A key is granted in one statement if it is free and nobody waits, or if
 		// it is kept for the asker.
 		grant: g.yielding(update{
-			sets:   "owner = $1, until_us = {now} + $2, place = 0, used_day = {now} {divide} 86400000000",
+			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",
 			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",
 			where: "ns = $4 AND name = $5 AND ((waiting = 0 AND until_us <= {now}) OR (owner = $6 AND place <> 0 AND until_us > {now}))",
 		}),
@@ -44,19 +44,19 @@ func (g *grammar) texts() texts {
 		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
 		lock: g.locked(leaseColumns, "cronce_leases WHERE "+lease),
 		insert: g.text("INSERT INTO cronce_leases (ns, name, " + leaseColumns + ", used_day)" +
-			" VALUES (?, ?, '', 0, 0, 0, 0, 0, {clock} {divide} 86400000000){nothing}"),
-		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, waiting = ?, ticket = ?, used_day = ? WHERE " + lease),
-		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.waiting, l.ticket, {clock}, coalesce(p.place, 0), coalesce(p.seen_us, 0)," +
+			" VALUES (?, ?, '', 0, 0, 0, 0, 0, '', {clock} {divide} 86400000000){nothing}"),
+		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, waiting = ?, ticket = ?, holders = ?, used_day = ? WHERE " + lease),
+		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.waiting, l.ticket, l.holders, {clock}, coalesce(p.place, 0), coalesce(p.seen_us, 0)," +
 			" (SELECT count(*) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place)" +
 			" FROM cronce_leases l LEFT JOIN cronce_places p ON p.ns = l.ns AND p.name = l.name AND p.owner = ?" +
 			" WHERE l.ns = ? AND l.name = ?"),
 
-		first:   g.text("SELECT place, owner FROM " + places + " AND seen_us > ? ORDER BY place LIMIT 1"),
+		first:   g.text("SELECT place, owner, most, seen_us FROM " + places + " ORDER BY place LIMIT 1"),
 		find:    g.text("SELECT place FROM " + places + " AND owner = ?"),
-		enter:   g.text("INSERT INTO cronce_places (ns, name, place, owner, seen_us) VALUES (?, ?, ?, ?, ?)"),
+		enter:   g.text("INSERT INTO cronce_places (ns, name, place, owner, most, seen_us) VALUES (?, ?, ?, ?, ?, ?)"),
 		refresh: g.text("UPDATE cronce_places SET seen_us = {clock} WHERE " + lease + " AND owner = ?"),
 		leave:   g.text("DELETE FROM " + places + " AND owner = ?"),
-		serve:   g.text("DELETE FROM " + places + " AND place <= ?"),
+		serve:   g.text("DELETE FROM " + places + " AND place = ?"),
 		clear:   g.text("DELETE FROM " + places),
 
 		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < {clock} {divide} 86400000000 - 1" +

@@ -75,23 +75,22 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 		return w.enter(ctx)
 	}
 	l, place, err := w.look(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return lock.Grant{}, jitter(afterward), err
-	case l.grantedTo(w.a.Owner): // the reply was lost
-		return lock.Grant{Fence: l.fence, Left: l.left()}, 0, nil
-	case l.keptFor(w.a.Owner):
+	}
+	h := l.find(w.a.Owner)
+	switch {
+	case h != nil && h.Place == 0: // the reply was lost
+		return l.grant(h), 0, nil
+	case h != nil && w.a.Limit <= 1:
 		if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
 			return g, jitter(afterward), err
 		}
 		return w.enter(ctx)
-	case !l.alive(), place.number == 0:
+	case h != nil, place.number == 0, place.before == 0 && fits(l.held, w.a.Limit), l.now-place.seen > micros(refreshed):
 		return w.enter(ctx)
 	}
-	if l.now-place.seen > micros(refreshed) {
-		w.placed = w.refresh(ctx)
-	}
-	return lock.Grant{}, w.next(&l, place.before), l.held(w.a.Key)
+	return lock.Grant{}, w.next(&l, place.before), l.refusal(w.a.Key)
 }
 
 // A place is one in the queue.
@@ -105,52 +104,35 @@ func (w *waiter) look(ctx context.Context) (l lease, p place, err error) {
 		fields := append(l.fields(), &p.number, &p.seen, &p.before)
 		return row(d.db.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
 	})
+	if err == nil {
+		err = l.read(w.a.Key)
+	}
 	return l, p, err
 }
 
 // enter asks with the row locked, and takes a place if the answer is no and it
-// has none.
+// has none. One that it has is seen by that.
 func (w *waiter) enter(ctx context.Context) (g lock.Grant, next time.Duration, err error) {
 	var found lease
 	err = w.driver.turn(ctx, w.a.Key, func(t *turn) error {
+		if _, err := t.exec(w.driver.texts.refresh, w.a.Owner); err != nil {
+			return err
+		}
 		granted, err := t.ask(w.a)
 		if err == nil && !granted {
-			err = t.queue(w.a.Owner)
+			err = t.queue(w.a)
 		}
 		found = t.lease
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return lock.Grant{}, jitter(afterward), err
-	case found.grantedTo(w.a.Owner):
-		return lock.Grant{Fence: found.fence, Left: found.left()}, 0, nil
+	}
+	if h := found.grantedTo(w.a.Owner); h != nil {
+		return found.grant(h), 0, nil
 	}
 	w.placed = true
-	return lock.Grant{}, w.next(&found, found.waiting-1), found.held(w.a.Key)
-}
-
-// queue gives the owner a place, unless it has one or there are too many.
-func (t *turn) queue(owner string) error {
-	var has int64
-	found, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.find, t.driver.ns, t.key, owner), &has)
-	switch {
-	case err != nil:
-		return err
-	case found:
-		_, err := t.exec(t.driver.texts.refresh, owner)
-		return err
-	case t.waiting >= maxPlaces:
-		return nil
-	}
-	return t.enter(t.ticket+1, owner)
-}
-
-// refresh tells that the owner still waits, and returns whether it has a place.
-func (w *waiter) refresh(ctx context.Context) bool {
-	d := w.driver
-	n, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.refresh, d.ns, w.a.Key, w.a.Owner) })
-	return n > 0 || err != nil
+	return lock.Grant{}, w.next(&found, found.waiting-1), found.refusal(w.a.Key)
 }
 
 // next is when to look again: often if it is the owner's turn next, the more
@@ -165,7 +147,7 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 	if before > 0 {
 		wait = min(time.Duration(before+1)*w.driver.poll, rarest)
 	}
-	return min(jitter(wait), l.left()+soon)
+	return min(jitter(wait), l.untilFirst()+soon)
 }
 
 func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
@@ -189,9 +171,6 @@ func (w *waiter) leave(ctx context.Context) error {
 			return err
 		}
 		t.waiting -= left
-		if t.alive() && t.owner == w.a.Owner {
-			return t.free()
-		}
-		return t.save()
+		return t.free(w.a.Owner)
 	})
 }

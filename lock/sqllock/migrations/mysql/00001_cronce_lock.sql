@@ -7,11 +7,12 @@
 CREATE TABLE IF NOT EXISTS cronce_leases (
   ns       VARBINARY(64) NOT NULL,
   name     VARBINARY(200) NOT NULL,
-  owner    VARBINARY(200) NOT NULL, -- who has the key, or for whom it is kept; empty: nobody
+  owner    VARBINARY(200) NOT NULL,   -- who has the key, or for whom it is kept; empty: nobody
   fence    BIGINT NOT NULL,           -- the last one that was granted
   until_us BIGINT NOT NULL,
   place    BIGINT NOT NULL,           -- not 0: only kept for the owner, who had this place
   waiting  BIGINT NOT NULL,           -- how many places there are
+  holders  MEDIUMBLOB NOT NULL,       -- JSON, if there are several, or one that shares; then there is no owner
   ticket   BIGINT NOT NULL,           -- the last place that was given
   used_day BIGINT NOT NULL,           -- the day of the last grant
   PRIMARY KEY (ns, name),
@@ -25,6 +26,7 @@ CREATE TABLE IF NOT EXISTS cronce_places (
   place   BIGINT NOT NULL,
   owner   VARBINARY(200) NOT NULL,
   seen_us BIGINT NOT NULL,
+  most    BIGINT NOT NULL, -- how many may hold the key at once
   PRIMARY KEY (ns, name, place),
   UNIQUE (ns, name, owner)
 ) ENGINE = InnoDB;

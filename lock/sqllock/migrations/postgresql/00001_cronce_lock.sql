@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS cronce_leases (
   until_us BIGINT NOT NULL,
   place    BIGINT NOT NULL,           -- not 0: only kept for the owner, who had this place
   waiting  BIGINT NOT NULL,           -- how many places there are
+  holders  TEXT NOT NULL,             -- JSON, if there are several, or one that shares; then there is no owner
   ticket   BIGINT NOT NULL,           -- the last place that was given
   used_day BIGINT NOT NULL,           -- the day of the last grant
   PRIMARY KEY (ns, name)
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS cronce_places (
   place   BIGINT NOT NULL,
   owner   TEXT COLLATE "C" NOT NULL,
   seen_us BIGINT NOT NULL,
+  most    BIGINT NOT NULL, -- how many may hold the key at once
   PRIMARY KEY (ns, name, place),
   UNIQUE (ns, name, owner)
 );

@@ -6,13 +6,14 @@
 CREATE TABLE IF NOT EXISTS cronce_leases (
   ns       TEXT NOT NULL,
   name     TEXT NOT NULL,
-  owner    TEXT NOT NULL, -- who has the key, or for whom it is kept; empty: nobody
-  fence    INTEGER NOT NULL,           -- the last one that was granted
+  owner    TEXT NOT NULL,             -- who has the key, or for whom it is kept; empty: nobody
+  fence    INTEGER NOT NULL,          -- the last one that was granted
   until_us INTEGER NOT NULL,
-  place    INTEGER NOT NULL,           -- not 0: only kept for the owner, who had this place
-  waiting  INTEGER NOT NULL,           -- how many places there are
-  ticket   INTEGER NOT NULL,           -- the last place that was given
-  used_day INTEGER NOT NULL,           -- the day of the last grant
+  place    INTEGER NOT NULL,          -- not 0: only kept for the owner, who had this place
+  waiting  INTEGER NOT NULL,          -- how many places there are
+  holders  TEXT NOT NULL,             -- JSON, if there are several, or one that shares; then there is no owner
+  ticket   INTEGER NOT NULL,          -- the last place that was given
+  used_day INTEGER NOT NULL,          -- the day of the last grant
   PRIMARY KEY (ns, name)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS cronce_leases_by_day ON cronce_leases (ns, used_day);
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS cronce_places (
   place   INTEGER NOT NULL,
   owner   TEXT NOT NULL,
   seen_us INTEGER NOT NULL,
+  most    INTEGER NOT NULL, -- how many may hold the key at once
   PRIMARY KEY (ns, name, place),
   UNIQUE (ns, name, owner)
 ) WITHOUT ROWID;

@@ -1,0 +1,151 @@
+package sqllock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A holder is one owner that holds a key, or for whom it is kept.
+type holder struct {
+	Owner string `json:"owner"`
+	Fence int64  `json:"fence,omitempty"`
+	Until int64  `json:"until"`
+	Limit int    `json:"limit"`
+	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, who had this place
+}
+
+// read makes the list of those that are alive, the earliest first. One that is
+// alone stands in the columns, where one statement can grant, renew and free.
+func (l *lease) read(key string) error {
+	l.held = nil
+	if l.holders == "" {
+		if l.owner != "" {
+			l.held = []holder{{l.owner, l.fence, l.until, 1, l.place}}
+		}
+	} else if err := json.Unmarshal([]byte(l.holders), &l.held); err != nil {
+		return fmt.Errorf("the holders of %q cannot be read: %w", key, err)
+	}
+	l.held = slices.DeleteFunc(l.held, func(h holder) bool { return h.Until <= l.now })
+	return nil
+}
+
+// write puts the list into the columns.
+func (l *lease) write() error {
+	l.owner, l.place, l.until, l.holders = "", 0, 0, ""
+	if len(l.held) == 1 && l.held[0].Limit <= 1 {
+		l.owner, l.place, l.until = l.held[0].Owner, l.held[0].Place, l.held[0].Until
+		return nil
+	}
+	if len(l.held) == 0 {
+		return nil
+	}
+	for _, h := range l.held {
+		l.until = max(l.until, h.Until)
+	}
+	text, err := json.Marshal(l.held)
+	l.holders = string(text)
+	return err
+}
+
+// find returns that of the owner, or nil.
+func (l *lease) find(owner string) *holder {
+	i := slices.IndexFunc(l.held, func(h holder) bool { return h.Owner == owner })
+	if i < 0 {
+		return nil
+	}
+	return &l.held[i]
+}
+
+// grantedTo returns what the owner was granted, or nil.
+func (l *lease) grantedTo(owner string) *holder {
+	if h := l.find(owner); h != nil && h.Place == 0 {
+		return h
+	}
+	return nil
+}
+
+// remove takes an owner off the list.
+func (l *lease) remove(owner string) {
+	l.held = slices.DeleteFunc(l.held, func(h holder) bool { return h.Owner == owner })
+}
+
+// kept reports whether the key is only kept for somebody.
+func (l *lease) kept() bool {
+	return slices.ContainsFunc(l.held, func(h holder) bool { return h.Place != 0 })
+}
+
+// fits is the rule for all locks: the holders, and one more, are no more than
+// the smallest limit among them.
+func fits(held []holder, limit int) bool {
+	for _, h := range held {
+		limit = min(limit, h.Limit)
+	}
+	return len(held)+1 <= max(limit, 1)
+}
+
+// left is how long a holder has the key.
+func (l *lease) left(h *holder) time.Duration { return time.Duration(h.Until-l.now) * time.Microsecond }
+
+func (l *lease) grant(h *holder) lock.Grant { return lock.Grant{Fence: h.Fence, Left: l.left(h)} }
+
+// untilFirst is how long it is until the earliest deadline.
+func (l *lease) untilFirst() time.Duration {
+	var first time.Duration
+	for i := range l.held {
+		if left := l.left(&l.held[i]); i == 0 || left < first {
+			first = left
+		}
+	}
+	return first
+}
+
+func (l *lease) refusal(key string) error { return &lock.HeldError{Key: key, Left: l.untilFirst()} }
+
+// Holders tells who holds a key, with one statement.
+func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return nil, err
+	}
+	l, _, err := d.look(ctx, key)
+	if err != nil {
+		return nil, failed("holders", err)
+	}
+	return l.tell(), nil
+}
+
+// tell lists those that hold the key, and then those for whom it is kept.
+func (l *lease) tell() []lock.Holder {
+	var all, kept []lock.Holder
+	for i := range l.held {
+		h := &l.held[i]
+		told := lock.Holder{Owner: h.Owner, Fence: h.Fence, Left: l.left(h), Limit: max(h.Limit, 1)}
+		if h.Place != 0 {
+			told.Fence = 0
+			kept = append(kept, told)
+		} else {
+			all = append(all, told)
+		}
+	}
+	return append(all, kept...)
+}
+
+// Inspect looks at a key, with one statement.
+func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return lock.Standing{}, err
+	}
+	l, _, err := d.look(ctx, key)
+	if err != nil {
+		return lock.Standing{}, failed("inspect", err)
+	}
+	at := lock.Standing{Waiting: int(l.waiting)}
+	if all := l.tell(); len(all) > 0 {
+		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
+	}
+	return at, nil
+}

@@ -1,0 +1,73 @@
+package sqllock
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// AcquireSeveral asks for all keys in one transaction, at one instant.
+func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+	if err := lock.CheckSeveral(as); err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(as))
+	for i := range as {
+		if err := lock.CheckNoReplicas(as[i].Replicas); err != nil {
+			return nil, err
+		}
+		keys[i] = as[i].Key
+	}
+	slices.Sort(keys)
+	var grants []lock.Grant
+	var held error
+	err := d.turns(ctx, keys, func(ts map[string]*turn) (err error) {
+		grants, held, err = several(ts, as)
+		return err
+	})
+	if err == nil {
+		err = held
+	}
+	if err != nil {
+		return nil, failed("acquire", err)
+	}
+	return grants, nil
+}
+
+// several grants all or none. What an earlier request of the owner was granted is
+// then taken back, and what this one has displaced in vain is served.
+func several(ts map[string]*turn, as []lock.Acquisition) (grants []lock.Grant, held, err error) {
+	grants = make([]lock.Grant, len(as))
+	for i := range as {
+		var ok bool
+		if grants[i], ok, err = ts[as[i].Key].may(&as[i]); err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			held = ts[as[i].Key].refusal(as[i].Key)
+			break
+		}
+	}
+	for i := range as {
+		t := ts[as[i].Key]
+		switch {
+		case held != nil:
+			if err := t.free(as[i].Owner); err != nil {
+				return nil, nil, err
+			}
+		case grants[i].Fence == 0:
+			grants[i] = t.grant(&as[i])
+		}
+	}
+	return grants, held, nil
+}
+
+// ReleaseSeveral frees keys, one after the other.
+func (d *Driver) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+	errs := make([]error, len(hs))
+	for i := range hs {
+		errs[i] = d.Release(ctx, hs[i])
+	}
+	return errs
+}
