@@ -24,6 +24,9 @@ var (
 	Escape   = escape
 	Unescape = unescape
 	ReadLine = readLine
+
+	ReadGrants  = readGrants
+	ReadHolders = readHolders
 )
 
 // ReadAnswer reads what the claim script says of one claim.
@@ -36,6 +39,14 @@ func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
 	_, err := d.askInLine(ctx, &a)
 	return err
 }
+
+// LookInLine asks as a waiter does each time it looks.
+func (d *Driver) LookInLine(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	return d.askInLine(ctx, &a)
+}
+
+// GiveUp does what a waiter does that gives up.
+func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.giveUp(ctx, &a) }
 
 // KeepNames bounds how many names are kept, and drops those that are.
 func (d *Driver) KeepNames(most int) { d.states = names{most: most} }

@@ -1,0 +1,177 @@
+package redislock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// Five locks take two commands on a single server, and one more each when one of
+// them is not free.
+func TestSeveralCommands(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	l, _ := pod(t, addr, "a")
+	keys := names(5)
+	pair := func() {
+		all, err := l.AcquireAll(t.Context(), keys, lock.Options{})
+		must(t, err)
+		must(t, all.Release(t.Context()))
+	}
+	pair()
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	for range 10 {
+		pair()
+	}
+	if n := calls(t, c, "evalsha"); n != 20 || calls(t, c, "eval") != 0 {
+		t.Errorf("10 times 5 locks took %d scripts", n)
+	}
+	held := acquireKey(t, l, keys[4])
+	ctx := t.Context()
+	got := make(chan error, 1)
+	go func() {
+		all, err := l.AcquireAll(ctx, keys, lock.Options{})
+		if err == nil {
+			err = all.Release(ctx)
+		}
+		got <- err
+	}()
+	until(t, "a place", func() bool { at, err := l.Inspect(ctx, keys[4]); return err == nil && at.Waiting > 0 })
+	must(t, held.Release(ctx))
+	must(t, <-got)
+	if left := c.Keys(ctx, "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func several(owner string, keys ...string) []lock.Acquisition {
+	as := make([]lock.Acquisition, len(keys))
+	for i, key := range keys {
+		as[i] = lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute}
+	}
+	return as
+}
+
+// In a Cluster the locks of one group are taken in one step, those of several
+// groups in as many, all or none; locks of as many slots are not taken together.
+func TestSeveralInCluster(t *testing.T) {
+	t.Parallel() // it waits for the servers to meet
+	servers := cluster(t)
+	c := client(t, servers[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
+	apart := driver(t, c, redislock.Options{Namespace: "apart"})
+	if _, err := apart.AcquireSeveral(t.Context(), several("a/1", "user/1/a", "user/1/b")); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("locks of two slots: %v, want lock.ErrUnsupported", err)
+	}
+	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	var keys []string
+	for i := range 6 {
+		keys = append(keys, fmt.Sprintf("user/%d/cart", i), fmt.Sprintf("user/%d/wallet", i))
+	}
+	run := func(owner string) ([]lock.Grant, error) {
+		return d.AcquireSeveral(t.Context(), several(owner, keys...))
+	}
+	gs, err := run("a/1")
+	must(t, err)
+	again, err := run("a/1")
+	must(t, err)
+	for i := range gs {
+		if gs[i].Fence == 0 || gs[i].Fence != again[i].Fence || gs[i].Asked.IsZero() {
+			t.Errorf("%s: %+v, and asked again %+v", keys[i], gs[i], again[i])
+		}
+	}
+	if _, err := run("b/1"); err == nil {
+		t.Error("granted twice")
+	}
+	hs := make([]lock.Holding, len(keys))
+	for i, key := range keys {
+		hs[i] = lock.Holding{Key: key, Owner: "a/1", Fence: gs[i].Fence}
+	}
+	must(t, errors.Join(d.ReleaseSeveral(t.Context(), hs)...))
+
+	h := acquire(t, d, keys[9], "x/1") // of the last but one group
+	_, err = run("b/2")
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != h.Key {
+		t.Errorf("the error is %v, want one about %s", err, h.Key)
+	}
+	for i, key := range keys {
+		if i != 9 {
+			must(t, d.Release(t.Context(), acquire(t, d, key, "y/1")))
+		}
+	}
+	must(t, d.Release(t.Context(), h))
+
+	l := lock.New(d, "n")
+	all, err := l.AcquireAll(t.Context(), keys, lock.Options{})
+	must(t, err)
+	must(t, all.Release(t.Context()))
+	all, err = lock.New(apart, "n").AcquireAll(t.Context(), keys, lock.Options{})
+	must(t, err)
+	must(t, all.Release(t.Context()))
+}
+
+// Whatever locks are called, and by whatever they are grouped, no two share a
+// key, and those that are the same up to the separator have one hash tag.
+func TestGroupsStayApart(t *testing.T) {
+	m := miniredis.RunT(t)
+	c := client(t, m.Addr())
+	piece := rapid.SampledFrom([]string{"", "a", "b", "/", "//", "{", "}", "{}", "}/", "a/b", "%2F", ":", "键", "é/"})
+	rapid.Check(t, func(t *rapid.T) {
+		m.FlushAll()
+		by := rapid.SampledFrom([]string{"/", "}", "a", "键", "a/"}).Draw(t, "group by")
+		d, err := redislock.New(c, redislock.Options{GroupBy: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[string]bool)
+		for range rapid.IntRange(2, 8).Draw(t, "locks") {
+			name := piece.Draw(t, "1") + piece.Draw(t, "2") + piece.Draw(t, "3")
+			if name == "" || seen[name] {
+				continue
+			}
+			seen[name] = true
+			if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: name, Owner: "n/1", TTL: time.Minute}); err != nil {
+				t.Fatalf("%q: %v: %q", name, err, m.Keys())
+			}
+		}
+		if keys := m.Keys(); len(keys) != len(seen) {
+			t.Fatalf("%d locks have the keys %q", len(seen), keys)
+		}
+		for _, key := range m.Keys() {
+			if tagOf(key) == "" {
+				t.Fatalf("the key %q has no tag", key)
+			}
+		}
+	})
+	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	m.FlushAll()
+	for _, name := range []string{"u/1/a", "u/1/b", "u/1/", "u/2/a", "u", "/u"} {
+		acquire(t, d, name, "n/1")
+	}
+	tags := make(map[string]int)
+	for _, key := range m.Keys() {
+		tags[tagOf(key)]++
+	}
+	if want := map[string]int{"u/1": 3, "u/2": 1, "u": 1, "/u": 1}; fmt.Sprint(tags) != fmt.Sprint(want) {
+		t.Errorf("the tags are %v, want %v", tags, want)
+	}
+}
+
+func TestGroupByIsChecked(t *testing.T) {
+	c := client(t, miniredis.RunT(t).Addr())
+	for _, by := range []string{"12345678901234567", "\n", "\xff"} {
+		_, err := redislock.New(c, redislock.Options{GroupBy: by})
+		if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != "Options.GroupBy" {
+			t.Errorf("%q: %v, want a fault of Options.GroupBy", by, err)
+		}
+	}
+}

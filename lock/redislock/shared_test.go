@@ -1,0 +1,215 @@
+package redislock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// Readers, and holders of permits, take two commands to acquire and release, as
+// an owner alone does; who meets a lock of the other kind takes one more.
+func TestSharedCommands(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	l, _ := pod(t, addr, "a")
+	read := lock.Options{Limit: lock.NoLimit}
+	pair := func(o lock.Options) {
+		lease, err := l.Acquire(t.Context(), "key", o)
+		must(t, err)
+		must(t, lease.Release(t.Context()))
+	}
+	pair(lock.Options{})
+	pair(read) // the server knows the scripts now
+	for name, o := range map[string]lock.Options{"reader": read, "permit": {Limit: 3}, "writer": {}} {
+		must(t, c.ConfigResetStat(t.Context()).Err())
+		for range 10 {
+			pair(o)
+		}
+		if n := calls(t, c, "evalsha"); n != 20 || calls(t, c, "eval") != 0 || calls(t, c, "subscribe") != 0 {
+			t.Errorf("%s: 10 pairs took %d scripts", name, n)
+		}
+	}
+	reader, err := l.Acquire(t.Context(), "key", read)
+	must(t, err)
+	must(t, c.ConfigResetStat(t.Context()).Err())
+	if _, err := l.TryAcquire(t.Context(), "key", lock.Options{}); err == nil {
+		t.Error("a writer beside a reader")
+	}
+	if n := calls(t, c, "evalsha"); n != 2 {
+		t.Errorf("a writer that meets a reader took %d scripts", n)
+	}
+	must(t, reader.Release(t.Context()))
+	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// All keys of a shared lock expire with its last lease, also when that one is not
+// the last that was renewed.
+func TestSharedExpiry(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	ask := func(owner string, ttl time.Duration) lock.Holding {
+		a := lock.Acquisition{Key: "key", Owner: owner, TTL: ttl, Limit: lock.NoLimit}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		return lock.Holding{Key: a.Key, Owner: owner, Fence: g.Fence, TTL: ttl, Limit: a.Limit}
+	}
+	long, short := ask("a/1", time.Hour), ask("b/1", time.Minute)
+	_, err := d.Renew(t.Context(), short)
+	must(t, err)
+	expires := func(want time.Duration) {
+		t.Helper()
+		keys := c.Keys(t.Context(), "*").Val()
+		if len(keys) != 4 {
+			t.Errorf("the keys are %q", keys)
+		}
+		for _, key := range keys {
+			if left := c.PTTL(t.Context(), key).Val(); left > want || left < want-20*time.Second {
+				t.Errorf("%s expires in %v, want %v", key, left, want)
+			}
+		}
+	}
+	expires(time.Hour)
+	must(t, d.Release(t.Context(), long))
+	expires(time.Minute)
+	must(t, d.Release(t.Context(), short))
+	if keys := c.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// A server at maxmemory renews and releases shared locks, hands them on, and
+// grants none.
+func TestSharedWhenFull(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	ask := func(owner string) (lock.Holding, error) {
+		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: 2})
+		return lock.Holding{Key: "key", Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 2}, err
+	}
+	one, err := ask("a/1")
+	must(t, err)
+	two, err := ask("b/1")
+	must(t, err)
+	if err := d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute, Limit: 2}); err == nil {
+		t.Fatal("granted three times")
+	}
+	fill(t, c)
+	_, err = ask("d/1")
+	if _, refused := errors.AsType[*lock.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
+	}
+	_, err = d.Renew(t.Context(), one)
+	must(t, err)
+	must(t, d.Release(t.Context(), one))
+	all, err := d.Holders(t.Context(), "key")
+	must(t, err)
+	if len(all) != 2 || all[1].Owner != "c/1" {
+		t.Errorf("the holders are %+v", all)
+	}
+	must(t, d.Release(t.Context(), two))
+}
+
+// Four processes read and write a lock: a writer is alone, and all get through.
+func TestSharedContended(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	var mu sync.Mutex
+	readers, writers, most, last := 0, 0, 0, int64(0)
+	use := func(lease *lock.Lease, reads bool, by int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if reads {
+			readers += by
+		} else {
+			writers += by
+		}
+		most = max(most, readers)
+		if writers > 1 || writers > 0 && readers > 0 {
+			t.Errorf("%d write while %d read", writers, readers)
+		}
+		if by > 0 && !reads {
+			if lease.Fence() <= last {
+				t.Errorf("the fence %d of a writer follows %d", lease.Fence(), last)
+			}
+			last = lease.Fence()
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		l, _ := pod(t, addr, fmt.Sprint("pod-", i))
+		for n := range 4 {
+			wg.Go(func() {
+				for range 15 {
+					o := lock.Options{}
+					if n > 0 {
+						o.Limit = lock.NoLimit
+					}
+					lease, err := l.Acquire(t.Context(), "key", o)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					use(lease, n > 0, 1)
+					<-time.After(time.Millisecond)
+					use(lease, n > 0, -1)
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if most < 2 {
+		t.Error("no two readers shared the lock")
+	}
+	if left := client(t, addr).Keys(t.Context(), "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// What a script says in no way that is known is doubt, never a grant.
+func TestReadGrants(t *testing.T) {
+	as := []lock.Acquisition{{Key: "a"}, {Key: "b"}}
+	for _, reply := range []any{
+		nil, "OK", []any{}, []any{int64(1)}, []any{int64(1), "7", int64(5)},
+		[]any{int64(1), "7", int64(5), "8"}, []any{int64(1), "7", int64(5), "8", int64(0)}, []any{int64(1), "7", int64(5), "0", int64(5)},
+		[]any{int64(0), "0", int64(5), int64(3)}, []any{int64(0), "0", int64(5), int64(0)}, []any{int64(0), "0", int64(-1), int64(1)},
+		[]any{int64(2), "0", int64(0), int64(1)}, []any{int64(0), "7", int64(5), "8", int64(5)},
+	} {
+		gs, err := redislock.ReadGrants(reply, as)
+		if _, held := errors.AsType[*lock.HeldError](err); err == nil || held || gs != nil {
+			t.Errorf("%v is read as %+v, %v", reply, gs, err)
+		}
+	}
+	gs, err := redislock.ReadGrants([]any{int64(1), "7", int64(5), "8", int64(6)}, as)
+	if err != nil || len(gs) != 2 || gs[1] != (lock.Grant{Fence: 8, Left: 6 * time.Millisecond}) {
+		t.Errorf("a grant is read as %+v, %v", gs, err)
+	}
+	_, err = redislock.ReadGrants([]any{int64(0), "0", int64(5), int64(2)}, as)
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != "b" || held.Left != 5*time.Millisecond {
+		t.Errorf("a refusal is read as %v", err)
+	}
+}
+
+// However the stored text of a holder is broken, it names no holder with a time
+// that is over or a negative limit.
+func FuzzReadHolders(f *testing.F) {
+	f.Add("a/1", "1795207852937400|1795207852947|2147483647|")
+	f.Add("a/1", "3|1795207852947|2|cronce:v1:i:x")
+	f.Add("", "1795207852937|cronce:v1:i:x|a/1|2")
+	f.Fuzz(func(t *testing.T, owner, text string) {
+		all, ok := redislock.ReadHolders([]any{owner, text}, testNow)
+		for _, h := range all {
+			if !ok || h.Owner != owner || h.Owner == "" || h.Left <= 0 || h.Fence < 0 || h.Limit < 0 {
+				t.Errorf("%q is read as %+v", text, h)
+			}
+		}
+	})
+}
