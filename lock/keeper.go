@@ -3,6 +3,7 @@ package lock
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 // trusted. One timer serves all leases; it makes no call to the store itself, so
 // that no call can delay the end of trust.
 type keeper struct {
-	start time.Time // the keeper's clock counts nanoseconds from here, on the monotonic clock
-	renew func([]*Lease)
+	start  time.Time // the keeper's clock counts nanoseconds from here, on the monotonic clock
+	renew  func([]*Lease)
+	forgot func(*Lease) // is told of a lease that the store does not know though its time is not over
 
 	mu    sync.Mutex
 	held  leases
@@ -162,8 +164,11 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		k.fix(s)
 	case !r.Alive:
 		k.drop(s)
-		s.trust.Store(now)
 		cause = ErrLost
+		if now < s.trust.Load() {
+			cause = ErrForgotten
+		}
+		s.trust.Store(now)
 	default:
 		s.trust.Store(max(s.trust.Load(), k.trust(sent, r.Left, s.ref.TTL)))
 		s.span = min(r.Left, s.ref.TTL)
@@ -178,6 +183,9 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	k.mu.Unlock()
 	if cause != nil {
 		s.cancel(cause)
+	}
+	if errors.Is(cause, ErrForgotten) {
+		k.forgot(s)
 	}
 }
 
@@ -210,6 +218,7 @@ func (l *Locker) renewPlain(s *Lease) {
 		return Renewed{Alive: err == nil, Left: g.Left}
 	}, func(err error) Renewed { return Renewed{Err: err} })
 	l.keeper.renewed(s, r, sent)
+	l.troubles.look(ctx, l.driver, l.keeper.start)
 }
 
 func (l *Locker) renewBatch(batch []*Lease) {

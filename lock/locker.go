@@ -28,6 +28,7 @@ type Locker struct {
 	keeper    keeper
 	endings   endings
 	turns     turns
+	troubles  troubles
 }
 
 // Options are the options of one plain lease.
@@ -61,6 +62,7 @@ func New(d Driver, node string) *Locker {
 	l.numbered, _ = d.(Numbered)
 	_, l.shares = d.(Sharer)
 	l.keeper.start, l.keeper.renew = time.Now(), l.renew
+	l.keeper.forgot = func(s *Lease) { l.troubles.tell(Trouble{Key: s.ref.Key, Fence: s.ref.Fence}) }
 	return l
 }
 

@@ -79,7 +79,7 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 		l := lock.New(store, "a")
 		all := map[string]*lock.Lease{
 			"plain":           acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second, Replicas: 1}),
-			"numbered":        numbered(t, l, store),
+			"numbered":        numbered(t, l, store, 1),
 			"without replica": acquire(t, l, "free", lock.Options{TTL: 3 * time.Second}),
 		}
 		time.Sleep(10 * time.Second) // renewed all the time
@@ -107,12 +107,12 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 }
 
 // numbered is a lease on a number that is renewed with its replica.
-func numbered(t *testing.T, l *lock.Locker, store lock.Numbered) *lock.Lease {
+func numbered(t *testing.T, l *lock.Locker, store lock.Numbered, replicas int) *lock.Lease {
 	t.Helper()
 	mark := store.Open(t.Context(), []lock.Opening{{Key: "job", Node: "a"}})[0].Mark
 	time.Sleep(time.Millisecond)
 	a := l.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
-		Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber, Replicas: 1}})[0]
+		Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber, Replicas: replicas}})[0]
 	if a.Kind != lock.Granted {
 		t.Fatalf("the claim is answered with %+v", a)
 	}

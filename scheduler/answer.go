@@ -136,6 +136,7 @@ func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
 	}
 	if c.Kind == lock.Unknown && c.Err == nil {
 		a.doubt = false
+		n.forgot(a.e, 0)
 		n.reopen = append(n.reopen, a.e)
 		n.opener.ring()
 	}

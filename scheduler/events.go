@@ -99,6 +99,10 @@ func (e *events) ahead(j *entry, mark int64) {
 	e.log.Error("mark ahead", e.node, job(j), zap.String("mark", formatTick(mark)))
 }
 
+func (e *events) storeForgot(j *entry, mark, seen int64) {
+	e.log.Error("store forgot", e.node, job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
+}
+
 func (e *events) specsDiffer(j *entry, own, other string) {
 	e.log.Warn("specs differ", e.node, job(j), zap.String("spec", own), zap.String("other", other))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -19,6 +20,9 @@ func TestStoreForgets(t *testing.T) {
 			c.store.Forget()
 		}
 		c.pass(5 * time.Minute)
+		if told := len(c.logged("store forgot")); told < 5 || told > 30 {
+			t.Errorf("three nodes told %d times of ten losses", told)
+		}
 		ticks := map[time.Time]bool{}
 		for _, r := range c.ran("a") {
 			if ticks[r.Tick] {
@@ -58,6 +62,28 @@ func TestStoreForgetsAndItsClockIsBehind(t *testing.T) {
 		}
 		if last := ran[len(ran)-1].Tick; last.Sub(start) < 21*time.Minute+50*time.Second {
 			t.Errorf("the last tick that ran is %v", last)
+		}
+	})
+}
+
+// The store is put back to an older state, as by a failover that lost the last
+// writes: each node that knew better tells so once.
+func TestStoreKnowsAnOlderMark(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+		c.strange = storeForgot
+		c.pass(10 * time.Minute)
+		if told := c.logged("store forgot"); len(told) != 0 {
+			t.Fatalf("it told %d times without a reason", len(told))
+		}
+		c.store.Forget()
+		c.step(-5 * time.Minute) // the clock is behind as well: what is opened now has an older mark
+		old := c.store.Open(t.Context(), []lock.Opening{{Key: "a", Node: "other"}})[0]
+		c.step(5 * time.Minute)
+		c.pass(2 * time.Minute)
+		told := c.logged("store forgot")
+		if len(told) != 1 || told[0].keys["mark"] == told[0].keys["seen"] || told[0].keys["job"] != "a" {
+			t.Errorf("of the mark %v it told %v", time.UnixMilli(old.Mark).UTC(), told)
 		}
 	})
 }

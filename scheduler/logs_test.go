@@ -71,6 +71,7 @@ var shapes = map[string][]string{
 	"run ignores its context": {"warn: attempt cause fence job node tick"},
 	"tick passed":             {"debug: job node tick winner"},
 	"tick waiting":            {"debug: job node tick"},
+	"store forgot":            {"error: job mark node seen"},
 	"claim not replicated":    {"warn: acked job node tick want"},
 	"tick skipped":            {"info: job node reason tick"},
 	"tick missed":             {"warn: count job node reason tick"},

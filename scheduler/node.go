@@ -53,6 +53,8 @@ type Node struct {
 	differ    map[*entry]string // the other revision that was warned of
 	differing []*entry          // that are to be warned of
 	ahead     map[*entry]int64  // the mark in the future that was told of
+	lapsed    map[*entry]int64  // the mark that the store is known to have forgotten
+	lapsedAt  time.Duration     // when that was told last, since born
 	reopen    []*entry
 	turned    int
 	members   members
@@ -76,7 +78,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		runs: map[*running]struct{}{}, free: cfg.Concurrency,
 	}
 	errs := cfg.faults()

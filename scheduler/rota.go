@@ -187,6 +187,9 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) (fail
 			failed, err = append(failed, e), read[i].Err
 			continue
 		}
+		if read[i].Mark < os[i].Mark {
+			n.forgot(e, read[i].Mark)
+		}
 		n.opened(e, &read[i], now, slack)
 		n.note(e, &read[i])
 	}

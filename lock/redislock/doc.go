@@ -72,6 +72,27 @@
 // its process forgets which numbers were decided. At maxmemory renewals and
 // releases still work; claims are doubt.
 //
+// # What Redis cannot promise
+//
+// Replicas are written to after the answer. A master that is replaced, by hand, by
+// Sentinel, or by the vote of a Cluster, may take its last grants with it: the same
+// lock, or the same number, is then granted again while its first holder believes
+// in it. What is promised there, and shown by TestLostWrites of internal/failover
+// on real servers, is that the second fence is higher, as long as the new master's
+// clock is not behind the old one's by more than the time since, so that a resource
+// that looks at fences refuses the first holder's late write (package guard).
+//
+// Acquisition.Replicas and Claim.Replicas make this less likely: a grant or a
+// renewal counts once so many replicas have it. WAIT is no consensus all the same:
+// a replica that did not answer may be promoted, and one whose clock is ahead ends
+// the lease early. In a Cluster a slot on its way from one master to another does
+// not answer (TRYAGAIN): doubt, for as long as the move takes.
+//
+// Leases follow the wall clock of the server. If it jumps forward they end early,
+// and back they last longer; a server that was emptied has forgotten them. Holders
+// learn of this with their next renewal: see lock.ErrForgotten and
+// lock.Locker.Notice, and TestServerForgets and TestServerClockSteps there.
+//
 // # The client
 //
 // A client should not repeat a request on its own and must respect the deadline

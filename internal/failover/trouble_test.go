@@ -1,0 +1,125 @@
+package failover_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+)
+
+// watched is a Locker on a server, and what it tells.
+func watched(t *testing.T, s *redisserver.Server) (*lock.Locker, <-chan lock.Trouble) {
+	t.Helper()
+	l := lock.New(driver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "a")
+	told := make(chan lock.Trouble, 100)
+	l.Notice(func(of lock.Trouble) { told <- of })
+	return l, told
+}
+
+func held(t *testing.T, l *lock.Locker) *lock.Lease {
+	t.Helper()
+	lease, err := l.TryAcquire(t.Context(), "key", lock.Options{TTL: 6 * time.Second})
+	must(t, err)
+	return lease
+}
+
+func soon[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(40 * time.Second):
+		t.Fatal("it never came")
+		panic("not reached")
+	}
+}
+
+// A server that was emptied, and one that came back without its data, have
+// forgotten a lease that is held: its context ends with the next renewal, long
+// before its time, and it is told.
+func TestServerForgets(t *testing.T) {
+	for name, forget := range map[string]func(*redisserver.Server){
+		"FLUSHALL":                    func(s *redisserver.Server) { s.Tell("FLUSHALL") },
+		"restart without persistence": func(s *redisserver.Server) { s.Restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redisserver.Start(t)
+			l, told := watched(t, s)
+			lease := held(t, l)
+			forget(s)
+			of := soon(t, told)
+			if of.Key != "key" || of.Fence != lease.Fence() {
+				t.Errorf("it told of %+v", of)
+			}
+			if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrForgotten) {
+				t.Errorf("the lease ended with %v", cause)
+			}
+		})
+	}
+}
+
+// The wall clock of a running server is moved: its leases last longer, or end
+// early. Either is told, with how far it was; a lease that ended early is told
+// too.
+func TestServerClockSteps(t *testing.T) {
+	s, step := steppable(t)
+	l, told := watched(t, s)
+	lease := held(t, l)
+	for range 2 { // the clock has been looked at when the second comes
+		until := lease.Deadline()
+		becomes(t, "a renewal", func() bool { return lease.Deadline().After(until) })
+	}
+	step(-time.Hour)
+	if of := soon(t, told); of.Key != "" || (of.Step+time.Hour).Abs() > 2*time.Second {
+		t.Errorf("of a step back it told %+v", of)
+	}
+	must(t, lease.Check())
+
+	step(0)
+	if of := soon(t, told); of.Key != "key" {
+		t.Errorf("of a lease that ended early it told %+v", of)
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrForgotten) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+	next := held(t, l)
+	if of := soon(t, told); of.Key != "" || (of.Step-time.Hour).Abs() > 2*time.Second {
+		t.Errorf("of a step forward it told %+v", of)
+	}
+	if next.Fence() <= lease.Fence() {
+		t.Errorf("the fence is %d after %d", next.Fence(), lease.Fence())
+	}
+	must(t, next.Release(t.Context()))
+}
+
+// steppable starts a server whose wall clock the test moves.
+func steppable(t *testing.T) (*redisserver.Server, func(ahead time.Duration)) {
+	t.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("there is no C compiler for the server's clock")
+	}
+	library, file := filepath.Join(t.TempDir(), "skew.so"), filepath.Join(t.TempDir(), "skew")
+	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", library, "testdata/skew.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	step := func(ahead time.Duration) {
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600) // not truncated: the server has it mapped
+		must(t, err)
+		must(t, binary.Write(f, binary.NativeEndian, int64(ahead)))
+		must(t, f.Close())
+	}
+	step(0)
+	t.Setenv("LD_PRELOAD", library)
+	t.Setenv("SKEW_FILE", file)
+	return redisserver.Start(t), step
+}

@@ -1,0 +1,102 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// noticed is what a Locker told so far.
+func noticed(l *lock.Locker) <-chan lock.Trouble {
+	all := make(chan lock.Trouble, 100)
+	l.Notice(func(t lock.Trouble) { all <- t })
+	return all
+}
+
+// A store that has forgotten a lease before its time is told, with the lease's
+// end; one that was only silent is not.
+func TestForgottenLeaseIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(memlock.Store)
+		l := lock.New(store, "a")
+		told := noticed(l)
+		all := []*lock.Lease{acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}), numbered(t, l, store, 0)}
+		time.Sleep(10 * time.Second)
+		if len(told) != 0 {
+			t.Errorf("without a reason it told of %v", <-told)
+		}
+		store.Forget()
+		for _, lease := range all {
+			<-lease.Context().Done()
+			wantErr(t, "cause", context.Cause(lease.Context()), lock.ErrForgotten)
+			wantErr(t, "cause", context.Cause(lease.Context()), lock.ErrLost)
+			wantErr(t, "check", lease.Check(), lock.ErrLost)
+		}
+		synctest.Wait()
+		if len(told) != 2 {
+			t.Fatalf("it told %d times, want of both leases", len(told))
+		}
+		for range all {
+			if got := <-told; got.Key == "" || got.Fence == 0 || got.Step != 0 {
+				t.Errorf("it told of %+v", got)
+			}
+		}
+	})
+}
+
+// A lease that ended because nobody answered was not forgotten.
+func TestSilenceIsNotForgetting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(store, "a")
+		told := noticed(l)
+		store.before = func(op string) {
+			if op == "renew" {
+				time.Sleep(time.Hour)
+			}
+		}
+		lease := acquire(t, l, "k", lock.Options{TTL: 3 * time.Second})
+		<-lease.Context().Done()
+		cause := context.Cause(lease.Context())
+		wantErr(t, "cause", cause, lock.ErrLost)
+		if errors.Is(cause, lock.ErrForgotten) || len(told) != 0 {
+			t.Errorf("the cause is %v, it told %d times", cause, len(told))
+		}
+		time.Sleep(2 * time.Hour) // the renewals return
+	})
+}
+
+// A store's clock that jumps is told with how far, once; drift, and a slow answer,
+// are not.
+func TestClockStepIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		l := lock.New(memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}), "a")
+		told := noticed(l)
+		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
+		for range 20 { // 100 ms in each ten seconds
+			time.Sleep(10 * time.Second)
+			ahead.Add(int64(100 * time.Millisecond))
+		}
+		if len(told) != 0 {
+			t.Errorf("of drift it told %v", <-told)
+		}
+		for _, step := range []time.Duration{-time.Hour, 5 * time.Second} {
+			ahead.Add(int64(step))
+			time.Sleep(time.Minute)
+			if len(told) != 1 {
+				t.Fatalf("of a step by %v it told %d times", step, len(told))
+			}
+			if got := <-told; (got.Step-step).Abs() > time.Second || got.Key != "" || got.Server == "" {
+				t.Errorf("of a step by %v it told %+v", step, got)
+			}
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+	})
+}
