@@ -179,19 +179,31 @@ func TestDisputeIsTold(t *testing.T) {
 	}
 }
 
+// A run is paused past its lease, and a later one has begun.
 func TestPausedReconcileIsFenced(t *testing.T) {
+	crash := errors.New("crash")
 	for _, at := range []string{"look up", "keep"} {
 		client, p := connect(t, redisServer(t)), sqlite(t)
 		s := some(t, client, p)
 		_, err := stock.Reconciliation(t.Context(), s, p.Database, fence(1), func(step string) error {
-			if step == at {
-				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
+			if step != at {
+				return nil
+			}
+			_, err := stock.Reconciliation(t.Context(), s, p.Database, fence(2), func(step string) error {
+				if step == "keep" {
+					return crash
+				}
+				return nil
+			}, nil)
+			if !errors.Is(err, crash) {
+				t.Error(err)
 			}
 			return nil
 		}, nil)
 		if !errors.Is(err, stock.ErrFenced) {
 			t.Errorf("paused before %s: %v, want ErrFenced", at, err)
 		}
+		wantReconciled(t, s, p, 3, stock.Reconciled{Looked: 4})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/lock/guard"
 )
 
 // fence is a fence in the range of real ones, where numbers printed carelessly
@@ -72,8 +73,9 @@ func TestReleaseStoppedAtEachStep(t *testing.T) {
 }
 
 // A run is paused past its lease, a later one begins: whatever the paused one does
-// when it wakes up is refused.
+// when it wakes up is refused, also when the later one has not come so far yet.
 func TestPausedReleaseIsFenced(t *testing.T) {
+	crash := errors.New("crash")
 	for _, at := range []string{"overdue", "expire"} {
 		t.Run(at, func(t *testing.T) {
 			onStores(t, func(t *testing.T, client redis.UniversalClient) {
@@ -82,15 +84,21 @@ func TestPausedReleaseIsFenced(t *testing.T) {
 					if step != at {
 						return nil
 					}
-					if err := stock.Release(t.Context(), s, fence(2), pass); err != nil {
+					err := stock.Release(t.Context(), s, fence(2), func(step string) error {
+						if step == "expire" {
+							return crash
+						}
+						return nil
+					})
+					if !errors.Is(err, crash) {
 						t.Error(err)
 					}
 					return nil
 				})
-				if !errors.Is(err, stock.ErrFenced) {
+				if !errors.Is(err, stock.ErrFenced) || !errors.Is(err, guard.ErrStale) {
 					t.Errorf("the paused run: %v, want ErrFenced", err)
 				}
-				wantProduct(t, s, "tea", 3, 3, 0, 0)
+				wantProduct(t, s, "tea", 3, 0, 3, 0)
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -143,6 +144,70 @@ func TestPausedSettleIsFenced(t *testing.T) {
 			p.wantLines(t, "SELECT status FROM orders WHERE sale = '"+s.ID()+"' ORDER BY id", "paid", "reserved", "reserved")
 			p.wantLines(t, "SELECT put_in, reserved, sold FROM product WHERE sale = '"+s.ID()+"'", "10 2 1")
 			settle(t, s, p, 3, 0)
+		}
+	})
+}
+
+// The same, but the later run has only begun: at the store, or at the database too.
+func TestPausedSettleIsFencedFromTheBeginning(t *testing.T) {
+	crash := errors.New("crash")
+	for _, c := range []struct{ paused, later, by string }{
+		{"take", "write", "the sale has seen"},
+		{"mark", "write", "the sale has seen"},
+		{"write", "mark", "the database has seen"},
+	} {
+		t.Run(c.paused, func(t *testing.T) {
+			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+				s := newSale(t, client, stock.Options{})
+				put(t, s, "tea", 10)
+				fill(t, s, 3)
+				n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), func(step string) error {
+					if step != c.paused {
+						return nil
+					}
+					_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
+						if step == c.later {
+							return crash
+						}
+						return nil
+					})
+					if !errors.Is(err, crash) {
+						t.Error(err)
+					}
+					return nil
+				})
+				if !errors.Is(err, stock.ErrFenced) || !strings.Contains(err.Error(), c.by) || n != 0 {
+					t.Errorf("settled %d, %v, want it refused: %s", n, err, c.by)
+				}
+				settle(t, s, p, 3, 3)
+				p.wantSums(t)
+			})
+		})
+	}
+}
+
+// An order changes after it was read and before it is marked: it is settled again.
+func TestChangedWhileSettling(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		for _, at := range []string{"write", "mark"} {
+			s := newSale(t, client, stock.Options{Name: at})
+			put(t, s, "tea", 10)
+			fill(t, s, 3)
+			n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), func(step string) error {
+				if step == at {
+					put(t, s, "tea", 12)
+					if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+						t.Error(err)
+					}
+				}
+				return nil
+			})
+			if err != nil || n != 2 {
+				t.Errorf("settled %d, %v, want the two that did not change", n, err)
+			}
+			settle(t, s, p, 2, 1)
+			p.wantLines(t, "SELECT status FROM orders WHERE sale = '"+s.ID()+"' ORDER BY id", "reserved", "paid", "reserved")
+			p.wantLines(t, "SELECT put_in, reserved, sold FROM product WHERE sale = '"+s.ID()+"'", "12 2 1")
 		}
 	})
 }
