@@ -29,6 +29,8 @@ var suites = []Suite{
 	{"hot", hot},
 	{"quorum", quorum},
 	{"held", held},
+	{"reserve", reserve},
+	{"backlog", backlog},
 	{"takeover", takeover},
 }
 

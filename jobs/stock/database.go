@@ -93,7 +93,24 @@ type row struct {
 	placed int64
 }
 
-// find returns the orders with these ids that the database has.
+// find returns the orders with these ids that the database has, as it is now.
+func (b *Database) find(ctx context.Context, sale string, ids []string) (map[string]row, error) {
+	if b.dialect != PostgreSQL {
+		return find(ctx, b.db, b.dialect, sale, ids)
+	}
+	tx, err := b.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // it has changed nothing but its own settings
+	if _, err := tx.ExecContext(ctx, b.dialect.bound()); err != nil {
+		return nil, err
+	}
+	return find(ctx, tx, b.dialect, sale, ids)
+}
+
+// find returns the orders with these ids that a database has, or a transaction
+// sees.
 func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) (map[string]row, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -101,7 +118,8 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	query, args := "SELECT id, status, placed_at FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", make([]any, 1, 1+len(ids))
 	args[0] = sale
 	if d == PostgreSQL {
-		query = "SELECT id, status, placed_at FROM orders WHERE sale = $1 AND id = ANY(CAST($2 AS TEXT[]))"
+		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // the limit keeps it to one key after the other
+			"LATERAL (SELECT id, status, placed_at FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
 		args = append(args, textArray(ids))
 	} else {
 		for _, id := range ids {

@@ -38,3 +38,12 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	err := run.run(ctx)
 	return Reconciled{run.looked, run.again}, err
 }
+
+// Enter begins a transaction of settleOrders with a fence, and calls f in the
+// middle of it.
+func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {
+	return b.under(ctx, s.ID(), settling, fence, func(*transaction) error {
+		f()
+		return nil
+	})
+}

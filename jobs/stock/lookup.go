@@ -33,7 +33,7 @@ func (r *reconciler) lookUpThese(ctx context.Context, ids []string) error {
 	if err := r.sale.readRecords(ctx, ids, &h); err != nil {
 		return fmt.Errorf("stock: read settled orders: %w", err)
 	}
-	found, err := find(ctx, r.database.db, r.database.dialect, r.sale.ID(), ids)
+	found, err := r.database.find(ctx, r.sale.ID(), ids)
 	if err != nil {
 		return fmt.Errorf("stock: look up settled orders: %w", err)
 	}

@@ -186,6 +186,27 @@ func TestPausedSettleIsFencedFromTheBeginning(t *testing.T) {
 	}
 }
 
+// A run is paused in the middle of its transaction, in which it holds the row of
+// the fence: the next one gets past it, and the paused one cannot commit.
+func TestPausedInsideTransaction(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		if p.dialect == stock.SQLite {
+			t.Skip("SQLite has nothing that ends the transaction of a stopped process")
+		}
+		s := newSale(t, client, stock.Options{})
+		put(t, s, "tea", 10)
+		fill(t, s, 3)
+		if err := p.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err := stock.Enter(t.Context(), p.Database, s, fence(1), func() { settle(t, s, p, 2, 3) })
+		if err == nil {
+			t.Error("the paused run has committed")
+		}
+		p.wantSums(t)
+	})
+}
+
 // An order changes after it was read and before it is marked: it is settled again.
 func TestChangedWhileSettling(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {

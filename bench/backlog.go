@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/bench/internal/contend"
+	"github.com/cronce/cronce/bench/internal/proc"
+	"github.com/cronce/cronce/bench/internal/redisd"
+	"github.com/cronce/cronce/bench/internal/sqld"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// What settling must reach.
+const (
+	settleRate  = 10_000 // orders per second
+	settleSwell = 64     // MiB by which the process may grow over a backlog
+)
+
+// A backlogArgs says where orders wait, how many, and where they go.
+type backlogArgs struct {
+	Addr    string
+	Orders  int
+	Driver  string
+	DSN     string
+	Dialect stock.Dialect
+}
+
+// A backlogResult is what settling them took.
+type backlogResult struct {
+	Settled, Rows int64
+	Took          time.Duration
+	Early, Peak   int64 // MiB of memory: the most in the first tenth, and the most
+}
+
+var (
+	fillCase    = proc.Define("fill", runFill)
+	backlogCase = proc.Define("backlog", runBacklog)
+)
+
+// backlog measures how a backlog of orders reaches a database.
+func backlog(ctx context.Context, env *Env) ([]Row, error) {
+	orders := either(env, 1_000_000, 50_000)
+	rate := Row{What: "settle: orders/s into a database, in batches of 1,000", Reach: "≥ 10,000 into PostgreSQL or MariaDB"}
+	memory := Row{What: fmt.Sprintf("settle: a backlog of %d orders", orders), Reach: "all settled, flat memory", OK: true}
+	for kind, dialect := range map[*sqld.Kind]stock.Dialect{sqld.Postgres: stock.PostgreSQL, sqld.MariaDB: stock.MySQL} {
+		r, err := measureBacklog(ctx, kind, dialect, orders)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Name, err)
+		}
+		env.logf("%s: %+v", kind.Name, r)
+		perSecond := float64(r.Settled) / r.Took.Seconds()
+		reached := rate.OK || perSecond >= settleRate
+		rate.also(true, "%s %.0f", kind.Name, perSecond)
+		rate.OK = reached
+		memory.also(r.Settled == int64(orders) && r.Rows == int64(orders) && r.Peak-r.Early <= settleSwell,
+			"%s: %d rows in %.0f s, peak %d MiB, in the first tenth %d MiB", kind.Name, r.Rows, r.Took.Seconds(), r.Peak, r.Early)
+	}
+	return []Row{rate, memory}, nil
+}
+
+// measureBacklog fills a store in one process and settles it in another, whose
+// memory is measured.
+func measureBacklog(ctx context.Context, k *sqld.Kind, d stock.Dialect, orders int) (backlogResult, error) {
+	store, err := redisd.Start(ctx)
+	if err != nil {
+		return backlogResult{}, err
+	}
+	defer store.Stop()
+	database, err := sqld.Start(ctx, k)
+	if err != nil {
+		return backlogResult{}, err
+	}
+	defer database.Stop()
+	a := backlogArgs{store.Addr(), orders, k.Driver, database.DSN(), d}
+	if _, err := fillCase.Run(ctx, a); err != nil {
+		return backlogResult{}, err
+	}
+	return backlogCase.Run(ctx, a)
+}
+
+// runFill runs in the child: buyers fill the store.
+func runFill(ctx context.Context, a backlogArgs) (int, error) {
+	client := contend.Client(a.Addr)
+	defer client.Close()
+	sale, err := stock.NewSale(client, stock.Options{Hold: 24 * time.Hour})
+	if err == nil {
+		_, err = sale.Put(ctx, product, plenty)
+	}
+	if err != nil {
+		return 0, err
+	}
+	const buyers = 64
+	var group sync.WaitGroup
+	failed := make(chan error, buyers)
+	for b := range buyers {
+		group.Go(func() {
+			for n := b; n < a.Orders; n += buyers {
+				if _, _, err := sale.Reserve(ctx, anOrder("order-"+strconv.Itoa(n))); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(failed)
+	return a.Orders, <-failed
+}
+
+// runBacklog runs in the child: one run of the job settles everything.
+func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error) {
+	client := contend.Client(a.Addr)
+	defer client.Close()
+	sale, err := stock.NewSale(client, stock.Options{})
+	if err != nil {
+		return r, err
+	}
+	db, err := sql.Open(a.Driver, a.DSN)
+	if err != nil {
+		return r, err
+	}
+	defer db.Close()
+	database, err := stock.NewDatabase(db, a.Dialect)
+	if err != nil {
+		return r, err
+	}
+	watched := watchMemory(ctx, client, int64(a.Orders), &r)
+	began := time.Now()
+	job := stock.SettleOrders(sale, database, 0)
+	err = job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
+	r.Took = time.Since(began)
+	watched()
+	if err != nil {
+		return r, err
+	}
+	left, err := client.ZCard(ctx, unsettled).Result()
+	r.Settled = int64(a.Orders) - left
+	if err == nil {
+		err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&r.Rows)
+	}
+	return r, err
+}
+
+const unsettled = "cronce:v1:stock:{cronce:shop}:unsettled"
+
+// watchMemory notes the peaks of this process's memory until its result is called.
+func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64, r *backlogResult) (end func()) {
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			left, err := client.ZCard(ctx, unsettled).Result()
+			if err == nil && left >= orders*9/10 {
+				r.Early = peakMemory()
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		watching.Wait()
+		r.Peak = peakMemory()
+	}
+}
+
+// peakMemory is the most memory that this process has had, in MiB, where the
+// system tells it.
+func peakMemory() int64 {
+	status, _ := os.ReadFile("/proc/self/status") // absent: unknown
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kib >> 10
+		}
+	}
+	return 0
+}
