@@ -54,11 +54,11 @@ var (
 		folders: []string{"/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"},
 		initialise: func(_, dir string) *exec.Cmd {
 			return exec.Command("mariadb-install-db", "--no-defaults", "--datadir="+data(dir), "--skip-test-db",
-				"--auth-root-authentication-method=normal", "--innodb-flush-log-at-trx-commit=0")
+				"--auth-root-authentication-method=normal", "--innodb-flush-log-at-trx-commit=0", tmpdir(dir))
 		},
 		arguments: func(dir string, port int) []string {
 			return []string{"--no-defaults", "--datadir=" + data(dir), "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
-				"--socket=" + filepath.Join(dir, "s"), "--init-file=" + filepath.Join(dir, initFile), "--skip-name-resolve",
+				"--socket=" + filepath.Join(dir, "s"), tmpdir(dir), "--init-file=" + filepath.Join(dir, initFile), "--skip-name-resolve",
 				"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M", "--max-connections=300"}
 		},
 		dsn: func(user, addr, database string) string { return fmt.Sprintf("%s@tcp(%s)/%s", user, addr, database) },
@@ -70,6 +70,10 @@ const initFile = "init.sql"
 // account is run by MariaDB at each start: what its installation makes cannot
 // log in over TCP.
 const account = "CREATE USER IF NOT EXISTS cronce@'127.0.0.1';\nGRANT ALL ON *.* TO cronce@'127.0.0.1';\n"
+
+// tmpdir keeps the temporary tables of a MariaDB from another one, which removes
+// all that it finds in a folder when it starts.
+func tmpdir(dir string) string { return "--tmpdir=" + dir }
 
 func data(dir string) string { return filepath.Join(dir, "data") }
 
