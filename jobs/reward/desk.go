@@ -74,7 +74,8 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 // member has it, the error is a *TakenError; if the same member has it, the record
 // is returned again. A field that is not allowed is a *FieldError. Any other error
 // is doubt, and the claim may be repeated: guard.ErrStale says that the lease was
-// lost and nothing recorded, a *lock.HeldError that the turn did not come in time.
+// lost and nothing recorded, context.DeadlineExceeded that the turn did not come
+// in time.
 func (d *Desk) Claim(ctx context.Context, c Claim) (Record, error) {
 	if err := c.Validate(); err != nil {
 		return Record{}, fmt.Errorf("reward: claim: %w", err)

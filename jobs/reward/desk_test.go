@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/jobs/reward"
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/memlock"
 )
@@ -171,8 +170,8 @@ func TestNoAnswer(t *testing.T) {
 	await(t, inside)
 	_, err := desk(t, b, &store, reward.Options{Wait: time.Millisecond}).Claim(t.Context(),
 		reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-2"})
-	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("while another has the turn: %v, %v", held, err)
+	if _, taken := errors.AsType[*reward.TakenError](err); taken || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another has the turn: %v", err)
 	}
 	close(goOn)
 	if err := await(t, ended); !errors.Is(err, errGift) {

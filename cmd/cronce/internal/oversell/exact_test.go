@@ -43,7 +43,7 @@ func TestExactWithZooKeeper(t *testing.T) {
 		t.Errorf("%v: %+v", &r, r)
 	}
 	must(t, all[0].Forget(t.Context()))
-	c, _, err := zk.Connect(all[0].ZooKeeper, 10*time.Second)
+	c, _, err := zk.Connect(all[0].ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
 	must(t, err)
 	defer c.Close()
 	if nodes, _, err := c.Children("/"); err != nil || !slices.Equal(nodes, []string{"zookeeper"}) {
