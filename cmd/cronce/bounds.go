@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
 
 // The most that a configuration may ask for. More is a slip of the pen: a unit or a
 // digit too many.
@@ -19,6 +23,9 @@ func (c *config) sizeFaults(bad func(path, format string, args ...any)) {
 	}
 	if r.Shards < 0 || r.Shards > 1024 {
 		bad("redis.shards", "is %d, allowed is 1 to 1024", r.Shards)
+	}
+	if len(r.GroupBy) > 16 || r.GroupBy != "" && lock.CheckKey(r.GroupBy) != nil {
+		bad("redis.group_by", "is %s, allowed is up to 16 bytes of printable UTF-8", shorten(r.GroupBy))
 	}
 	if r.JournalLines < 0 {
 		bad("redis.journal_lines", "is %d, allowed is 0 or more", r.JournalLines)

@@ -26,7 +26,7 @@ func newClient(c *config) (redis.UniversalClient, error) {
 // newDriver builds the store on a client.
 func newDriver(c *config, client redis.UniversalClient) (*redislock.Driver, error) {
 	d, err := redislock.New(client, redislock.Options{
-		Namespace: c.Namespace, Shards: c.Redis.Shards,
+		Namespace: c.Namespace, Shards: c.Redis.Shards, GroupBy: c.Redis.GroupBy,
 		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes,
 	})
 	if err != nil {

@@ -39,6 +39,7 @@ type redisConfig struct {
 	TLS                  tlsConfig `yaml:"tls"`
 	PoolSize             int       `yaml:"pool_size"`
 	Shards               int       `yaml:"shards"`
+	GroupBy              string    `yaml:"group_by"`
 	JournalLines         int       `yaml:"journal_lines"`
 	JournalBytes         int64     `yaml:"journal_bytes"`
 	Strict               bool      `yaml:"strict"`

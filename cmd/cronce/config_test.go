@@ -205,6 +205,8 @@ func TestBounds(t *testing.T) {
 		"scheduler: {grace: 99999999h}":         `scheduler.grace: is "99999999h", which is too large, allowed is up to 2562047h`,
 		"scheduler: {grace: 20}":                "allowed is a duration with its unit",
 		"redis: {pool_size: 10000}":             "",
+		"redis: {group_by: /}":                  "",
+		"redis: {group_by: 12345678901234567}":  `redis.group_by: is "12345678901234567", allowed is up to 16 bytes`,
 		"scheduler: {spread: 1m, grace: 24h}":   "",
 		"scheduler: {store_timeout: 5m}":        "",
 		"scheduler: {cancel_grace: 24h}":        "",

@@ -20,8 +20,18 @@ import (
 const fenceEnv = "CRONCE_FENCE"
 
 type lockFlags struct {
-	try              bool
-	wait, ttl, grace time.Duration
+	try, shared, show bool
+	permits           int
+	wait, ttl, grace  time.Duration
+	output            string
+}
+
+// limit is how many may hold the lock at once.
+func (f *lockFlags) limit() int {
+	if f.shared {
+		return lock.NoLimit
+	}
+	return f.permits
 }
 
 func lockCommand() *cobra.Command {
@@ -29,19 +39,34 @@ func lockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock KEY [flags] -- command [argument ...]",
 		Short: "Run a command while holding a lock",
-		Long: "Run a command while holding a lock, on whatever machine, once at a time.\n\n" +
+		Long: "Run a command while holding a lock, on whatever machine, once at a time; with --permits so many at\n" +
+			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
 			"gets SIGTERM, and SIGKILL when --grace has passed. " + fenceEnv + " in its environment is the fence of\n" +
 			"the lock: greater than that of every earlier holder.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
-			"lost, 2 for wrong usage.",
+			"lost, 2 for wrong usage. With --show no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
-			"  cronce lock deploy/shop --try -- ./deploy.sh",
+			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
+			"  cronce lock catalogue --shared -- ./export.sh\n" +
+			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
+			"  cronce lock gateway --show",
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
-		RunE: func(cmd *cobra.Command, args []string) error { return runLocked(cmd, args[0], args[1:], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.show {
+				return withStore(cmd, func(ctx context.Context, s *store) error {
+					return s.showLock(ctx, cmd.OutOrStdout(), args[0], f.output)
+				})
+			}
+			return runLocked(cmd, args[0], args[1:], f)
+		},
 	}
 	configFlags(cmd, storeOverrides)
 	cmd.Flags().BoolVar(&f.try, "try", false, "do not wait: exit with 1 if another holds the lock")
+	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
+	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
+	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
+	outputFlag(cmd, &f.output)
 	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the lock, then exit with 1; 0: for ever")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
@@ -50,6 +75,10 @@ func lockCommand() *cobra.Command {
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
+	case f.show && (len(args) != 1 || f.try || f.wait != 0):
+		return usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
+	case f.show:
+		return asUsage(lock.CheckKey(args[0]))
 	case cmd.ArgsLenAtDash() != 1 || len(args) < 2:
 		return usagef("lock: allowed is one key, then -- and a command, as in lock backup -- pg_dump shop")
 	case f.try && f.wait != 0:
@@ -58,6 +87,10 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("lock: --wait is %v, allowed is 0 or more", f.wait)
 	case f.grace <= 0:
 		return usagef("lock: --grace is %v, allowed is more than 0", f.grace)
+	case f.shared && cmd.Flags().Changed("permits"):
+		return usagef("lock: --shared has no bound, --permits is %d: give one of them", f.permits)
+	case f.permits < 1 || f.permits >= lock.NoLimit:
+		return usagef("lock: --permits is %d, allowed is 1 to %d", f.permits, lock.NoLimit-1)
 	}
 	if err := errors.Join(lock.CheckKey(args[0]), lock.CheckTTL(f.ttl)); err != nil {
 		return &usageError{err}
@@ -66,6 +99,14 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("lock: %w", err)
 	}
 	return nil
+}
+
+// asUsage is an error of wrong usage, if it is one.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
 }
 
 func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) error {
@@ -110,12 +151,12 @@ func (s *store) lease(ctx context.Context, end context.CancelCauseFunc, key stri
 		t := time.AfterFunc(f.wait, func() { end(context.DeadlineExceeded) })
 		defer t.Stop()
 	}
-	locker := lock.New(s.driver, "")
+	locker := lock.New(s.driver, lockNode())
 	acquire := locker.Acquire
 	if f.try {
 		acquire = locker.TryAcquire
 	}
-	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl})
+	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl, Limit: f.limit()})
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		return nil, held
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,9 @@ func TestLock(t *testing.T) {
 }
 
 // hold takes the lock for another holder.
-func hold(t *testing.T, url string) *lock.Lease {
+func hold(t *testing.T, url string) *lock.Lease { return holdWith(t, url, lock.Options{}) }
+
+func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 	t.Helper()
 	c := defaultConfig()
 	c.Redis.URL = url
@@ -54,7 +58,7 @@ func hold(t *testing.T, url string) *lock.Lease {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.client.Close() })
-	lease, err := lock.New(s.driver, "other").TryAcquire(t.Context(), "key", lock.Options{})
+	lease, err := lock.New(s.driver, "").TryAcquire(t.Context(), "key", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +131,54 @@ func TestLockStopped(t *testing.T) {
 	free(t, m)
 }
 
+// Commands that share a lock run beside each other, up to as many as they permit,
+// and not beside one that is alone.
+func TestLockShared(t *testing.T) {
+	m, url := newRedis(t)
+	run := func(flags ...string) result { return cronce(t, under(url, append(flags, "--try"), "echo ran")...) }
+	both := holdWith(t, url, lock.Options{Limit: lock.NoLimit})
+	run("-s").want(t, exitFine, "ran")
+	run("--shared").want(t, exitFine, "ran")
+	run("--permits", "2").want(t, exitFine, "ran")
+	run().want(t, exitFailed, "held by another owner")
+	run("--permits", "1").want(t, exitFailed, "held by another owner")
+	if err := both.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	run().want(t, exitFine, "ran")
+	free(t, m)
+}
+
+// What is shown are the holders of a lock, with a table or for machines.
+func TestLockShow(t *testing.T) {
+	m, url := newRedis(t)
+	show := func(more ...string) result {
+		return cronce(t, append([]string{"lock", "key", "--show", "--redis", url}, more...)...)
+	}
+	show().want(t, exitFine, `"key" is free`)
+	one, two := holdWith(t, url, lock.Options{Limit: 3}), holdWith(t, url, lock.Options{Limit: lock.NoLimit})
+	r := show()
+	r.want(t, exitFine, "OWNER", "with up to 3", "shared", "0 waiting", strconv.FormatInt(one.Fence(), 10))
+	var report lockReport
+	if err := json.Unmarshal([]byte(show("-o", "json").stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	if h := report.Holders; len(h) != 2 || h[0].Fence != one.Fence() || *h[0].Limit != 3 || h[1].Fence != two.Fence() || h[1].Limit != nil || h[1].LeftMs <= 0 {
+		t.Errorf("the report is %+v", report)
+	}
+	for _, lease := range []*lock.Lease{one, two} {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	alone := hold(t, url)
+	show().want(t, exitFine, "alone")
+	if err := alone.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	free(t, m)
+}
+
 func TestLockUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{
@@ -138,6 +190,9 @@ func TestLockUsage(t *testing.T) {
 		"--grace is 0s":             {"lock", "key", "--grace", "0s", url, "--", "true"},
 		"TTL is 1ms":                {"lock", "key", "--ttl", "1ms", url, "--", "true"},
 		"key is \"\"":               {"lock", "", url, "--", "true"},
+		"--permits is 0":            {"lock", "key", "--permits", "0", url, "--", "true"},
+		"--shared has no bound":     {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
+		"with --show allowed":       {"lock", "key", "--show", url, "--", "true"},
 		"executable file not found": {"lock", "key", url, "--", "no-such-command"},
 	} {
 		cronce(t, args...).want(t, exitUsage, want)

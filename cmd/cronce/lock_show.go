@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// lockNode names this process where locks are shown: by its host, and unique.
+func lockNode() string {
+	host, _ := os.Hostname() // a name without one is good enough
+	node := host + "-" + uuid.NewString()[:13]
+	if len(node) > lock.MaxKey/2 || lock.CheckName("node", node) != nil {
+		return ""
+	}
+	return node
+}
+
+// A lockReport is what is shown of a lock.
+type lockReport struct {
+	Key     string         `json:"key"`
+	Holders []holderReport `json:"holders"` // the earliest grant first
+	Waiting int            `json:"waiting"` // processes
+}
+
+type holderReport struct {
+	Owner  string `json:"owner"`
+	Fence  int64  `json:"fence"` // 0: the lock is only kept for it
+	LeftMs int64  `json:"left_ms"`
+	Limit  *int   `json:"limit"` // how many may hold the lock at once; null: any number
+}
+
+// showLock tells who holds a lock.
+func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) error {
+	holders, err := s.driver.Holders(ctx, key)
+	if err != nil {
+		return s.failed(err)
+	}
+	at, err := s.driver.Inspect(ctx, key)
+	if err != nil {
+		return s.failed(err)
+	}
+	if output == outputJSON {
+		return printJSON(w, lockReportOf(key, holders, at.Waiting))
+	}
+	if len(holders) == 0 {
+		fmt.Fprintf(w, "%s is free\n", strconv.Quote(key))
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT")
+	for _, h := range holders {
+		fmt.Fprintf(table, "%s\t%s\t%v\t%s\n", h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d waiting\n", at.Waiting)
+	return nil
+}
+
+// holds says how the lock is held.
+func holds(h *lock.Holder) string {
+	how := fmt.Sprintf("with up to %d", h.Limit)
+	switch h.Limit {
+	case 1:
+		how = "alone"
+	case lock.NoLimit:
+		how = "shared"
+	}
+	if h.Fence == 0 {
+		return "next, " + how
+	}
+	return how
+}
+
+func lockReportOf(key string, holders []lock.Holder, waiting int) *lockReport {
+	r := &lockReport{Key: key, Holders: make([]holderReport, len(holders)), Waiting: waiting}
+	for i, h := range holders {
+		r.Holders[i] = holderReport{Owner: h.Owner, Fence: h.Fence, LeftMs: h.Left.Milliseconds()}
+		if h.Limit != lock.NoLimit {
+			r.Holders[i].Limit = new(h.Limit)
+		}
+	}
+	return r
+}
