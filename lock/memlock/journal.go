@@ -35,7 +35,7 @@ func (o *Options) total() int {
 // full; from then on the newest line takes the place of the oldest, which is at
 // first.
 type journal struct {
-	lines []lock.Line
+	lines []line
 	first int
 	cut   bool // older lines existed
 }
@@ -46,33 +46,39 @@ type pen struct {
 	lines  int // the bound of this journal
 	budget int // the bound of all
 	total  int // lines of all journals
+	words  vocabulary
 }
 
 // Append adds a line to the journal, or to its last line if the two fold.
 func (p *pen) Append(line lock.Line) {
 	j := p.to
 	n := len(j.lines)
-	if n > 0 && series.Fold(&j.lines[(j.first+n-1)%n], line) {
-		return
+	if n > 0 && line.Verdict != lock.VerdictRan { // a grant begins a line of its own
+		last := &j.lines[(j.first+n-1)%n]
+		if old := p.words.unpack(last); series.Fold(&old, line) {
+			*last = p.words.pack(&old)
+			return
+		}
 	}
+	packed := p.words.pack(&line)
 	if n < p.lines && (n < fewLines || p.total < p.budget) {
-		j.lines = append(j.lines, line)
+		j.lines = append(j.lines, packed)
 		p.total++
 		return
 	}
-	j.lines[j.first] = line
+	j.lines[j.first] = packed
 	j.first, j.cut = (j.first+1)%n, true
 }
 
 // newest returns the newest n lines, oldest first, and all if n <= 0.
-func (j *journal) newest(n int) []lock.Line {
+func (j *journal) newest(n int, v *vocabulary) []lock.Line {
 	all := len(j.lines)
 	if n <= 0 || n > all {
 		n = all
 	}
 	lines := make([]lock.Line, n)
 	for i := range n {
-		lines[i] = j.lines[(j.first+all-n+i)%all]
+		lines[i] = v.unpack(&j.lines[(j.first+all-n+i)%all])
 	}
 	return lines
 }
@@ -85,7 +91,7 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (lock.Journal, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.look(key)
-	j := lock.Journal{Key: key, Lines: r.journal.newest(n), Revisions: slices.Clone(r.sightings)}
+	j := lock.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: slices.Clone(r.sightings)}
 	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
 	slices.SortStableFunc(j.Revisions, func(a, b lock.Sighting) int { return cmp.Compare(a.First, b.First) })
 	return j, nil

@@ -57,6 +57,7 @@ type Store struct {
 // A record is what the store keeps of one series.
 type record struct {
 	series.State
+	room      [1]lock.Run // for State.Runs, which most often needs no more
 	journal   journal
 	sightings []lock.Sighting
 }

@@ -37,6 +37,7 @@ func (s *Store) open(key string) *record {
 		s.series = make(map[string]*record)
 	}
 	r := new(record)
+	r.Runs = r.room[:0]
 	s.series[key] = r
 	return r
 }
@@ -47,10 +48,11 @@ func (s *Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
+	ended := ctx.Err() != nil
 	for i := range cs {
 		c := &cs[i]
-		if err := ask(ctx, "claim", c.Key, cmp.Or(lock.CheckClaim(c), lock.CheckNoReplicas(c.Replicas))); err != nil {
-			out[i].Err = err
+		if err := cmp.Or(lock.CheckClaim(c), lock.CheckNoReplicas(c.Replicas)); ended || err != nil {
+			out[i].Err = ask(ctx, "claim", c.Key, err)
 			continue
 		}
 		r := s.look(c.Key)
@@ -81,10 +83,11 @@ func (s *Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
+	ended := ctx.Err() != nil
 	for i := range es {
 		e := &es[i]
-		if err := ask(ctx, "release", e.Key, lock.CheckEnding(e)); err != nil {
-			out[i].Err = err
+		if err := lock.CheckEnding(e); ended || err != nil {
+			out[i].Err = ask(ctx, "release", e.Key, err)
 			continue
 		}
 		r := s.look(e.Key)
