@@ -138,7 +138,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	}
 	saw(&l.seenPlain, g.Fence)
 	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
-	lease.plain, lease.fixed, lease.limit = true, fixed, a.Limit
+	lease.fixed, lease.limit = fixed, a.Limit
 	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
 	lease.span = min(g.Left, a.TTL)
 	if err := lease.Check(); err != nil {

@@ -10,14 +10,24 @@ import (
 // together share one request.
 type endings struct {
 	mu    sync.Mutex
-	queue []ending
+	queue batch
 }
 
-type ending struct {
-	Ending
+// A batch of endings. What the store is told of them lies together, as it is sent.
+type batch struct {
+	endings []Ending
+	tells   []telling
+}
+
+// A telling is what is to be done with the answer to an ending.
+type telling struct {
 	then  Ender
 	until time.Time // when to give up
 	asked bool      // sent before, and the answer was doubt
+}
+
+func (b *batch) add(e Ending, t telling) {
+	b.endings, b.tells = append(b.endings, e), append(b.tells, t)
 }
 
 const (
@@ -27,65 +37,57 @@ const (
 	endTimeout = 2 * time.Second      // of one request
 )
 
-func (e *endings) add(l *Locker, es ...ending) {
+func (e *endings) add(l *Locker, end Ending, t telling) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	first := len(e.queue) == 0
-	if e.queue == nil {
-		e.queue = make([]ending, 0, max(maxBatch, len(es)))
-	}
-	e.queue = append(e.queue, es...)
-	switch {
-	case len(e.queue) >= maxBatch:
+	e.queue.add(end, t)
+	switch len(e.queue.endings) {
+	case maxBatch:
 		full := e.queue
-		e.queue = nil
+		e.queue = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
 		go l.end(full)
-	case first:
+	case 1:
 		time.AfterFunc(gather, func() { l.end(e.take()) })
 	}
 }
 
-func (e *endings) take() []ending {
+func (e *endings) take() batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := e.queue
-	e.queue = nil
+	e.queue = batch{}
 	return all
 }
 
 // end sends a batch until each ending is answered or has run out of time.
-func (l *Locker) end(batch []ending) {
-	for wait := firstRetry; len(batch) > 0; wait = min(2*wait, maxRetry) {
-		batch = l.sendEndings(batch)
-		if len(batch) > 0 {
+func (l *Locker) end(b batch) {
+	for wait := firstRetry; len(b.endings) > 0; wait = min(2*wait, maxRetry) {
+		b = l.sendEndings(b)
+		if len(b.endings) > 0 {
 			time.Sleep(wait)
 		}
 	}
 }
 
 // sendEndings sends once and returns what must be sent again.
-func (l *Locker) sendEndings(batch []ending) (again []ending) {
-	refs := make([]Ending, len(batch))
-	for i := range batch {
-		refs[i] = batch[i].Ending
-	}
+func (l *Locker) sendEndings(b batch) (again batch) {
 	ctx, stop := context.WithTimeout(context.Background(), endTimeout)
 	defer stop()
-	answers := bounded(ctx, func(ctx context.Context) []Ended { return l.numbered.ReleaseRuns(ctx, refs) },
-		inDoubt(len(refs), func(a *Ended, err error) { a.Err = err }))
+	answers := bounded(ctx, func(ctx context.Context) []Ended { return l.numbered.ReleaseRuns(ctx, b.endings) },
+		inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err }))
 	now := time.Now()
-	for i, e := range batch {
-		a := answers[i]
-		if doubtful(a.Err) && now.Before(e.until) {
-			e.asked = true
-			again = append(again, e)
+	for i := range answers {
+		a, t := answers[i], &b.tells[i]
+		if doubtful(a.Err) && now.Before(t.until) {
+			t.asked = true
+			again.add(b.endings[i], *t)
 			continue
 		}
-		if a.Err == nil && !a.Ended && e.asked {
+		if a.Err == nil && !a.Ended && t.asked {
 			a.Err = errAskedAgain
 		}
-		if e.then != nil {
-			e.then.Ended(a)
+		if t.then != nil {
+			t.then.Ended(a)
 		}
 	}
 	return again

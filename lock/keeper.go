@@ -101,7 +101,7 @@ func (k *keeper) arm() {
 func (k *keeper) fire() {
 	lost, due := k.collect()
 	for _, s := range lost {
-		s.cancel(ErrLost)
+		s.life.end(ErrLost)
 	}
 	if len(due) > 0 {
 		k.renew(due)
@@ -182,7 +182,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	k.arm()
 	k.mu.Unlock()
 	if cause != nil {
-		s.cancel(cause)
+		s.life.end(cause)
 	}
 	if errors.Is(cause, ErrForgotten) {
 		k.forgot(s)

@@ -19,7 +19,7 @@ type Lease struct {
 	fixed  bool        // not renewed
 	limit  int         // how many may hold the key at once; 0 and 1: one
 	ctx    context.Context
-	cancel context.CancelCauseFunc
+	life   lifetime
 
 	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
 	ended atomic.Bool
@@ -31,9 +31,11 @@ type Lease struct {
 	index   int           // in the keeper's heap; -1 outside
 }
 
+// newLease makes a plain lease.
 func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
-	s := &Lease{locker: l, ref: ref, index: -1}
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s := &Lease{locker: l, ref: ref, index: -1, plain: true}
+	s.life.base = ctx
+	s.ctx = s.life.context() // which ends with ctx
 	return s
 }
 
@@ -66,14 +68,14 @@ func (s *Lease) Check() error {
 	case s.outer != nil:
 		return s.outer.Check()
 	case s.locker.keeper.now() >= s.trust.Load():
-		s.cancel(ErrLost)
+		s.life.end(ErrLost)
 		return ErrLost
 	}
 	return nil
 }
 
 // Cancel ends the context with a cause. The lease is kept until it is released.
-func (s *Lease) Cancel(cause error) { s.cancel(cause) }
+func (s *Lease) Cancel(cause error) { s.life.end(cause) }
 
 // Replaced reports whether a renewal told that a newer number waits for the end
 // of this lease, whatever ended its context.
@@ -83,7 +85,7 @@ func (s *Lease) Replaced() bool { return s.newer.Load() }
 // in the store, and the key is free then. It is for a holder that cannot end
 // its work.
 func (s *Lease) Abandon(cause error) {
-	s.cancel(cause)
+	s.life.end(cause)
 	if s.outer != nil {
 		s.outer.Abandon(cause)
 		return
@@ -124,7 +126,7 @@ func (s *Lease) end() (bool, error) {
 	if !s.locker.keeper.remove(s, true) {
 		return true, ErrReleased
 	}
-	s.cancel(ErrReleased)
+	s.life.end(ErrReleased)
 	return false, nil
 }
 
@@ -152,12 +154,9 @@ func (s *Lease) End(how How, outcome string, ok bool, then Ender) bool {
 	if !s.locker.keeper.remove(s, true) {
 		return false
 	}
-	s.cancel(ErrReleased)
-	s.locker.endings.add(s.locker, ending{
-		Ending: Ending{RunRef: s.ref, How: how, Outcome: outcome, OK: ok},
-		then:   then,
-		until:  time.Now().Add(max(s.ref.TTL, minEndTime)),
-	})
+	s.life.end(ErrReleased)
+	s.locker.endings.add(s.locker, Ending{RunRef: s.ref, How: how, Outcome: outcome, OK: ok},
+		telling{then: then, until: time.Now().Add(max(s.ref.TTL, minEndTime))})
 	return true
 }
 

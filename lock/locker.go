@@ -68,7 +68,8 @@ func New(d Driver, node string) *Locker {
 
 // Owner returns a fresh owner. Each attempt to get a lease needs its own.
 func (l *Locker) Owner() string {
-	return l.node + "/" + strconv.FormatUint(l.asked.Add(1), 36)
+	room := make([]byte, 0, 128)
+	return string(strconv.AppendUint(append(append(room, l.node...), '/'), l.asked.Add(1), 36))
 }
 
 // Claim asks for numbers, all in one batch, once. Granted answers have a Lease
@@ -113,24 +114,36 @@ func (l *Locker) prepare(cs []Claim) error {
 	return l.checkReplicas(most)
 }
 
-// lease makes the leases of what was granted, and keeps them.
+// lease makes the leases of what was granted, some at a time, and keeps them.
 func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent time.Time) {
-	var leases []*Lease
+	leases := make([]*Lease, 0, len(answers))
+	var room []Lease
 	for i := range answers {
-		if a := &answers[i]; a.Kind == Granted {
-			a.Lease = l.leased(base, &cs[i], a, sent)
-			leases = append(leases, a.Lease)
+		a := &answers[i]
+		if a.Kind != Granted {
+			continue
 		}
+		if len(room) == 0 {
+			room = make([]Lease, min(leaseRoom, len(answers)-i))
+		}
+		a.Lease, room = &room[0], room[1:]
+		l.granted(a.Lease, base, &cs[i], a, sent)
+		leases = append(leases, a.Lease)
 	}
 	l.keeper.add(leases...)
 }
 
-func (l *Locker) leased(base context.Context, c *Claim, a *Answer, sent time.Time) *Lease {
+// leaseRoom is how many leases are allocated together. One that is held for long
+// keeps as many.
+const leaseRoom = 16
+
+func (l *Locker) granted(s *Lease, base context.Context, c *Claim, a *Answer, sent time.Time) {
 	saw(&l.seen, a.Fence)
-	lease := newLease(base, l, RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas})
-	lease.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
-	lease.span = min(a.Left, c.TTL)
-	return lease
+	s.locker, s.index = l, -1
+	s.ref = RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas}
+	s.life.base, s.ctx = base, &s.life
+	s.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
+	s.span = min(a.Left, c.TTL)
 }
 
 // saw raises seen to a fence.

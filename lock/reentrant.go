@@ -30,8 +30,8 @@ func (l *Locker) again(ctx context.Context, key string, limit int) (*Lease, erro
 		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
 	}
 	inner := newLease(ctx, l, outer.ref)
-	inner.plain, inner.outer, inner.limit = true, outer, outer.limit
-	inner.detach = context.AfterFunc(outer.ctx, func() { inner.cancel(context.Cause(outer.ctx)) })
+	inner.outer, inner.limit = outer, outer.limit
+	inner.detach = context.AfterFunc(outer.ctx, func() { inner.life.end(context.Cause(outer.ctx)) })
 	return inner, nil
 }
 
@@ -42,6 +42,6 @@ func (s *Lease) leave() error {
 	}
 	s.detach()
 	err := s.outer.Check()
-	s.cancel(ErrReleased)
+	s.life.end(ErrReleased)
 	return err
 }

@@ -1,0 +1,62 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// The context of a numbered lease is made when somebody looks at it. Whoever looks,
+// before the end or after it, sees the same: that it ended, why, and the values of
+// the caller's context; and what derives from it ends with it.
+func TestContextOfNumberedLease(t *testing.T) {
+	cause := errors.New("enough")
+	type key struct{}
+	looks := map[string]func(context.Context) context.Context{
+		"nobody":     func(context.Context) context.Context { return nil },
+		"at its end": func(ctx context.Context) context.Context { _ = ctx.Done(); return nil },
+		"child": func(ctx context.Context) context.Context {
+			child, stop := context.WithTimeout(ctx, time.Hour)
+			t.Cleanup(stop)
+			return child
+		},
+		"value": func(ctx context.Context) context.Context { return context.WithValue(ctx, "more", 1) }, //nolint:staticcheck // any key does
+	}
+	for name, look := range looks {
+		for _, late := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				store := &memlock.Store{}
+				l := lock.New(store, "a")
+				caller, stop := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
+				lease := l.Claim(caller, series(t, l, store, 1))[0].Lease
+				stop() // the lease does not end with it
+				ctx := lease.Context()
+				wantErr(t, name+": before", ctx.Err(), nil)
+				if late {
+					lease.Cancel(cause)
+				}
+				child := look(ctx)
+				if !late {
+					wantErr(t, name+": looked at", ctx.Err(), nil)
+					lease.Cancel(cause)
+				}
+				lease.Cancel(errors.New("again"))
+				wantErr(t, name+": ended", ctx.Err(), context.Canceled)
+				wantErr(t, name+": why", context.Cause(ctx), cause)
+				<-ctx.Done()
+				if v := ctx.Value(key{}); v != "v" {
+					t.Errorf("%s: value %v", name, v)
+				}
+				if child != nil {
+					<-child.Done()
+					wantErr(t, name+": child", context.Cause(child), cause)
+				}
+			})
+		}
+	}
+}
