@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"runtime"
 	"slices"
 	"time"
 )
@@ -67,6 +68,7 @@ func (n *Node) tend() {
 	parts := slices.Collect(slices.Chunk(batch, sendMax))
 	requests := len(parts) + len(later)
 	n.sending += requests
+	n.starts.Add(int64(len(batch)))
 	n.wg.Add(requests)
 	n.woke = time.Now()
 	n.inspect(n.woke)
@@ -74,7 +76,10 @@ func (n *Node) tend() {
 	n.stir()
 	n.mu.Unlock()
 	if more {
-		go n.tend()
+		go func() {
+			runtime.Gosched() // what was granted begins first
+			n.tend()
+		}()
 	}
 	for _, part := range parts {
 		if requests--; requests > 0 {

@@ -11,13 +11,13 @@ import (
 // where it must, and tells the log.
 func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 	now := n.clock.ms()
-	var starts []*running
+	starts := make([]*running, 0, len(asks))
 	var failed error
 	heard := false
 	n.mu.Lock()
 	for i, a := range asks {
 		c := &answers[i]
-		if _, short := errors.AsType[*lock.ReplicasError](c.Err); c.Err == nil || short {
+		if c.Err == nil || isShort(c.Err) {
 			heard = true
 		} else {
 			failed = c.Err
@@ -29,6 +29,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 	n.arm()
 	n.mu.Unlock()
 	n.reached(heard, failed)
+	n.starts.Add(int64(len(starts) - len(asks)))
 	for _, r := range starts {
 		go r.run() // not waited for without end: a drain leaves what ignores its context
 	}
@@ -40,6 +41,12 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 	n.stir()
 	n.mu.Unlock()
 	n.wg.Done()
+}
+
+// isShort reports whether the store answered, and its replicas did not.
+func isShort(err error) bool {
+	_, is := errors.AsType[*lock.ReplicasError](err)
+	return is
 }
 
 // answer decides what follows from one answer. It returns a run to start.

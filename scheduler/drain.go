@@ -19,10 +19,11 @@ func (n *Node) drain() error {
 	n.agenda, n.queue, n.shelf = n.agenda.doubts(), nil, shelf{}
 	n.arm()
 	n.mu.Unlock()
+	n.close()
 	n.waitUntil(n.cfg.Grace, n.quiet)
 	n.mu.Lock()
 	n.cut = true
-	for r := range n.runs {
+	for _, r := range n.runs {
 		r.lease.Cancel(ErrDrained)
 	}
 	n.mu.Unlock()
@@ -63,7 +64,7 @@ func (n *Node) left() error {
 		return nil
 	}
 	var names []string
-	for r := range n.runs {
+	for _, r := range n.runs {
 		names = append(names, r.e.name+"@"+formatTick(r.tick))
 		if !r.named {
 			n.events.ignoresContext(r)
@@ -79,7 +80,7 @@ func (n *Node) inspect(now time.Time) {
 		return
 	}
 	n.inspected = now
-	for r := range n.runs {
+	for _, r := range n.runs {
 		if r.lease.Context().Err() != nil {
 			r.inspect(now)
 		}
@@ -118,7 +119,7 @@ func (r *running) tellLoss() {
 // replace tells a run of this node that a newer tick waits for its end. Runs of
 // other nodes are told through their renewal.
 func (n *Node) replace(e *entry, newer int64) {
-	for r := range n.runs {
+	for _, r := range n.runs {
 		if r.e == e && r.tick < newer {
 			r.replaced = true
 			r.lease.Cancel(ErrReplaced)

@@ -25,17 +25,18 @@ func (e *events) nodeStarted()  { e.log.Info("node started", e.node) }
 func (e *events) nodeDraining() { e.log.Info("node draining", e.node) }
 func (e *events) nodeStopped()  { e.log.Info("node stopped", e.node) }
 
-func (e *events) runStarted(r *running, late time.Duration) {
+func (e *events) runStarted(r *running) {
 	if !e.log.Core().Enabled(zapcore.InfoLevel) {
 		return // before Check, whose frame would grow the stack of a short run
 	}
+	late := r.node.clock.now().Sub(time.UnixMilli(r.tick))
 	if c := e.log.Check(zapcore.InfoLevel, "run started"); c != nil {
 		c.Write(e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
 			zap.Float64("late_ms", float64(late.Microseconds())/1000))
 	}
 }
 
-func (e *events) runFinished(r *running, outcome string, took time.Duration, err error) {
+func (e *events) runFinished(r *running, outcome string, began time.Time, err error) {
 	level := zapcore.InfoLevel
 	switch outcome {
 	case lock.OutcomeFailed, lock.OutcomePanic, lock.OutcomeTimeout, lock.OutcomeLost:
@@ -44,6 +45,7 @@ func (e *events) runFinished(r *running, outcome string, took time.Duration, err
 	if !e.log.Core().Enabled(level) {
 		return
 	}
+	took := time.Since(began)
 	c := e.log.Check(level, "run finished")
 	if c == nil {
 		return

@@ -29,8 +29,10 @@ type Node struct {
 	down     atomic.Bool           // the store cannot be reached
 	failure  atomic.Pointer[error] // why
 	born     time.Time
-	heard    atomic.Int64   // when the store answered last, since born
-	unended  atomic.Int64   // runs whose end the store has not confirmed
+	heard    atomic.Int64 // when the store answered last, since born
+	unended  atomic.Int64 // runs whose end the store has not confirmed
+	starts   atomic.Int64 // asks on their way to a start, and runs that have not begun
+	closings closings
 	wg       sync.WaitGroup // beats, rota and requests
 	wake     bell           // the drain
 	opener   bell           // the rota
@@ -58,10 +60,11 @@ type Node struct {
 	reopen    []*entry
 	turned    int
 	members   members
-	runs      map[*running]struct{} // whose functions have not returned
-	sending   int                   // requests on their way
-	free      int                   // slots
-	cut       bool                  // the grace of a drain is over
+	runs      runs // whose functions have not returned, or whose ends wait
+	room      slab[running]
+	sending   int  // requests on their way
+	free      int  // slots
+	cut       bool // the grace of a drain is over
 	woke      time.Time
 	inspected time.Time
 }
@@ -79,7 +82,7 @@ func New(cfg Config) (*Node, error) {
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
 		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
-		runs: map[*running]struct{}{}, free: cfg.Concurrency,
+		free: cfg.Concurrency,
 	}
 	errs := cfg.faults()
 	n.id = cfg.Name + "-" + uuid.NewString()[:8]

@@ -22,7 +22,12 @@ type running struct {
 	backlog bool // the next missed tick runs when this run has ended
 	info    Run  // what the function is told
 
+	how     lock.How // how it ended
+	outcome string
+	ok      bool
+
 	// Guarded by the node's mutex.
+	place    int       // among the node's runs
 	ending   time.Time // when its context was first seen to have ended
 	named    bool      // the log has named it as ignoring its context
 	lossTold bool      // the log has its lost lease
@@ -30,13 +35,30 @@ type running struct {
 	replaced bool      // a newer tick waits for its end
 }
 
+// runs are in no order.
+type runs []*running
+
+func (all *runs) add(r *running) {
+	r.place = len(*all)
+	*all = append(*all, r)
+}
+
+func (all *runs) remove(r *running) {
+	rs := *all
+	last := rs[len(rs)-1]
+	rs[r.place], last.place = last, r.place
+	rs[len(rs)-1] = nil
+	*all = rs[:len(rs)-1]
+}
+
 // newRunning registers a granted run. The node's mutex is held.
 func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
-	r := &running{node: n, e: a.e, lease: c.Lease, tick: a.tick, attempt: c.Attempt, wait: c.Wait, last: c.Last}
+	r := n.room.next()
+	r.node, r.e, r.lease, r.tick, r.attempt, r.wait, r.last = n, a.e, c.Lease, a.tick, c.Attempt, c.Wait, c.Last
 	r.backlog = a.backlog && a.e.rules.overlap != OverlapAllow
 	r.tooLate = n.cut || n.draining.Load() && a.latest == past
 	n.free-- // may go below zero: the bound gives way to a lease that is there
-	n.runs[r] = struct{}{}
+	n.runs.add(r)
 	n.unended.Add(1)
 	return r
 }
@@ -44,14 +66,16 @@ func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
 // run waits for the tick, runs the job's function and ends the lease.
 func (r *running) run() {
 	n := r.node
-	if !r.begin() {
+	began := r.begin()
+	n.starts.Add(-1)
+	if !began {
 		r.leave(lock.NeverStarted, lock.OutcomeUnstarted, false)
 		return
 	}
-	n.events.runStarted(r, n.clock.now().Sub(time.UnixMilli(r.tick)))
-	began := time.Now()
+	n.events.runStarted(r)
+	at := time.Now()
 	err := errGoexit
-	defer func() { r.end(began, err) }() // deferred, because Goexit in the function comes through here and nowhere else
+	defer func() { r.end(at, err) }() // deferred, because Goexit in the function comes through here and nowhere else
 	err = r.call()
 }
 
@@ -120,8 +144,14 @@ func (r *running) tell() *Run {
 	return &r.info
 }
 
-// outcome names how the run ended, for log and journal.
-func (r *running) outcome(err error) string {
+// outcomeOf names how the run ended, for log and journal.
+func (r *running) outcomeOf(err error) string {
+	if err == nil {
+		if r.lost() {
+			return lock.OutcomeLost
+		}
+		return lock.OutcomeOK
+	}
 	var cause error
 	if e, ok := errors.AsType[*endedError](err); ok {
 		cause = e.cause
@@ -130,8 +160,6 @@ func (r *running) outcome(err error) string {
 	switch {
 	case r.lost():
 		return lock.OutcomeLost
-	case err == nil:
-		return lock.OutcomeOK
 	case panicked || errors.Is(err, errGoexit):
 		return lock.OutcomePanic
 	case errors.Is(cause, ErrTimeout):
@@ -153,13 +181,13 @@ func (r *running) cause() error { return context.Cause(r.lease.Context()) }
 // before its function had succeeded is left to whoever takes it over or settles
 // it; one that succeeded too late says so, unless somebody has it already.
 func (r *running) end(began time.Time, err error) {
-	outcome := r.outcome(err)
+	outcome := r.outcomeOf(err)
 	if outcome == lock.OutcomeLost {
 		r.node.mu.Lock()
 		r.tellLoss()
 		r.node.mu.Unlock()
 	}
-	r.node.events.runFinished(r, outcome, time.Since(began), err)
+	r.node.events.runFinished(r, outcome, began, err)
 	switch {
 	case outcome == lock.OutcomeLost && err != nil:
 		r.abandon()
@@ -167,14 +195,6 @@ func (r *running) end(began time.Time, err error) {
 		r.leave(lock.GivenBack, outcome, false)
 	default:
 		r.leave(lock.Done, outcome, outcome == lock.OutcomeOK)
-	}
-}
-
-// leave frees the slot and ends the lease.
-func (r *running) leave(how lock.How, outcome string, ok bool) {
-	r.node.vacate(r)
-	if !r.lease.End(how, outcome, ok, r) {
-		r.node.ended()
 	}
 }
 
@@ -217,11 +237,13 @@ func (r *running) goOn(a lock.Ended) {
 	n.mu.Unlock()
 }
 
-// vacate takes a run that returned off the books and gives its slot to the next.
-func (n *Node) vacate(r *running) {
+// vacate takes runs that returned off the books and gives their slots to the next.
+func (n *Node) vacate(rs ...*running) {
 	n.mu.Lock()
-	delete(n.runs, r)
-	n.free++
+	for _, r := range rs {
+		n.runs.remove(r)
+	}
+	n.free += len(rs)
 	if len(n.queue) > 0 {
 		n.arm()
 	}
