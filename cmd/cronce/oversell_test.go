@@ -176,7 +176,7 @@ func TestOversellNamedFile(t *testing.T) {
 func TestOversellEnds(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		c := start(t, "oversell", "--work", "10s", "--strategy", "lock")
+		c := startWith(t, []string{"TMPDIR=" + t.TempDir()}, "oversell", "--work", "10s", "--strategy", "lock") // what is killed removes nothing
 		var pids []int
 		eventually(t, "three processes", func() bool { pids = childrenOf(c.cmd.Process.Pid); return len(pids) == 3 })
 		eventually(t, "the head of the table", func() bool { return strings.Contains(c.stdout.String(), "STRATEGY") })
