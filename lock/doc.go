@@ -3,11 +3,12 @@
 //
 // # What is promised
 //
-// At most one owner has a key at a time on the store's clock. The context of a
-// [Lease] ends before anyone else can be granted the key, while the store's clock
-// runs at our rate and this process can run. The fences of a key strictly
-// increase. Doubt is an outcome of its own: an error that is neither [ErrLost]
-// nor a [HeldError] never means that another owner has the key.
+// At most one owner has a key at a time on the store's clock, or as many as all of
+// them allow: [Options] have a limit, which makes semaphores and read-write locks.
+// The context of a [Lease] ends before anyone else can be granted its place, while
+// the store's clock runs at our rate and this process can run. The fences of a key
+// strictly increase. Doubt is an outcome of its own: an error that is neither
+// [ErrLost] nor a [HeldError] never means that another owner has the key.
 //
 // # What is not
 //
@@ -22,7 +23,9 @@
 // what callers use: it renews leases, tells when to stop trusting them, and
 // retries after doubt with the same owner, so that a lost reply is harmless.
 // [Locker.Acquire] waits, in line, for a key that another owner has: drivers that
-// implement [Waiter] keep the line across processes.
+// implement [Waiter] keep the line across processes, those that implement [Sharer]
+// let several owners hold a key, and those that implement [Several] take several
+// keys in one step, for [Locker.AcquireAll].
 // Drivers that implement [Numbered] also decide numbers in series, each once:
 // what a cluster of schedulers needs to run every tick on one node.
 package lock
