@@ -43,15 +43,15 @@ func (l *layout) shard(key string) int {
 
 // lock is the key of a plain lock, queue that of its queue in the same slot, none
 // one there that never exists.
-func (l *layout) lock(key string) string  { return l.plain + l.tagged(key) }
-func (l *layout) queue(key string) string { return l.queues + l.tagged(key) }
-func (l *layout) none(key string) string  { return l.absent + l.tagged(key) }
+func (l *layout) lock(key string) string  { return l.named(l.plain, key) }
+func (l *layout) queue(key string) string { return l.named(l.queues, key) }
+func (l *layout) none(key string) string  { return l.named(l.absent, key) }
 
 // all are the keys of locks that owners may share, as the scripts want them.
 func (l *layout) all(locks ...string) []string {
 	keys := make([]string, 1, 1+5*len(locks))
 	for _, key := range locks {
-		name := l.tagged(key)
+		name := l.named("", key)
 		if keys[0] == "" {
 			keys[0] = l.absent + name
 		}
@@ -60,12 +60,15 @@ func (l *layout) all(locks ...string) []string {
 	return keys
 }
 
-// tagged is what the keys of a lock end with: the hash tag, which its prefix has
-// opened, and the rest of its name. Without the brace it is the name, so that two
-// names never meet.
-func (l *layout) tagged(key string) string {
+// named is a key of a lock: the prefix, which opens the hash tag, the tag, and the
+// rest of the name. Without the brace that is the name, so that two names never
+// meet.
+func (l *layout) named(prefix, key string) string {
 	n := l.grouped(key)
-	return escape(key[:n]) + "}" + escape(key[n:])
+	if n == len(key) {
+		return prefix + escape(key) + "}"
+	}
+	return prefix + escape(key[:n]) + "}" + escape(key[n:])
 }
 
 // grouped is how much of a lock's name decides its slot.

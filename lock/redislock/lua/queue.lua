@@ -14,16 +14,15 @@ local RESERVED = 2000 -- ms that a lock is kept for who does not answer
 local UNUSED = 10000  -- ms that a queue stays after the last look of a waiter
 
 -- read takes a lock apart: its fence, whether it is kept, its owner, and the
--- owner's place in the queue.
+-- owner's place in the queue. Of one that is shared it returns nothing.
 local function read(text)
   local fence, mark, rest = string.match(text, '^(%d+)([|?])(.*)$')
   if mark == '|' then
     return fence, false, rest
+  elseif mark then
+    return fence, true, string.match(rest, '|(.*)$'), rest
   end
-  return fence, true, string.match(rest, '|(.*)$'), rest
 end
-
-local function shared(text) return string.sub(text, 1, 1) == '+' end
 
 -- pass keeps a free lock for the first in its queue and wakes it. It returns
 -- false if there is none, and nil if that one wants to share. Its first write is
@@ -48,12 +47,11 @@ end
 -- returns 1 if the lock is not the owner's any more, 0 if it never was.
 local function free(lock, queue, none, me, known)
   local text = redis.call('GET', lock)
-  if text and shared(text) then
-    return 2
-  end
   if text then
     local fence, kept, owner = read(text)
-    if owner == me and (known == '0' or not kept and known == fence) then
+    if not fence then
+      return 2
+    elseif owner == me and (known == '0' or not kept and known == fence) then
       local passed = pass(lock, queue, fence)
       if passed == nil then
         return 2
@@ -85,12 +83,10 @@ local function ask(lock, queue, me, ttl, seen, barge)
     end
   end
 
-  local text = redis.call('GET', lock)
-  if shared(text) then
+  local last, kept, owner, place = read(redis.call('GET', lock))
+  if not last then
     return {2, '0', 0}
-  end
-  local last, kept, owner, place = read(text)
-  if owner == me and not kept then
+  elseif owner == me and not kept then
     return {1, last, redis.call('PTTL', lock)}
   elseif owner == me or kept and barge then
     if owner ~= me then
