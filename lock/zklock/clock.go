@@ -47,14 +47,14 @@ func (d *Driver) tick(c *zk.Conn) (int64, error) {
 
 // Now reads the clock of the leader, in whole milliseconds.
 func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
-	r, err := bounded(ctx, d, "now", d.read, nil)
+	r, err := bounded(ctx, d, "now", d.readClock, nil)
 	if err != nil {
 		return nil, err
 	}
 	return []lock.Reading{r}, nil
 }
 
-func (d *Driver) read(c *zk.Conn) (lock.Reading, error) {
+func (d *Driver) readClock(c *zk.Conn) (lock.Reading, error) {
 	sent := time.Now()
 	ms, err := d.tick(c)
 	return d.reading(ms, sent), err

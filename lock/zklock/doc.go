@@ -32,6 +32,10 @@
 // node is still there, belongs to this session, and a write to it was answered. A
 // node whose creation was not answered is known again by its owner.
 //
+// A key may have several holders, up to the smallest limit among them: they are
+// the longest part of the queue that its limits allow for. Who waits where limits
+// above 1 are at hand watches the whole queue.
+//
 // A node has no time to live in ZooKeeper: it goes with its session. So
 //
 //   - a lease may be believed in for its TTL or for half of the session's timeout
@@ -46,7 +50,10 @@
 // No clock of a server judges a plain lease, only that of its own process, and of
 // the server how long it did not hear of the session.
 //
-// A fence is the zxid that created the node, counted from the instant, in µs, at
+// A fence is the zxid of the write that took the key: of the creation of the node
+// where nobody else came or went meanwhile, else of a write to it once it stood in
+// front. (The zxid of the creation alone would do for one holder; of several, who
+// came first may take the key last.) It is counted from the instant, in µs, at
 // which the node above all locks was created: a zxid grows with every change, and
 // after the ensemble was set up anew fences go on higher, if it made fewer than a
 // million changes a second (an election counts as 4 billion, 72 minutes). If the

@@ -79,6 +79,7 @@ var (
 	_ lock.Driver     = (*Driver)(nil)
 	_ lock.Waiter     = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
+	_ lock.Sharer     = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)

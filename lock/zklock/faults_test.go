@@ -235,3 +235,41 @@ func TestDeadWaiterIsPassedOver(t *testing.T) {
 	}
 	p.sever()
 }
+
+// Two readers may go in. The one who came first is slow and takes the key last:
+// its fence is the higher one.
+func TestSlowReaderHasTheHigherFence(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	p := newProxy(t, s.Addr())
+	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	slow := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	read := func(d *zklock.Driver, owner string) <-chan lock.Grant {
+		got := make(chan lock.Grant, 1)
+		go func() {
+			g, err := d.Wait(t.Context(), lock.Acquisition{Key: "k", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit})
+			if err != nil {
+				t.Errorf("%s: %v", owner, err)
+			}
+			got <- g
+		}()
+		return got
+	}
+	writer := hold(t, lock.New(d, "w"), "k")
+	first := read(slow, "a/1")
+	queuedBehind(t, d, "k", 1)
+	second := read(d, "b/1")
+	queuedBehind(t, d, "k", 2)
+	p.slow.Store(true)
+	must(t, writer.Release(t.Context()))
+	b := <-second
+	hs, err := d.Holders(t.Context(), "k")
+	must(t, err)
+	if len(hs) != 2 || hs[0].Owner != "b/1" || hs[0].Fence != b.Fence || hs[1].Owner != "a/1" || hs[1].Fence != 0 {
+		t.Errorf("the holders are %+v, b has the fence %d", hs, b.Fence)
+	}
+	p.slow.Store(false)
+	if a := <-first; a.Fence <= b.Fence || b.Fence <= writer.Fence() {
+		t.Errorf("the fences are %d for the writer, then %d, then %d", writer.Fence(), b.Fence, a.Fence)
+	}
+}

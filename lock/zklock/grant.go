@@ -14,41 +14,43 @@ import (
 )
 
 // A lease is what the node of a place keeps: how long it was granted for, and its
-// fence if that is not the natural one.
+// fence if that is not the natural one of its last write.
 type lease struct {
 	ttl   time.Duration
 	fence int64
+	waits bool // its owner has not taken the key yet
 }
 
-func (l lease) data() []byte { return fmt.Appendf(nil, "1|%d|%d", l.ttl.Milliseconds(), l.fence) }
+func (l lease) data() []byte {
+	return fmt.Appendf(nil, "1|%d|%d|%t", l.ttl.Milliseconds(), l.fence, l.waits)
+}
 
 // readLease reads the data of a node. Of another format it is a lease of no time.
 func readLease(data []byte) lease {
 	parts := strings.Split(string(data), "|")
-	if len(parts) != 3 || parts[0] != "1" {
+	if len(parts) != 4 || parts[0] != "1" {
 		return lease{}
 	}
 	ttl, _ := strconv.ParseInt(parts[1], 10, 64)
 	fence, _ := strconv.ParseInt(parts[2], 10, 64)
-	return lease{ttl: time.Duration(max(ttl, 0)) * time.Millisecond, fence: max(fence, 0)}
+	return lease{ttl: time.Duration(max(ttl, 0)) * time.Millisecond, fence: max(fence, 0), waits: parts[3] == "true"}
 }
 
 // errMoved means that our node is gone, or was another session's: look again.
 var errMoved = errors.New("the own node is gone")
 
-// confirm grants the key to a place that stands at the front. Created is when its
-// node was sent, if that was just now; else the node is written, which shows that
-// the session is alive now. In both cases the node must still be there, and be
-// this session's: one of a session that ended is removed before long.
+// confirm grants the key to a place that stands among its holders. Created is
+// when its node was sent, if that was just now; else, and if others came or went
+// since, the node is written: the fence is the zxid of the write that took the
+// key, so it is higher than of any that took it before, and the write shows that
+// the session is alive now. The node must still be there, and be this session's:
+// one of a session that ended is removed before long.
 func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, created time.Time) (lock.Grant, error) {
 	sent, session := created, c.SessionID()
-	var stat *zk.Stat
-	var err error
-	if sent.IsZero() {
+	stat, err := d.untouched(c, p, q, created)
+	if stat == nil && err == nil {
 		sent = time.Now()
 		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
-	} else {
-		_, stat, err = c.Get(p.node)
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
@@ -64,7 +66,7 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 		return lock.Grant{}, errMoved
 	}
 	d.clock.saw(stat.Mtime)
-	fence, err := d.fence(c, p, a, q, stat.Czxid)
+	fence, err := d.fence(c, p, a, q, stat.Mzxid)
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -73,18 +75,39 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 	return lock.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
 }
 
-// fence is that of the node that czxid made: the natural one, unless the asker or
-// the key has seen a higher one, as after the store forgot.
-func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, czxid int64) (int64, error) {
+// untouched returns the node of a place that was created just now, alone, and
+// with no other coming or going since; nil if that is not so.
+func (d *Driver) untouched(c *zk.Conn, p *place, q *queue, created time.Time) (*zk.Stat, error) {
+	if created.IsZero() || len(q.places) > 1 {
+		return nil, nil
+	}
+	_, stat, err := c.Get(p.node)
+	if err != nil || stat.Czxid != q.changed || stat.Mzxid != q.changed {
+		return nil, err
+	}
+	return stat, nil
+}
+
+// fence is that of a grant that took the key at a zxid: the natural one, unless
+// the asker or the key has seen a higher one, as after the store forgot.
+func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid int64) (int64, error) {
 	base, err := d.base(c, q.parent)
 	if err != nil {
 		return 0, err
 	}
-	if natural := base + czxid; !q.floor && natural > a.Fence {
+	floor := q.floor
+	if !floor && len(q.places) > 1 { // who holds the key beside us may have made one
+		now, err := d.look(c, a.Key)
+		if err != nil {
+			return 0, err
+		}
+		floor = now.floor
+	}
+	if natural := base + zxid; !floor && natural > a.Fence {
 		return natural, nil
 	}
 	for range tries {
-		fence, err := d.raise(c, p, a, base+czxid)
+		fence, err := d.raise(c, p, a, base+zxid)
 		switch {
 		case errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists):
 		case errors.Is(err, zk.ErrNoNode):

@@ -185,14 +185,14 @@ func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
 	return true
 }
 
-// create takes a place at the end of the queue. Until is when a place that is not
-// granted goes, counted from then; nil for who waits.
+// create takes a place at the end of the queue. What is not granted goes a TTL
+// after it was sent; nil: its owner waits.
 func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, sent *time.Time) error {
 	if sent != nil {
 		d.keep(p, sent.Add(a.TTL))
 	}
 	parent := d.paths.lock(a.Key)
-	data := lease{ttl: a.TTL}.data()
+	data := lease{ttl: a.TTL, waits: sent == nil}.data()
 	var err error
 	for range tries {
 		p.node, err = c.Create(parent+"/"+placeName(a.Owner, a.Limit), data, zk.FlagEphemeralSequential, d.options.ACL)
@@ -257,12 +257,9 @@ func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
 			return err
 		}
 	}
-	q, err := d.look(c, h.Key)
-	switch {
-	case err != nil:
+	q, err := d.queue(c, h.Key)
+	if err != nil || len(q.places) == 0 {
 		return err
-	case len(q.without(func(e *entry) bool { return d.forgotten(h.Key, e) }).places) == 0:
-		return nil
 	}
 	return d.releaseOther(c, h, &q)
 }
@@ -287,7 +284,7 @@ func (d *Driver) releaseOther(c *zk.Conn, h *lock.Holding, q *queue) error {
 		return nil
 	case err != nil:
 		return err
-	case h.Fence != 0 && h.Fence != at.fence:
+	case h.Fence != 0 && h.Fence != at.Fence:
 		return lock.ErrLost
 	}
 	_, err = gone(c.Delete(path, -1))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A proxy passes connections on to a server. It can cut a connection instead of
@@ -17,6 +18,7 @@ type proxy struct {
 	server string
 	cut    atomic.Int32 // the how-manieth message from now on is cut; 0: none
 	silent atomic.Bool
+	slow   atomic.Bool // nothing is passed on until it is false again
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -78,6 +80,9 @@ func (p *proxy) pass(from, to net.Conn, replies bool) {
 		msg = append(msg, make([]byte, binary.BigEndian.Uint32(msg))...)
 		if _, err := io.ReadFull(from, msg[4:]); err != nil {
 			return
+		}
+		for p.slow.Load() {
+			<-time.After(time.Millisecond)
 		}
 		if p.silent.Load() {
 			continue

@@ -14,6 +14,8 @@ type queue struct {
 	places []entry
 	floor  bool  // a fence above the natural ones was granted
 	parent int64 // the zxid that made the node of the lock
+	// The zxid that last made or removed something below it.
+	changed int64
 }
 
 // An entry is one place, as its name tells: owner, limit and sequence number. The
@@ -52,7 +54,7 @@ func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
 	if err != nil {
 		return queue{}, err
 	}
-	q := queue{parent: stat.Czxid}
+	q := queue{parent: stat.Czxid, changed: stat.Pzxid}
 	for _, name := range names {
 		if e, ok := readEntry(name); ok {
 			q.places = append(q.places, e)

@@ -74,7 +74,8 @@ func TestLostReplyOfAClaim(t *testing.T) {
 }
 
 // Six sessions claim the same numbers of the same series at the same time, again
-// and again: each number is granted once.
+// and again, while the journals grow over a node: each number is granted once and
+// has one line.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -82,12 +83,14 @@ func TestManySessions(t *testing.T) {
 	for i := range ds {
 		ds[i] = driver(t, s.Addr(), zklock.Options{Session: time.Minute})
 	}
-	keys := make([]string, 10)
+	keys := make([]string, 4)
 	for i := range keys {
 		keys[i] = fmt.Sprint("job-", i)
 	}
 	due := open(t, ds[0], keys...)
-	for number := due; number < due+5; number++ {
+	const numbers = 40
+	waitOn(t, ds[0], numbers*time.Millisecond)
+	for number := due; number < due+numbers; number++ {
 		grants := make([]atomic.Int32, len(keys))
 		var wg sync.WaitGroup
 		for i, d := range ds {
@@ -113,6 +116,13 @@ func TestManySessions(t *testing.T) {
 			if n := grants[k].Load(); n != 1 {
 				t.Errorf("%d grants of %d of %s", n, number, keys[k])
 			}
+		}
+	}
+	for _, key := range keys {
+		j, err := ds[1].Journal(t.Context(), key, 0)
+		must(t, err)
+		if n := len(j.Lines); n != 1+numbers || j.Truncated {
+			t.Errorf("%s has %d lines, truncated %v", key, n, j.Truncated)
 		}
 	}
 }

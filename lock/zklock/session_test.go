@@ -1,6 +1,7 @@
 package zklock_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -218,5 +219,31 @@ func TestNoServer(t *testing.T) {
 	lease, err := lock.New(d, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
 	if lease != nil || err == nil || isHeld(err) || errors.Is(err, lock.ErrLost) {
 		t.Errorf("without a server: %v", err)
+	}
+}
+
+// A node with the owner's name was made by another session, which may end at any
+// moment: it is no lease of this one, and is replaced.
+func TestNodeOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{})
+	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // makes the parent
+	for _, ask := range []func(context.Context, lock.Acquisition) (lock.Grant, error){d.Acquire, d.Wait} {
+		old, err := op.Create(d.LockPath("k")+"/a%2F1#1#", []byte("1|60000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+		g, err := ask(t.Context(), a)
+		must(t, err)
+		if there, _, err := op.Exists(old); there || err != nil {
+			t.Errorf("the old node is there: %v, %v", there, err)
+		}
+		_, at, err := op.Get(d.LockPath("k") + "/" + places(t, op, d, "k")[0])
+		must(t, err)
+		if at.EphemeralOwner != d.SessionID() {
+			t.Errorf("granted with the node of session %x, this is %x", at.EphemeralOwner, d.SessionID())
+		}
+		must(t, d.Release(t.Context(), holding(a, g)))
 	}
 }

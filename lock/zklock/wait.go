@@ -43,6 +43,9 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	return g, err
 }
 
+// errBehind means that others stand before us.
+var errBehind = errors.New("others stand before")
+
 // wait waits until it is granted or ctx ends.
 func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (lock.Grant, error) {
 	p, g, err := d.seat(c, a)
@@ -56,6 +59,11 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 			return g, nil
 		}
 		d.sleep(ctx, c, p, changed)
+	}
+	if errors.Is(err, errBehind) {
+		if q, looked := d.queue(c, a.Key); looked == nil {
+			err = d.held(c, a.Key, &q)
+		}
 	}
 	_, _ = d.remove(c, p) // it tries again by itself
 	switch {
@@ -76,7 +84,7 @@ func (d *Driver) leave(c *zk.Conn, a *lock.Acquisition) {
 }
 
 // stand looks where the place stands, and takes one if there is none. It returns
-// the grant, or a *lock.HeldError and what tells of a change, or doubt.
+// the grant, or errBehind and what tells of a change, or doubt.
 func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, <-chan zk.Event, error) {
 	for range tries {
 		q, err := d.lookFor(c, p)
@@ -94,23 +102,19 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, <
 			}
 		default:
 			changed, err := d.watch(c, a.Key, &q, i)
-			if !errors.Is(err, zk.ErrNoNode) {
-				return lock.Grant{}, changed, d.refusal(c, a.Key, &q, err)
+			switch {
+			case errors.Is(err, zk.ErrNoNode):
+				continue
+			case err == nil:
+				err = errBehind
 			}
-			continue
+			return lock.Grant{}, changed, err
 		}
 		if err != nil && !errors.Is(err, errMoved) {
 			return lock.Grant{}, nil, err
 		}
 	}
 	return lock.Grant{}, nil, errRestless
-}
-
-func (d *Driver) refusal(c *zk.Conn, key string, q *queue, err error) error {
-	if err != nil {
-		return err
-	}
-	return d.held(c, key, q)
 }
 
 // watch watches what may let the i-th place in: who stands right before it. If

@@ -1,0 +1,37 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var _ lock.Peeker = (*Driver)(nil)
+
+// Peek tells which numbers are decided: by reads alone, at what the leader's
+// clock seems to be.
+func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, _ bool) ([]*lock.Answer, error) {
+	ps = slices.Clone(ps) // the caller may be gone before the last is read
+	return bounded(ctx, d, "peek", func(c *zk.Conn) ([]*lock.Answer, error) { return d.peek(c, ps) }, nil)
+}
+
+func (d *Driver) peek(c *zk.Conn, ps []lock.Peek) ([]*lock.Answer, error) {
+	if !d.clock.known.Load() {
+		if _, err := d.tick(c); err != nil {
+			return nil, err
+		}
+	}
+	out, errs := make([]*lock.Answer, len(ps)), make([]error, len(ps))
+	parallel(len(ps), func(i int) {
+		r, err := d.load(c, d.paths.of(ps[i].Key))
+		if err == nil {
+			out[i] = r.Peek(d.clock.now()*1000, ps[i].Number)
+		}
+		errs[i] = err
+	})
+	return out, errors.Join(errs...)
+}
