@@ -1,0 +1,40 @@
+package zklock_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// What clients of three sessions saw of a server is what a correct store could
+// have answered, while one of them loses its connection again and again.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	p := newProxy(t, s.Addr())
+	ds := []*zklock.Driver{driver(t, s.Addr(), zklock.Options{Session: time.Minute}), driver(t, s.Addr(), zklock.Options{Session: time.Minute}),
+		driver(t, p.addr(), zklock.Options{Session: time.Minute})}
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	cut := make(chan struct{})
+	go func() {
+		defer close(cut)
+		for ctx.Err() == nil {
+			<-time.After(300 * time.Millisecond)
+			p.sever()
+		}
+	}()
+	ops := history.Crowd{Driver: func(client int) lock.Driver { return ds[client%len(ds)] }, Timeout: time.Second}.Run(ctx)
+	<-cut
+	limits := history.Limits{Late: 2 * time.Second, Over: 500 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
+	if err := history.Check(ops, limits); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d requests", len(ops))
+}
