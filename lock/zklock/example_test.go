@@ -1,0 +1,34 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// The servers of one ensemble. A process that dies gives its keys up when its
+// session has ended, here 10 seconds later.
+func ExampleNew() {
+	d, err := zklock.New([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, zklock.Options{Namespace: "shop", Session: 10 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	defer d.Close()
+	l := lock.New(d, "node-1")
+	err = l.Do(context.Background(), "settle", lock.Options{}, func(_ context.Context, lease *lock.Lease) error {
+		fmt.Println("settling with the fence", lease.Fence())
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+}
+
+func ExampleNew_refused() {
+	_, err := zklock.New([]string{"zk1:2181"}, zklock.Options{Namespace: "shop/1"})
+	fmt.Println(err)
+	// Output: lock: Options.Namespace is "shop/1", allowed is ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$
+}
