@@ -13,7 +13,7 @@ import (
 // The defaults of [Options].
 const (
 	DefaultNamespace    = "cronce"
-	DefaultPoll         = 20 * time.Millisecond
+	DefaultPoll         = 10 * time.Millisecond
 	DefaultJournalLines = 1000
 	DefaultJournalBytes = 256 << 20
 )

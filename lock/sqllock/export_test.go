@@ -11,7 +11,7 @@ import (
 // ClockFrom makes the driver read its clock, in µs, from an expression, in which
 // {clock} is what it was.
 func (d *Driver) ClockFrom(expression string) {
-	d.grammar.clock = strings.ReplaceAll(expression, "{clock}", d.grammar.clock)
+	d.grammar.clock = strings.NewReplacer("{clock}", d.grammar.clock, "{divide}", d.grammar.divide).Replace(expression)
 	d.texts = d.grammar.texts()
 }
 

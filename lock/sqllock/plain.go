@@ -85,12 +85,13 @@ func (d *Driver) ask(ctx context.Context, a *lock.Acquisition) (g lock.Grant, er
 	var held error
 	err = d.turn(ctx, a.Key, func(t *turn) error {
 		granted, err := t.ask(a)
-		if granted {
-			g, held = t.lease.grant(t.grantedTo(a.Owner)), nil
-		} else {
-			g, held = lock.Grant{}, t.refusal(a.Key)
+		if err != nil {
+			return err
 		}
-		return err
+		if g, held = (lock.Grant{}), t.refusal(a.Key); granted {
+			g, held = t.lease.grant(t.grantedTo(a.Owner)), nil
+		}
+		return nil
 	})
 	if err != nil {
 		return lock.Grant{}, err

@@ -145,7 +145,7 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 	}
 	wait := w.pace
 	if before > 0 {
-		wait = min(time.Duration(before+1)*w.driver.poll, rarest)
+		wait = min(time.Duration(before)*w.driver.poll, rarest)
 	}
 	return min(jitter(wait), l.untilFirst()+soon)
 }

@@ -1,0 +1,77 @@
+package sqllock_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+func eachBench(b *testing.B, f func(b *testing.B, d *sqllock.Driver)) {
+	for _, on := range []struct {
+		name string
+		open func(testing.TB) database
+	}{{"PostgreSQL", postgres}, {"MariaDB", mariadb}, {"SQLite", sqlite}} {
+		b.Run(on.name, func(b *testing.B) {
+			d := on.open(b)
+			f(b, driver(b, d.connect(b), d.dialect, sqllock.Options{}))
+		})
+	}
+}
+
+// What a lease of a key that nobody else wants costs: taken and freed.
+func BenchmarkAcquireRelease(b *testing.B) {
+	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
+		for i := 0; b.Loop(); i++ {
+			a := lock.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: minute}
+			g, err := d.Acquire(b.Context(), a)
+			must(b, err)
+			must(b, d.Release(b.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		}
+	})
+}
+
+// What 200 claims that are granted, and their endings, cost.
+func BenchmarkClaimsAndEndings(b *testing.B) {
+	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
+		os, cs, es := make([]lock.Opening, 200), make([]lock.Claim, 200), make([]lock.Ending, 200)
+		for i := range os {
+			os[i] = lock.Opening{Key: fmt.Sprint("job-", i), Node: "n"}
+		}
+		all := d.Open(b.Context(), os)
+		for i := range cs {
+			cs[i] = lock.Claim{Key: os[i].Key, Attempts: 1, TTL: minute, Deadline: 1e6 * minute, Latest: lock.MaxNumber}
+			must(b, all[i].Err)
+		}
+		for n := int64(1); b.Loop(); n++ {
+			b.StopTimer()
+			for i := range cs { // marks are what was claimed last
+				cs[i].After = all[i].Mark + n - 1
+				cs[i].Number, cs[i].Owner = all[i].Mark+n, fmt.Sprint("n/", n)
+			}
+			waitFor(b, d, cs[0].Number)
+			b.StartTimer()
+			for i, a := range d.Claim(b.Context(), cs) {
+				if a.Kind != lock.Granted {
+					b.Fatalf("%+v", a)
+				}
+				es[i] = lock.Ending{RunRef: lock.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: lock.OutcomeOK, OK: true}
+			}
+			for _, e := range d.ReleaseRuns(b.Context(), es) {
+				must(b, e.Err)
+			}
+		}
+	})
+}
+
+// waitFor waits until a number is due.
+func waitFor(b *testing.B, d *sqllock.Driver, number int64) {
+	for {
+		rs, err := d.Now(b.Context())
+		must(b, err)
+		if rs[0].Time.UnixMilli() >= number {
+			return
+		}
+	}
+}
