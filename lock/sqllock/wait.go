@@ -28,13 +28,15 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, fmt.Errorf("sqllock: wait: %w", err)
 	}
+	asking, stop := lingering(ctx)
+	defer stop()
 	asked := time.Now()
-	g, err := d.acquire(ctx, &a) // most keys are free
+	g, err := d.acquire(asking, &a) // most keys are free
 	if err == nil {
 		g.Asked = asked
 		return g, nil
 	}
-	w := waiter{driver: d, a: &a, woken: d.waiters.join(a.Owner)}
+	w := waiter{asking: asking, driver: d, a: &a, woken: d.waiters.join(a.Owner)}
 	defer d.waiters.leave(a.Owner)
 	if g, err = w.wait(ctx, err); err != nil {
 		return lock.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
@@ -42,8 +44,21 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	return g, nil
 }
 
+// lingering is a context that ends some time after ctx. A request that is cut off
+// may still be carried out, by then after its owner has given up; so the last one
+// is given the time to end by itself.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		pause(longer, grace, nil)
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
+}
+
 // A waiter is an owner that waits.
 type waiter struct {
+	asking context.Context // of its requests
 	driver *Driver
 	a      *lock.Acquisition
 	woken  <-chan struct{}
@@ -55,7 +70,7 @@ type waiter struct {
 func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
-		g, next, err := w.ask(ctx)
+		g, next, err := w.ask(w.asking)
 		if err == nil {
 			g.Asked = asked
 			return g, nil
