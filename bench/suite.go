@@ -31,6 +31,7 @@ var suites = []Suite{
 	{"held", held},
 	{"reserve", reserve},
 	{"backlog", backlog},
+	{"silent", silent},
 	{"takeover", takeover},
 }
 
