@@ -53,9 +53,7 @@ func TestLostWrites(t *testing.T) {
 // returns what is left of the number's grant, which was undone.
 func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) lock.Answer {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	_, err := lock.New(d, "r").TryAcquire(ctx, at.lock, lock.Options{TTL: time.Minute, Replicas: 1})
+	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: at.lock, Owner: "r/1", TTL: time.Minute, Replicas: 1})
 	if short, ok := errors.AsType[*lock.ReplicasError](err); !ok || short.Acked != 0 {
 		t.Errorf("the lease: %v, want a *lock.ReplicasError", err)
 	}

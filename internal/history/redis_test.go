@@ -215,17 +215,23 @@ func TestRedis(t *testing.T) {
 func planted(t *testing.T, p *history.Plant) []history.Op {
 	t.Helper()
 	if p.Disturbed {
-		return record(t, p.Into, 2, 3*time.Second, disturbances[0], disturbances[1])
+		return record(t, p.Into, 2, 2*time.Second, func(d *disturber) { d.faulty(proof.Faults{Swallow: 4}) })
 	}
-	return record(t, p.Into, 6, 3*time.Second)
+	return record(t, p.Into, 6, 2*time.Second)
 }
 
-// The same judge finds each planted fault: else its yes would say nothing.
+// The same judge finds each planted fault: else its yes would say nothing. What a
+// loaded machine has left of two seconds may not show one; six times that will.
 func TestRedisPlantedAreFound(t *testing.T) {
 	for _, p := range history.Planted {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			err := history.Check(planted(t, &p), limits(t))
+			var err error
+			for range 6 {
+				if err = history.Check(planted(t, &p), limits(t)); err != nil {
+					break
+				}
+			}
 			found(t, err)
 		})
 	}
