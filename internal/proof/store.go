@@ -10,9 +10,11 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // registers pgx
 
 	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/sqllock"
+	"github.com/cronce/cronce/lock/zklock"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -30,6 +32,13 @@ var PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) string {
 	return s.DSN(s.Create(t))
 }}
 
+// ZooKeeper is one server that keeps the numbered leases in its nodes.
+var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) string {
+	return zookeeper + zkserver.Start(t).Addr()
+}}
+
+const zookeeper = "zookeeper://" // what the address of one begins with
+
 // On is the program on another store than a Redis. Only members know others.
 func (p Program) On(b Backend) Program {
 	p.Name += " on " + b.Name
@@ -43,11 +52,14 @@ type store interface {
 	lock.Journaled
 }
 
-// openStore opens the store at an address: the DSN of a PostgreSQL, or host:port of
-// a Redis.
+// openStore opens the store at an address: the DSN of a PostgreSQL, zookeeper://
+// and host:port of a ZooKeeper, or host:port of a Redis.
 func openStore(ctx context.Context, addr, namespace string) (store, func(), error) {
 	if strings.HasPrefix(addr, "postgres://") {
 		return openPostgres(ctx, addr, namespace)
+	}
+	if server, found := strings.CutPrefix(addr, zookeeper); found {
+		return openZooKeeper(server, namespace)
 	}
 	client := NewClient(addr)
 	d, err := redislock.New(client, redislock.Options{Namespace: namespace})
@@ -55,6 +67,14 @@ func openStore(ctx context.Context, addr, namespace string) (store, func(), erro
 		return nil, nil, fmt.Errorf("proof: store: %w", err)
 	}
 	return d, func() { _ = client.Close() }, nil
+}
+
+func openZooKeeper(server, namespace string) (store, func(), error) {
+	d, err := zklock.New([]string{server}, zklock.Options{Namespace: namespace})
+	if err != nil {
+		return nil, nil, fmt.Errorf("proof: store: %w", err)
+	}
+	return d, func() { _ = d.Close() }, nil
 }
 
 func openPostgres(ctx context.Context, dsn, namespace string) (store, func(), error) {

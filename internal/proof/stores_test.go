@@ -10,7 +10,7 @@ import (
 // leases. Scenarios there are as short as they can be: what differs is the store.
 func elsewhere(t *testing.T, scenario func(*testing.T, proof.Program)) {
 	t.Helper()
-	for _, b := range []proof.Backend{proof.PostgreSQL} {
+	for _, b := range []proof.Backend{proof.PostgreSQL, proof.ZooKeeper} {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, proof.Member.On(b))
