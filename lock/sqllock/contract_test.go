@@ -33,7 +33,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) lock.Driver {
 				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -82,6 +82,7 @@ type alone struct {
 	lock.Waiter
 	lock.Inspector
 	lock.Numbered
+	lock.Peeker
 	lock.Journaled
 	lock.Clocked
 	lock.Membership

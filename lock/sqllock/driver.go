@@ -65,6 +65,7 @@ var (
 	_ lock.Several    = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
+	_ lock.Peeker     = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)

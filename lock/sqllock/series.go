@@ -66,37 +66,6 @@ func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	return out
 }
 
-func later(c lock.Claim) bool { return c.Later && c.From == 0 && claims.check(&c) == nil }
-
-// peek answers claims marked as later that change nothing.
-func (d *Driver) peek(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	out := make([]lock.Answer, len(cs))
-	var marked []int
-	for i := range cs {
-		if later(cs[i]) {
-			marked = append(marked, i)
-		}
-	}
-	for some := range slices.Chunk(marked, maxBatch) {
-		keys := make([]string, len(some))
-		for k, i := range some {
-			keys[k] = cs[i].Key
-		}
-		b, err := again(ctx, func() (*batch, error) { return d.read(ctx, d.db, reading, keys) })
-		if err != nil {
-			return out // they are asked in earnest, and that tells why not
-		}
-		for _, i := range some {
-			r := *b.record(cs[i].Key)
-			r.Runs = slices.Clone(r.Runs) // what the rules do to it is not kept
-			if r.err == nil {
-				out[i] = r.Claim(b.us, &cs[i], &r)
-			}
-		}
-	}
-	return out
-}
-
 var renewals = operation[lock.RunRef, lock.Renewed]{
 	name:  "renew",
 	key:   func(r *lock.RunRef) string { return r.Key },
