@@ -269,3 +269,34 @@ func ExampleOptions_limit() {
 	// a permit: true
 	// a permit: false
 }
+
+// Who holds a key, the earliest grant first.
+func ExampleLocker_Holders() {
+	ctx := context.Background()
+	locker := lock.New(&memlock.Store{}, "pod-1")
+	one, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
+	two, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
+	holders, err := locker.Holders(ctx, "gateway")
+	for _, h := range holders {
+		fmt.Println(h.Owner, h.Limit)
+	}
+	fmt.Println(err, holders[0].Fence == one.Fence(), holders[1].Fence > one.Fence())
+	_, _ = one.Release(ctx), two.Release(ctx)
+	// Output:
+	// pod-1/1 3
+	// pod-1/2 3
+	// <nil> true true
+}
+
+// A reader that would write is told at once: it would wait for itself.
+func ExampleUpgradeError() {
+	locker := lock.New(&memlock.Store{}, "pod-1")
+	err := locker.Do(context.Background(), "catalogue", lock.Options{Limit: lock.NoLimit}, func(ctx context.Context, _ *lock.Lease) error {
+		_, err := locker.Acquire(ctx, "catalogue", lock.Options{})
+		return err
+	})
+	upgrade, is := errors.AsType[*lock.UpgradeError](err)
+	fmt.Println(is, upgrade.Key)
+	// Output:
+	// true catalogue
+}

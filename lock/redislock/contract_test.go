@@ -2,6 +2,7 @@ package redislock_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,12 +18,18 @@ import (
 
 // The scripts keep the contract on a simulated server, whose clock is moved by
 // hand, so that every time is compared exactly.
-func TestContractSimulated(t *testing.T) { contractSimulated(t, redislock.Options{}) }
+func TestContractSimulated(t *testing.T) { contractSimulated(t, redislock.Options{}, nil) }
 
 // The same with series spread over several slots.
-func TestContractSharded(t *testing.T) { contractSimulated(t, redislock.Options{Shards: 7}) }
+func TestContractSharded(t *testing.T) { contractSimulated(t, redislock.Options{Shards: 7}, ofSeries) }
 
-func contractSimulated(t *testing.T, o redislock.Options) {
+// ofSeries reports whether a part of the contract is about series.
+func ofSeries(part string) bool {
+	return !slices.Contains([]string{"plain leases", "plain fences", "waiting", "waiters that die", "sharing", "sharing and waiting",
+		"sharing with waiters that die", "several keys", "looking", "nodes"}, part)
+}
+
+func contractSimulated(t *testing.T, o redislock.Options, only func(part string) bool) {
 	s := simulated(t)
 	c := client(t, s.Addr())
 	var d *redislock.Driver
@@ -37,6 +44,7 @@ func contractSimulated(t *testing.T, o redislock.Options) {
 		Wait:     s.wait,
 		SetClock: s.set,
 		Forget:   s.FlushAll,
+		Only:     only,
 		Rounds:   10, // the simulated Lua is slow; the real one has its own test
 	})
 }
@@ -45,6 +53,18 @@ func contractSimulated(t *testing.T, o redislock.Options) {
 // than the package's documentation says.
 func TestContractReal(t *testing.T) {
 	t.Parallel() // it waits for leases to expire
+	for name, only := range map[string]func(part string) bool{
+		"series": ofSeries,
+		"plain":  func(part string) bool { return !ofSeries(part) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			contractReal(t, only)
+		})
+	}
+}
+
+func contractReal(t *testing.T, only func(part string) bool) {
 	admin := client(t, redisserver.Start(t).Addr())
 	c := restricted(t, admin, "ns*")
 	var d *redislock.Driver
@@ -57,6 +77,7 @@ func TestContractReal(t *testing.T) {
 		Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
 		Wait:   func(d time.Duration) { waitOn(t, c, d) },
 		Forget: func() { must(t, admin.FlushAll(context.Background()).Err()) },
+		Only:   only,
 	})
 }
 

@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -174,4 +175,38 @@ func TestGroupByIsChecked(t *testing.T) {
 			t.Errorf("%q: %v, want a fault of Options.GroupBy", by, err)
 		}
 	}
+}
+
+// With a separator, keys that are the same up to its last one live in one slot of
+// a Cluster, where one step takes them.
+func ExampleOptions_groupBy() {
+	server, err := miniredis.Run()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	options := &redis.UniversalOptions{Addrs: []string{server.Addr()}}
+	redislock.Harden(options)
+	client := redis.NewUniversalClient(options)
+	defer client.Close()
+	store, err := redislock.New(client, redislock.Options{Namespace: "shop", GroupBy: "/"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	all, err := lock.New(store, "pod-1").AcquireAll(ctx, []string{"user/7/cart", "user/7/wallet"}, lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, key := range server.Keys() {
+		fmt.Println(key)
+	}
+	fmt.Println(all.Release(ctx))
+	// Output:
+	// shop:v1:l:{user/7}/cart
+	// shop:v1:l:{user/7}/wallet
+	// <nil>
 }

@@ -142,7 +142,7 @@ func (l *line) barge(a *asker) {
 func TestSharedQueueModel(t *testing.T) {
 	s := simulated(t)
 	c := client(t, s.Addr())
-	for seed := range uint64(40) {
+	for seed := range uint64(25) {
 		d := driver(t, c, redislock.Options{Namespace: fresh()})
 		g := &modelGame{T: t, sim: s, driver: d, rand: rand.New(rand.NewPCG(7, seed))}
 		for range 60 {
