@@ -47,3 +47,18 @@ func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) err
 		return nil
 	})
 }
+
+// ParseRecord reads a record as it is stored.
+func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line) }
+
+// Content is what a record has of its order.
+func Content(o Order) (string, error) { return o.content() }
+
+// SettleTelling is one run of settleOrders that tells of each batch.
+func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *zap.Logger) error {
+	w := testWork(fence, nil)
+	w.log = log
+	run := newSettler(s, b, batch, w)
+	run.every = 0
+	return run.run(ctx)
+}

@@ -49,6 +49,7 @@ type settler struct {
 	sale     *Sale
 	database *Database
 	batch    int
+	every    time.Duration // how often to tell how far it is
 	work     work
 
 	began    time.Time
@@ -61,7 +62,7 @@ type settler struct {
 
 func newSettler(s *Sale, b *Database, batch int, w work) *settler {
 	now := time.Now()
-	return &settler{sale: s, database: b, batch: batch, work: w, began: now, told: now}
+	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now}
 }
 
 func (s *settler) run(ctx context.Context) error {
@@ -92,7 +93,7 @@ func (s *settler) batches(ctx context.Context) error {
 			return err
 		}
 		s.orders += moved
-		if left := h.left - int64(moved); time.Since(s.told) >= progressEvery {
+		if left := h.left - int64(moved); time.Since(s.told) >= s.every {
 			s.told = time.Now()
 			s.work.log.Info("orders being settled", append(s.pace(), zap.Int64("left", left))...)
 		}

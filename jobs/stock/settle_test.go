@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -81,6 +83,31 @@ func TestSettleInBatches(t *testing.T) {
 		p.wantLines(t, "SELECT COUNT(*), SUM(quantity) FROM order_item", fmt.Sprint(45*30, 45*30))
 		p.wantSums(t)
 	})
+}
+
+// A run that has much to do tells how far it is, and nothing of who gets what.
+func TestProgress(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 100)
+	fill(t, s, 45)
+	core, logs := observer.New(zap.DebugLevel)
+	if err := stock.SettleTelling(t.Context(), s, p.Database, 10, fence(1), zap.New(core)); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, l := range logs.All() {
+		m := l.ContextMap()
+		told = append(told, fmt.Sprint(l.Message, " ", m["orders"], " ", m["left"]))
+		if strings.Contains(fmt.Sprint(m), "Ada") {
+			t.Errorf("%v names the receiver", m)
+		}
+	}
+	want := []string{"orders being settled 10 35", "orders being settled 20 25", "orders being settled 30 15", "orders being settled 40 5",
+		"orders being settled 45 0", "orders settled 45 <nil>"}
+	if fmt.Sprint(told) != fmt.Sprint(want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
 }
 
 var steps = []string{"migrate", "take", "write", "mark"}

@@ -1,0 +1,55 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// Two items, three buyers; the second buyer's reply was lost, and it asks again.
+func Example() {
+	server := miniredis.NewMiniRedis() // in place of a real one
+	if err := server.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+
+	ctx := context.Background()
+	sale, err := stock.NewSale(client, stock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(sale.Put(ctx, "tea", 2))
+	for _, id := range []string{"o-1", "o-2", "o-2", "o-3"} {
+		order, fresh, err := sale.Reserve(ctx, stock.Order{
+			ID: id, Receiver: "Ada Lovelace, London", Amount: 1250, Currency: "EUR",
+			Items: []stock.Item{{SKU: "tea", Quantity: 1}},
+		})
+		if errors.Is(err, stock.ErrSoldOut) {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(order, fresh, err)
+	}
+	fmt.Println(sale.Pay(ctx, "o-1"))
+	fmt.Println(sale.Cancel(ctx, "o-2"))
+	fmt.Println(sale.Product(ctx, "tea"))
+	// Output:
+	// {tea 2 2 0 0} <nil>
+	// order "o-1" of 1 items for A***, reserved true <nil>
+	// order "o-2" of 1 items for A***, reserved true <nil>
+	// order "o-2" of 1 items for A***, reserved false <nil>
+	// stock: reserve "o-3": sold out: 0 of "tea" left
+	// order "o-1" of 1 items for A***, paid <nil>
+	// order "o-2" of 1 items for A***, cancelled <nil>
+	// {tea 2 1 0 1} <nil>
+}

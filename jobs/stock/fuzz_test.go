@@ -1,0 +1,64 @@
+package stock_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// Whatever an order says that is allowed, its record says the same; and no record
+// makes the reader panic.
+func FuzzRecord(f *testing.F) {
+	f.Add("o-1", "Ada Lovelace", int64(1250), "EUR", "tea", int64(2), "reserved 1 2 3 tea=1 {}")
+	f.Add("o", `Zoë "Z" {\N} </script> 🍵`, int64(0), "USD", "a.b_c-d", int64(1), "paid 1 2 3 tea=1,cup=2 {\"receiver\":1}")
+	f.Fuzz(func(t *testing.T, id, receiver string, amount int64, currency, sku string, quantity int64, line string) {
+		_, _ = stock.ParseRecord(id, line)
+		o := stock.Order{ID: id, Receiver: receiver, Amount: amount, Currency: currency, Items: []stock.Item{{SKU: sku, Quantity: quantity}}}
+		if o.Validate() != nil {
+			return
+		}
+		content, err := stock.Content(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := stock.ParseRecord(id, "reserved 1 2 3 "+content)
+		if err != nil || fmt.Sprint(got.Receiver, got.Amount, got.Currency, got.Items, got.ID) != fmt.Sprint(receiver, amount, currency, o.Items, id) {
+			t.Errorf("%q is read as %q %v, %v", content, got.Receiver, got.Items, err)
+		}
+		if strings.ContainsAny(content, "\r\n\x00") {
+			t.Errorf("%q has more than one line", content)
+		}
+	})
+}
+
+// Whatever is sent, the answer is a problem that does not repeat it, or the store
+// is asked, which is not there.
+func FuzzBody(f *testing.F) {
+	f.Add(teaForTwo)
+	f.Add(`{"total":1}`)
+	f.Add(`{"id":1}`)
+	f.Add(`[[[[`)
+	s, err := stock.NewSale(connect(f, "127.0.0.1:1"), stock.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := stock.NewHandler(s, nil)
+	f.Fuzz(func(t *testing.T, body string) {
+		r := httptest.NewRequestWithContext(shortly(t), http.MethodPost, "/orders", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		switch w.Code {
+		case 400, 413, 422, 503:
+		default:
+			t.Errorf("%q is answered with %d", body, w.Code)
+		}
+		if kind := w.Header().Get("Content-Type"); kind != "application/problem+json" {
+			t.Errorf("%q is answered with %s", body, kind)
+		}
+	})
+}
