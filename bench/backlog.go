@@ -143,7 +143,7 @@ func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error)
 	if err != nil {
 		return r, err
 	}
-	left, err := client.ZCard(ctx, unsettled).Result()
+	left, err := client.ZCard(ctx, fresh).Result()
 	r.Settled = int64(a.Orders) - left
 	if err == nil {
 		err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&r.Rows)
@@ -151,7 +151,8 @@ func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error)
 	return r, err
 }
 
-const unsettled = "cronce:v1:stock:{cronce:shop}:unsettled"
+// fresh are the orders that no run has settled yet.
+const fresh = "cronce:v1:stock:{cronce:shop}:fresh"
 
 // watchMemory notes the peaks of this process's memory until its result is called.
 func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64, r *backlogResult) (end func()) {
@@ -159,7 +160,7 @@ func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
-			left, err := client.ZCard(ctx, unsettled).Result()
+			left, err := client.ZCard(ctx, fresh).Result()
 			if err == nil && left >= orders*9/10 {
 				r.Early = peakMemory()
 			}

@@ -186,8 +186,8 @@ var nothing = redis.NewScript("return 1")
 // sellBare sends what a reservation sends, to a script that does nothing.
 func sellBare(client redis.UniversalClient) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		keys := make([]string, 0, 5)
-		for _, name := range []string{"order:" + id, "stock", "reserved", "due", "unsettled"} {
+		keys := make([]string, 0, 4)
+		for _, name := range []string{"order:" + id, "stock", "reserved", "fresh"} {
 			keys = append(keys, "cronce:v1:stock:{cronce:shop}:"+name)
 		}
 		return nothing.Run(ctx, client, keys, id, 900_000, `tea=1 {"receiver":"Ada Lovelace, London","amount":1250,"currency":"EUR"}`, product, 1).Err()

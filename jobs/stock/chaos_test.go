@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -202,9 +203,10 @@ func (m *market) calm(direct redis.UniversalClient) {
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	await(m.t, "every order is in its last state and settled", func() bool {
 		due, err := direct.ZCard(m.t.Context(), tag+"due").Result()
+		fresh, err1 := direct.ZCard(m.t.Context(), tag+"fresh").Result()
 		unsettled, err2 := direct.ZCard(m.t.Context(), tag+"unsettled").Result()
 		restocked, err3 := direct.HLen(m.t.Context(), tag+"restocked").Result()
-		return err == nil && err2 == nil && err3 == nil && due+unsettled+restocked == 0
+		return errors.Join(err, err1, err2, err3) == nil && due+fresh+unsettled+restocked == 0
 	})
 	for _, p := range m.members {
 		if err := p.end(); err != nil {

@@ -24,7 +24,7 @@ type tally struct {
 
 // counts reads all counts of the sale.
 func (s *Sale) counts(ctx context.Context) (counts, error) {
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyUnsettled, keyRestocked, keyDisputed, keyMarks)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyUnsettled, keyFresh, keyRestocked, keyDisputed, keyMarks)
 	answer, err := s.ask(ctx, countsScript, keys)
 	var c counts
 	if err == nil {

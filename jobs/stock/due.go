@@ -8,7 +8,7 @@ import (
 // overdue finds up to n reserved orders that are past their time, the oldest
 // first.
 func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error) {
-	ids, err := s.fenced(ctx, overdueScript, s.keys(keyFence+releasing, keyDue), fence, n)
+	ids, err := s.fenced(ctx, overdueScript, s.keys(keyFence+releasing, keyDue, keyFresh), fence, n)
 	if err != nil {
 		return nil, fmt.Errorf("stock: look for overdue orders: %w", err)
 	}
@@ -22,7 +22,7 @@ func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired i
 	for i, id := range ids {
 		args[i] = id
 	}
-	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyUnsettled)
+	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled)
 	codes, err := s.fenced(ctx, expireScript, keys, fence, args...)
 	if err == nil && len(codes) != len(ids) {
 		err = strange(codes)

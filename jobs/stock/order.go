@@ -3,7 +3,6 @@ package stock
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,11 +41,31 @@ type Item struct {
 	Quantity int64  // 1 to MaxQuantity
 }
 
-var (
-	idPattern       = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
-	skuPattern      = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
-	currencyPattern = regexp.MustCompile(`\A[A-Z]{3}\z`)
-)
+// A name is made of these characters; written out, since every request is checked.
+func nameable(c byte) bool {
+	return alphanumeric(c) || c == '.' || c == '_' || c == '-'
+}
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// isName reports whether s is 1 to 64 nameable characters.
+func isName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		if !nameable(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isCurrency(s string) bool {
+	return len(s) == 3 && strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
+}
 
 // Validate returns nil, or a *FieldError for each field that is not allowed,
 // joined.
@@ -64,7 +83,7 @@ func (o Order) Validate() error {
 	if o.Amount < 0 || o.Amount > MaxAmount {
 		refuse("amount", strconv.FormatInt(o.Amount, 10), fmt.Sprintf("0 to %d minor units", int64(MaxAmount)))
 	}
-	if !currencyPattern.MatchString(o.Currency) {
+	if !isCurrency(o.Currency) {
 		refuse("currency", quote(o.Currency), "three capital letters, such as EUR")
 	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
@@ -75,31 +94,30 @@ func (o Order) Validate() error {
 }
 
 func (o Order) itemFaults() (faults []error) {
-	seen := map[string]bool{}
 	for i, item := range o.Items {
-		at := fmt.Sprintf("items[%d].", i)
-		if err := checkSKU(at+"sku", item.SKU); err != nil {
-			faults = append(faults, err)
-		} else if seen[item.SKU] {
-			faults = append(faults, &FieldError{at + "sku", quote(item.SKU) + " again", "each product once"})
+		at := func(field string) string { return fmt.Sprintf("items[%d].%s", i, field) }
+		same := func(other Item) bool { return other.SKU == item.SKU }
+		if err := checkSKU("sku", item.SKU); err != nil {
+			faults = append(faults, checkSKU(at("sku"), item.SKU))
+		} else if slices.ContainsFunc(o.Items[:i], same) {
+			faults = append(faults, &FieldError{at("sku"), quote(item.SKU) + " again", "each product once"})
 		}
-		seen[item.SKU] = true
 		if item.Quantity < 1 || item.Quantity > MaxQuantity {
-			faults = append(faults, &FieldError{at + "quantity", strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", MaxQuantity)})
+			faults = append(faults, &FieldError{at("quantity"), strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", MaxQuantity)})
 		}
 	}
 	return faults
 }
 
 func checkID(id string) error {
-	if idPattern.MatchString(id) {
+	if isName(id) {
 		return nil
 	}
 	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -"}
 }
 
 func checkSKU(field, sku string) error {
-	if skuPattern.MatchString(sku) {
+	if isName(sku) && alphanumeric(sku[0]) {
 		return nil
 	}
 	return &FieldError{field, quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}

@@ -14,7 +14,7 @@ import (
 // is not known is an ErrUnknownOrder. For doubt see Reserve: Pay may be called
 // again.
 func (s *Sale) Pay(ctx context.Context, id string) (Record, error) {
-	return s.close(ctx, "pay", id, payScript, keyStock, keyReserved, keySold, keyDue, keyUnsettled)
+	return s.close(ctx, "pay", id, payScript, keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled)
 }
 
 // Cancel gives back what an order reserved. An order that is cancelled already
@@ -22,7 +22,7 @@ func (s *Sale) Pay(ctx context.Context, id string) (Record, error) {
 // id that is not known is an ErrUnknownOrder. For doubt see Reserve: Cancel may be
 // called again.
 func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
-	return s.close(ctx, "cancel", id, cancelScript, keyStock, keyReserved, keyDue, keyUnsettled)
+	return s.close(ctx, "cancel", id, cancelScript, keyStock, keyReserved, keyFresh, keyDue, keyUnsettled)
 }
 
 func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script, names ...string) (Record, error) {

@@ -267,7 +267,8 @@ func TestReconcileUnderLoad(t *testing.T) {
 		await(t, "all is settled", func() bool {
 			left, err := client.ZCard(t.Context(), "cronce:v1:stock:{cronce:shop}:unsettled").Result()
 			due, err2 := client.ZCard(t.Context(), "cronce:v1:stock:{cronce:shop}:due").Result()
-			return err == nil && err2 == nil && left+due == 0
+			fresh, err3 := client.ZCard(t.Context(), "cronce:v1:stock:{cronce:shop}:fresh").Result()
+			return errors.Join(err, err2, err3) == nil && left+due+fresh == 0
 		})
 		close(stop)
 		runs.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Reserve takes an order's items out of stock, all or none, for as long as
@@ -29,10 +30,10 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyDue, keyUnsettled)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh)
 	answer, err := s.tell(ctx, reserveScript, keys, args...)
 	if err == nil {
-		r, fresh, err = reservation(o, answer)
+		r, fresh, err = s.reservation(o, answer)
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
@@ -41,15 +42,13 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 }
 
 // reservation reads what the script says to an order.
-func reservation(o Order, answer []string) (r Record, fresh bool, err error) {
+func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err error) {
 	switch {
-	case is(answer, "new", 3):
+	case is(answer, "new", 2):
 		r = Record{Order: o, State: Reserved}
 		r.Items = o.sorted()
-		if r.Placed, err = parseTime(answer[1]); err == nil {
-			r.Due, err = parseTime(answer[2])
-		}
-		r.Changed = r.Placed
+		r.Placed, err = parseTime(answer[1])
+		r.Due, r.Changed = r.Placed.Add(s.options.Hold.Truncate(time.Millisecond)), r.Placed
 		return r, true, err
 	case is(answer, "known", 2):
 		r, err = parseRecord(o.ID, answer[1])

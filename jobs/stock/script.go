@@ -67,8 +67,9 @@ const (
 	keyStock     = "stock"     // hash: sku, what can be reserved
 	keyReserved  = "reserved"  // hash: sku, what is reserved and not paid
 	keySold      = "sold"      // hash: sku, what is paid
-	keyDue       = "due"       // set: ids of reserved orders, until when they may be paid, Unix ms
-	keyUnsettled = "unsettled" // set: ids of orders whose state the database does not have, since when, Unix ms
+	keyFresh     = "fresh"     // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
+	keyDue       = "due"       // set: ids of reserved orders that it has, until when they may be paid, Unix ms
+	keyUnsettled = "unsettled" // set: ids of other orders whose state the database does not have, since when, Unix ms
 	keyRestocked = "restocked" // hash: sku, the total that the database does not have
 	keySettled   = "settled"   // hash: sku, what paid orders took that the database has
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms

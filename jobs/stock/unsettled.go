@@ -24,7 +24,7 @@ type total struct {
 // take reads up to n orders that are to be settled, and all such totals. Nothing
 // is taken away: what is not marked as settled is found again.
 func (s *Sale) take(ctx context.Context, fence int64, n int) (haul, error) {
-	answer, err := s.fenced(ctx, takeScript, s.keys(keyFence+settling, keyUnsettled, keyRestocked), fence, n)
+	answer, err := s.fenced(ctx, takeScript, s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked), fence, n)
 	var h haul
 	if err == nil {
 		h, err = s.read(ctx, answer)
@@ -114,7 +114,7 @@ func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (mov
 			ids[i] = d.id
 			args = append(args, d.id, d.stamp, d.instead)
 		}
-		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keySettled, keyRecent, keyDisputed, keyMarks)
+		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keyFresh, keyDue, keySettled, keyRecent, keyDisputed, keyMarks)
 		n, err := number(s.fenced(ctx, settledScript, keys, fence, args...))
 		if err != nil {
 			return moved, fmt.Errorf("stock: mark settled orders: %w", err)

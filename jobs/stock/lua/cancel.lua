@@ -1,6 +1,6 @@
 -- cancel: gives back what an order reserved.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 due  5 unsettled
+-- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 due  6 unsettled
 -- ARGV  1 id
 --
 -- Returns {'ok', record} when the order is cancelled, by this call or one before,
@@ -10,4 +10,4 @@ if not record then return {'unknown'} end
 local state = string.match(record, '^%a+')
 if state == 'cancelled' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end
-return {'ok', close(ARGV[1], record, 'cancelled', KEYS[1], KEYS[3], KEYS[2], KEYS[4], KEYS[5], now())}
+return {'ok', close(ARGV[1], record, 'cancelled', KEYS[1], KEYS[3], KEYS[2], KEYS[4], KEYS[5], KEYS[6], now())}

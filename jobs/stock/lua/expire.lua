@@ -1,7 +1,8 @@
 -- expire: closes reserved orders that are past their time, and gives back what
 -- they reserved.
 --
--- KEYS  1 fence  2 stock  3 reserved  4 due  5 unsettled, then the orders' records
+-- KEYS  1 fence  2 stock  3 reserved  4 due  5 fresh  6 unsettled, then the
+--       orders' records
 -- ARGV  1 fence, then the orders' ids
 --
 -- Returns {'ok', code…} with a code per order: '1' expired, '0' paid, cancelled or
@@ -12,16 +13,15 @@ if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])
 local at = now()
 local answer = {'ok'}
 for i = 2, #ARGV do
-  local id, key, code = ARGV[i], KEYS[i + 4], '0'
+  local id, key, code = ARGV[i], KEYS[i + 5], '0'
   local record = redis.call('GET', key)
   local state, due = string.match(record or '', '^(%a+) %d+ (%d+) ')
-  if not record then
+  if state ~= 'reserved' then
     redis.call('ZREM', KEYS[4], id)
-    code = '-1'
-  elseif state ~= 'reserved' then
-    redis.call('ZREM', KEYS[4], id)
+    redis.call('ZREM', KEYS[5], id)
+    if not record then code = '-1' end
   elseif at >= tonumber(due) then
-    close(id, record, 'expired', key, KEYS[3], KEYS[2], KEYS[4], KEYS[5], at)
+    close(id, record, 'expired', key, KEYS[3], KEYS[2], KEYS[5], KEYS[4], KEYS[6], at)
     code = '1'
   end
   answer[#answer + 1] = code

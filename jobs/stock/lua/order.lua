@@ -15,8 +15,9 @@ local function whole(n) return string.format('%.0f', n) end
 -- close moves a reserved order into its last state, and what it reserved into the
 -- counts at to: stock or sold. It returns the new record. Removing comes first: it
 -- works in a full store and lets the rest work too.
-local function close(id, record, state, key, reserved, to, due, unsettled, at)
+local function close(id, record, state, key, reserved, to, fresh, due, unsettled, at)
   local placed, limit, items, rest = string.match(record, '^reserved (%d+) (%d+) %d+ (%S+) (.*)$')
+  redis.call('ZREM', fresh, id)
   redis.call('ZREM', due, id)
   for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
     redis.call('HINCRBY', reserved, sku, '-' .. quantity)

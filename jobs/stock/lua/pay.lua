@@ -1,7 +1,8 @@
 -- pay: makes what an order reserved sold. An order that is past its time is
 -- expired instead.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 sold  5 due  6 unsettled
+-- KEYS  1 the order's record  2 stock  3 reserved  4 sold  5 fresh  6 due
+--       7 unsettled
 -- ARGV  1 id
 --
 -- Returns {'ok', record} when the order is paid, by this call or one before,
@@ -13,6 +14,6 @@ if state == 'paid' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end
 local at = now()
 if at >= tonumber(due) then
-  return {'closed', close(ARGV[1], record, 'expired', KEYS[1], KEYS[3], KEYS[2], KEYS[5], KEYS[6], at)}
+  return {'closed', close(ARGV[1], record, 'expired', KEYS[1], KEYS[3], KEYS[2], KEYS[5], KEYS[6], KEYS[7], at)}
 end
-return {'ok', close(ARGV[1], record, 'paid', KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6], at)}
+return {'ok', close(ARGV[1], record, 'paid', KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], at)}

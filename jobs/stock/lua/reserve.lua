@@ -1,30 +1,30 @@
 -- reserve: takes an order's items out of stock, all or none, once per order.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 due  5 unsettled
+-- KEYS  1 the order's record  2 stock  3 reserved  4 fresh
 -- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…) and rest
 --       then per item: sku, quantity
 --
--- Returns {'new', placed, due}, {'known', record} when the same order is there
--- already, in whatever state, {'other'} when the id is there with other content,
+-- Returns {'new', placed}, {'known', record} when the same order is there already,
+-- in whatever state, {'other'} when the id is there with other content,
 -- {'unknown', sku}, or {'sold out', sku, stock}. Only new changes anything.
-local known = redis.call('GET', KEYS[1])
+local call = redis.call
+local known = call('GET', KEYS[1])
 if known then
   if string.match(known, '^%a+ %d+ %d+ %d+ (.*)$') == ARGV[3] then return {'known', known} end
   return {'other'}
 end
 for i = 4, #ARGV, 2 do
-  local stock = redis.call('HGET', KEYS[2], ARGV[i])
+  local stock = call('HGET', KEYS[2], ARGV[i])
   if not stock then return {'unknown', ARGV[i]} end
   if tonumber(stock) < tonumber(ARGV[i + 1]) then return {'sold out', ARGV[i], stock} end
 end
 for i = 4, #ARGV, 2 do
-  redis.call('HINCRBY', KEYS[2], ARGV[i], '-' .. ARGV[i + 1])
-  redis.call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
+  call('HINCRBY', KEYS[2], ARGV[i], '-' .. ARGV[i + 1])
+  call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
 end
-local t = redis.call('TIME')
+local t = call('TIME')
 local at = t[1] * 1000 + math.floor(t[2] / 1000)
 local placed, due = string.format('%.0f', at), string.format('%.0f', at + ARGV[2])
-redis.call('SET', KEYS[1], 'reserved ' .. placed .. ' ' .. due .. ' ' .. placed .. ' ' .. ARGV[3])
-redis.call('ZADD', KEYS[4], due, ARGV[1])
-redis.call('ZADD', KEYS[5], placed, ARGV[1])
-return {'new', placed, due}
+call('SET', KEYS[1], 'reserved ' .. placed .. ' ' .. due .. ' ' .. placed .. ' ' .. ARGV[3])
+call('ZADD', KEYS[4], due, ARGV[1])
+return {'new', placed}

@@ -1,8 +1,9 @@
 -- settled: marks orders as being in the database, in the state that was written.
 -- One that has changed since stays unsettled.
 --
--- KEYS  1 fence  2 unsettled  3 settled (per product, what paid orders took)
---       4 recent  5 disputed  6 marks (how many, ever), then the orders' records
+-- KEYS  1 fence  2 unsettled  3 fresh  4 due
+--       5 settled (per product, what paid orders took)  6 recent  7 disputed
+--       8 marks (how many, ever), then the orders' records
 -- ARGV  1 fence  2 how long closed orders are kept in ms, then per order:
 --       id, state and placed ('' when the store had no record), what the database
 --       has instead ('' when it took the order)
@@ -14,25 +15,26 @@ if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])
 local at = whole(now())
 local settled, moved = 0, 0
 for i = 3, #ARGV, 3 do
-  local id, stamp, instead, key = ARGV[i], ARGV[i + 1], ARGV[i + 2], KEYS[6 + i / 3]
+  local id, stamp, instead, key = ARGV[i], ARGV[i + 1], ARGV[i + 2], KEYS[8 + i / 3]
   local record = redis.call('GET', key) or ''
-  local state, placed, items = string.match(record, '^(%a+) (%d+) %d+ %d+ (%S+) ')
+  local state, placed, due, items = string.match(record, '^(%a+) (%d+) (%d+) %d+ (%S+) ')
   local same = stamp == '' and record == '' or state and stamp == state .. ' ' .. placed
   if same then settled = settled + 1 end
-  if same and redis.call('ZREM', KEYS[2], id) == 1 then
+  if same and redis.call('ZREM', KEYS[2], id) + redis.call('ZREM', KEYS[3], id) > 0 then
     moved = moved + 1
+    if state == 'reserved' then redis.call('ZADD', KEYS[4], due, id) end
     if instead ~= '' then
-      redis.call('HSET', KEYS[5], id, instead)
+      redis.call('HSET', KEYS[7], id, instead)
     elseif record ~= '' then
-      redis.call('ZADD', KEYS[4], at, id)
+      redis.call('ZADD', KEYS[6], at, id)
     end
     if state == 'paid' and instead == '' then
       for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
-        redis.call('HINCRBY', KEYS[3], sku, quantity)
+        redis.call('HINCRBY', KEYS[5], sku, quantity)
       end
     end
     if state and state ~= 'reserved' then redis.call('PEXPIRE', key, ARGV[2]) end
   end
 end
-if moved > 0 then redis.call('INCRBY', KEYS[6], tostring(moved)) end
+if moved > 0 then redis.call('INCRBY', KEYS[8], tostring(moved)) end
 return {'ok', tostring(settled)}
