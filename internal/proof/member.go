@@ -68,7 +68,10 @@ type member struct {
 
 // run is the recipe under proof.
 func (m *member) run(ctx context.Context) error {
-	store, done, err := openStore(ctx, m.Store, m.Namespace)
+	// A member that is told to end while it opens its store ends well.
+	opening, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	store, done, err := openStore(opening, m.Store, m.Namespace)
 	if err != nil {
 		return err
 	}
