@@ -14,16 +14,41 @@ const root = "../.."
 
 // The README's program compiles as it stands.
 func TestProgramCompiles(t *testing.T) {
+	compiles(t, "", "package main")
+}
+
+// So does its function that uses a lock, in a file that imports what it names.
+func TestLockCompiles(t *testing.T) {
+	compiles(t, `package shop
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+var _ = markSent
+
+`, "func markSent")
+}
+
+// compiles vets the README's block that begins with these words, behind a head.
+func compiles(t *testing.T, head, begin string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindSubmatch(text)
-	if program == nil {
-		t.Fatal("the README has no program")
+	block := regexp.MustCompile("(?s)```go\n(" + begin + ".*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatalf("the README has no block that begins with %q", begin)
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, program[1], 0o600); err != nil {
+	if err := os.WriteFile(file, append([]byte(head), block[1]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	vet := exec.CommandContext(t.Context(), "go", "vet", file)
