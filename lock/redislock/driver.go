@@ -65,7 +65,7 @@ type Options struct {
 type Driver struct {
 	client  redis.UniversalClient
 	prompt  bool // the client ends its requests in time
-	gather  gather
+	gathers *gathers
 	scripts *scripts
 	keys    layout
 	states  names         // of the series that were peeked at
@@ -107,7 +107,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	return &Driver{
 		client:  client,
 		prompt:  prompt(client),
-		gather:  gather{client: client, limit: defaultTimeout},
+		gathers: newGathers(client, defaultTimeout),
 		scripts: embedded,
 		keys:    keys,
 		nones:   keys.nones(),
@@ -171,8 +171,10 @@ func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args [
 }
 
 func (d *Driver) send(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
-	if d.prompt && ctx.Err() == nil && d.gather.takes(ctx) {
-		return d.gather.run(ctx, s, keys, args)
+	if d.prompt && ctx.Err() == nil {
+		if g := d.gathers.of(ctx, keys[0]); g != nil {
+			return g.run(ctx, s, keys, args)
+		}
 	}
 	return bounded(ctx, d.prompt, func() (any, error) {
 		return s.Run(ctx, d.client, keys, args...).Result()

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -15,9 +16,8 @@ const flights = 2
 
 // A gather sends what many callers ask in few round trips. A lone caller's
 // request goes out at once and alone. While all flights are under way requests
-// gather; the first flight that lands lets the oldest of them lead, and it sends
-// all that have gathered by then in one pipeline. Nobody waits for a time to
-// pass, and no goroutine runs but the callers'.
+// gather; when the first flight lands all that have gathered by then go out in one
+// pipeline, and so on until nobody waits. Nobody waits for a time to pass.
 type gather struct {
 	client redis.UniversalClient
 	limit  time.Duration // of a flight
@@ -32,23 +32,15 @@ type passenger struct {
 	script *redis.Script
 	keys   []string
 	args   []any
-	called chan struct{} // closed when it is to lead, or when the reply is there
-	crew   []*passenger  // whom it leads, itself the first; nil: it does not
+	landed chan struct{} // closed when the reply is there
 	reply  *redis.Cmd
 }
 
-// takes reports whether a request with this context may share a flight, which is
-// not cut short for one of its passengers.
-func (g *gather) takes(ctx context.Context) bool {
-	if g.limit <= 0 {
-		return false
-	}
-	deadline, some := ctx.Deadline()
-	return !some || time.Until(deadline) > g.limit
-}
-
 // run runs a script, with those of others if there are any. When ctx ends it
-// returns, a leader within the limit; what was sent may still be done.
+// returns at once if nothing was sent. Else it returns when the deadline of ctx
+// passes, and what was sent may still be done; but one that was cancelled earlier
+// waits for the answer, within the limit of a flight: what undoes a request that
+// nobody knows the answer of must not overtake it.
 func (g *gather) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
 	p := g.board(s, keys, args)
 	if p == nil {
@@ -56,14 +48,12 @@ func (g *gather) run(ctx context.Context, s *redis.Script, keys []string, args [
 		return s.Run(ctx, g.client, keys, args...).Result()
 	}
 	select {
-	case <-p.called:
+	case <-p.landed:
 	case <-ctx.Done():
-		if g.leave(p) {
+		if g.leave(p) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, ctx.Err()
 		}
-	}
-	if p.crew != nil {
-		g.lead(ctx, p.crew)
+		<-p.landed
 	}
 	reply, err := p.reply.Result()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -80,46 +70,61 @@ func (g *gather) board(s *redis.Script, keys []string, args []any) *passenger {
 		g.flying++
 		return nil
 	}
-	p := &passenger{script: s, keys: keys, args: args, called: make(chan struct{})}
+	p := &passenger{script: s, keys: keys, args: args, landed: make(chan struct{})}
 	g.next = append(g.next, p)
 	return p
 }
 
-// leave reports whether a caller that is gone is not needed: all but a leader.
+// leave reports whether the request was not sent, and never will be.
 func (g *gather) leave(p *passenger) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if i := slices.Index(g.next, p); i >= 0 {
+	i := slices.Index(g.next, p)
+	if i >= 0 {
 		g.next = slices.Delete(g.next, i, i+1)
 	}
-	return p.crew == nil
+	return i >= 0
 }
 
-// land ends a flight, or lets those that wait take off.
+// land ends the flight of a lone caller, who need not wait for those that have
+// gathered meanwhile.
 func (g *gather) land() {
+	if crew := g.embark(); crew != nil {
+		go g.fly(crew)
+	}
+}
+
+// fly sends what has gathered, until nobody waits.
+func (g *gather) fly(crew []*passenger) {
+	for ; crew != nil; crew = g.embark() {
+		g.send(crew)
+	}
+}
+
+// embark returns the next to be sent. Nil: there are none, and the flight is over.
+func (g *gather) embark() []*passenger {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.next) == 0 {
 		g.flying--
-		return
+		return nil
 	}
 	crew := g.next[:min(len(g.next), maxBatch)]
 	g.next = slices.Clone(g.next[len(crew):])
-	crew[0].crew = crew
-	close(crew[0].called)
+	return crew
 }
 
-// lead sends the crew's requests in one pipeline and tells each its reply.
-func (g *gather) lead(ctx context.Context, crew []*passenger) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), g.limit)
+// send sends requests in one pipeline and tells each its reply. The flight is
+// nobody's own: whoever leaves it, it goes on for the others.
+func (g *gather) send(crew []*passenger) {
+	ctx, stop := context.WithTimeout(context.Background(), g.limit)
 	defer stop()
-	defer g.land()
 	pipe := g.client.Pipeline()
 	for _, p := range crew {
 		p.reply = p.script.EvalSha(ctx, pipe, p.keys, p.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each reply has its own error
-	for _, p := range crew[1:] {
-		close(p.called)
+	for _, p := range crew {
+		close(p.landed)
 	}
 }

@@ -120,8 +120,7 @@ func TestManyCallersShareARoundTrip(t *testing.T) {
 	})
 }
 
-// A caller that leaves while it waits for a flight is not in it. One that was
-// made the leader leads, whatever became of its own request.
+// A caller that leaves while it waits for a flight is not in it.
 func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, store := atDesk(t)
@@ -150,6 +149,45 @@ func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
 		}
 		for i, err := range errs {
 			if left := i == 2 || i == 4; left != errors.Is(err, context.Canceled) || !left && err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A caller that is cancelled while its request is on the wire waits for the answer:
+// what undoes the request must not be faster than it. One whose time is over does
+// not wait.
+func TestWhoIsInTheAirLands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		var wg sync.WaitGroup
+		cancelled, stop := context.WithCancel(t.Context())
+		timed, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		returned := make([]bool, 6)
+		errs := make([]error, 6)
+		for i, ctx := range []context.Context{t.Context(), t.Context(), timed, cancelled, timed, t.Context()} {
+			wg.Go(func() {
+				errs[i] = asks(ctx, store, "mine")
+				returned[i] = true
+			})
+			synctest.Wait()
+		}
+		d.open <- struct{}{} // the other four take off
+		synctest.Wait()
+		stop()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for i, want := range []bool{true, false, true, false, true, false} {
+			if returned[i] != want {
+				t.Errorf("caller %d returned before its flight landed: %v", i, returned[i])
+			}
+		}
+		close(d.open)
+		wg.Wait()
+		for i, err := range errs {
+			if late := i == 2 || i == 4; late != errors.Is(err, context.DeadlineExceeded) || !late && err != nil {
 				t.Errorf("caller %d: %v", i, err)
 			}
 		}
