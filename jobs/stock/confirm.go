@@ -20,6 +20,9 @@ func (s *Sale) tell(ctx context.Context, script *redis.Script, keys []string, ar
 
 // confirmed sends a script and WAIT in one pipeline. A refusal needs nobody's
 // confirmation; an answer given again does, since it may not have had it.
+//
+// An answer given again writes nothing, and from Redis 7.2 on WAIT waits only for
+// what its connection has written: so something is written for it to wait for.
 func (s *Sale) confirmed(ctx context.Context, script *redis.Script, keys []string, args []any) ([]string, error) {
 	master, err := s.master(ctx, keys[0])
 	if err != nil {
@@ -40,6 +43,8 @@ type evaluate func(ctx context.Context, c redis.Scripter, keys []string, args ..
 func (s *Sale) pipeline(ctx context.Context, master redis.UniversalClient, run evaluate, keys []string, args []any) ([]string, int64, error) {
 	pipe := master.Pipeline()
 	answer := run(ctx, pipe, keys, args...)
+	pipe.Set(ctx, s.key(keyAsked), "", 0) // a full store refuses it, and allows the next one
+	wrote := pipe.PExpire(ctx, s.key(keyAsked), s.options.Retention)
 	wait := pipe.Do(ctx, "WAIT", s.options.Replicas, s.options.ReplicaTimeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // the commands have their errors
 	got, err := answer.StringSlice()
@@ -47,6 +52,10 @@ func (s *Sale) pipeline(ctx context.Context, master redis.UniversalClient, run e
 		return nil, 0, err
 	}
 	replicas, err := wait.Int64()
+	if !wrote.Val() {
+		replicas = 0 // nobody knows what they have
+		err = errors.Join(err, wrote.Err())
+	}
 	return got, replicas, err
 }
 

@@ -75,6 +75,7 @@ const (
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
 	keyMarks     = "marks"     // string: how many orders were marked as settled, ever
 	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order
+	keyAsked     = "asked"     // string: empty, written so that WAIT has something to wait for
 	keyOrder     = "order:"    // and the id, string: the record
 	keyFence     = "fence:"    // and what the job does, string: the highest fence seen
 )
