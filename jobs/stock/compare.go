@@ -66,13 +66,21 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
 	case v.still() && database.Reserved != before.Reserved:
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
+	case v.still() && v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
+		say("the database has %d put in, the store %d", database.Put, before.Put)
 	}
 }
 
-// unstocked reports whether the database lacks what was put in, and nobody is
-// about to tell it.
-func (v *view) unstocked(sku string) bool {
+// untold reports whether nobody is about to tell the database what was put in.
+func (v *view) untold(sku string) bool {
 	p := v.before.products[sku]
-	return v.before.restocked == 0 && v.after.restocked == 0 && p.known &&
-		p.Put == v.after.products[sku].Put && v.database[sku].Put != p.Put
+	return v.before.restocked == 0 && v.after.restocked == 0 && p.known && p.Put == v.after.products[sku].Put
+}
+
+// unstocked reports whether the database has lost what was put in: it has nothing,
+// or less than its orders took, which never was. Any other total may as well be one
+// that the store has lost.
+func (v *view) unstocked(sku string) bool {
+	p, ok := v.database[sku]
+	return v.untold(sku) && v.before.products[sku].Put != p.Put && (!ok || p.Put < p.Reserved+p.Sold)
 }

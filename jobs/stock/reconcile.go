@@ -29,7 +29,8 @@ const (
 // It repairs what is provably safe to repair: an order, or what was put in of a
 // product, that the database had and has lost, as after a crash of a database that
 // does not sync its commits, is settled again. Nothing else is: where the store
-// and the database disagree about an order that both have, a person decides.
+// and the database disagree about an order or a total that both have, a person
+// decides.
 //
 // Its fields may be changed before it is registered. The tick of a dead node is run
 // again. It panics without a sale or a database.

@@ -134,6 +134,10 @@ func TestBroken(t *testing.T) {
 			_, err := p.db.ExecContext(t.Context(), "UPDATE product SET reserved = 0 WHERE sku = 'tea'")
 			return err
 		}, "tea: the database has 0 reserved, the store 2"},
+		{"total lost, by the one or the other", func(_ redis.UniversalClient, p place) error {
+			_, err := p.db.ExecContext(t.Context(), "UPDATE product SET put_in = 8 WHERE sku = 'cup'")
+			return err
+		}, "cup: the database has 8 put in, the store 5"},
 		{"product lost", func(client redis.UniversalClient, _ place) error {
 			for _, key := range []string{"put", "stock", "reserved", "sold"} {
 				if err := client.HDel(t.Context(), tag+key, "cup").Err(); err != nil {
@@ -157,6 +161,27 @@ func TestBroken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The database has lost what was put in, and has the orders still, or not even a
+// row: it is told again, once.
+func TestDatabaseLosesTotals(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := some(t, client, p)
+		products := p.lines(t, productRows)
+		for _, statement := range []string{"UPDATE product SET put_in = 0 WHERE sku = 'tea'", "DELETE FROM product WHERE sku = 'cup'"} {
+			if _, err := p.db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for f := range int64(2) {
+			if _, told, err := reconcile(t, s, p, f+2); err != nil {
+				t.Errorf("%v: %s", err, told)
+			}
+			settle(t, s, p, f+2, 0)
+			p.wantLines(t, productRows, products...)
+		}
+	})
 }
 
 // A disputed order is told by each run until somebody has settled the dispute.
