@@ -23,7 +23,8 @@ const (
 // An Order is what a buyer wants. Printed, also as part of a log line, it shows a
 // masked receiver.
 type Order struct {
-	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64}.
+	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64},
+	// but for . and .., which mean something else in the path of a request.
 	ID string
 	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
 	Receiver string
@@ -110,10 +111,10 @@ func (o Order) itemFaults() (faults []error) {
 }
 
 func checkID(id string) error {
-	if isName(id) {
+	if isName(id) && id != "." && id != ".." {
 		return nil
 	}
-	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -"}
+	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."}
 }
 
 func checkSKU(field, sku string) error {

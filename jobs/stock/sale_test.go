@@ -209,6 +209,8 @@ func TestBadInput(t *testing.T) {
 		{with(func(o *stock.Order) { o.ID = "" }), "id"},
 		{with(func(o *stock.Order) { o.ID = strings.Repeat("x", 65) }), "id"},
 		{with(func(o *stock.Order) { o.ID = "a\nb" }), "id"},
+		{with(func(o *stock.Order) { o.ID = "." }), "id"},
+		{with(func(o *stock.Order) { o.ID = ".." }), "id"},
 		{with(func(o *stock.Order) { o.Receiver = "" }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = " " }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = "a\xff" }), "receiver"},
