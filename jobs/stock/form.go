@@ -1,12 +1,14 @@
 package stock
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -96,6 +98,34 @@ func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
 	return unreadable(err)
 }
 
+// kindOfJSON names a value as a decoder does, but for the value itself, which may
+// be personal: "string", "number", "number 1.5" of a number that does not fit.
+func kindOfJSON(value string) string {
+	kind, _, unfit := strings.Cut(value, " ")
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "array", kind == "object":
+		return "an " + kind
+	case unfit:
+		return "a number that is not whole, or too large"
+	}
+	return "a " + kind
+}
+
+// wantedJSON is what a field of a form takes, in the words of JSON.
+func wantedJSON(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	case reflect.String:
+		return "a string"
+	}
+	return "a whole number"
+}
+
 func unreadable(err error) *problem {
 	const title = "the body cannot be read"
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -103,7 +133,7 @@ func unreadable(err error) *problem {
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
-		p.Fields = []fieldFault{{e.Field, "a " + strings.Fields(e.Value + " value")[0], "a value of type " + e.Type.String()}}
+		p.Fields = []fieldFault{{cmp.Or(e.Field, "body"), kindOfJSON(e.Value), wantedJSON(e.Type)}}
 		return p
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {

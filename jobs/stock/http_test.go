@@ -162,6 +162,33 @@ func TestHTTPRefuses(t *testing.T) {
 	wantProduct(t, s.Sale, "tea", 100, 100, 0, 0)
 }
 
+// A value of the wrong kind is told in the words of JSON, and not repeated.
+func TestHTTPNamesKinds(t *testing.T) {
+	s := newShop(t, miniredis.RunT(t).Addr())
+	for body, want := range map[string]string{
+		`[]`:                        "body is an array, allowed is an object",
+		`"Ada"`:                     "body is a string, allowed is an object",
+		`{"id":5}`:                  "id is a number, allowed is a string",
+		`{"receiver":{"name":"A"}}`: "receiver is an object, allowed is a string",
+		`{"amount":"Ada"}`:          "amount is a string, allowed is a whole number",
+		`{"amount":7.5}`:            "amount is a number that is not whole, or too large, allowed is a whole number",
+		`{"amount":true}`:           "amount is true or false, allowed is a whole number",
+		`{"items":{}}`:              "items is an object, allowed is an array",
+		`{"items":[7]}`:             "items is a number, allowed is an object",
+	} {
+		status, answer, _ := s.send("POST", "/orders", body)
+		list, _ := answer["fields"].([]any)
+		if status != 422 || len(list) != 1 {
+			t.Errorf("%s: %d %v", body, status, answer)
+			continue
+		}
+		f, _ := list[0].(map[string]any)
+		if got := fmt.Sprintf("%v is %v, allowed is %v", f["field"], f["value"], f["allowed"]); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+}
+
 // Without a store the client learns that it does not know, and nothing about us.
 func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
