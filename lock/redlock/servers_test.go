@@ -76,11 +76,15 @@ func asking(key string, ttl time.Duration) lock.Acquisition {
 	return lock.Acquisition{Key: key, Owner: owner(), TTL: ttl}
 }
 
-// acquire takes a key that is free.
+// acquire takes a key that is free, and returns when all servers have answered,
+// also those that the grant did not wait for.
 func acquire(t testing.TB, d lock.Driver, a lock.Acquisition) (lock.Grant, lock.Holding) {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
+	if s, ok := d.(interface{ Settle() }); ok {
+		s.Settle()
+	}
 	return g, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 

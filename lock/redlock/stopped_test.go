@@ -146,8 +146,10 @@ func TestSilentServersCostNoTime(t *testing.T) {
 	d.Settle()
 	signal(syscall.SIGSTOP, all[0], all[3])
 	within(t, "acquire and release", 5*time.Second, func() {
-		_, h = acquire(t, d, asking("key", time.Minute))
-		must(t, d.Release(t.Context(), h))
+		a := asking("key", time.Minute)
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		must(t, d.Release(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}))
 	})
 	signal(syscall.SIGCONT, all...)
 	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "silent", "key") == 0 })
