@@ -9,9 +9,9 @@ type Peeker interface {
 	// Peek returns, in the order of ps, what a claim by an owner that the store
 	// has not seen would be answered if that is Passed, and nil otherwise: then
 	// claim the number. It grants nothing and decides nothing. Answers may share
-	// memory: do not write to them. Unless whole is asked for, an answer about a
-	// run that is settled may leave out everything but Kind, Number, State, Mark
-	// and Now. An error is doubt about all.
+	// memory: do not write to them. Unless whole is asked for, an answer may leave
+	// out Last, and if it is about a run that is settled all but Kind, Number,
+	// State, Mark and Now. An error is doubt about all.
 	Peek(ctx context.Context, ps []Peek, whole bool) ([]*Answer, error)
 }
 

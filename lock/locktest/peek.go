@@ -55,6 +55,12 @@ func alike(a, b lock.Answer) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// lastless is an answer without what a peek may leave out in any case.
+func lastless(a lock.Answer) lock.Answer {
+	a.Last = 0
+	return a
+}
+
 func peekPart(s *stand) {
 	for _, scene := range laterScenes {
 		s.key = scene.name
@@ -63,7 +69,7 @@ func peekPart(s *stand) {
 		switch {
 		case (whole == nil) != (part == nil):
 			s.Errorf("%s: a peek says %+v, a whole one %+v", scene.name, part, whole)
-		case part == nil || alike(*part, *whole):
+		case part == nil || alike(lastless(*part), lastless(*whole)):
 		case part.Kind != lock.Passed || part.Number != whole.Number || part.State != whole.State || part.Mark != whole.Mark:
 			s.Errorf("%s: a peek says %+v, a whole one %+v", scene.name, part, whole)
 		case part.State != lock.RunDone && part.State != lock.RunLost:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,23 +15,6 @@ import (
 // maxBatch is how many requests one script serves: it keeps the server from
 // everyone else meanwhile.
 const maxBatch = 200
-
-// A request is what one run of a script is given.
-type request struct {
-	prefix string // of the shard's keys
-	keys   []string
-	args   []any
-	last   terms // of the latest claim
-	packed any   // the same as text
-}
-
-func (r *request) key(names ...string) {
-	for _, name := range names {
-		r.keys = append(r.keys, r.prefix+name)
-	}
-}
-
-func (r *request) arg(values ...any) { r.args = append(r.args, values...) }
 
 // An operation asks one script for many things of one kind.
 type operation[Q, A any] struct {
@@ -121,7 +105,7 @@ func (w *waitings) of(shard, replicas int) *int {
 
 // serve answers a part and returns what the script said.
 func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) said {
-	texts, s, err := d.texts(ctx, op.script(d.scripts), op.request(d, p, qs), p)
+	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
 	var now int64
 	if err == nil {
 		now, err = op.shape(texts, len(p.at))
@@ -144,16 +128,12 @@ func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q,
 
 // request is what the script of a part is given.
 func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
-	r := request{
-		prefix: d.keys.shards[p.shard],
-		keys:   make([]string, 0, 3+3*len(p.at)),
-		args:   make([]any, 0, 2+7*len(p.at)),
-	}
-	op.begin(d, &r)
+	r := d.newRequest(p.shard)
+	op.begin(d, r)
 	for _, i := range p.at {
-		op.add(&r, escape(op.key(&qs[i])), &qs[i])
+		op.add(r, escape(op.key(&qs[i])), &qs[i])
 	}
-	return &r
+	return r
 }
 
 // shape checks a reply as a whole and returns the store's clock.
@@ -187,25 +167,15 @@ func (op *operation[Q, A]) answer(now int64, text string, q *Q) A {
 	return a
 }
 
-// texts runs a script that returns texts.
-func (d *Driver) texts(ctx context.Context, s *redis.Script, r *request, p part) ([]string, said, error) {
-	answer, err := d.runFor(ctx, s, r.keys, r.args, p.replicas, p.ttl)
+// reply runs a script that returns lines.
+func (d *Driver) reply(ctx context.Context, s *redis.Script, r *request, p part) ([]string, said, error) {
+	answer, err := d.runRequest(ctx, s, r, p.replicas, p.ttl)
 	if err != nil {
 		return nil, answer, err
 	}
-	texts, ok := readTexts(answer.reply)
+	text, ok := answer.reply.(string)
 	if !ok {
 		return nil, answer, fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(answer.reply))
 	}
-	return texts, answer, nil
-}
-
-// readTexts reads a reply that is a list of texts.
-func readTexts(reply any) ([]string, bool) {
-	parts, ok := reply.([]any)
-	texts := make([]string, len(parts))
-	for i := 0; ok && i < len(parts); i++ {
-		texts[i], ok = parts[i].(string)
-	}
-	return texts, ok
+	return strings.Split(text, "\n"), answer, nil
 }

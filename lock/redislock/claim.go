@@ -18,12 +18,16 @@ var claims = operation[lock.Claim, lock.Answer]{
 	check:  lock.CheckClaim,
 	begin:  beginVerdicts,
 	add: func(r *request, name string, c *lock.Claim) {
-		r.key("s:"+name, "j:"+name)
+		r.key("s:", name)
+		r.key("j:", name)
 		between := ""
 		if c.Between > 0 {
 			between = "m"
 		}
-		r.arg(escape(c.Owner), c.Number, c.After, c.From, between, escape(c.Revision), r.terms(c))
+		r.escaped(c.Owner)
+		r.number(c.Number, c.After, c.From)
+		r.escaped(between, c.Revision)
+		r.terms(c)
 	},
 	read:  readAnswer,
 	doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
@@ -68,8 +72,9 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []lock.Claim, answers
 
 // beginVerdicts is what the scripts that write verdicts are given first.
 func beginVerdicts(d *Driver, r *request) {
-	r.key("none", "jb")
-	r.arg(d.lines, d.bytes)
+	r.key("none", "")
+	r.key("jb", "")
+	r.text(d.lines, d.bytes)
 }
 
 // terms are what many claims share.
@@ -97,28 +102,28 @@ func termsOf(c *lock.Claim) terms {
 	return t
 }
 
-// terms packs those of c, often the same as the last.
-func (r *request) terms(c *lock.Claim) any {
-	if t := termsOf(c); r.packed == nil || t != r.last {
-		r.last, r.packed = t, t.pack()
+// terms adds those of c, often the same as the last.
+func (r *request) terms(c *lock.Claim) {
+	if t := termsOf(c); len(r.packed) == 0 || t != r.last {
+		r.last, r.packed = t, t.pack(r.packed[:0])
 	}
-	return r.packed
+	r.args.b = append(r.args.b, r.packed...)
+	r.args.end()
 }
 
 // pack writes terms as the script reads them.
-func (t *terms) pack() string {
-	b := make([]byte, 0, 128)
+func (t *terms) pack(b []byte) []byte {
 	number := func(n int64) { b = append(strconv.AppendInt(b, n, 10), '|') }
 	number(t.ttl)
 	number(t.deadline)
-	b = append(append(b, escape(t.late)...), '|')
+	b = append(appendEscaped(b, t.late), '|')
 	number(int64(t.attempts))
 	b = append(b, flag(t.rerun), '|')
 	number(t.window)
 	b = append(b, '0'+byte(t.overlap), '|', flag(t.backlog), '|')
 	number(t.latest)
 	number(t.seen)
-	return string(append(b, escape(t.node)...))
+	return appendEscaped(b, t.node)
 }
 
 func flag(set bool) byte {

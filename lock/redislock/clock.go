@@ -90,6 +90,16 @@ func readBeat(reply any) (clock time.Time, nodes []string, ok bool) {
 	return time.UnixMicro(us), texts[1:], err == nil && us > 0
 }
 
+// readTexts reads a reply that is a list of texts.
+func readTexts(reply any) ([]string, bool) {
+	parts, ok := reply.([]any)
+	texts := make([]string, len(parts))
+	for i := 0; ok && i < len(parts); i++ {
+		texts[i], ok = parts[i].(string)
+	}
+	return texts, ok
+}
+
 // Leave takes node off the list.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := lock.CheckName("node", node); err != nil {

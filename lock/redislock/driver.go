@@ -68,8 +68,6 @@ type Driver struct {
 	gathers *gathers
 	scripts *scripts
 	keys    layout
-	states  names         // of the series that were peeked at
-	nones   []any         // the key of each shard that never exists
 	lines   string        // how long a journal may be
 	budget  int64         // how many bytes the journals of a shard may have
 	bytes   string        // the same as text
@@ -103,14 +101,12 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
 	}
 	budget := max(o.JournalBytes/int64(o.Shards), 1)
-	keys := newLayout(&o)
 	return &Driver{
 		client:  client,
 		prompt:  prompt(client),
 		gathers: newGathers(client, defaultTimeout),
 		scripts: embedded,
-		keys:    keys,
-		nones:   keys.nones(),
+		keys:    newLayout(&o),
 		lines:   strconv.Itoa(o.JournalLines),
 		budget:  budget,
 		bytes:   strconv.FormatInt(budget, 10),

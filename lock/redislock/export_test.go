@@ -47,9 +47,3 @@ func (d *Driver) LookInLine(ctx context.Context, a lock.Acquisition) (lock.Grant
 
 // GiveUp does what a waiter does that gives up.
 func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.giveUp(ctx, &a) }
-
-// KeepNames bounds how many names are kept, and drops those that are.
-func (d *Driver) KeepNames(most int) { d.states = names{most: most} }
-
-// KeptNames is how many names are kept.
-func (d *Driver) KeptNames() int { return len(d.states.keys) }

@@ -89,7 +89,8 @@ func (f *fields) letter(s string) byte {
 	return s[0]
 }
 
-var states = map[byte]lock.RunState{
+// states are the runs' states by their letters; of other letters NoRun.
+var states = [256]lock.RunState{
 	'o': lock.RunOpen, 'b': lock.RunGivenBack, 'u': lock.RunUnstarted,
 	'w': lock.RunWaiting, 'd': lock.RunDone, 'l': lock.RunLost,
 }
@@ -99,8 +100,7 @@ func readRun(s string) (lock.Run, bool) {
 	f := fields{rest: s}
 	var r lock.Run
 	r.Number = f.count(f.text())
-	state, known := states[f.letter(f.text())]
-	r.State = state
+	r.State = states[f.letter(f.text())]
 	r.Owner = f.raw(f.text())
 	r.Fence = f.count(f.text())
 	r.Attempt = int(f.count(f.text()))
@@ -108,5 +108,5 @@ func readRun(s string) (lock.Run, bool) {
 	r.Until = f.count(f.text())
 	replaced := f.end()
 	r.Replaced = replaced == "1"
-	return r, !f.bad && known && (replaced == "0" || replaced == "1")
+	return r, !f.bad && r.State != lock.NoRun && (replaced == "0" || replaced == "1")
 }

@@ -146,14 +146,15 @@ func (d *Driver) recount(ctx context.Context, shard int) error {
 
 // weight is about how many bytes the journals of some series are.
 func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, error) {
-	r := request{prefix: d.keys.shards[shard]}
-	r.key("all")
+	r := d.newRequest(shard)
+	r.key("all", "")
 	for _, name := range names {
-		r.key("s:"+name, "j:"+name)
-		r.arg(name)
+		r.key("s:", name)
+		r.key("j:", name)
+		r.text(name)
 	}
-	reply, err := d.run(ctx, d.scripts.recount, r.keys, r.args)
-	n, ok := reply.(int64)
+	answer, err := d.runRequest(ctx, d.scripts.recount, r, 0, 0)
+	n, ok := answer.reply.(int64)
 	if err == nil && !ok {
 		err = errUnreadable
 	}

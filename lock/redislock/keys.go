@@ -82,15 +82,6 @@ func (l *layout) grouped(key string) int {
 	return len(key)
 }
 
-// nones are the keys of the shards that never exist, as arguments.
-func (l *layout) nones() []any {
-	all := make([]any, len(l.shards))
-	for i, shard := range l.shards {
-		all[i] = shard + "none"
-	}
-	return all
-}
-
 const hexDigits = "0123456789ABCDEF"
 
 // escape writes s with nothing but [A-Za-z0-9._~:/%-] in it. Two texts never
@@ -105,7 +96,11 @@ func escape(s string) string {
 	if odd == 0 {
 		return s
 	}
-	b := make([]byte, 0, len(s)+2*odd)
+	return string(appendEscaped(make([]byte, 0, len(s)+2*odd), s))
+}
+
+// appendEscaped appends the escape of s.
+func appendEscaped(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; plainByte(c) {
 			b = append(b, c)
@@ -113,7 +108,7 @@ func escape(s string) string {
 			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return string(b)
+	return b
 }
 
 func plainByte(c byte) bool {

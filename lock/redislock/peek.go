@@ -68,30 +68,26 @@ func (d *Driver) peekAt(ctx context.Context, p part, ps []lock.Peek, whole bool,
 	return nil
 }
 
-// arguments are kept from one peek to the next.
-var arguments = sync.Pool{New: func() any { return new([]any) }}
-
 // peeked runs the script.
 func (d *Driver) peeked(ctx context.Context, p part, ps []lock.Peek, whole bool) (any, error) {
-	kept := arguments.Get().(*[]any)
-	args := append((*kept)[:0], make([]any, shaArgs)...)
-	args = append(args, d.nones[p.shard])
-	args = d.states.add(args, d.keys.shards[p.shard]+"s:", p.at, ps)
-	args = append(args, int(flag(whole)-'0'))
-	first := ps[p.at[0]].Number
-	args = append(args, first)
-	if slices.ContainsFunc(p.at, func(i int) bool { return ps[i].Number != first }) {
+	r := d.newRequest(p.shard)
+	r.key("none", "")
+	for _, i := range p.at {
+		r.key("s:", escape(ps[i].Key))
+	}
+	first, same := ps[p.at[0]].Number, true
+	r.text(string(flag(whole)))
+	r.number(first)
+	for _, i := range p.at {
+		same = same && ps[i].Number == first
+	}
+	if !same {
 		for _, i := range p.at[1:] {
-			args = append(args, ps[i].Number)
+			r.number(ps[i].Number)
 		}
 	}
-	reply, err := d.evaluate(ctx, d.scripts.peek, 1+len(p.at), args)
-	if d.prompt { // else a request that was given up may be on its way still
-		*kept = args
-		clear(args)
-		arguments.Put(kept)
-	}
-	return reply, err
+	answer, err := d.runRequest(ctx, d.scripts.peek, r, 0, 0)
+	return answer.reply, err
 }
 
 // readPeeks reads the store's clock, a letter for each place, and a line for each
@@ -107,46 +103,61 @@ func readPeeks(reply any, at []int, ps []lock.Peek, answers []*lock.Answer) erro
 	if err != nil {
 		return err
 	}
-	settled := settledAnswers{now: now}
+	r := peekReader{now: now, lines: lines}
 	for k, i := range at {
-		switch letter := letters[k]; letter {
-		case '-':
-		case 'd', 'l':
-			answers[i] = settled.of(letter, ps[i].Number)
-		default:
-			var line string
-			line, lines, _ = strings.Cut(lines, "\n")
-			answers[i] = readPeek(now, line, &ps[i])
-		}
+		answers[i] = r.read(letters[k], &ps[i])
 	}
 	return nil
 }
 
-// readPeek reads the answer to one peek. What cannot be read is not decided.
-func readPeek(now int64, line string, p *lock.Peek) *lock.Answer {
-	a, ok := readAnswer(now, line, &lock.Claim{Key: p.Key, Number: p.Number})
+// A peekReader reads answers in their order.
+type peekReader struct {
+	now        int64
+	lines      string
+	done, lost *lock.Answer // for all with the same letter and number, one after the other
+}
+
+// read reads one answer. What cannot be read is not decided.
+func (r *peekReader) read(letter byte, p *lock.Peek) *lock.Answer {
+	switch letter {
+	case '-':
+		return nil
+	case 'd':
+		return r.settled(&r.done, lock.RunDone, p.Number)
+	case 'l':
+		return r.settled(&r.lost, lock.RunLost, p.Number)
+	}
+	var line string
+	line, r.lines, _ = strings.Cut(r.lines, "\n")
+	var a lock.Answer
+	ok := false
+	if letter == '=' {
+		a, ok = readAnswer(r.now, line, &lock.Claim{Key: p.Key, Number: p.Number})
+	} else {
+		a, ok = readPart(r.now, letter, line, p.Number)
+	}
 	if !ok || a.Kind != lock.Passed {
 		return nil
 	}
 	return &a
 }
 
-// settledAnswers makes one answer for all that have the same letter and number,
-// one after the other.
-type settledAnswers struct {
-	now        int64
-	done, lost *lock.Answer
-}
-
-func (s *settledAnswers) of(letter byte, number int64) *lock.Answer {
-	last, state := &s.done, lock.RunDone
-	if letter == 'l' {
-		last, state = &s.lost, lock.RunLost
-	}
+func (r *peekReader) settled(last **lock.Answer, state lock.RunState, number int64) *lock.Answer {
 	if *last == nil || (*last).Number != number {
-		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: s.now}
+		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: r.now}
 	}
 	return *last
+}
+
+// readPart reads attempt|fence|until|owner of a run whose state is the letter.
+func readPart(now int64, letter byte, line string, number int64) (lock.Answer, bool) {
+	f := fields{rest: line}
+	r := lock.Run{Number: number, State: states[letter]}
+	r.Attempt, r.Fence, r.Until = int(f.count(f.text())), f.count(f.text()), f.count(f.text())
+	r.Owner = f.raw(f.end())
+	a := lock.Answer{Kind: lock.Passed, Mark: number, Now: now}
+	speak(&a, &r, now)
+	return a, !f.bad && r.State != lock.NoRun
 }
 
 // peek answers those claims of a part that are marked as Later and whose numbers

@@ -141,21 +141,3 @@ func TestPeekInDoubt(t *testing.T) {
 		t.Errorf("the bad claim: %+v", as[2])
 	}
 }
-
-// Names are kept for so many series only, and are right whether kept or not.
-func TestPeekNamesAreBounded(t *testing.T) {
-	d, c := realDriver(t, redislock.Options{})
-	due := open(t, d, c, "job", "héllo {x}")
-	for range 3 {
-		d.KeepNames(1)
-		for i, key := range []string{"job", "héllo {x}", "job"} {
-			claim(t, d, claimOf(key, "a/1", due), lock.Granted)
-			if a := claim(t, d, later(key, "b/"+strconv.Itoa(i), due), lock.Passed); a.Node != "a" {
-				t.Errorf("the answer for %q is %+v", key, a)
-			}
-		}
-		if n := d.KeptNames(); n > 1 {
-			t.Errorf("%d names are kept, want at most 1", n)
-		}
-	}
-}

@@ -42,6 +42,24 @@ func (d *Driver) runFor(ctx context.Context, s *redis.Script, keys []string, arg
 	})
 }
 
+// runRequest is runFor of a request, which it frees.
+func (d *Driver) runRequest(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (answer said, err error) {
+	if replicas == 0 {
+		answer.reply, err = d.evaluate(ctx, s, r)
+	} else {
+		keys, args := r.strings()
+		boxed := make([]any, len(args))
+		for i := range args {
+			boxed[i] = args[i]
+		}
+		answer, err = d.runFor(ctx, s, keys, boxed, replicas, ttl)
+	}
+	if d.prompt { // else what was given up may be on its way still
+		r.free()
+	}
+	return answer, err
+}
+
 // patience is how long replicas are waited for: WAIT has to answer before the
 // client or the context gives the connection up.
 func (d *Driver) patience(ctx context.Context, ttl time.Duration) time.Duration {

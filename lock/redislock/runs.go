@@ -15,10 +15,12 @@ var renewals = operation[lock.RunRef, lock.Renewed]{
 	script: func(s *scripts) *redis.Script { return s.renewRuns },
 	key:    func(r *lock.RunRef) string { return r.Key },
 	check:  lock.CheckRun,
-	begin:  func(_ *Driver, r *request) { r.key("none") },
+	begin:  func(_ *Driver, r *request) { r.key("none", "") },
 	add: func(r *request, name string, ref *lock.RunRef) {
-		r.key("s:" + name)
-		r.arg(ref.Number, escape(ref.Owner), ref.Fence, ref.TTL.Milliseconds())
+		r.key("s:", name)
+		r.number(ref.Number)
+		r.escaped(ref.Owner)
+		r.number(ref.Fence, ref.TTL.Milliseconds())
 	},
 	read:  readRenewed,
 	doubt: func(_ *lock.RunRef, err error) lock.Renewed { return lock.Renewed{Err: err} },
@@ -58,9 +60,14 @@ var endings = operation[lock.Ending, lock.Ended]{
 	check:  lock.CheckEnding,
 	begin:  beginVerdicts,
 	add: func(r *request, name string, e *lock.Ending) {
-		r.key("s:"+name, "j:"+name)
+		r.key("s:", name)
+		r.key("j:", name)
 		how, outcome := ending(e)
-		r.arg(e.Number, escape(e.Owner), e.Fence, how, escape(outcome))
+		r.number(e.Number)
+		r.escaped(e.Owner)
+		r.number(e.Fence)
+		r.text(how)
+		r.escaped(outcome)
 	},
 	read:  readEnded,
 	doubt: func(_ *lock.Ending, err error) lock.Ended { return lock.Ended{Err: err} },

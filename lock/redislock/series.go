@@ -19,11 +19,13 @@ var openings = operation[lock.Opening, lock.Series]{
 	check:  lock.CheckOpening,
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
-		r.key("all")
+		r.key("all", "")
 	},
 	add: func(r *request, name string, o *lock.Opening) {
-		r.key("s:"+name, "j:"+name, "d:"+name)
-		r.arg(name, escape(o.Node), escape(o.Revision), escape(o.Zone), escape(o.Spec), o.Mark)
+		r.series(name)
+		r.text(name)
+		r.escaped(o.Node, o.Revision, o.Zone, o.Spec)
+		r.number(o.Mark)
 	},
 	read:  func(now int64, text string, o *lock.Opening) (lock.Series, bool) { return readSeries(now, text, o.Key) },
 	doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
@@ -41,10 +43,23 @@ var looks = operation[string, lock.Series]{
 	script: func(s *scripts) *redis.Script { return s.look },
 	key:    func(key *string) string { return *key },
 	check:  func(key *string) error { return lock.CheckKey(*key) },
-	begin:  func(_ *Driver, r *request) { r.key("none", "all", "jb") },
-	add:    func(r *request, name string, _ *string) { r.key("s:"+name, "j:"+name, "d:"+name) },
+	begin:  beginLook,
+	add:    func(r *request, name string, _ *string) { r.series(name) },
 	read:   func(now int64, text string, key *string) (lock.Series, bool) { return readSeries(now, text, *key) },
 	doubt:  func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
+}
+
+func beginLook(_ *Driver, r *request) {
+	for _, kind := range []string{"none", "all", "jb"} {
+		r.key(kind, "")
+	}
+}
+
+// series adds all keys of one.
+func (r *request) series(name string) {
+	for _, kind := range []string{"s:", "j:", "d:"} {
+		r.key(kind, name)
+	}
 }
 
 // Look reads series, up to 200 of one shard with one script. It changes nothing
@@ -75,8 +90,9 @@ func changes(name string, script func(*scripts) *redis.Script, add func(*request
 // Pause stops the grants of a series. It works on a server at maxmemory.
 func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Series {
 	return changes("pause", func(s *scripts) *redis.Script { return s.pause }, func(r *request, name string, c *change) {
-		r.key("none", "s:"+name)
-		r.arg(c.number)
+		r.key("none", "")
+		r.key("s:", name)
+		r.number(c.number)
 	}).ask(ctx, d, []change{{key, number}})[0]
 }
 
@@ -84,8 +100,9 @@ func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Serie
 func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Series {
 	return changes("resume", func(s *scripts) *redis.Script { return s.resume }, func(r *request, name string, c *change) {
 		beginVerdicts(d, r)
-		r.key("s:"+name, "j:"+name)
-		r.arg(c.number)
+		r.key("s:", name)
+		r.key("j:", name)
+		r.number(c.number)
 	}).ask(ctx, d, []change{{key, number}})[0]
 }
 

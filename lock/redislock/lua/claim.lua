@@ -12,7 +12,7 @@
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|seen|node:
 --          times in ms, window -1 for none, late a reason, flags 0 or 1, latest
 --          the last instant, seen the highest fence; one text for many claims
--- returns  {the store's ms, then for each claim one text}:
+-- returns  lines: the store's ms, then for each claim
 --          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
 --          +number|fence|attempt|verdict for each number that was settled
 -- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,

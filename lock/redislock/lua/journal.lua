@@ -88,5 +88,5 @@ end
 local function verdicts(n, step)
   local out = ask(n, step)
   if grown ~= 0 then weigh() else prove() end
-  return out
+  return table.concat(out, '\n')
 end

@@ -6,8 +6,8 @@
 -- KEYS[3]  the bytes of all journals of the shard
 -- then for each series
 --   KEYS   the state, the journal, the revisions
--- returns  {the store's ms, for each series 0||mark|fence|last|pause and its
---          runs as they are stored}
+-- returns  lines: the store's ms, for each series 0||mark|fence|last|pause and its
+--          runs as they are stored
 
 local SOON = LIFE * 2 / 3
 

@@ -10,8 +10,8 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
 --   ARGV   name · node · revision · zone · spec · mark
--- returns  {the store's ms, for each series since|other|mark|fence|last|pause
---          and its runs as they are stored, then the bytes of all journals}
+-- returns  lines: the store's ms, for each series since|other|mark|fence|last|pause
+--          and its runs as they are stored, then the bytes of all journals
 --
 -- A revision is kept as first|last|node|zone|spec. The expiry before the first
 -- other write lets a node start on a store that is full.
@@ -68,5 +68,4 @@ end
 local out = verdicts((#KEYS - 3) / 3, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
-out[#out + 1] = call('GET', KEYS[2]) or '0'
-return out
+return out .. '\n' .. (call('GET', KEYS[2]) or '0')

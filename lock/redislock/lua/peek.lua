@@ -6,29 +6,39 @@
 --   KEYS   the state
 -- ARGV[1]  1 if every answer is to be whole, else 0
 -- then the number of each, or one for all
--- returns  lines: the store's ms; a letter for each number; then the answer of
---          each with the letter =
--- letters  - claim it: it is not decided, or who knows; = decided, its answer
---          follows; d, l it is the mark and its run is done, or lost
+-- returns  lines: the store's ms; a letter for each number; then a line for each
+--          whose letter has one
+-- letters  - claim it: it is not decided, or who knows; d, l it is the mark and
+--          its run is done, or lost; o, b, u, w it is the mark and its run is in
+--          that state, and the line is attempt|fence|until|owner; = the line is
+--          the answer
 
 local whole = ARGV[1] == '1'
 local one = not ARGV[3] and ARGV[2]
 local letters, lines = {}, {}
 
-local function peek(i, key, number)
+-- part is the letter of a run, and its line unless it is settled.
+local function part(text, head)
+  local state, owner, fence, attempt, till = match(text, '^(%a)|([^|;]*)|(%d+)|(%d+)|%d+|(%d+)|', head + 1)
+  if state ~= 'd' and state ~= 'l' then
+    lines[#lines + 1] = attempt .. '|' .. fence .. '|' .. till .. '|' .. owner
+  end
+  return state
+end
+
+local function peek(key, number)
   local h = redis.pcall('HMGET', key, 'm', 'r')
   local mark, text = h[1], h[2] or ''
   if not mark or tonumber(mark) > ms + TOLERANCE then return '-' end
   if mark ~= number and tonumber(mark) < tonumber(number) then return '-' end
   local _, head = find(text, ';' .. number .. '|', 1, true)
-  local state = head and sub(text, head + 1, head + 1)
-  if (state == 'd' or state == 'l') and mark == number and not whole then return state end
+  if head and mark == number and not whole then return part(text, head) end
   local s = read(key)
   lines[#lines + 1] = passed(s, number, stored(s, number))
   return '='
 end
 
-for i = 1, #KEYS - 1 do letters[i] = peek(i, KEYS[i + 1], one or ARGV[i + 1]) end
+for i = 1, #KEYS - 1 do letters[i] = peek(KEYS[i + 1], one or ARGV[i + 1]) end
 prove()
 table.insert(lines, 1, table.concat(letters))
 table.insert(lines, 1, now)

@@ -10,8 +10,8 @@
 -- then for each run
 --   ARGV   number · owner · fence · how: k done and ok, d done, u never started,
 --          b given back · outcome
--- returns  {the store's ms, for each run "1|the number that waits for this
---          end, or 0|the fence to take it over with", or "0": lost}
+-- returns  lines: the store's ms, for each run "1|the number that waits for this
+--          end, or 0|the fence to take it over with", or "0": lost
 --
 -- The first write is an expiry: a store at maxmemory accepts what follows it.
 

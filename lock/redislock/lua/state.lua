@@ -105,14 +105,15 @@ end
 -- replica knows is never an answer.
 local function prove() call('PEXPIRE', KEYS[1], 1) end
 
--- ask applies step to 1..n. An error (a key of a foreign type, a store that is
--- full) is the answer "!error" to that one alone.
+-- ask applies step to 1..n and returns lines: the store's ms, then an answer
+-- each. An error (a key of a foreign type, a store that is full) is the answer
+-- "!error" to that one alone.
 local function ask(n, step)
   local out = {now}
   for i = 1, n do
     local ok, answer = pcall(step, i)
     if not ok then
-      answer = '!' .. (type(answer) == 'table' and answer.err or tostring(answer))
+      answer = '!' .. string.gsub(type(answer) == 'table' and answer.err or tostring(answer), '\n', ' ')
     end
     out[i + 1] = answer
   end
@@ -123,5 +124,5 @@ end
 local function answers(n, step)
   local out = ask(n, step)
   prove()
-  return out
+  return table.concat(out, '\n')
 end

@@ -1,0 +1,106 @@
+package redislock
+
+import (
+	"strconv"
+	"sync"
+)
+
+// A request is what one run of a script is given: keys and arguments as texts
+// that share their memory, because there are many, and short ones. It is for one
+// goroutine.
+type request struct {
+	prefix string // of the shard's keys
+	keys   texts
+	args   texts
+	sent   []any    // EVALSHA and what follows it
+	all    []string // what most of sent points to
+	last   terms    // of the latest claim
+	packed []byte   // the same as text
+}
+
+// texts are many texts one after the other.
+type texts struct {
+	b    []byte
+	ends []int
+}
+
+func (t *texts) end() { t.ends = append(t.ends, len(t.b)) }
+
+// appendTo appends them each as a string of its own.
+func (t *texts) appendTo(all []string) []string {
+	text, from := string(t.b), 0
+	for _, end := range t.ends {
+		all = append(all, text[from:end])
+		from = end
+	}
+	return all
+}
+
+func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// newRequest returns an empty request for a shard.
+func (d *Driver) newRequest(shard int) *request {
+	r := requests.Get().(*request)
+	r.prefix = d.keys.shards[shard]
+	return r
+}
+
+// free gives a request back that nobody uses any more.
+func (r *request) free() {
+	r.keys.clear()
+	r.args.clear()
+	clear(r.sent)
+	clear(r.all)
+	r.sent, r.all, r.last, r.packed = r.sent[:0], r.all[:0], terms{}, r.packed[:0]
+	requests.Put(r)
+}
+
+// key adds the shard's key of a kind, for a series or alone.
+func (r *request) key(kind, name string) {
+	r.keys.b = append(append(append(r.keys.b, r.prefix...), kind...), name...)
+	r.keys.end()
+}
+
+// text adds arguments that are sent as they are.
+func (r *request) text(values ...string) {
+	for _, v := range values {
+		r.args.b = append(r.args.b, v...)
+		r.args.end()
+	}
+}
+
+// escaped adds arguments that were given from outside.
+func (r *request) escaped(values ...string) {
+	for _, v := range values {
+		r.args.b = appendEscaped(r.args.b, v)
+		r.args.end()
+	}
+}
+
+func (r *request) number(values ...int64) {
+	for _, n := range values {
+		r.args.b = strconv.AppendInt(r.args.b, n, 10)
+		r.args.end()
+	}
+}
+
+// shaArgs are EVALSHA, the hash, and the number of keys.
+const shaArgs = 3
+
+// strings are the keys, and then the arguments.
+func (r *request) strings() (keys, args []string) {
+	r.all = r.args.appendTo(r.keys.appendTo(r.all[:0]))
+	return r.all[:len(r.keys.ends)], r.all[len(r.keys.ends):]
+}
+
+// command is what EVALSHA is given, its first places left open.
+func (r *request) command() []any {
+	r.strings()
+	r.sent = append(r.sent[:0], nil, nil, nil)
+	for i := range r.all {
+		r.sent = append(r.sent, &r.all[i]) // a pointer needs no memory of its own
+	}
+	return r.sent
+}
