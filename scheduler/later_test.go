@@ -146,3 +146,32 @@ func TestUndecidedLaterShareIsClaimed(t *testing.T) {
 		})
 	}
 }
+
+// A tick whose node died is claimed by the others a moment later.
+func TestLaterShareOfDeadNodes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)})
+		c.pass(30 * time.Second)
+		for dead := range 2 {
+			c.nodes[dead].kill()
+			began := time.Now()
+			c.pass(15 * time.Second)
+			late := 0
+			for _, r := range c.ran("a") {
+				took := r.began.Sub(r.Tick)
+				if r.Tick.Before(began) {
+					continue
+				}
+				if took > 20*time.Millisecond {
+					late++
+				}
+				if took > 26*time.Millisecond {
+					t.Errorf("with %d dead nodes %v began after %v, want at most 25ms", dead+1, r.Tick, took)
+				}
+			}
+			if late == 0 {
+				t.Errorf("with %d dead nodes no tick was theirs", dead+1)
+			}
+		}
+	})
+}
