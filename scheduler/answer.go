@@ -9,7 +9,7 @@ import (
 
 // answered takes the answers to a batch: starts what was granted, asks again
 // where it must, and tells the log.
-func (n *Node) answered(asks []*ask, answers []lock.Answer) {
+func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) {
 	now := n.clock.ms()
 	starts := make([]*running, 0, len(asks))
 	var failed error
@@ -26,13 +26,14 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer) {
 			starts = append(starts, r)
 		}
 	}
+	if heard {
+		n.lead.answered(took)
+	}
 	n.arm()
 	n.mu.Unlock()
 	n.reached(heard, failed)
 	n.starts.Add(int64(len(starts) - len(asks)))
-	for _, r := range starts {
-		go r.run() // not waited for without end: a drain leaves what ignores its context
-	}
+	start(starts)
 	for i, a := range asks {
 		n.tell(a, &answers[i])
 	}

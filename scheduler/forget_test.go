@@ -20,7 +20,7 @@ func TestStoreForgets(t *testing.T) {
 			c.store.Forget()
 		}
 		c.pass(5 * time.Minute)
-		if told := len(c.logged("store forgot")); told < 5 || told > 30 {
+		if told := len(c.logged("store forgot")); told == 0 || told > 30 { // whose rota comes before the tick tells nothing
 			t.Errorf("three nodes told %d times of ten losses", told)
 		}
 		ticks := map[time.Time]bool{}

@@ -50,6 +50,7 @@ type Node struct {
 	alarm     alarm
 	agenda    agenda
 	shelf     shelf
+	lead      lead
 	queue     []*ask // due, and waiting for a free slot
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of

@@ -35,7 +35,8 @@ func TestObserve(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"the first reading is believed": {{ms(90_000), 90 * time.Second, 0, false}},
 		"no reading changes nothing":    {{ms(70), 70 * time.Millisecond, 0, false}, {nil, 70 * time.Millisecond, 0, false}},
-		"drift is slewed by a quarter":  {{ms(0), 0, 0, false}, {ms(40), 10 * time.Millisecond, 0, false}, {ms(-30), 0, 0, false}},
+		"drift is followed":             {{ms(0), 0, 0, false}, {ms(40), 40 * time.Millisecond, 0, false}, {ms(-3), -3 * time.Millisecond, 0, false}},
+		"as far as readings agree":      {{ms(0), 0, 0, false}, {ms(10), 6 * time.Millisecond, 0, false}},
 		"and by 50 ms at most":          {{ms(0), 0, 0, false}, {ms(400), 50 * time.Millisecond, 0, false}, {ms(-449), 0, 0, false}},
 		"a step needs three readings":   {{ms(0), 0, 0, false}, {ms(5000), 0, 0, true}, {ms(5100), 0, 0, true}, {ms(5050), 5050 * time.Millisecond, 5050 * time.Millisecond, false}},
 		"also backward":                 {{ms(0), 0, 0, false}, {ms(-800), 0, 0, true}, {ms(-800), 0, 0, true}, {ms(-800), -800 * time.Millisecond, -800 * time.Millisecond, false}},

@@ -17,7 +17,7 @@ type running struct {
 	lease   *lock.Lease
 	tick    int64
 	attempt int
-	wait    time.Duration // the grant came this much before the tick
+	wait    time.Duration // until the tick
 	last    int64
 	backlog bool // the next missed tick runs when this run has ended
 	info    Run  // what the function is told
@@ -63,7 +63,33 @@ func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
 	return r
 }
 
-// run waits for the tick, runs the job's function and ends the lease.
+// start begins runs when their ticks are there. They are not waited for without
+// end: a drain leaves what ignores its context.
+func start(all []*running) {
+	var early []*running
+	for _, r := range all {
+		if r.wait > 0 {
+			early = append(early, r)
+		} else {
+			go r.run()
+		}
+	}
+	if len(early) == 0 {
+		return
+	}
+	wait := early[0].wait
+	for _, r := range early {
+		wait = min(wait, r.wait)
+	}
+	time.AfterFunc(wait, func() {
+		for _, r := range early {
+			r.wait -= wait
+		}
+		start(early)
+	})
+}
+
+// run runs the job's function and ends the lease.
 func (r *running) run() {
 	n := r.node
 	began := r.begin()
@@ -79,21 +105,12 @@ func (r *running) run() {
 	err = r.call()
 }
 
-// begin waits for the tick's instant and checks the lease a last time: no run
-// starts early, or with a lease that cannot be trusted. What was granted to a
-// claim from before a drain is run within its grace: the other nodes were told
-// that this one has the tick, and would find out too late that it has not.
+// begin checks the lease a last time: no run starts with one that cannot be
+// trusted. What was granted to a claim from before a drain is run within its
+// grace: the other nodes were told that this one has the tick, and would find out
+// too late that it has not.
 func (r *running) begin() bool {
-	ctx := r.lease.Context()
-	if r.wait > 0 {
-		t := time.NewTimer(r.wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
-	}
-	return !r.tooLate && ctx.Err() == nil && r.lease.Check() == nil
+	return !r.tooLate && r.lease.Context().Err() == nil && r.lease.Check() == nil
 }
 
 // call runs the function, again after an error as the job's retry asks.

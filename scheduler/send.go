@@ -13,22 +13,23 @@ import (
 const sendMax = 1024
 
 // due hands out what is to be sent at ms, at most sendMax fresh ticks at a time,
-// and reports whether more is due. It arms every next tick before anything is
-// sent: nothing here waits for the store.
+// and reports whether more is due. Fresh ticks are those of the lead, too. It arms
+// every next tick before anything is sent: nothing here waits for the store.
 func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 	var later *laterShare
+	ahead := ms + n.lead.ms()
 	for range sendMax {
-		if at := n.table.top(); at == 0 || at > ms || n.draining.Load() {
+		if at := n.table.top(); at == 0 || at > ahead || n.draining.Load() {
 			break
 		}
-		t, ok := n.handOut(ms)
+		t, ok := n.handOut(ahead)
 		switch {
 		case !ok:
 		case n.cfg.Spread == 0 || n.members.first(t.e.hash, t.tick, ""):
 			send = append(send, t.ask())
 		default:
 			if later == nil {
-				later = n.shelf.share(ms + n.cfg.Spread.Milliseconds())
+				later = n.shelf.share(max(ms, t.tick) + n.cfg.Spread.Milliseconds())
 			}
 			later.ticks = append(later.ticks, t)
 		}
@@ -36,7 +37,7 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 	peek, claim := n.peekable(ms)
 	send = n.admit(slices.Concat(send, claim, n.agenda.take(ms)), ms)
 	at := n.table.top()
-	return send, peek, at != 0 && at <= ms && !n.draining.Load()
+	return send, peek, at != 0 && at <= ahead && !n.draining.Load()
 }
 
 // handOut takes the earliest entry's tick and arms its next one.
@@ -119,7 +120,8 @@ func (n *Node) send(asks []*ask) {
 	n.mu.Unlock()
 	ctx, stop := context.WithTimeout(n.base, n.cfg.StoreTimeout)
 	defer stop()
-	n.locker.ClaimThen(ctx, claims, func(answers []lock.Answer) { n.answered(asks, answers) })
+	sent := time.Now()
+	n.locker.ClaimThen(ctx, claims, func(answers []lock.Answer) { n.answered(asks, answers, time.Since(sent)) })
 }
 
 // within asks the store for something other than a claim. It returns when the
