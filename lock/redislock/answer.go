@@ -16,11 +16,12 @@ var kinds = map[byte]lock.Kind{
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer speaks
 // of one, then +number|fence|attempt|verdict for each settled number. It reports
 // whether that is an answer to c.
-func readAnswer(now int64, text string, c *lock.Claim) (lock.Answer, bool) {
+func readAnswer(at instant, text string, c *lock.Claim) (lock.Answer, bool) {
 	head, settled, some := strings.Cut(text, "+")
 	head, about, told := strings.Cut(head, ";")
 	f := fields{rest: head}
 	kind, ok := kinds[f.letter(f.text())]
+	now := at.ms()
 	a := lock.Answer{Kind: kind, Now: now}
 	a.Mark, a.Last, a.From = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	fence, node := f.count(f.text()), f.raw(f.end())
@@ -39,7 +40,7 @@ func readAnswer(now int64, text string, c *lock.Claim) (lock.Answer, bool) {
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
-	wait(&a, c)
+	wait(&a, c, at)
 	return a, ok && !f.bad && told == needsRun(kind, told) && (kind != lock.Waiting || fence != 0)
 }
 
@@ -86,12 +87,12 @@ func speak(a *lock.Answer, r *lock.Run, now int64) {
 	}
 }
 
-func wait(a *lock.Answer, c *lock.Claim) {
+func wait(a *lock.Answer, c *lock.Claim, at instant) {
 	switch a.Kind {
 	case lock.Early:
 		a.Wait = time.Duration(c.Number-a.Now) * time.Millisecond
 	case lock.Granted:
-		a.Wait = time.Duration(max(0, c.Number-a.Now)) * time.Millisecond
+		a.Wait = at.until(c.Number)
 	}
 }
 

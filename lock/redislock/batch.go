@@ -24,7 +24,7 @@ type operation[Q, A any] struct {
 	check  func(*Q) error
 	begin  func(*Driver, *request)                     // what comes before the questions
 	add    func(*request, string, *Q)                  // one question, and its name in keys
-	read   func(now int64, s string, q *Q) (A, bool)   // one answer
+	read   func(now instant, s string, q *Q) (A, bool) // one answer
 	doubt  func(q *Q, err error) A                     // an answer that did not come
 	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
 	want   func(q *Q) (replicas int, ttl time.Duration)
@@ -106,7 +106,7 @@ func (w *waitings) of(shard, replicas int) *int {
 // serve answers a part and returns what the script said.
 func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) said {
 	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
-	var now int64
+	var now instant
 	if err == nil {
 		now, err = op.shape(texts, len(p.at))
 	}
@@ -137,7 +137,7 @@ func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
 }
 
 // shape checks a reply as a whole and returns the store's clock.
-func (op *operation[Q, A]) shape(texts []string, n int) (int64, error) {
+func (op *operation[Q, A]) shape(texts []string, n int) (instant, error) {
 	want := 1 + n
 	if op.rest != nil {
 		want++
@@ -148,15 +148,25 @@ func (op *operation[Q, A]) shape(texts []string, n int) (int64, error) {
 	return readClock(texts[0])
 }
 
-func readClock(text string) (int64, error) {
-	now, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || now <= 0 {
-		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
-	}
-	return now, nil
+// An instant is the store's clock, in microseconds since 1970.
+type instant int64
+
+func (t instant) ms() int64 { return int64(t) / 1000 }
+
+// until is how long a number is not due.
+func (t instant) until(number int64) time.Duration {
+	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
 }
 
-func (op *operation[Q, A]) answer(now int64, text string, q *Q) A {
+func readClock(text string) (instant, error) {
+	us, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || us <= 0 {
+		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
+	}
+	return instant(us), nil
+}
+
+func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 	if len(text) > 0 && text[0] == '!' {
 		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), errors.New(text[1:])))
 	}

@@ -29,9 +29,9 @@ var (
 	ReadHolders = readHolders
 )
 
-// ReadAnswer reads what the claim script says of one claim.
+// ReadAnswer reads what the claim script says of one claim at a time in ms.
 func ReadAnswer(now int64, text string, c *lock.Claim) lock.Answer {
-	return claims.answer(now, text, c)
+	return claims.answer(instant(now*1000), text, c)
 }
 
 // Desert takes a place for an owner that never answers.

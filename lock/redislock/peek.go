@@ -112,7 +112,7 @@ func readPeeks(reply any, at []int, ps []lock.Peek, answers []*lock.Answer) erro
 
 // A peekReader reads answers in their order.
 type peekReader struct {
-	now        int64
+	now        instant
 	lines      string
 	done, lost *lock.Answer // for all with the same letter and number, one after the other
 }
@@ -134,7 +134,7 @@ func (r *peekReader) read(letter byte, p *lock.Peek) *lock.Answer {
 	if letter == '=' {
 		a, ok = readAnswer(r.now, line, &lock.Claim{Key: p.Key, Number: p.Number})
 	} else {
-		a, ok = readPart(r.now, letter, line, p.Number)
+		a, ok = readPart(r.now.ms(), letter, line, p.Number)
 	}
 	if !ok || a.Kind != lock.Passed {
 		return nil
@@ -144,7 +144,7 @@ func (r *peekReader) read(letter byte, p *lock.Peek) *lock.Answer {
 
 func (r *peekReader) settled(last **lock.Answer, state lock.RunState, number int64) *lock.Answer {
 	if *last == nil || (*last).Number != number {
-		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: r.now}
+		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: r.now.ms()}
 	}
 	return *last
 }

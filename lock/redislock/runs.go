@@ -43,7 +43,7 @@ func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed
 }
 
 // readRenewed reads 1|left|replaced, or 0.
-func readRenewed(_ int64, text string, ref *lock.RunRef) (lock.Renewed, bool) {
+func readRenewed(_ instant, text string, ref *lock.RunRef) (lock.Renewed, bool) {
 	if text == "0" {
 		return lock.Renewed{}, true
 	}
@@ -93,7 +93,7 @@ func ending(e *lock.Ending) (how, outcome string) {
 }
 
 // readEnded reads 1|waiting|fence, or 0.
-func readEnded(_ int64, text string, _ *lock.Ending) (lock.Ended, bool) {
+func readEnded(_ instant, text string, _ *lock.Ending) (lock.Ended, bool) {
 	if text == "0" {
 		return lock.Ended{}, true
 	}

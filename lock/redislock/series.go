@@ -27,7 +27,9 @@ var openings = operation[lock.Opening, lock.Series]{
 		r.escaped(o.Node, o.Revision, o.Zone, o.Spec)
 		r.number(o.Mark)
 	},
-	read:  func(now int64, text string, o *lock.Opening) (lock.Series, bool) { return readSeries(now, text, o.Key) },
+	read: func(now instant, text string, o *lock.Opening) (lock.Series, bool) {
+		return readSeries(now, text, o.Key)
+	},
 	doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
 	rest:  weigh,
 }
@@ -45,7 +47,7 @@ var looks = operation[string, lock.Series]{
 	check:  func(key *string) error { return lock.CheckKey(*key) },
 	begin:  beginLook,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
-	read:   func(now int64, text string, key *string) (lock.Series, bool) { return readSeries(now, text, *key) },
+	read:   func(now instant, text string, key *string) (lock.Series, bool) { return readSeries(now, text, *key) },
 	doubt:  func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
 }
 
@@ -82,7 +84,7 @@ func changes(name string, script func(*scripts) *redis.Script, add func(*request
 		check:  func(c *change) error { return lock.CheckChange(c.key, c.number) },
 		begin:  func(*Driver, *request) {},
 		add:    add,
-		read:   func(now int64, text string, c *change) (lock.Series, bool) { return readSeries(now, text, c.key) },
+		read:   func(now instant, text string, c *change) (lock.Series, bool) { return readSeries(now, text, c.key) },
 		doubt:  func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
 	}
 }
@@ -108,10 +110,10 @@ func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Seri
 
 // readSeries reads since|other|mark|fence|last|pause, then ;run for each that is
 // kept.
-func readSeries(now int64, text, key string) (lock.Series, bool) {
+func readSeries(now instant, text, key string) (lock.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
-	s := lock.Series{Key: key, Now: now}
+	s := lock.Series{Key: key, Now: now.ms()}
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	pause := f.number(f.end())

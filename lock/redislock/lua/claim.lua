@@ -12,7 +12,7 @@
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|seen|node:
 --          times in ms, window -1 for none, late a reason, flags 0 or 1, latest
 --          the last instant, seen the highest fence; one text for many claims
--- returns  lines: the store's ms, then for each claim
+-- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
 --          +number|fence|attempt|verdict for each number that was settled
 -- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
@@ -66,9 +66,13 @@ local function mayrun(r, c)
   return tonumber(r.attempt) < c.terms.attempts and (window < 0 or late <= window)
 end
 
-local instant = int(us)
-
+-- nextfence compares texts where it can: of equal length they are in the order of
+-- their numbers, and fences are never the same.
 local function nextfence(s, seen)
+  if seen < us and #s.fence == #instant and s.fence < instant then
+    s.fence = instant
+    return instant
+  end
   local fence = max(tonumber(s.fence), seen) + 1
   s.fence = fence < us and instant or int(fence)
   return s.fence
@@ -101,7 +105,7 @@ local function grant(s, c, r)
     r.granted = now
   end
   r.owner, r.state, r.replaced = c.owner, 'o', '0'
-  r.fence, r.attempt, r.till = nextfence(s, c.terms.seen), int(r.attempt + 1), c.terms.till
+  r.fence, r.attempt, r.till = nextfence(s, c.terms.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
   s.dirty = true
   push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt))
   return reply(s, 'g', text(r), from ~= c.number and from or '0')

@@ -6,7 +6,7 @@
 -- KEYS[3]  the bytes of all journals of the shard
 -- then for each series
 --   KEYS   the state, the journal, the revisions
--- returns  lines: the store's ms, for each series 0||mark|fence|last|pause and its
+-- returns  lines: the store's µs, for each series 0||mark|fence|last|pause and its
 --          runs as they are stored
 
 local SOON = LIFE * 2 / 3

@@ -10,7 +10,7 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
 --   ARGV   name · node · revision · zone · spec · mark
--- returns  lines: the store's ms, for each series since|other|mark|fence|last|pause
+-- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause
 --          and its runs as they are stored, then the bytes of all journals
 --
 -- A revision is kept as first|last|node|zone|spec. The expiry before the first

@@ -4,7 +4,7 @@
 -- KEYS[1]  a key that never exists: the write to it proves a master
 -- KEYS[2]  the state
 -- ARGV[1]  the number of the change
--- returns  lines: the store's ms, 0||mark|fence|last|pause and its runs
+-- returns  lines: the store's µs, 0||mark|fence|last|pause and its runs
 
 local function pause()
   local s, change = read(KEYS[2]), tonumber(ARGV[1])

@@ -6,7 +6,7 @@
 --   KEYS   the state
 -- ARGV[1]  1 if every answer is to be whole, else 0
 -- then the number of each, or one for all
--- returns  lines: the store's ms; a letter for each number; then a line for each
+-- returns  lines: the store's µs; a letter for each number; then a line for each
 --          whose letter has one
 -- letters  - claim it: it is not decided, or who knows; d, l it is the mark and
 --          its run is done, or lost; o, b, u, w it is the mark and its run is in
@@ -41,5 +41,5 @@ end
 for i = 1, #KEYS - 1 do letters[i] = peek(KEYS[i + 1], one or ARGV[i + 1]) end
 prove()
 table.insert(lines, 1, table.concat(letters))
-table.insert(lines, 1, now)
+table.insert(lines, 1, instant)
 return table.concat(lines, '\n')

@@ -10,7 +10,7 @@
 -- then for each run
 --   ARGV   number · owner · fence · how: k done and ok, d done, u never started,
 --          b given back · outcome
--- returns  lines: the store's ms, for each run "1|the number that waits for this
+-- returns  lines: the store's µs, for each run "1|the number that waits for this
 --          end, or 0|the fence to take it over with", or "0": lost
 --
 -- The first write is an expiry: a store at maxmemory accepts what follows it.
@@ -23,16 +23,18 @@ local function ended(s)
   return '1|' .. number .. '|' .. fence
 end
 
--- note writes the end of r into the line of its grant, if that is the last one.
+-- note writes the end of r into the line of its grant, if that is the last one:
+-- no other line of this fence is there while r is open.
 local function note(j, r, outcome)
-  local last = call('LINDEX', j, -1)
-  local number, fence = match(last or '', '^%d+|r|%d+|(%d+)|.*|(%d+)|%d+||$')
-  if number == r.number and fence == r.fence then
+  local last, tail = call('LINDEX', j, -1) or '', '|' .. r.fence .. '|' .. r.attempt .. '||'
+  if sub(last, -#tail) == tail and match(last, '^%d+|(%a)|') == 'r' then
     replace(j, last, sub(last, 1, -2) .. outcome .. '|' .. now)
   else
     push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -2) .. outcome .. '|' .. now)
   end
 end
+
+local writes = false -- the first write is done
 
 local function release(i)
   local at = 5 * i - 3
@@ -41,11 +43,14 @@ local function release(i)
   if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] then return '0' end
   if r.state == state then return ended(s) end
   if r.state ~= 'o' then return '0' end
-  call('PEXPIRE', s.key, LIFE)
+  if not writes then
+    call('PEXPIRE', s.key, LIFE)
+    writes = true
+  end
   note(s.journal, r, ARGV[at + 5])
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
-  if how == 'k' then s.last = int(math.max(tonumber(s.last), tonumber(number))) end
+  if how == 'k' and tonumber(number) > tonumber(s.last) then s.last = number end
   if state == 'd' then prune(s, number) end
   call('HSET', s.key, 'l', s.last, 'r', packed(s))
   return ended(s)

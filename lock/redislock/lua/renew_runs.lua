@@ -4,7 +4,7 @@
 -- then for each run
 --   KEYS   the state
 --   ARGV   number · owner · fence · TTL in ms
--- returns  lines: the store's ms, for each run "1|ms left|replaced", or "0": lost
+-- returns  lines: the store's µs, for each run "1|ms left|replaced", or "0": lost
 --
 -- The first write is an expiry: a store at maxmemory accepts what follows it.
 

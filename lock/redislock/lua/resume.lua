@@ -8,7 +8,7 @@
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- ARGV[3]  the number of the change
--- returns  lines: the store's ms, 0||mark|fence|last|pause and its runs
+-- returns  lines: the store's µs, 0||mark|fence|last|pause and its runs
 
 local function resume()
   local s, change = read(KEYS[3], KEYS[4]), tonumber(ARGV[3])
