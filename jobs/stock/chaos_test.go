@@ -202,8 +202,8 @@ func (m *market) calm(direct redis.UniversalClient) {
 	m.t.Helper()
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	await(m.t, "every order is in its last state and settled", func() bool {
-		due, err := direct.ZCard(m.t.Context(), tag+"due").Result()
-		fresh, err1 := direct.ZCard(m.t.Context(), tag+"fresh").Result()
+		fresh, err := direct.ZCard(m.t.Context(), tag+"fresh").Result() // in the order in which orders go from one to the next
+		due, err1 := direct.ZCard(m.t.Context(), tag+"due").Result()
 		unsettled, err2 := direct.ZCard(m.t.Context(), tag+"unsettled").Result()
 		restocked, err3 := direct.HLen(m.t.Context(), tag+"restocked").Result()
 		return errors.Join(err, err1, err2, err3) == nil && due+fresh+unsettled+restocked == 0

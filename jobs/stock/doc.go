@@ -26,8 +26,9 @@
 // worth is the store's configuration:
 //
 //   - No persistence: a restart of the server loses everything.
-//   - appendonly yes, appendfsync everysec: a killed server loses nothing; a
-//     machine that loses power loses about a second.
+//   - appendonly yes, appendfsync everysec: a killed server loses nothing as a
+//     rule, but up to two seconds when its disk was busy syncing; a machine that
+//     loses power loses as much.
 //   - appendonly yes, appendfsync always: neither loses anything.
 //   - A failover loses what had not reached the promoted replica. With
 //     [Options.Replicas] at n the answer waits until n replicas have it, or is
@@ -41,7 +42,7 @@
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
 //	+pexpire +persist +hget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
-//	+zadd +zrem +zcard +zrange +zrangebyscore
+//	+zadd +zrem +zcard +zscore +zrange +zrangebyscore
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.
 //

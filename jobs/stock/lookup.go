@@ -15,20 +15,25 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 			return err
 		}
 		keys := r.sale.keys(keyFence+reconciling, keyRecent)
-		ids, err := r.sale.fenced(ctx, recentScript, keys, r.work.fence, r.after.Milliseconds(), maxBatch)
+		pairs, err := r.sale.fenced(ctx, recentScript, keys, r.work.fence, r.after.Milliseconds(), maxBatch)
 		if err != nil {
 			return fmt.Errorf("stock: look for settled orders: %w", err)
 		}
-		if len(ids) == 0 {
+		if len(pairs) < 2 {
 			return nil
 		}
-		if err := r.lookUpThese(ctx, ids); err != nil {
+		if err := r.lookUpThese(ctx, pairs); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *reconciler) lookUpThese(ctx context.Context, ids []string) error {
+// lookUpThese looks up id, settled when, id, …
+func (r *reconciler) lookUpThese(ctx context.Context, pairs []string) error {
+	ids := make([]string, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		ids = append(ids, pairs[i])
+	}
 	var h haul // read before the database is: what it must have at least
 	if err := r.sale.readRecords(ctx, ids, &h); err != nil {
 		return fmt.Errorf("stock: read settled orders: %w", err)
@@ -49,18 +54,18 @@ func (r *reconciler) lookUpThese(ctx context.Context, ids []string) error {
 			r.work.log.Error("order lost", zap.String("order", id))
 		}
 	}
-	return r.kept(ctx, ids, missing)
+	return r.kept(ctx, ids, pairs, missing)
 }
 
 // kept takes the orders off the list, and lets the missing ones be settled again;
 // one that is to be settled anyway stays as it is.
-func (r *reconciler) kept(ctx context.Context, ids []string, missing map[string]string) error {
+func (r *reconciler) kept(ctx context.Context, ids, pairs []string, missing map[string]string) error {
 	if err := r.work.may(ctx, "keep"); err != nil {
 		return err
 	}
-	args := make([]any, 0, 2*len(ids))
-	for _, id := range ids {
-		args = append(args, id, missing[id])
+	args := make([]any, 0, 3*len(ids))
+	for i, id := range ids {
+		args = append(args, id, pairs[2*i+1], missing[id])
 	}
 	keys := r.sale.orderKeys(ids, keyFence+reconciling, keyRecent, keyUnsettled, keySettled)
 	again, err := number(r.sale.fenced(ctx, keptScript, keys, r.work.fence, args...))

@@ -48,7 +48,7 @@ func TestMinimalACL(t *testing.T) {
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
 		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist",
 		"+hget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
-		"+zadd", "+zrem", "+zcard", "+zrange", "+zrangebyscore", "+hello").Err()
+		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello").Err()
 	if err != nil {
 		t.Fatal(err)
 	}

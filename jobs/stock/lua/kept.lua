@@ -1,9 +1,10 @@
 -- kept: takes orders off the list of those to be looked up. One that the database
--- has lost is to be settled again.
+-- has lost is to be settled again. One that was settled since it was found stays on
+-- the list: what was looked up may be from before.
 --
 -- KEYS  1 fence  2 recent  3 unsettled  4 settled, then the orders' records
--- ARGV  1 fence, then per order: id, state and placed of the record that the
---       database has lost ('' when it has the order)
+-- ARGV  1 fence, then per order: id, settled when, state and placed of the record
+--       that the database has lost ('' when it has the order)
 --
 -- Returns {'ok', how many are settled again}, or {'fenced', fence} with the highest
 -- fence seen. Asked again it changes nothing.
@@ -11,9 +12,10 @@ redis.call('ZREM', KEYS[2], '') -- a write that a full store allows lets the nex
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
 local at = whole(now())
 local again = 0
-for i = 2, #ARGV, 2 do
-  local id, stamp, key = ARGV[i], ARGV[i + 1], KEYS[4 + i / 2]
-  if redis.call('ZREM', KEYS[2], id) == 1 and stamp ~= '' then
+for i = 2, #ARGV, 3 do
+  local id, stamp, key = ARGV[i], ARGV[i + 2], KEYS[4 + (i + 1) / 3]
+  local same = redis.call('ZSCORE', KEYS[2], id) == ARGV[i + 1]
+  if same and redis.call('ZREM', KEYS[2], id) == 1 and stamp ~= '' then
     local state, placed, items = string.match(redis.call('GET', key) or '', '^(%a+) (%d+) %d+ %d+ (%S+) ')
     if state and stamp == state .. ' ' .. placed and redis.call('ZADD', KEYS[3], 'NX', at, id) == 1 then
       again = again + 1
