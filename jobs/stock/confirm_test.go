@@ -28,7 +28,7 @@ func writes(t *testing.T, client redis.UniversalClient) string {
 // waits only for what the connection has written, so every question writes.
 func TestConfirmedAgain(t *testing.T) {
 	t.Parallel()
-	server := redisserver.Start(t, "--save", "")
+	server := redisserver.Start(t, "--save", "", "--repl-diskless-sync-delay", "0")
 	link := proof.NewProxy(t, server.Addr())
 	replica(t, link.Addr())
 	direct := connect(t, server.Addr())
@@ -57,7 +57,7 @@ func TestConfirmedAgain(t *testing.T) {
 // In a full store what was reserved can be paid, also where replicas are asked.
 func TestConfirmedInFullStore(t *testing.T) {
 	t.Parallel()
-	server := redisserver.Start(t, "--maxmemory-policy", "noeviction")
+	server := redisserver.Start(t, "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0")
 	replica(t, server.Addr())
 	client := connect(t, server.Addr())
 	s := newSale(t, client, stock.Options{Replicas: 1, ReplicaTimeout: 2 * time.Second})
