@@ -124,6 +124,8 @@ func TestHTTPRefuses(t *testing.T) {
 		{name: "a word for a number", method: "POST", path: "/orders", body: change("700", `"700"`), status: 422, kind: "invalid", fields: "amount"},
 		{name: "too large a number", method: "POST", path: "/orders", body: change("700", `99999999999999999999`), status: 422, kind: "invalid", fields: "amount"},
 		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: `"price"`},
+		{name: "not UTF-8", method: "POST", path: "/orders", body: change("Ada", "Zo\xeb"), status: 422, kind: "invalid", fields: "receiver"},
+		{name: "half a character", method: "POST", path: "/orders", body: change("Ada", `\ud83d`), status: 422, kind: "invalid", fields: "receiver"},
 		{name: "no JSON", method: "POST", path: "/orders", body: "id=o-1", status: 400, kind: "malformed"},
 		{name: "half of it", method: "POST", path: "/orders", body: teaForTwo[:50], status: 400, kind: "malformed"},
 		{name: "two of it", method: "POST", path: "/orders", body: teaForTwo + teaForTwo, status: 400, kind: "malformed"},

@@ -129,8 +129,8 @@ func receiverFault(receiver string) string {
 	switch n := utf8.RuneCountInString(receiver); {
 	case receiver == "":
 		return "empty"
-	case !utf8.ValidString(receiver):
-		return "not UTF-8"
+	case !utf8.ValidString(receiver), strings.ContainsRune(receiver, utf8.RuneError):
+		return "not UTF-8" // or was not, before a decoder put U+FFFD in its place
 	case n > MaxReceiver:
 		return fmt.Sprintf("%d characters long", n)
 	case strings.TrimSpace(receiver) == "":
