@@ -163,7 +163,7 @@ func (h *Handler) problem(err error) *problem {
 	p := problemOf(err)
 	if last, now := h.told.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&
 		now-last >= int64(time.Second) && h.told.CompareAndSwap(last, now) {
-		h.log.Warn("request in doubt", zap.Error(err))
+		h.log.Warn("request in doubt", zap.String("err", err.Error()))
 	}
 	return p
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -191,10 +193,13 @@ func TestHTTPNamesKinds(t *testing.T) {
 	}
 }
 
-// Without a store the client learns that it does not know, and nothing about us.
+// Without a store the client learns that it does not know, and nothing about us:
+// the log does, and nothing about the client.
 func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := newShop(t, server.Addr())
+	core, logs := observer.New(zap.InfoLevel)
+	s.Handler = stock.NewHandler(s.Sale, zap.New(core))
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
 	r.Header.Set("Content-Type", "application/json")
@@ -203,5 +208,9 @@ func TestHTTPDoubt(t *testing.T) {
 	body, _ := io.ReadAll(w.Body)
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !strings.Contains(string(body), "urn:cronce:stock:doubt") || strings.Contains(string(body), "LOADING") {
 		t.Errorf("%d %s", w.Code, body)
+	}
+	told := logs.FilterMessage("request in doubt").All()
+	if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0].ContextMap()["err"]), "LOADING") || strings.Contains(fmt.Sprint(told), "Ada") {
+		t.Errorf("the log has %v", told)
 	}
 }
