@@ -81,7 +81,8 @@
 // # What is not promised
 //
 // An operator who deletes a place, or ends a session, gives its key away: the
-// holder learns it with its next renewal, and until then two may believe in it.
+// holder learns it with its next renewal, and until then two may believe in it
+// (TestDeletedHolder, TestKilledSession).
 // The same holds for a process that was stopped (SIGSTOP) and continues. The
 // resource can tell them by their fences. A refusal may be as old as the server
 // that answered lags behind its leader. Replicas cannot be asked for: what the
