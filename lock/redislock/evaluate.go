@@ -12,7 +12,6 @@ func (d *Driver) evaluate(ctx context.Context, s *redis.Script, r *request) (any
 	args, keys := r.command(), len(r.keys.ends)
 	args[0], args[1], args[2] = "evalsha", s.Hash(), keys
 	reply, err := bounded(ctx, d.prompt, func() (any, error) {
-		deepen(len(args))
 		cmd := redis.NewCmd(ctx, args...)
 		cmd.SetFirstKeyPos(shaArgs)
 		err := d.client.Process(ctx, cmd)
@@ -23,13 +22,4 @@ func (d *Driver) evaluate(ctx context.Context, s *redis.Script, r *request) (any
 	})
 	d.failed(ctx, err)
 	return reply, err
-}
-
-// deepen makes the goroutine's stack as large as the client needs it, at once: it
-// would grow in several steps, and be copied each time with more on it.
-//
-//go:noinline
-func deepen(i int) byte {
-	var room [7 << 10]byte
-	return room[i%len(room)]
 }
