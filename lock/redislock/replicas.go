@@ -11,6 +11,9 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
+// moment is how long replicas that are merely counted have to answer.
+const moment = 200 * time.Millisecond
+
 // A said is what a script said, and how many replicas have what it wrote.
 type said struct {
 	reply  any
@@ -80,14 +83,15 @@ func (d *Driver) runAcked(ctx context.Context, s *redis.Script, keys []string, a
 	if err != nil {
 		return said{}, err
 	}
-	r, err := acked(ctx, node, false, s, keys, args, replicas, wait)
+	p := pledge{node: node, script: s, touch: d.scripts.touch, keys: keys, args: args, replicas: replicas, wait: wait}
+	r, err := p.acked(ctx)
 	cluster, is := d.client.(*redis.ClusterClient)
 	if err == nil || !is {
 		return r, err
 	}
 	d.failed(ctx, err)
-	if node, asking := redirected(ctx, cluster, err); node != nil {
-		return acked(ctx, node, asking, s, keys, args, replicas, wait)
+	if p.node, p.asking = redirected(ctx, cluster, err); p.node != nil {
+		return p.acked(ctx)
 	}
 	return r, err
 }
@@ -125,31 +129,54 @@ func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (n
 	return found, asking
 }
 
+// A pledge is a script whose writes replicas must have, on one server.
+type pledge struct {
+	node     pipeliner
+	asking   bool // the server has to be told that the key is on its way there
+	script   *redis.Script
+	touch    *redis.Script
+	keys     []string
+	args     []any
+	replicas int
+	wait     time.Duration
+}
+
 // acked sends the script and a WAIT on one connection: what WAIT counts is what
-// that connection wrote.
-func acked(ctx context.Context, node pipeliner, asking bool, s *redis.Script, keys []string, args []any, replicas int, wait time.Duration) (said, error) {
-	send := func(run func(redis.Scripter) *redis.Cmd) (asked, waited *redis.Cmd) {
-		pipe := node.Pipeline()
-		if asking {
-			pipe.Do(ctx, "asking")
-		}
-		asked, waited = run(pipe), pipe.Do(ctx, "wait", replicas, wait.Milliseconds())
-		_, _ = pipe.Exec(ctx) // each command has its own error
-		return asked, waited
-	}
-	asked, waited := send(func(c redis.Scripter) *redis.Cmd { return s.EvalSha(ctx, c, keys, args...) })
-	if redis.HasErrorPrefix(asked.Err(), "NOSCRIPT") {
-		asked, waited = send(func(c redis.Scripter) *redis.Cmd { return s.Eval(ctx, c, keys, args...) })
+// that connection wrote. What the script found done may have been written by
+// another one, so something is written in any case.
+func (p *pledge) acked(ctx context.Context) (said, error) {
+	asked, touched, waited := p.send(ctx, (*redis.Script).EvalSha)
+	if redis.HasErrorPrefix(asked.Err(), "NOSCRIPT") || redis.HasErrorPrefix(touched.Err(), "NOSCRIPT") {
+		asked, touched, waited = p.send(ctx, (*redis.Script).Eval)
 	}
 	if asked.Err() != nil {
 		return said{}, asked.Err()
+	}
+	if err := touched.Err(); err != nil {
+		return said{reply: asked.Val(), failed: err}, nil
 	}
 	n, err := waited.Int()
 	return said{reply: asked.Val(), acked: n, failed: err}, nil
 }
 
-// Replicas tells how many replicas of the server that judges key answer at the
-// moment.
+// send sends the pipeline, with scripts by their names or as a whole.
+func (p *pledge) send(ctx context.Context, run func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (asked, touched, waited *redis.Cmd) {
+	pipe := p.node.Pipeline()
+	ask := func(s *redis.Script, keys []string, args ...any) *redis.Cmd {
+		if p.asking { // it holds for one command
+			pipe.Do(ctx, "asking")
+		}
+		return run(s, ctx, pipe, keys, args...)
+	}
+	asked = ask(p.script, p.keys, p.args...)
+	touched = ask(p.touch, []string{p.keys[0] + ":touched"})
+	waited = pipe.Do(ctx, "wait", p.replicas, p.wait.Milliseconds())
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	return asked, touched, waited
+}
+
+// Replicas tells how many replicas of the server that judges key answer within a
+// moment, a fifth of a second.
 func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
 	if err := lock.CheckKey(key); err != nil {
 		return 0, err
@@ -160,7 +187,7 @@ func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
 			return 0, err
 		}
 		pipe := node.Pipeline()
-		waited := pipe.Do(ctx, "wait", 0, 1) // for nobody: it says how many are there
+		waited := pipe.Do(ctx, "wait", lock.MaxReplicas+1, moment.Milliseconds()) // for more than there are: it says how many
 		_, _ = pipe.Exec(ctx)
 		return waited.Int()
 	})

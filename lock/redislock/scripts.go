@@ -12,6 +12,7 @@ var sources embed.FS
 
 // scripts are the operations. Parameters only ever go through KEYS and ARGV.
 type scripts struct {
+	touch                                 *redis.Script
 	acquire, renew, release               *redis.Script
 	wait, inspect                         *redis.Script
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
@@ -38,6 +39,7 @@ func load(source func(name string) string) *scripts {
 		return redis.NewScript(b.String())
 	}
 	return &scripts{
+		touch:       join("touch"),
 		acquire:     join("queue", "acquire"),
 		renew:       join("renew"),
 		release:     join("queue", "release"),
