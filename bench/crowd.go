@@ -85,13 +85,15 @@ func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
 	defer l.Close()
 	life, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	work, end := context.WithCancel(ctx)
+	defer end()
 	var pairs atomic.Int64
 	var wg sync.WaitGroup
 	for i := range a.Callers {
 		wg.Go(func() {
 			key := fmt.Sprintf("item-%03d", i)
 			for life.Err() == nil {
-				if err := pair(ctx, l, key); err != nil {
+				if err := pair(work, l, key); err != nil {
 					stop(err)
 					return
 				}
@@ -105,12 +107,17 @@ func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
 	n, took := pairs.Load()-done, time.Since(from)
 	r := crowdResult{float64(n) / took.Seconds(), (measure.CPU() - cpu) / time.Duration(max(n, 1))}
 	stop(nil)
+	defer time.AfterFunc(forgotten, end).Stop()
 	wg.Wait()
 	if cause := context.Cause(life); cause != context.Canceled {
 		return r, fmt.Errorf("%s: %w", a.Lock, cause)
 	}
 	return r, ctx.Err()
 }
+
+// forgotten is how long a caller may take to end after the window: a library that
+// missed its wake-up would keep it for ever.
+const forgotten = 5 * time.Second
 
 func pair(ctx context.Context, l *rivals.Lock, key string) error {
 	release, err := l.Acquire(ctx, key)
