@@ -181,18 +181,15 @@ func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
 	if err := lock.CheckKey(key); err != nil {
 		return 0, err
 	}
-	n, err := bounded(ctx, d.prompt, func() (int, error) {
-		node, err := d.master(ctx, d.keys.lock(key))
-		if err != nil {
-			return 0, err
-		}
-		pipe := node.Pipeline()
-		waited := pipe.Do(ctx, "wait", lock.MaxReplicas+1, moment.Milliseconds()) // for more than there are: it says how many
-		_, _ = pipe.Exec(ctx)
-		return waited.Int()
+	// More than there can be, of something that is written now.
+	r, err := bounded(ctx, d.prompt, func() (said, error) {
+		return d.runAcked(ctx, d.scripts.touch, []string{d.keys.lock(key) + ":touched"}, nil, lock.MaxReplicas+1, moment)
 	})
+	if err == nil {
+		err = r.failed
+	}
 	if err != nil {
 		return 0, fmt.Errorf("redislock: replicas: %w", err)
 	}
-	return n, nil
+	return r.acked, nil
 }
