@@ -159,15 +159,15 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	now := k.now()
 	var cause error
 	switch {
+	case now >= s.trust.Load(): // Check may have said so, and says it again
+		k.drop(s)
+		cause = ErrLost
 	case r.Err != nil:
 		s.renewAt = min(s.renewAt, now+min(s.again(), int64(maxRetry)))
 		k.fix(s)
 	case !r.Alive:
 		k.drop(s)
-		cause = ErrLost
-		if now < s.trust.Load() {
-			cause = ErrForgotten
-		}
+		cause = ErrForgotten
 		s.trust.Store(now)
 	default:
 		s.trust.Store(max(s.trust.Load(), k.trust(sent, r.Left, s.ref.TTL)))

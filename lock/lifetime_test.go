@@ -60,3 +60,22 @@ func TestContextOfNumberedLease(t *testing.T) {
 		}
 	}
 }
+
+// A renewal that is answered when the trust has ended changes nothing any more,
+// though the timer has not gone off yet: who was told that the lease is lost, by
+// Check, is told so for good.
+func TestLateRenewalRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := lock.New(memlock.New(memlock.Options{}), "a").TryAcquire(t.Context(), "key", lock.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.RenewedLate()
+		if err := lease.Check(); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("check: %v, want lock.ErrLost", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
+			t.Errorf("the context ended with %v, want lock.ErrLost", cause)
+		}
+	})
+}

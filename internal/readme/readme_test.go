@@ -28,6 +28,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
