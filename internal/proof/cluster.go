@@ -150,12 +150,14 @@ func (c *Cluster) Process(pid int) *Process {
 	return nil
 }
 
-// settle is how long before the end of a scenario its last judged tick lies: the
-// tick after that may belong to a node that was asked to drain at that moment.
-const settle = time.Second
+// settle is how long before the end of a scenario its last judged tick lies: half
+// a second more than the shortest interval. The tick after it may belong to a node
+// that was asked to drain at that moment, and what waits for a run gets its
+// verdict with the tick after it.
+const settle = 1500 * time.Millisecond
 
 // Finish drains all nodes and returns the evidence about the jobs: ticks from
-// Warm until a second before this call.
+// Warm until a moment before this call.
 func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	c.t.Helper()
 	e := &Evidence{Meter: c.Meter, Jobs: jobs, From: c.from, To: time.Now().Add(-settle), Ends: map[int]error{}}
