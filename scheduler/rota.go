@@ -14,7 +14,8 @@ const (
 	beatEvery = 10 * time.Second
 	beatTTL   = 25 * time.Second // two beats may be lost
 	rotaEvery = 10 * time.Second
-	rotaSize  = 200 // how many jobs a turn reads
+	rotaSize  = 200  // how many jobs a turn reads
+	rotaScan  = 2000 // of how many that may need it
 	settling  = 2 * time.Second
 )
 
@@ -118,8 +119,10 @@ func (n *Node) rota(ctx context.Context) {
 			if n.draining.Load() { // to open a job is to say that it is looked after
 				continue
 			}
-			n.open(ctx, n.turn(), settling)
-			n.compare(ctx)
+			if es := n.turn(); len(es) > 0 {
+				n.open(ctx, es, settling)
+				n.compare(ctx)
+			}
 			t.Reset(rotaEvery)
 		case <-n.opener:
 			if !n.openAll(ctx) && pauseFor(ctx, time.Second) {
@@ -131,15 +134,23 @@ func (n *Node) rota(ctx context.Context) {
 	}
 }
 
-// turn takes the next jobs of the rota.
+// turn takes the next jobs of the rota. Those that a tick was decided of lately have
+// just told what there is to know: they are read in every sixth turn alone.
 func (n *Node) turn() []*entry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	all := n.table.slots
+	lately := n.clock.ms() - rotaEvery.Milliseconds()
 	es := make([]*entry, 0, min(rotaSize, len(all)))
-	for range cap(es) {
+	n.turns++
+	for range min(rotaScan, len(all)) {
+		if len(es) == cap(es) {
+			break
+		}
 		n.turned = (n.turned + 1) % len(all)
-		es = append(es, all[n.turned].e)
+		if e := all[n.turned].e; e.mark < lately || (e.hash+n.turns)%6 == 0 {
+			es = append(es, e)
+		}
 	}
 	return es
 }
