@@ -43,7 +43,7 @@ type part struct {
 // ask answers all questions, in order: those of one shard share a script, and
 // the scripts run side by side.
 func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
-	deepen(len(qs))
+	deepen()
 	answers := make([]A, len(qs))
 	sideBySide(op.split(d, qs, answers), func(p part) { op.serve(ctx, d, p, qs, answers) })
 	return answers

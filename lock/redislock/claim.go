@@ -40,7 +40,7 @@ var claims = operation[lock.Claim, lock.Answer]{
 // *lock.ArgumentError: then nothing was sent. Unknown without Err says that the
 // series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	deepen(len(cs))
+	deepen()
 	answers := make([]lock.Answer, len(cs))
 	sideBySide(claims.split(d, cs, answers), func(p part) {
 		if p = d.peek(ctx, p, cs, answers); len(p.at) > 0 {

@@ -14,7 +14,7 @@ import (
 // that writes nothing. On each tick that is what all nodes but one ask, so it is
 // made to cost little: settled runs are a letter each, and share their answer.
 func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
-	deepen(len(ps))
+	deepen()
 	answers := make([]*lock.Answer, len(ps))
 	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
 		return answers, d.peekAt(ctx, part{at: inOrder[:len(ps)]}, ps, whole, answers)
