@@ -73,6 +73,24 @@ func TestMemoryInDoubt(t *testing.T) {
 	})
 }
 
+// What can be explained can be explained up to any middle of it, too: a history
+// that takes too long may be judged by its first half.
+func TestFirstHalfIsAHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ops := worked(t, &doubtful{Driver: new(memlock.Store)}, history.Crowd{})
+		for len(ops) > 20 {
+			half := history.FirstHalf(ops)
+			if len(half) != len(ops)/2 {
+				t.Fatalf("%d of %d requests", len(half), len(ops))
+			}
+			if err := history.Check(half, history.Limits{}); err != nil {
+				t.Fatalf("%d requests: %v", len(half), err)
+			}
+			ops = half
+		}
+	})
+}
+
 // A doubtful driver loses every 20th answer, after it was done or before.
 type doubtful struct {
 	lock.Driver
