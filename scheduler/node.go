@@ -59,8 +59,7 @@ type Node struct {
 	lapsed    map[*entry]int64  // the mark that the store is known to have forgotten
 	lapsedAt  time.Duration     // when that was told last, since born
 	reopen    []*entry
-	turned    int    // the place of the rota
-	turns     uint64 // of the rota
+	turned    int
 	members   members
 	runs      runs // whose functions have not returned, or whose ends wait
 	room      slab[running]

@@ -14,8 +14,7 @@ const (
 	beatEvery = 10 * time.Second
 	beatTTL   = 25 * time.Second // two beats may be lost
 	rotaEvery = 10 * time.Second
-	rotaSize  = 200  // how many jobs a turn reads
-	rotaScan  = 2000 // of how many that may need it
+	rotaSize  = 200 // how many jobs a turn reads
 	settling  = 2 * time.Second
 )
 
@@ -119,10 +118,8 @@ func (n *Node) rota(ctx context.Context) {
 			if n.draining.Load() { // to open a job is to say that it is looked after
 				continue
 			}
-			if es := n.turn(); len(es) > 0 {
-				n.open(ctx, es, settling)
-				n.compare(ctx)
-			}
+			n.open(ctx, n.turn(), settling)
+			n.compare(ctx)
 			t.Reset(rotaEvery)
 		case <-n.opener:
 			if !n.openAll(ctx) && pauseFor(ctx, time.Second) {
@@ -134,23 +131,15 @@ func (n *Node) rota(ctx context.Context) {
 	}
 }
 
-// turn takes the next jobs of the rota. Those that a tick was decided of lately have
-// just told what there is to know: they are read in every sixth turn alone.
+// turn takes the next jobs of the rota.
 func (n *Node) turn() []*entry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	all := n.table.slots
-	lately := n.clock.ms() - rotaEvery.Milliseconds()
 	es := make([]*entry, 0, min(rotaSize, len(all)))
-	n.turns++
-	for range min(rotaScan, len(all)) {
-		if len(es) == cap(es) {
-			break
-		}
+	for range cap(es) {
 		n.turned = (n.turned + 1) % len(all)
-		if e := all[n.turned].e; e.mark < lately || (e.hash+n.turns)%6 == 0 {
-			es = append(es, e)
-		}
+		es = append(es, all[n.turned].e)
 	}
 	return es
 }
