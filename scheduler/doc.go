@@ -22,7 +22,9 @@
 //
 // A [Node] computes the ticks of all its jobs from their specs, on the store's
 // clock: its own clock has no say. When a tick is due it claims it from the
-// [Store], which decides in one atomic step: granted, or settled with a reason.
+// [Store], which decides in one atomic step: granted, or settled with a reason. A
+// claim is sent up to 10 ms before the tick if answers take a while; what is
+// granted waits for the tick.
 // Nodes that are not first for a tick by a hash leave it to the one that is for a
 // moment, which spreads the work. There is no leader, and no list of nodes is
 // needed to be right.
