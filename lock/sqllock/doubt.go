@@ -88,7 +88,7 @@ func takenBack(err error) bool {
 		switch state.SQLState() {
 		case "40001", "40P01", "55P03": // serialisation, deadlock, lock not available
 			return true
-		case "23505", "42P07": // two made the same at once
+		case "23505", "42P07", "42710": // two made the same at once: a row, a table, its type
 			return true
 		}
 		return false
