@@ -46,6 +46,7 @@ type Driver struct {
 	majority int
 	attempts atomic.Int64 // numbers the requests, so that a late one is known
 	stop     context.CancelFunc
+	closing  sync.RWMutex   // held while Close waits: no request begins beside that
 	asking   sync.WaitGroup // requests under way
 	sweepers sync.WaitGroup
 }
@@ -88,7 +89,9 @@ func (d *Driver) Close() error {
 	for _, n := range d.nodes {
 		n.close()
 	}
+	d.closing.Lock()
 	d.asking.Wait() // before the sweepers: a late answer may start one
+	d.closing.Unlock()
 	d.sweepers.Wait()
 	return nil
 }

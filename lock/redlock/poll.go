@@ -48,6 +48,7 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 		stop()
 		return p.ballot
 	}
+	d.closing.RLock()
 	for i, n := range d.nodes {
 		if q.which != nil && !q.which(i) {
 			continue
@@ -59,6 +60,7 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 			}
 		})
 	}
+	d.closing.RUnlock()
 	select {
 	case <-p.done:
 	case <-ctx.Done():
