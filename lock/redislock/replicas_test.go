@@ -94,15 +94,23 @@ func TestReplicas(t *testing.T) {
 func TestReplicasOfARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 1)
-	d := driver(t, client(t, master.Addr(), patiently), redislock.Options{})
-	due := open(t, d, client(t, master.Addr()), "job")
+	c := client(t, master.Addr(), patiently)
+	d := driver(t, c, redislock.Options{})
+	due := open(t, d, c, "job")
 	cl := claimOf("job", "a/1", due)
 	claim(t, d, cl, lock.Granted)
 	must(t, acquireFor(t, d, "key", "a/1", 0))
 	stopped(t, replicas[0])
+	before := calls(t, c, "set")
 	lacks(t, "grant", acquireFor(t, d, "key", "a/1", 1), 1, 0)
 	cl.Replicas = 1
 	lacks(t, "claim", d.Claim(t.Context(), []lock.Claim{cl})[0].Err, 1, 0)
+	// Older servers count no replica here in any case. What makes newer ones wait
+	// is a SET for each, besides those with which a lock is tried: one, or two where
+	// a script was not known.
+	if n := calls(t, c, "set") - before; n < 1+2 {
+		t.Errorf("%d SETs for a grant and the WAITs of a grant and of a claim, want 3 or more", n)
+	}
 }
 
 // patiently gives replicas on a loaded machine the time they need.

@@ -5,13 +5,13 @@
 //
 // # How
 //
-// An acquisition asks all servers at once, with one owner, until a majority agrees,
-// and waits for each no longer than [Options.NodeTimeout]. A majority of yes is a grant for TTL - what
-// it took - 1 % of the TTL - 2 ms. Otherwise the votes are given back everywhere,
-// also by servers that did not answer: in the background, until they do or the
-// TTL has passed ([Driver.Close] ends that). A request that arrives after its own
-// undoing is refused. A renewal needs a majority and gives the key again to
-// servers that lost it.
+// An acquisition asks all servers at once, with one owner, until a majority
+// agrees, and waits for each no longer than [Options.NodeTimeout]. A majority of
+// yes is a grant for TTL - what it took - 1 % of the TTL - 2 ms. Otherwise the
+// votes are given back everywhere, also by servers that did not answer: in the
+// background, until they do or the TTL has passed ([Driver.Close] ends that). A
+// request that arrives after its own undoing is refused. A renewal needs a
+// majority and gives the key again to servers that lost it.
 //
 // # The fence
 //
