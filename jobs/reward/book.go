@@ -3,13 +3,18 @@ package reward
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/cronce/cronce/internal/database"
 	"github.com/cronce/cronce/lock/guard"
 )
+
+//go:embed migrations
+var migrations embed.FS
 
 // A Book is the table with the records. It may be used concurrently, and by many
 // processes at once.
@@ -30,13 +35,13 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Book, error) {
 	case d > PostgreSQL:
 		return nil, fmt.Errorf("reward: open: %w", &FieldError{"dialect", strconv.Itoa(int(d)), "SQLite, MySQL or PostgreSQL"})
 	}
-	if err := migrate(ctx, db, d); err != nil {
+	if err := database.Migrate(ctx, db, d, migrations, "reward_schema"); err != nil {
 		return nil, fmt.Errorf("reward: open: create or update the tables: %w", err)
 	}
 	return &Book{db: db,
-		find:   d.bind("SELECT member, fence, recorded_at FROM reward_record WHERE family = ? AND reward = ?"),
-		raise:  d.bind(d.raise()),
-		insert: d.bind(d.insert()),
+		find:   d.Bind("SELECT member, fence, recorded_at FROM reward_record WHERE family = ? AND reward = ?"),
+		raise:  d.Raise("reward_fence", "family", "reward"),
+		insert: insert(d),
 	}, nil
 }
 

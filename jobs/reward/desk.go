@@ -149,6 +149,18 @@ func (d *Desk) record(ctx context.Context, c Claim, fence int64) (Record, error)
 	}
 }
 
+// sleep reports whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // decide is the answer to a claim when there is a record.
 func decide(c Claim, r Record, err error) (Record, error) {
 	if err != nil || r.Member == c.Member {

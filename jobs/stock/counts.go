@@ -72,7 +72,7 @@ func parseNumbers(texts []string, into ...*int64) error {
 
 // products reads what the database counts of the products of a sale.
 func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
-	query := b.dialect.bind("SELECT sku, put_in, reserved, sold FROM product WHERE sale = ?")
+	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold FROM product WHERE sale = ?")
 	rows, err := b.db.QueryContext(ctx, query, sale)
 	if err != nil {
 		return nil, fmt.Errorf("stock: read the database's products: %w", err)

@@ -62,22 +62,16 @@ type transaction struct {
 
 // enter brings the fence, or finds a higher one.
 func (tx *transaction) enter(ctx context.Context, job string, fence int64) error {
-	if bound := tx.dialect.bound(); bound != "" {
+	if bound := bound(tx.dialect); bound != "" {
 		if _, err := tx.tx.ExecContext(ctx, bound); err != nil {
 			return fmt.Errorf("bound the transaction: %w", err)
 		}
 	}
-	raise := "INSERT INTO stock_fence (sale, job, fence) VALUES (?, ?, ?) "
-	if tx.dialect == MySQL {
-		raise += "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))"
-	} else {
-		raise += "ON CONFLICT (sale, job) DO UPDATE SET fence = excluded.fence WHERE stock_fence.fence < excluded.fence"
-	}
-	if _, err := tx.tx.ExecContext(ctx, tx.dialect.bind(raise), tx.sale, job, fence); err != nil {
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Raise("stock_fence", "sale", "job"), tx.sale, job, fence); err != nil {
 		return fmt.Errorf("bring the fence: %w", err)
 	}
 	var highest int64
-	query := tx.dialect.bind("SELECT fence FROM stock_fence WHERE sale = ? AND job = ?")
+	query := tx.dialect.Bind("SELECT fence FROM stock_fence WHERE sale = ? AND job = ?")
 	if err := tx.tx.QueryRowContext(ctx, query, tx.sale, job).Scan(&highest); err != nil {
 		return fmt.Errorf("read the fence: %w", err)
 	}
@@ -103,7 +97,7 @@ func (b *Database) find(ctx context.Context, sale string, ids []string) (map[str
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing but its own settings
-	if _, err := tx.ExecContext(ctx, b.dialect.bound()); err != nil {
+	if _, err := tx.ExecContext(ctx, bound(b.dialect)); err != nil {
 		return nil, err
 	}
 	return find(ctx, tx, b.dialect, sale, ids)

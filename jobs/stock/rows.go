@@ -76,7 +76,7 @@ func (tx *transaction) writeArrays(ctx context.Context, t *table, suffix string)
 	}
 	columns := "*"
 	if t.clock != "" {
-		columns += ", " + tx.dialect.now()
+		columns += ", " + tx.dialect.Now()
 	}
 	query := t.insert() + " SELECT CAST($1 AS TEXT), " + columns + " FROM unnest(" + strings.Join(arrays, ", ") + ")" + suffix
 	_, err := tx.tx.ExecContext(ctx, query, args...)
@@ -87,7 +87,7 @@ func (tx *transaction) writeArrays(ctx context.Context, t *table, suffix string)
 func (tx *transaction) writeValues(ctx context.Context, t *table, suffix string, from, to int) error {
 	one := "(" + marks(1+len(t.columns))
 	if t.clock != "" {
-		one += ", " + tx.dialect.now()
+		one += ", " + tx.dialect.Now()
 	}
 	one += ")"
 	args := make([]any, 0, (to-from)*(1+len(t.columns)))

@@ -114,7 +114,7 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 
 // clear removes the items of a reserved order.
 func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
-	rows, err := tx.tx.QueryContext(ctx, tx.dialect.bind("SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
+	rows, err := tx.tx.QueryContext(ctx, tx.dialect.Bind("SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
 		return err
 	}
 	p.shift(items, Reserved, -1)
-	_, err = tx.tx.ExecContext(ctx, tx.dialect.bind("DELETE FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
+	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
 	return err
 }
 
@@ -143,7 +143,7 @@ func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	for _, r := range orders {
 		t.add(r.ID, r.Receiver, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli())
 	}
-	return tx.write(ctx, &t, tx.dialect.upsert("orders", "sale, id",
+	return tx.write(ctx, &t, upsert(tx.dialect, "orders", "sale, id",
 		[]string{"receiver", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "settled_at"}, nil))
 }
 
@@ -163,7 +163,7 @@ func (tx *transaction) writeTotals(ctx context.Context, totals []total) error {
 	for _, total := range totals {
 		t.add(total.sku, total.put, int64(0), int64(0))
 	}
-	return tx.write(ctx, &t, tx.dialect.upsert("product", "sale, sku", []string{"put_in"}, nil))
+	return tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in"}, nil))
 }
 
 // writeShifts changes the counts of products by what their orders have become.
@@ -174,7 +174,7 @@ func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift)
 			t.add(sku, int64(0), s.reserved, s.sold)
 		}
 	}
-	return tx.write(ctx, &t, tx.dialect.upsert("product", "sale, sku", nil, []string{"reserved", "sold"}))
+	return tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", nil, []string{"reserved", "sold"}))
 }
 
 func productTable() table {

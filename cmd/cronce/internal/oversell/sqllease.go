@@ -38,7 +38,7 @@ func (e *Env) makeLeases(ctx context.Context) error {
 func (e *Env) forgetLeases(ctx context.Context) error {
 	var errs []error
 	for _, table := range []string{"cronce_leases", "cronce_places"} {
-		_, err := e.Tables.DB.ExecContext(ctx, e.Tables.Dialect.bind("DELETE FROM "+table+" WHERE ns = ?"), e.Run)
+		_, err := e.Tables.DB.ExecContext(ctx, e.Tables.Dialect.Bind("DELETE FROM "+table+" WHERE ns = ?"), e.Run)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -58,11 +58,11 @@ type conn interface {
 }
 
 func (s *SQLShelf) exec(ctx context.Context, c conn, query string, args ...any) (sql.Result, error) {
-	return c.ExecContext(ctx, s.Dialect.bind(query), args...)
+	return c.ExecContext(ctx, s.Dialect.Bind(query), args...)
 }
 
 func (s *SQLShelf) number(ctx context.Context, c conn, query string, args ...any) (n int, err error) {
-	err = c.QueryRowContext(ctx, s.Dialect.bind(query), args...).Scan(&n)
+	err = c.QueryRowContext(ctx, s.Dialect.Bind(query), args...).Scan(&n)
 	return n, err
 }
 
@@ -120,7 +120,11 @@ func (s *SQLShelf) Sell(ctx context.Context, fence int64, left int, order string
 
 // leftForUpdate reads the stock and locks its row until the transaction ends.
 func (s *SQLShelf) leftForUpdate(ctx context.Context, tx *sql.Tx) (int, error) {
-	return s.number(ctx, tx, "SELECT stock FROM "+s.productTable()+" WHERE name = ?"+s.Dialect.forUpdate(), s.product)
+	query := "SELECT stock FROM " + s.productTable() + " WHERE name = ?"
+	if s.Dialect != SQLite { // there the transaction has locked the database
+		query += " FOR UPDATE"
+	}
+	return s.number(ctx, tx, query, s.product)
 }
 
 // write writes what is left, and an order.

@@ -1,0 +1,69 @@
+// Package database is what jobs know of the databases that keep their tables: how
+// the dialects differ, and how tables are brought up to date.
+package database
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Dialect is the kind of a database.
+type Dialect uint8
+
+// The dialects. The zero value is SQLite.
+const (
+	SQLite     Dialect = iota // one host; open it with a busy timeout
+	MySQL                     // and MariaDB
+	PostgreSQL                // with any driver of database/sql
+)
+
+// String is the name of the dialect, and of its folder of migrations.
+func (d Dialect) String() string {
+	switch d {
+	case SQLite:
+		return "sqlite"
+	case MySQL:
+		return "mysql"
+	case PostgreSQL:
+		return "postgres"
+	}
+	return fmt.Sprintf("Dialect(%d)", uint8(d))
+}
+
+// Now is the database's clock in Unix milliseconds.
+func (d Dialect) Now() string {
+	switch d {
+	case MySQL:
+		return "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
+	case PostgreSQL:
+		return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+	}
+	return "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+}
+
+// Bind numbers the placeholders (?) where the dialect wants that.
+func (d Dialect) Bind(query string) string {
+	if d != PostgreSQL {
+		return query
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(query, "?") {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Raise is a statement that remembers a fence unless a higher one was seen: the
+// table has the columns of the key and fence, and so has the statement arguments.
+func (d Dialect) Raise(table string, key ...string) string {
+	columns := strings.Join(key, ", ")
+	raise := "INSERT INTO " + table + " (" + columns + ", fence) VALUES (?" + strings.Repeat(", ?", len(key)) + ") "
+	if d == MySQL {
+		return raise + "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))"
+	}
+	return d.Bind(raise + "ON CONFLICT (" + columns + ") DO UPDATE SET fence = excluded.fence WHERE " + table + ".fence < excluded.fence")
+}

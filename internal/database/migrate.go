@@ -1,0 +1,47 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// migrateTries bounds how often nodes that start at once, and apply the same
+// migrations, get in each other's way.
+const migrateTries = 10
+
+var gooseDialects = map[Dialect]goose.Dialect{
+	SQLite: goose.DialectSQLite3, MySQL: goose.DialectMySQL, PostgreSQL: goose.DialectPostgres,
+}
+
+// Migrate creates the tables of a package, or brings them up to date. Nodes may do
+// so at the same moment, so every migration must be one that may be applied twice.
+// The files are in migrations/ and the dialect's name. The table versions says
+// which were applied: each package has its own, since others may keep their tables
+// in the same database.
+func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versions string) error {
+	files, err := fs.Sub(migrations, "migrations/"+d.String())
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(gooseDialects[d], db, files, goose.WithTableName(versions),
+		goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		if _, err = p.Up(ctx); err == nil || try == migrateTries {
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(try)*10*time.Millisecond + rand.N(20*time.Millisecond)):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
