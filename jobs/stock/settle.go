@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,8 +27,11 @@ const progressEvery = 5 * time.Second
 // how many it holds in memory and writes in one transaction, 1 to MaxBatch; a value
 // outside is moved to the nearest inside, 0 is DefaultBatch. Its fields may be
 // changed before it is registered. A tick is skipped while the run before still
-// works, and that of a dead node is run again: both are the same work. It panics
-// without a sale or a database.
+// works, and that of a dead node is run again: both are the same work.
+//
+// An order that the database refuses for what it is, or whose record cannot be
+// read, does not keep the others: it is kept back and named in the log, its run
+// fails, and the next run tries it again. It panics without a sale or a database.
 func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 	if s == nil || b == nil {
 		panic("stock: SettleOrders needs a sale and a database")
@@ -57,12 +61,13 @@ type settler struct {
 	orders   int // settled so far
 	disputed int
 	lost     int
-	problem  error // the first record that cannot be read
+	kept     map[string]bool // ids of orders that are kept back
+	problem  error           // with the first of them
 }
 
 func newSettler(s *Sale, b *Database, batch int, w work) *settler {
 	now := time.Now()
-	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now}
+	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now, kept: map[string]bool{}}
 }
 
 func (s *settler) run(ctx context.Context) error {
@@ -79,17 +84,18 @@ func (s *settler) run(ctx context.Context) error {
 	if err == nil && s.lost+s.disputed > 0 {
 		err = fmt.Errorf("stock: settle: %d orders are disputed, %d lost", s.disputed, s.lost)
 	}
-	if err == nil && s.problem != nil {
-		err = fmt.Errorf("stock: settle: %w", s.problem)
+	if s.problem != nil {
+		err = errors.Join(err, fmt.Errorf("stock: settle: %d orders are kept back, the first: %w", len(s.kept), s.problem))
 	}
 	return err
 }
 
 // batches settles until nothing is left, or what is left cannot be settled.
 func (s *settler) batches(ctx context.Context) error {
-	for {
+	for len(s.kept) <= maxKept {
+		kept := len(s.kept)
 		h, moved, err := s.next(ctx)
-		if err != nil || moved == 0 {
+		if err != nil || moved == 0 && len(s.kept) == kept {
 			return err
 		}
 		s.orders += moved
@@ -97,10 +103,11 @@ func (s *settler) batches(ctx context.Context) error {
 			s.told = time.Now()
 			s.work.log.Info("orders being settled", append(s.pace(), zap.Int64("left", left))...)
 		}
-		if len(h.records) < s.batch {
+		if h.found < s.batch {
 			return nil // what came since is the next tick's
 		}
 	}
+	return nil
 }
 
 // pace is what there is to tell of the run so far.
@@ -116,19 +123,16 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	if err := s.work.may(ctx, "take"); err != nil {
 		return haul{}, 0, err
 	}
-	if h, err = s.sale.take(ctx, s.work.fence, s.batch); err != nil {
+	if h, err = s.sale.take(ctx, s.work.fence, s.batch, s.kept); err != nil {
 		return haul{}, 0, err
 	}
-	if len(h.problems) > 0 && s.problem == nil {
-		s.problem = h.problems[0]
+	for _, u := range h.unread {
+		s.keep(u.id, u.err)
 	}
 	if len(h.records)+len(h.totals)+len(h.lost) == 0 {
 		return h, 0, nil
 	}
-	if err := s.work.may(ctx, "write"); err != nil {
-		return haul{}, 0, err
-	}
-	done, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
+	done, err := s.write(ctx, h)
 	if err != nil {
 		return haul{}, 0, err
 	}

@@ -3,16 +3,24 @@ package stock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // A haul is what a run has found to settle.
 type haul struct {
-	left     int64    // how many orders are unsettled, those of the haul among them
-	totals   []total  // what was put in since
-	records  []Record // as they were when they were read
-	lost     []string // ids of which the store has no record
-	problems []error  // with records that cannot be read
+	left    int64    // how many orders are unsettled, those of the haul among them
+	totals  []total  // what was put in since
+	found   int      // how many orders the haul is of
+	records []Record // as they were when they were read
+	lost    []string // ids of which the store has no record
+	unread  []unread // whose records cannot be read
+}
+
+// An unread order is one whose record cannot be read.
+type unread struct {
+	id  string
+	err error
 }
 
 // A total is what was put in of a product, in all.
@@ -21,13 +29,20 @@ type total struct {
 	put int64
 }
 
-// take reads up to n orders that are to be settled, and all such totals. Nothing
-// is taken away: what is not marked as settled is found again.
-func (s *Sale) take(ctx context.Context, fence int64, n int) (haul, error) {
-	answer, err := s.fenced(ctx, takeScript, s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked), fence, n)
-	var h haul
+// take reads up to n orders that are to be settled, but for those that are kept
+// back, and all such totals. Nothing is taken away: what is not marked as settled
+// is found again.
+func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (h haul, err error) {
+	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
+	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	if err == nil {
-		h, err = s.read(ctx, answer)
+		h, answer, err = parseHaul(answer)
+	}
+	if err == nil {
+		ids := slices.DeleteFunc(answer, func(id string) bool { return kept[id] })
+		ids = ids[:min(n, len(ids))]
+		h.found = len(ids)
+		err = s.readRecords(ctx, ids, &h)
 	}
 	if err != nil {
 		return haul{}, fmt.Errorf("stock: take unsettled orders: %w", err)
@@ -35,28 +50,28 @@ func (s *Sale) take(ctx context.Context, fence int64, n int) (haul, error) {
 	return h, nil
 }
 
-// read reads left, the number of products, sku, total, …, id, …, and the records
-// of the ids.
-func (s *Sale) read(ctx context.Context, answer []string) (h haul, err error) {
+// parseHaul reads left, the number of products, sku, total, …, and returns what
+// follows: the ids.
+func parseHaul(answer []string) (h haul, ids []string, err error) {
 	if len(answer) < 2 {
-		return haul{}, strange(answer)
+		return haul{}, nil, strange(answer)
 	}
 	if h.left, err = strconv.ParseInt(answer[0], 10, 64); err != nil {
-		return haul{}, err
+		return haul{}, nil, err
 	}
 	products, err := strconv.Atoi(answer[1])
 	answer = answer[2:]
 	if err != nil || products < 0 || len(answer) < 2*products {
-		return haul{}, strange(answer)
+		return haul{}, nil, strange(answer)
 	}
 	for i := range products {
 		put, err := strconv.ParseInt(answer[2*i+1], 10, 64)
 		if err != nil {
-			return haul{}, fmt.Errorf("total of %q: %w", answer[2*i], err)
+			return haul{}, nil, fmt.Errorf("total of %q: %w", answer[2*i], err)
 		}
 		h.totals = append(h.totals, total{answer[2*i], put})
 	}
-	return h, s.readRecords(ctx, answer[2*products:], &h)
+	return h, answer[2*products:], nil
 }
 
 // readRecords reads the records of ids into a haul.
@@ -77,7 +92,7 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, h *haul) error {
 		}
 		r, err := parseRecord(ids[i], text)
 		if err != nil {
-			h.problems = append(h.problems, err)
+			h.unread = append(h.unread, unread{ids[i], err})
 			continue
 		}
 		h.records = append(h.records, r)

@@ -1,0 +1,59 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.uber.org/zap"
+)
+
+// maxKept is how many orders a run keeps back at most: when there are more it is
+// not the orders that something is wrong with.
+const maxKept = 100
+
+// keep keeps an order back until the next run, so that the others go on.
+func (s *settler) keep(id string, err error) {
+	if s.problem == nil {
+		s.problem = err
+	}
+	s.kept[id] = true
+	if len(s.kept) <= maxTold {
+		s.work.log.Error("order kept back", zap.String("order", id), zap.Error(err))
+	}
+}
+
+// write writes a haul to the database. One that it refuses, while it takes the
+// same haul without the orders, is written in halves, until the orders that are
+// refused stand alone: they are kept back.
+func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
+	if err := s.work.may(ctx, "write"); err != nil {
+		return nil, err
+	}
+	done, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
+	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) {
+		return done, err
+	}
+	if _, trouble := s.write(ctx, haul{totals: h.totals}); trouble != nil {
+		return nil, trouble
+	}
+	if len(h.records) > 1 {
+		return s.halves(ctx, h.records)
+	}
+	if len(s.kept) >= maxKept {
+		return nil, err
+	}
+	s.keep(h.records[0].ID, err)
+	return nil, nil
+}
+
+func (s *settler) halves(ctx context.Context, records []Record) (done []settlement, err error) {
+	for half := range slices.Chunk(records, (len(records)+1)/2) {
+		some, err := s.write(ctx, haul{records: half})
+		if err != nil {
+			return nil, err // what was written is found again, and marked then
+		}
+		done = append(done, some...)
+	}
+	return done, nil
+}
