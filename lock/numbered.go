@@ -66,9 +66,7 @@ type Opening struct {
 	Mark     int64  // the highest mark this node has seen; 0 if none
 }
 
-// A Claim asks for one number of a series. Later is for the first request of an
-// owner alone: a driver may answer it Passed without looking whether this owner
-// was granted, and before it judges the other claims of the batch.
+// A Claim asks for one number of a series.
 type Claim struct {
 	Key      string
 	Owner    string        // node/unique: fresh for each attempt to get a lease, the same when asking again after doubt
@@ -84,7 +82,6 @@ type Claim struct {
 	Window   time.Duration // how long after Number another attempt may be granted; 0: no bound
 	Overlap  Overlap
 	Backlog  bool   // never spend Number because of an alive run: answer Held
-	Later    bool   // a hint: Number is probably decided by now
 	Latest   int64  // the latest store instant, Unix ms, at which an answer is still wanted; in the past it asks only whether this owner was granted
 	Fence    int64  // the highest fence of this key the asker has seen
 	Revision string // of the asker's spec

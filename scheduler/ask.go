@@ -26,7 +26,6 @@ type ask struct {
 	backlog bool  // one of the missed ticks that MisfireAll runs in order
 	slot    bool  // has a place among the concurrent runs
 	queued  bool  // waits for one
-	later   bool  // of the later share, and not peeked at: another node has probably asked by then
 	settle  bool  // its deadline is over: it needs none to be recorded as missed
 }
 
@@ -38,7 +37,6 @@ func (n *Node) claim(a *ask, now int64) lock.Claim {
 		Key: a.e.name, Owner: a.owner, Number: a.tick, After: a.after, Between: a.between, From: a.from,
 		TTL: r.lease, Deadline: deadline, Late: late, Attempts: r.attempts, Rerun: r.takeover == TakeoverRerun,
 		Window: r.window, Overlap: lock.Overlap(r.overlap), Backlog: a.backlog,
-		Later:  a.later && a.tries == 1,
 		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revision(a.e.spec, now), Replicas: r.replicas,
 	}
 	if a.stale || n.draining.Load() {

@@ -39,10 +39,7 @@ type world struct {
 	runs   []*run
 	open   map[ledgerKey]*run
 	grants []grant
-	asked  map[string]bool // the owners that claimed
-	claims int             // that were sent
-	hints  int             // those that were marked as later
-	peeks  int             // numbers that were peeked at
+	sent   count
 }
 
 // A ledgerKey names a run: the tries of one attempt share it.
@@ -81,7 +78,7 @@ type run struct {
 
 // plan returns a world that was not started, for tests that change it first.
 func plan(t *testing.T, jobs ...scheduler.Job) *world {
-	c := &world{t: t, jobs: jobs, open: map[ledgerKey]*run{}, asked: map[string]bool{}}
+	c := &world{t: t, jobs: jobs, open: map[ledgerKey]*run{}}
 	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
 	t.Cleanup(c.end)
 	return c

@@ -121,7 +121,7 @@ func (w *wire) Open(ctx context.Context, os []lock.Opening) []lock.Series {
 }
 
 func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	w.n.c.hinted(cs)
+	w.n.c.claimed(cs)
 	return through(ctx, w, "claim", func(ctx context.Context) []lock.Answer {
 		as := w.Store.Claim(ctx, cs)
 		w.n.c.granted(cs, as)

@@ -9,7 +9,8 @@ import (
 
 // The later share: due ticks that come first to other nodes. Almost all of them
 // are decided when this node asks, so they are no asks yet: they are peeked at
-// together, and only what nobody has decided is asked for.
+// together, and only what nobody has decided is asked for. Where the store cannot
+// be peeked at they are asks that wait as long.
 
 // A dueTick is a tick that the timetable handed out.
 type dueTick struct {
@@ -85,27 +86,16 @@ func (s *shelf) shift(step int64) {
 	}
 }
 
-// peekable turns the due later shares into what is to be peeked at, or, where the
-// store has no such thing, into claims that are marked.
-func (n *Node) peekable(ms int64) (peek []*laterShare, claim []*ask) {
-	for _, l := range n.shelf.take(ms) {
+// peekable turns the due later shares into what is to be peeked at.
+func (n *Node) peekable(ms int64) []*laterShare {
+	due := n.shelf.take(ms)
+	for _, l := range due {
 		l.ticks = slices.DeleteFunc(l.ticks, func(t dueTick) bool { return t.e.prev != t.tick || t.e.latest != nil }) // a newer tick covers it
-		if n.peeker == nil {
-			claim = slices.Grow(claim, len(l.ticks))
-			for i := range l.ticks {
-				a := l.ticks[i].ask()
-				a.later = true
-				claim = append(claim, a)
-			}
-			n.shelf.keep(l)
-			continue
-		}
 		for _, t := range l.ticks {
 			l.peeks = append(l.peeks, lock.Peek{Key: t.e.name, Number: t.tick})
 		}
-		peek = append(peek, l)
 	}
-	return peek, claim
+	return due
 }
 
 // peek asks which ticks of a later share are decided, and takes the answers when

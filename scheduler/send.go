@@ -27,6 +27,8 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 		case !ok:
 		case n.cfg.Spread == 0 || n.members.first(t.e.hash, t.tick, ""):
 			send = append(send, t.ask())
+		case n.peeker == nil:
+			n.agenda.add(max(ms, t.tick)+n.cfg.Spread.Milliseconds(), t.ask())
 		default:
 			if later == nil {
 				later = n.shelf.share(max(ms, t.tick) + n.cfg.Spread.Milliseconds())
@@ -34,8 +36,8 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 			later.ticks = append(later.ticks, t)
 		}
 	}
-	peek, claim := n.peekable(ms)
-	send = n.admit(slices.Concat(send, claim, n.agenda.take(ms)), ms)
+	peek = n.peekable(ms)
+	send = n.admit(append(send, n.agenda.take(ms)...), ms)
 	at := n.table.top()
 	return send, peek, at != 0 && at <= ahead && !n.draining.Load()
 }

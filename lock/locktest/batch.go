@@ -10,6 +10,7 @@ import (
 var batchTests = []test{
 	{"an empty batch has no answers", batchEmpty},
 	{"201 claims and more are answered in their order, one each", batchLarge},
+	{"claims of which half are decided are answered in their order", batchDecided},
 	{"claims of one series in one batch are judged in their order", batchSameKey},
 	{"mixed kinds, keys and faults are answered each in its place", batchMixed},
 	{"renewals and endings of many series are answered in their order", batchRuns},
@@ -70,6 +71,23 @@ func batchLarge(s *stand) {
 	for i, is := range s.numbered.Look(s.ctx, keys) {
 		if is.Err != nil || is.Key != keys[i] || len(is.Runs) != 1 {
 			s.Fatalf("look %d at %s: %+v", i, keys[i], is)
+		}
+	}
+}
+
+func batchDecided(s *stand) {
+	cs := s.fleet(410)
+	s.grants(cs[:205])
+	for i := range cs {
+		cs[i].Owner = s.owner()
+	}
+	for i, a := range s.numbered.Claim(s.ctx, cs) {
+		want, node := lock.Granted, lock.NodeOf(cs[i].Owner)
+		if i < 205 {
+			want = lock.Passed
+		}
+		if a.Kind != want || a.Number != cs[i].Number || (a.Node == node) != (i >= 205) || a.Err != nil {
+			s.Fatalf("claim %d: %+v", i, a)
 		}
 	}
 }

@@ -108,7 +108,6 @@ var parts = []part{
 	{"looking", needInspector, inspectTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
-	{"later claims", needNumbered, laterTests},
 	{"peeks", needNumbered | needPeeker, peekTests},
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},

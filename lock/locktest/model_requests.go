@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -23,22 +22,46 @@ func (tw *twin) claims() {
 		of[i] = tw.models[tw.rnd.IntN(len(tw.models))]
 		batch[i] = tw.randomClaim(of[i])
 	}
-	tw.hint(of, batch)
+	if tw.chance(50) {
+		tw.peek(of, batch)
+	}
 	tw.last = func() { tw.send(of, batch) }
 	tw.last()
-	for i := range batch { // sent again, a claim is not its owner's first
-		batch[i].Later = false
+	for i := range batch {
 		of[i].asked = append(of[i].asked, batch[i])
 	}
 }
 
-// hint marks some first claims of their owners as later, of series that are asked
-// for once: claims that are marked are judged before the others.
-func (tw *twin) hint(of []*model, batch []modelClaim) {
-	for i, m := range of {
-		first := !slices.ContainsFunc(m.asked, func(c modelClaim) bool { return c.Owner == batch[i].Owner })
-		alone := slices.Index(of, m) == i && !slices.Contains(of[i+1:], m)
-		batch[i].Later = first && alone && tw.chance(50)
+// peek compares what the store says of the numbers of a batch, before it is
+// claimed, with what the rules do.
+func (tw *twin) peek(of []*model, batch []modelClaim) {
+	tw.Helper()
+	peeker, ok := tw.driver.(lock.Peeker)
+	if !ok {
+		return
+	}
+	ps, nows := make([]lock.Peek, len(batch)), make([]int64, len(batch))
+	for i := range batch {
+		ps[i] = lock.Peek{Key: batch[i].Key, Number: batch[i].Number}
+		if nows[i] = tw.lookAt(batch[i].Key).Now; !tw.env.exact() {
+			nows[i] -= slack.Milliseconds()
+		}
+	}
+	answers, err := peeker.Peek(tw.ctx, ps, true)
+	if err != nil || len(answers) != len(ps) {
+		tw.fail("%d peeks have %d answers, %v", len(ps), len(answers), err)
+	}
+	for i, got := range answers {
+		if got != nil {
+			nows[i] = got.Now
+		}
+		want := of[i].Peek(nows[i]*1000, ps[i].Number)
+		if want != nil {
+			want.Fence = of[i].store[want.Fence]
+		}
+		if !reflect.DeepEqual(got, want) {
+			tw.fail("a peek at %d of %s says %+v\nthe rules          %+v", ps[i].Number, ps[i].Key, got, want)
+		}
 	}
 }
 

@@ -30,18 +30,19 @@ func (s *stand) peek(c lock.Claim, whole bool) *lock.Answer {
 }
 
 func peekSame(s *stand) {
-	for _, scene := range laterScenes {
+	for _, scene := range scenes {
 		s.key = scene.name
 		c := scene.set(s)
-		c.Latest = lock.MaxNumber // a peek has none
 		var got *lock.Answer
 		s.unchanged(func() { got = s.peek(c, true) })
-		want := s.claim(c)
+		want := s.claimed(c, scene.want)
 		switch {
 		case want.Kind != lock.Passed && got != nil:
 			s.Errorf("%s: a peek says %+v, a claim %+v", scene.name, got, want)
 		case want.Kind == lock.Passed && (got == nil || !alike(*got, want)):
 			s.Errorf("%s: a peek says %+v, a claim %+v", scene.name, got, want)
+		case got != nil && (got.Node == "" && got.Number == got.Mark || got.Node == lock.NodeOf(c.Owner)):
+			s.Errorf("%s: a peek says that it was decided by %q", scene.name, got.Node)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func lastless(a lock.Answer) lock.Answer {
 }
 
 func peekPart(s *stand) {
-	for _, scene := range laterScenes {
+	for _, scene := range scenes {
 		s.key = scene.name
 		c := scene.set(s)
 		whole, part := s.peek(c, true), s.peek(c, false)

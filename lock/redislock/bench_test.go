@@ -122,8 +122,8 @@ func benchClaims(b *testing.B, ask func(context.Context, *field, []lock.Claim, [
 	b.ReportMetric(float64(benchJobs)*float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 }
 
-// Claims of numbers that others were granted, as all nodes but one ask at each
-// tick: batches of 100.
+// Claims of, and peeks at, numbers that others were granted, which all nodes but
+// one are after at each tick: batches of 100.
 func BenchmarkPassed(b *testing.B) {
 	f, ctx := newField(b), b.Context()
 	cs := f.claims()
@@ -132,19 +132,23 @@ func BenchmarkPassed(b *testing.B) {
 			b.Fatalf("%+v", a)
 		}
 	}
+	ps := make([]lock.Peek, len(cs))
 	for i := range cs {
 		cs[i].Owner = "other-91c45f2a/" + strconv.Itoa(i)
+		ps[i] = lock.Peek{Key: cs[i].Key, Number: cs[i].Number}
 	}
-	for _, later := range []bool{false, true} {
-		for i := range cs {
-			cs[i].Later = later
-		}
-		b.Run(fmt.Sprintf("later=%v", later), func(b *testing.B) {
+	claim := func(i int) (passed bool) { return f.driver.Claim(ctx, cs[i:i+100])[0].Kind == lock.Passed }
+	peek := func(i int) (passed bool) {
+		answers, err := f.driver.Peek(ctx, ps[i:i+100], true)
+		return err == nil && answers[0] != nil
+	}
+	for name, ask := range map[string]func(int) bool{"claim": claim, "peek": peek} {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := 0; i < len(cs); i += 100 {
-					if a := f.driver.Claim(ctx, cs[i:i+100])[0]; a.Kind != lock.Passed {
-						b.Fatalf("%+v", a)
+					if !ask(i) {
+						b.Fatal("it is not answered as decided")
 					}
 				}
 			}

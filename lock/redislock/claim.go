@@ -34,19 +34,15 @@ var claims = operation[lock.Claim, lock.Answer]{
 	want:  func(c *lock.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
-// Claim asks for numbers, up to 200 of one shard with one script. Claims that are
-// marked as Later are looked at first, with a cheaper one; what is not decided yet
-// is then claimed with the others. An answer with Err is doubt, except for a
-// *lock.ArgumentError: then nothing was sent. Unknown without Err says that the
-// series is not open.
+// Claim asks for numbers, up to 200 of one shard with one script. An answer with
+// Err is doubt, except for a *lock.ArgumentError: then nothing was sent. Unknown
+// without Err says that the series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 	deepen()
 	answers := make([]lock.Answer, len(cs))
 	sideBySide(claims.split(d, cs, answers), func(p part) {
-		if p = d.peek(ctx, p, cs, answers); len(p.at) > 0 {
-			s := claims.serve(ctx, d, p, cs, answers)
-			d.undoShort(ctx, p, cs, answers, &s)
-		}
+		s := claims.serve(ctx, d, p, cs, answers)
+		d.undoShort(ctx, p, cs, answers, &s)
 	})
 	return answers
 }

@@ -66,12 +66,9 @@ func TestCluster(t *testing.T) {
 		runs[i] = runOf(cs[i], a)
 		ends[i] = lock.Ending{RunRef: runs[i], OK: true, Outcome: "ok"}
 	}
-	for i := range cs {
-		cs[i] = later(keys[i], fmt.Sprint("b/", i), due)
-	}
-	for i, a := range d.Claim(t.Context(), cs) {
-		if a.Kind != lock.Passed || a.Node != "a" || a.Err != nil {
-			t.Errorf("later claim %d: %+v", i, a)
+	for i, a := range peeks(t, d, due, keys...) {
+		if a == nil || a.Kind != lock.Passed || a.Node != "a" || a.Err != nil {
+			t.Errorf("peek %d: %+v", i, a)
 		}
 	}
 	for i, r := range d.RenewRuns(t.Context(), runs) {

@@ -30,15 +30,15 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	if claimed[0].Kind != lock.Unknown || claimed[1].Kind != lock.Unknown {
 		t.Errorf("claims are answered with %+v", claimed)
 	}
-	peeked := d.Claim(ctx, []lock.Claim{later("job", "b/3", number)})
-	if peeked[0].Kind != lock.Unknown {
-		t.Errorf("a later claim is answered with %+v", peeked)
+	answers, peeked := d.Peek(ctx, []lock.Peek{{Key: "job", Number: number}}, true)
+	if answers[0] != nil {
+		t.Errorf("a peek is answered with %+v", answers[0])
 	}
 	_, beat := d.Beat(ctx, "b", time.Minute)
 	for what, err := range map[string]error{
 		"acquire": acquired, "renew": renewed, "release": d.Release(ctx, h),
 		"claim": claimed[0].Err, "second claim": claimed[1].Err,
-		"later claim": peeked[0].Err,
+		"peek":        peeked,
 		"renew run":   d.RenewRuns(ctx, []lock.RunRef{run})[0].Err,
 		"release run": d.ReleaseRuns(ctx, []lock.Ending{{RunRef: run}})[0].Err,
 		"open":        d.Open(ctx, []lock.Opening{{Key: "job", Node: "b"}})[0].Err,

@@ -40,17 +40,21 @@ func dueAfter(t *testing.T, d *redislock.Driver, wait func(time.Duration), keys 
 	return due
 }
 
-// later is claimOf by a node that expects another to have asked before.
-func later(key, owner string, number int64) lock.Claim {
-	c := claimOf(key, owner, number)
-	c.Later = true
-	return c
+// peeks asks which of the same number of some series are decided.
+func peeks(t *testing.T, d *redislock.Driver, number int64, keys ...string) []*lock.Answer {
+	t.Helper()
+	ps := make([]lock.Peek, len(keys))
+	for i, key := range keys {
+		ps[i] = lock.Peek{Key: key, Number: number}
+	}
+	answers, err := d.Peek(t.Context(), ps, true)
+	must(t, err)
+	return answers
 }
 
-// Of later claims those of decided numbers are answered and the others granted in
-// the same call, also by a server that forgot the scripts, over several shards and
-// batches, and for numbers that differ.
-func TestLaterClaims(t *testing.T) {
+// Of many numbers those that are decided are told, also by a server that forgot the
+// scripts, over several shards and batches, and for numbers that differ.
+func TestPeeksOverShards(t *testing.T) {
 	eachServer(t, func(t *testing.T, c redis.UniversalClient, wait func(time.Duration)) {
 		for _, shards := range []int{1, 3} {
 			d := driver(t, c, redislock.Options{Namespace: fresh(), Shards: shards})
@@ -61,42 +65,47 @@ func TestLaterClaims(t *testing.T) {
 				first[i] = claimOf(keys[i], "a/"+strconv.Itoa(i), due)
 			}
 			d.Claim(t.Context(), first)
-			cs := make([]lock.Claim, len(keys))
+			ps := make([]lock.Peek, len(keys))
 			for i, key := range keys {
-				cs[i] = later(key, "b/"+strconv.Itoa(i), due)
+				ps[i] = lock.Peek{Key: key, Number: due}
 				if i == 7 {
-					cs[i].Number-- // the numbers are not all the same
+					ps[i].Number-- // the numbers are not all the same
 				}
 			}
 			must(t, c.ScriptFlush(t.Context()).Err())
-			for i, a := range d.Claim(t.Context(), cs) {
-				want, node := lock.Passed, "a"
-				if i >= len(first) {
-					want, node = lock.Granted, "b"
-				}
+			answers, err := d.Peek(t.Context(), ps, true)
+			must(t, err)
+			for i, a := range answers {
+				node := "a"
 				if i == 7 {
 					node = ""
 				}
-				if a.Kind != want || a.Node != node || a.Number != cs[i].Number || a.Mark != due || a.Err != nil {
-					t.Fatalf("%d shards, claim %d: %+v, want kind %d of %q", shards, i, a, want, node)
+				switch {
+				case (a != nil) != (i < len(first)):
+					t.Fatalf("%d shards, peek %d: %+v", shards, i, a)
+				case a != nil && (a.Kind != lock.Passed || a.Node != node || a.Number != ps[i].Number || a.Mark != due || a.Err != nil):
+					t.Fatalf("%d shards, peek %d: %+v, want passed by %q", shards, i, a, node)
 				}
 			}
 		}
 	})
 }
 
-// A peek at decided numbers is one script that writes nothing but its proof, and
-// is answered with the run while that is known.
+// A peek is one script that writes nothing but its proof, and is answered with the
+// run while that is known.
 func TestPeekIsOneScript(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "job", "other")
 	cl := claimOf("job", "a/1", due)
 	run := runOf(cl, claim(t, d, cl, lock.Granted))
-	claim(t, d, later("job", "b/0", due), lock.Passed) // the server knows the script now
+	peeks(t, d, due, "job") // the server knows the script now
 	must(t, c.ConfigResetStat(t.Context()).Err())
-	a := claim(t, d, later("job", "b/1", due), lock.Passed)
-	if a.State != lock.RunOpen || a.Fence != run.Fence || a.Left <= 0 || a.Now < due {
+	answers := peeks(t, d, due, "job", "other")
+	if a := answers[0]; a == nil || a.Kind != lock.Passed || a.State != lock.RunOpen || a.Fence != run.Fence || a.Left <= 0 || a.Now < due {
 		t.Errorf("the answer is %+v, want the alive run %+v", a, run)
+	}
+	if a := answers[1]; a != nil {
+		t.Errorf("the answer to what nobody has asked for is %+v", a)
 	}
 	if n := calls(t, c, "evalsha"); n != 1 {
 		t.Errorf("a peek took %d scripts", n)
@@ -104,33 +113,23 @@ func TestPeekIsOneScript(t *testing.T) {
 	if n := calls(t, c, "hset"); n != 0 {
 		t.Errorf("a peek wrote %d times", n)
 	}
-	claim(t, d, later("other", "b/2", due), lock.Granted)
-	if n := calls(t, c, "evalsha"); n != 3 {
-		t.Errorf("a peek and then a claim took %d scripts", n-1)
-	}
 }
 
-// A later claim past its latest instant is judged in full.
-func TestPeekPastLatest(t *testing.T) {
-	d, c := realDriver(t, redislock.Options{})
-	due := open(t, d, c, "job")
-	claim(t, d, claimOf("job", "a/1", due), lock.Granted)
-	cl := later("job", "a/1", due)
-	cl.Latest = 1
-	claim(t, d, cl, lock.Granted)
-	cl = later("job", "b/1", due)
-	cl.Latest = 1
-	claim(t, d, cl, lock.Expired)
-}
-
-// A later claim that cannot be peeked at is doubt, and so is one that a foreign
-// key is in the way of; those beside it are answered.
-func TestPeekInDoubt(t *testing.T) {
+// What a foreign key is in the way of is not known to be decided, and its claim is
+// doubt; what is beside it is answered.
+func TestPeekAtForeignKey(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "a", "b")
 	claim(t, d, claimOf("a", "n/1", due), lock.Granted)
 	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:s:b", "foreign", 0).Err())
-	as := d.Claim(t.Context(), []lock.Claim{later("b", "n/2", due), later("a", "n/3", due), later("", "n/4", due)})
+	answers := peeks(t, d, due, "b", "a", "")
+	if answers[0] != nil || answers[2] != nil {
+		t.Errorf("of a foreign key it says %+v, of a bad one %+v", answers[0], answers[2])
+	}
+	if a := answers[1]; a == nil || a.Kind != lock.Passed {
+		t.Errorf("beside them it says %+v", a)
+	}
+	as := d.Claim(t.Context(), []lock.Claim{claimOf("b", "n/2", due), claimOf("a", "n/3", due), claimOf("", "n/4", due)})
 	if as[0].Kind != lock.Unknown || as[0].Err == nil || !strings.Contains(as[0].Err.Error(), "WRONGTYPE") {
 		t.Errorf("the claim of a foreign key: %+v", as[0])
 	}

@@ -2,7 +2,6 @@ package sqllock
 
 import (
 	"context"
-	"slices"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -42,28 +41,9 @@ var claims = operation[lock.Claim, lock.Answer]{
 }
 
 // Claim asks for numbers, up to 200 in one transaction, which locks the rows of
-// their series in the order of their keys and judges them at one instant. Claims
-// marked as later whose numbers are decided are answered from one read before.
+// their series in the order of their keys and judges them at one instant.
 func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	if !slices.ContainsFunc(cs, later) {
-		return claims.ask(ctx, d, cs)
-	}
-	out := make([]lock.Answer, len(cs))
-	var rest []int
-	for i, a := range d.peek(ctx, cs) {
-		if a.Kind != lock.Passed {
-			rest = append(rest, i)
-		}
-		out[i] = a
-	}
-	asked := make([]lock.Claim, len(rest))
-	for k, i := range rest {
-		asked[k] = cs[i]
-	}
-	for k, a := range claims.ask(ctx, d, asked) {
-		out[rest[k]] = a
-	}
-	return out
+	return claims.ask(ctx, d, cs)
 }
 
 var renewals = operation[lock.RunRef, lock.Renewed]{

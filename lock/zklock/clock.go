@@ -25,7 +25,12 @@ func (k *clock) saw(ms int64) {
 	k.known.Store(true)
 }
 
-func (k *clock) now() int64 { return time.Now().UnixMilli() + k.offset.Load() }
+func (k *clock) now() int64 {
+	if k.fake != nil {
+		return k.fake()
+	}
+	return time.Now().UnixMilli() + k.offset.Load()
+}
 
 // tick reads the clock of the leader, in Unix ms. Only writes have a time, so it
 // writes a node that holds nothing.
