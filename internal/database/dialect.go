@@ -31,11 +31,13 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// Now is the database's clock in Unix milliseconds.
+// Now is the database's clock in Unix milliseconds; in MySQL that of the statement's
+// begin, since its later one is in the session's time zone alone, in which an hour
+// of each year comes twice.
 func (d Dialect) Now() string {
 	switch d {
 	case MySQL:
-		return "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
+		return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 	case PostgreSQL:
 		return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 	}
