@@ -16,7 +16,8 @@ func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error
 }
 
 // expire closes those of up to maxBatch orders that are past their time, and
-// gives back what they reserved. Lost are orders of which the store has no record.
+// gives back what they reserved. Lost are orders of which the store has no record,
+// or one that cannot be read.
 func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired int, lost []string, err error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {

@@ -103,7 +103,7 @@ func (r *releaser) run(ctx context.Context) error {
 		}
 	}
 	if missing > 0 {
-		return fmt.Errorf("stock: release: the store has lost the records of %d reserved orders, what they reserved stays reserved", missing)
+		return fmt.Errorf("stock: release: the store has lost or cannot read the records of %d reserved orders, what they reserved stays reserved", missing)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,5 +162,35 @@ func TestPayCancelAndReleaseRace(t *testing.T) {
 			}
 		}
 		wantProduct(t, s, "tea", n, n-sold, 0, sold)
+	})
+}
+
+// A record that cannot be read does not keep the other orders from being released:
+// it is named once, and left to the settlement, which keeps it back.
+func TestReleasePastUnreadable(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		s := newSale(t, client, stock.Options{Hold: time.Millisecond})
+		put(t, s, "tea", 10)
+		reserve(t, s, order("a"))
+		if err := client.Set(t.Context(), "cronce:v1:stock:{cronce:shop}:order:a", "reserved 1 2 x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		last := reserve(t, s, order("b"))
+		await(t, "the orders are due", func() bool {
+			now, err := client.Time(t.Context()).Result()
+			return err == nil && now.After(last.Due)
+		})
+		if err := stock.Release(t.Context(), s, fence(1), pass); err == nil || !strings.Contains(err.Error(), "1 reserved orders") {
+			t.Errorf("%v, want the unreadable one", err)
+		}
+		wantState(t, s, "b", stock.Expired)
+		wantProduct(t, s, "tea", 10, 9, 1, 0)
+		if err := stock.Release(t.Context(), s, fence(2), pass); err != nil {
+			t.Error(err)
+		}
+		p := sqlite(t)
+		if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), pass); err == nil || !strings.Contains(err.Error(), "1 orders are kept back") {
+			t.Errorf("settled: %v, want it kept back", err)
+		}
 	})
 }

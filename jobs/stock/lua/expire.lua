@@ -6,7 +6,8 @@
 -- ARGV  1 fence, then the orders' ids
 --
 -- Returns {'ok', code…} with a code per order: '1' expired, '0' paid, cancelled or
--- expired before, or not due yet, '-1' the store has lost its record; or
+-- expired before, or not due yet, '-1' the store has lost its record or cannot
+-- read it, which is left to the settlement to keep back; or
 -- {'fenced', fence} with the highest fence seen. Asked again it changes nothing.
 redis.call('ZREM', KEYS[4], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
@@ -15,11 +16,12 @@ local answer = {'ok'}
 for i = 2, #ARGV do
   local id, key, code = ARGV[i], KEYS[i + 5], '0'
   local record = redis.call('GET', key)
-  local state, due = string.match(record or '', '^(%a+) %d+ (%d+) ')
+  local state, due = string.match(record or '', '^(%a+) %d+ (%d+) %d+ %S+ ')
   if state ~= 'reserved' then
     redis.call('ZREM', KEYS[4], id)
     redis.call('ZREM', KEYS[5], id)
-    if not record then code = '-1' end
+    if record and not state then redis.call('ZADD', KEYS[6], 'NX', whole(at), id) end
+    if not state then code = '-1' end
   elseif at >= tonumber(due) then
     close(id, record, 'expired', key, KEYS[3], KEYS[2], KEYS[5], KEYS[4], KEYS[6], at)
     code = '1'
