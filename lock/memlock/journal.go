@@ -1,7 +1,6 @@
 package memlock
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -91,9 +90,8 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (lock.Journal, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.look(key)
-	j := lock.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: slices.Clone(r.sightings)}
+	j := lock.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
 	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
-	slices.SortStableFunc(j.Revisions, func(a, b lock.Sighting) int { return cmp.Compare(a.First, b.First) })
 	return j, nil
 }
 

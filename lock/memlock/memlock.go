@@ -59,7 +59,7 @@ type record struct {
 	series.State
 	room      [1]lock.Run // for State.Runs, which most often needs no more
 	journal   journal
-	sightings []lock.Sighting
+	sightings series.Sightings
 }
 
 // New returns an empty store.

@@ -23,7 +23,7 @@ func (s *Store) Open(ctx context.Context, os []lock.Opening) []lock.Series {
 		r := s.open(o.Key)
 		r.Open(us, o, s.writer(r))
 		out[i] = r.Series(us, o.Key)
-		out[i].Since, out[i].Other = r.sight(us/1000, o)
+		out[i].Since, out[i].Other = r.sightings.See(us/1000, o)
 	}
 	return out
 }

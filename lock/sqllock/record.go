@@ -3,7 +3,6 @@ package sqllock
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
@@ -31,36 +30,9 @@ type record struct {
 
 // A keptState is a series as it is kept.
 type keptState struct {
-	Mark        int64     `json:"mark"`
-	By          string    `json:"by,omitempty"`
-	Fence       int64     `json:"fence"`
-	Last        int64     `json:"last,omitempty"`
-	Paused      bool      `json:"paused,omitempty"`
-	PauseChange int64     `json:"change,omitempty"`
-	SpentBy     string    `json:"spentBy,omitempty"`
-	SpentAs     string    `json:"spentAs,omitempty"`
-	SpentFence  int64     `json:"spentFence,omitempty"`
-	Runs        []keptRun `json:"runs,omitempty"`
-	Newest      *keptLine `json:"newest,omitempty"` // the last line of the journal: the next may fold into it
+	series.Kept
+	Newest *series.KeptLine `json:"newest,omitempty"` // the last line of the journal: the next may fold into it
 }
-
-type keptRun struct {
-	Number   int64  `json:"number"`
-	State    string `json:"state"`
-	Owner    string `json:"owner"`
-	Fence    int64  `json:"fence"`
-	Attempt  int    `json:"attempt,omitempty"`
-	Granted  int64  `json:"granted,omitempty"`
-	Until    int64  `json:"until,omitempty"`
-	Replaced bool   `json:"replaced,omitempty"`
-}
-
-// The states and kinds as they are kept, by their numbers.
-var (
-	states = []string{lock.RunOpen: "open", lock.RunGivenBack: "given back", lock.RunUnstarted: "unstarted",
-		lock.RunWaiting: "waiting", lock.RunDone: "done", lock.RunLost: "lost"}
-	spendings = []string{lock.Skipped: "skipped", lock.Waiting: "waiting", lock.Missed: "missed", lock.Paused: "paused"}
-)
 
 // read fills the record from its columns.
 func (r *record) read(kept int64) {
@@ -73,44 +45,24 @@ func (r *record) read(kept int64) {
 		return
 	}
 	var k keptState
-	if err := json.Unmarshal([]byte(r.text), &k); err != nil {
+	err := json.Unmarshal([]byte(r.text), &k)
+	if err == nil {
+		r.State, err = k.State()
+	}
+	if err != nil {
 		r.err = fmt.Errorf("sqllock: series %q cannot be read: %w", r.key, err)
 		return
 	}
-	r.State = series.State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, PauseChange: k.PauseChange}
-	if k.SpentBy != "" {
-		r.Spent = series.Spending{Owner: k.SpentBy, Kind: lock.Kind(r.number(spendings, k.SpentAs)), Fence: k.SpentFence}
-	}
-	for _, v := range k.Runs {
-		r.Runs = append(r.Runs, lock.Run{Number: v.Number, State: lock.RunState(r.number(states, v.State)), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced})
-	}
 	if k.Newest != nil {
-		r.newest = k.Newest.line()
+		r.newest = lock.Line(*k.Newest)
 	}
-}
-
-// number is that of a word in what is kept.
-func (r *record) number(words []string, word string) int {
-	n := slices.Index(words, word)
-	if n < 0 || word == "" {
-		r.err = fmt.Errorf("sqllock: series %q cannot be read: %q is not one of %q", r.key, word, words)
-		return 0
-	}
-	return n
 }
 
 // encode returns the state as it is to be kept.
 func (r *record) encode() (string, error) {
-	k := keptState{Mark: r.Mark, By: r.By, Fence: r.Fence, Last: r.Last, Paused: r.Paused, PauseChange: r.PauseChange}
-	if r.Spent.Owner != "" {
-		k.SpentBy, k.SpentAs, k.SpentFence = r.Spent.Owner, spendings[r.Spent.Kind], r.Spent.Fence
-	}
-	for _, v := range r.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced})
-	}
+	k := keptState{Kept: r.Keep()}
 	if newest := r.last(); newest.Verdict != "" {
-		k.Newest = keep(newest)
+		k.Newest = (*series.KeptLine)(newest)
 	}
 	text, err := json.Marshal(&k)
 	return string(text), err

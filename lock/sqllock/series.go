@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -27,8 +28,9 @@ func open(r *record, us int64, o *lock.Opening) (lock.Series, error) {
 	}
 	r.Open(us, o, r)
 	s := r.Series(us, o.Key)
-	s.Since, s.Other = seen.see(us/1000, o)
-	r.seen, err = seen.encode()
+	s.Since, s.Other = seen.See(us/1000, o)
+	text, err := json.Marshal(seen)
+	r.seen = string(text)
 	return s, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
@@ -35,40 +34,13 @@ type chunk struct {
 
 // A keptState is a series as it is kept.
 type keptState struct {
-	Format      int        `json:"format"`
-	Mark        int64      `json:"mark"`
-	By          string     `json:"by,omitempty"`
-	Fence       int64      `json:"fence"`
-	Last        int64      `json:"last,omitempty"`
-	Paused      bool       `json:"paused,omitempty"`
-	PauseChange int64      `json:"change,omitempty"`
-	SpentBy     string     `json:"spentBy,omitempty"`
-	SpentAs     string     `json:"spentAs,omitempty"`
-	SpentFence  int64      `json:"spentFence,omitempty"`
-	Runs        []keptRun  `json:"runs,omitempty"`
-	Lines       []keptLine `json:"lines,omitempty"`
-	Chunks      []chunk    `json:"chunks,omitempty"`
-	Next        int64      `json:"next,omitempty"`
-	Cut         bool       `json:"cut,omitempty"`
+	Format int `json:"format"`
+	series.Kept
+	Lines  []series.KeptLine `json:"lines,omitempty"`
+	Chunks []chunk           `json:"chunks,omitempty"`
+	Next   int64             `json:"next,omitempty"`
+	Cut    bool              `json:"cut,omitempty"`
 }
-
-type keptRun struct {
-	Number   int64  `json:"number"`
-	State    string `json:"state"`
-	Owner    string `json:"owner"`
-	Fence    int64  `json:"fence"`
-	Attempt  int    `json:"attempt,omitempty"`
-	Granted  int64  `json:"granted,omitempty"`
-	Until    int64  `json:"until,omitempty"`
-	Replaced bool   `json:"replaced,omitempty"`
-}
-
-// The states and kinds as they are kept, by their numbers.
-var (
-	states = []string{lock.RunOpen: "open", lock.RunGivenBack: "given back", lock.RunUnstarted: "unstarted",
-		lock.RunWaiting: "waiting", lock.RunDone: "done", lock.RunLost: "lost"}
-	spendings = []string{lock.Skipped: "skipped", lock.Waiting: "waiting", lock.Missed: "missed", lock.Paused: "paused"}
-)
 
 // readRecord reads the node of a series.
 func readRecord(path string, data []byte, version int32) (*record, error) {
@@ -79,46 +51,17 @@ func readRecord(path string, data []byte, version int32) (*record, error) {
 	if k.Format > format {
 		return nil, fmt.Errorf("%s is kept in format %d, known is %d", path, k.Format, format)
 	}
-	r := &record{path: path, data: data, version: version, tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}
-	r.State = series.State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, PauseChange: k.PauseChange}
-	if k.SpentBy != "" {
-		kind, err := number(spendings, k.SpentAs)
-		if err != nil {
-			return nil, fmt.Errorf("%s cannot be read: %w", path, err)
-		}
-		r.Spent = series.Spending{Owner: k.SpentBy, Kind: lock.Kind(kind), Fence: k.SpentFence}
+	state, err := k.State()
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
-	for _, v := range k.Runs {
-		state, err := number(states, v.State)
-		if err != nil {
-			return nil, fmt.Errorf("%s cannot be read: %w", path, err)
-		}
-		r.Runs = append(r.Runs, lock.Run{Number: v.Number, State: lock.RunState(state), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced})
-	}
-	return r, nil
-}
-
-// number is that of a word in what is kept.
-func number(words []string, word string) (int, error) {
-	n := slices.Index(words, word)
-	if n < 0 || word == "" {
-		return 0, fmt.Errorf("%q is not one of %q", word, words)
-	}
-	return n, nil
+	return &record{State: state, path: path, data: data, version: version,
+		tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
 }
 
 // encode returns the node as it is to be kept.
 func (r *record) encode() ([]byte, error) {
-	k := keptState{Format: format, Mark: r.Mark, By: r.By, Fence: r.Fence, Last: r.Last, Paused: r.Paused, PauseChange: r.PauseChange,
-		Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut}
-	if r.Spent.Owner != "" {
-		k.SpentBy, k.SpentAs, k.SpentFence = r.Spent.Owner, spendings[r.Spent.Kind], r.Spent.Fence
-	}
-	for _, v := range r.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced})
-	}
-	return json.Marshal(&k)
+	return json.Marshal(&keptState{Format: format, Kept: r.Keep(), Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut})
 }
 
 // changed returns the node as it is to be kept, or nil if it is kept so already. A

@@ -1,0 +1,80 @@
+package series_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// What is kept is read by other versions: the text itself must not change.
+func TestKept(t *testing.T) {
+	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, PauseChange: 2,
+		Spent: series.Spending{Owner: "b/1", Kind: lock.Waiting, Fence: 8},
+		Runs: []lock.Run{
+			{Number: 1, State: lock.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
+			{Number: 2, State: lock.RunGivenBack}, {Number: 3, State: lock.RunUnstarted}, {Number: 4, State: lock.RunWaiting},
+			{Number: 5, State: lock.RunDone}, {Number: 6, State: lock.RunLost},
+		}}
+	text, err := json.Marshal(s.Keep())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"mark":7,"by":"a","fence":9,"last":5,"paused":true,"change":2,"spentBy":"b/1","spentAs":"waiting","spentFence":8,"runs":[` +
+		`{"number":1,"state":"open","owner":"a/1","fence":1,"attempt":1,"granted":2,"until":3,"replaced":true},` +
+		`{"number":2,"state":"given back","owner":"","fence":0},{"number":3,"state":"unstarted","owner":"","fence":0},` +
+		`{"number":4,"state":"waiting","owner":"","fence":0},{"number":5,"state":"done","owner":"","fence":0},` +
+		`{"number":6,"state":"lost","owner":"","fence":0}]}`
+	if string(text) != want {
+		t.Errorf("kept is\n%s, want\n%s", text, want)
+	}
+	var k series.Kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.State(); err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("read back it is %+v, %v; want %+v", got, err, s)
+	}
+}
+
+// A word that is not known is an error, whatever stands beside it: a newer version
+// may have meant something by it.
+func TestKeptWords(t *testing.T) {
+	for _, text := range []string{
+		`{"mark":1,"runs":[{"number":1,"state":"asleep"}]}`,
+		`{"mark":1,"runs":[{"number":1}]}`,
+		`{"mark":1,"spentBy":"a/1","spentAs":"granted"}`,
+		`{"mark":1,"spentBy":"a/1"}`,
+	} {
+		var k series.Kept
+		if err := json.Unmarshal([]byte(text), &k); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := k.State(); err == nil || !strings.Contains(err.Error(), "is not one of") {
+			t.Errorf("%s is read as %+v, %v", text, s, err)
+		}
+	}
+}
+
+func TestKeptSightings(t *testing.T) {
+	var seen series.Sightings
+	seen.See(20, &lock.Opening{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
+	seen.See(10, &lock.Opening{Revision: "a"})
+	text, err := json.Marshal(seen)
+	if want := `[{"revision":"b","spec":"@daily","zone":"UTC","node":"n","first":20,"last":20},{"revision":"a","first":10,"last":10}]`; err != nil || string(text) != want {
+		t.Errorf("kept is\n%s, %v; want\n%s", text, err, want)
+	}
+	var back series.Sightings
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if want := (series.Sightings{seen[1], seen[0]}); !reflect.DeepEqual(back, want) {
+		t.Errorf("read back it is %+v, want %+v", back, want)
+	}
+	if empty, err := json.Marshal(series.Sightings(nil)); err != nil || string(empty) != "[]" {
+		t.Errorf("none is kept as %s, %v", empty, err)
+	}
+}
