@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -109,7 +110,7 @@ func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
 	stop(nil)
 	defer time.AfterFunc(forgotten, end).Stop()
 	wg.Wait()
-	if cause := context.Cause(life); cause != context.Canceled {
+	if cause := context.Cause(life); !errors.Is(cause, context.Canceled) {
 		return r, fmt.Errorf("%s: %w", a.Lock, cause)
 	}
 	return r, ctx.Err()

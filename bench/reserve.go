@@ -105,8 +105,9 @@ func besiege(ctx context.Context, processes int, a reserveArgs) (float64, error)
 	var group sync.WaitGroup
 	orders, failed := make([]int64, processes), make([]error, processes)
 	for i := range processes {
-		a.Turn = fmt.Sprint(a.Turn, "-", i)
-		group.Go(func() { orders[i], failed[i] = reserveCase.Run(ctx, a) })
+		mine := a
+		mine.Turn = fmt.Sprint(a.Turn, "-", i)
+		group.Go(func() { orders[i], failed[i] = reserveCase.Run(ctx, mine) })
 	}
 	group.Wait()
 	sum := int64(0)
