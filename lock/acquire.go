@@ -30,8 +30,11 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 // is a [Waiter]; elsewhere it asks again and again, with pauses of up to half a
 // second. The waiters of one Locker and key stand in one line here, of which only
 // the first, or the readers at its head together, has a place in the store, so
-// that a crowd here takes no more of the key than any other process. When ctx ends nothing is left in the store, and the
-// error wraps that of ctx and the last answer: a *HeldError, or the doubt.
+// that a crowd here takes no more of the key than any other process. When ctx
+// ends nothing is left in the store, and the error wraps the cause of that end
+// and the last answer: a *HeldError, or the doubt. Who still stood behind others
+// here has asked nobody and had no answer: its error wraps the cause alone, since
+// the store may as well not be there.
 //
 // The lease is that of [Locker.TryAcquire]. With a context that came from a lease
 // on key, of this Locker, Acquire asks nobody: it returns a lease that shares the

@@ -89,7 +89,8 @@ func TestProcessesTakeTurns(t *testing.T) {
 	})
 }
 
-// Who stops waiting leaves its line, wherever in it, and the others are served.
+// Who stops waiting leaves its line, wherever in it, and the others are served. Who
+// was not first in it knows nothing of the store: held is no guess.
 func TestStopWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
@@ -102,6 +103,9 @@ func TestStopWaiting(t *testing.T) {
 			wg.Go(func() {
 				_, err := l.Acquire(ctx, "k", lock.Options{})
 				wantErr(t, "the end of waiting", err, context.DeadlineExceeded)
+				if _, held := errors.AsType[*lock.HeldError](err); held != (i == 0) {
+					t.Errorf("the end of waiting in place %d is %v: only the first has an answer of the store", i, err)
+				}
 			})
 			synctest.Wait()
 			enter(t, &wg, l, &o, fmt.Sprint(i))
