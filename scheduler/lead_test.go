@@ -1,9 +1,12 @@
 package scheduler_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -47,4 +50,99 @@ func TestClaimsLead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node whose clock is a little off the store's, and which learns nothing of it,
+// starts no run early, leaves no tick out and spends none early: what cannot be
+// granted before its tick is claimed once more. That is also what it costs if the
+// clock is off by more than the lead leaves of the store's tolerance.
+func TestLeadOfAWrongClock(t *testing.T) {
+	for _, c := range []struct {
+		ahead  time.Duration
+		claims int // for 40 ticks, of which 10 find the run before alive
+	}{
+		{-20 * time.Millisecond, 40}, {-9 * time.Millisecond, 50}, {0, 50}, {9 * time.Millisecond, 50}, {20 * time.Millisecond, 80},
+	} {
+		t.Run(c.ahead.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)},
+					scheduler.Job{Name: "b", Spec: "@every 1s", Func: takes(1500 * time.Millisecond)})
+				w.nodes[0].wire.spoil(func(op string) fault {
+					switch op {
+					case "beat", "now":
+						return fault{lost: lostRequest}
+					case "claim":
+						return fault{back: 40 * time.Millisecond}
+					}
+					return fault{}
+				})
+				w.step(-c.ahead)
+				w.pass(3 * time.Second) // answers take long: the lead is what it can be
+				first := w.now()
+				if n := w.counted(func() { w.pass(20 * time.Second) }).claims; n != c.claims {
+					t.Errorf("%d claims for 40 ticks, want %d", n, c.claims)
+				}
+				ran := 0
+				for _, r := range w.ran("a") {
+					if late := r.began.Add(-c.ahead).Sub(r.Tick); late < 0 || late > 100*time.Millisecond {
+						t.Errorf("%v began %v after its tick", r.Tick, late)
+					}
+					if r.Tick.After(first) {
+						ran++
+					}
+				}
+				if ran != 20 {
+					t.Errorf("%d of 20 ticks ran", ran)
+				}
+				w.nodes[0].wire.spoil(nil)
+			})
+		})
+	}
+}
+
+// An uneven store has two servers, of which the one of job "b" is slow by 5 ms: what
+// it grants early has to wait longer.
+type uneven struct{ *memlock.Store }
+
+func (s uneven) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	time.Sleep(4 * time.Millisecond)
+	as := s.Store.Claim(ctx, cs)
+	for i := range as {
+		if cs[i].Key == "b" && as[i].Kind == lock.Granted {
+			as[i].Wait += 5 * time.Millisecond
+		}
+	}
+	return as
+}
+
+// Runs that were granted together each wait for as long as the store told them.
+func TestEachRunWaitsForItsTick(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		began := make(chan time.Duration, 64)
+		note := func(least time.Duration) scheduler.Func {
+			return func(_ context.Context, r *scheduler.Run) error {
+				began <- time.Since(r.Tick) - least
+				return nil
+			}
+		}
+		n, err := scheduler.New(scheduler.Config{Name: "a", Store: uneven{new(memlock.Store)}, Spread: -1, Jobs: []scheduler.Job{
+			{Name: "a", Spec: "@every 1s", Func: note(0)}, {Name: "b", Spec: "@every 1s", Func: note(5 * time.Millisecond)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second+500*time.Millisecond)
+		defer stop()
+		if err := n.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		close(began)
+		if len(began) < 38 {
+			t.Errorf("%d runs", len(began))
+		}
+		for late := range began {
+			if late < 0 {
+				t.Errorf("a run began %v before it should", -late)
+			}
+		}
+	})
 }
