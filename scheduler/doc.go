@@ -24,7 +24,8 @@
 // clock: its own clock has no say. When a tick is due it claims it from the
 // [Store], which decides in one atomic step: granted, or settled with a reason. A
 // claim is sent up to 10 ms before the tick if answers take a while; what is
-// granted waits for the tick.
+// granted waits for the tick. While more than 256 ticks of a node are on their way
+// to a start, the ends of its runs wait for them, 250 ms at most.
 // Nodes that are not first for a tick by a hash leave it to the one that is for a
 // moment, which spreads the work. There is no leader, and no list of nodes is
 // needed to be right.
