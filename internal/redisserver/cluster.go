@@ -23,7 +23,7 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 			nodes[i].Tell(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/masters, (i+1)*slots/masters-1))
 		}
 		if i > 0 {
-			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].port))
+			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].Port()))
 		}
 	}
 	known := fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes))
@@ -41,7 +41,7 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 	}
 	for _, s := range nodes {
 		s.until("that all know all replicas", func() bool {
-			reply, err := send(s.port, "CLUSTER NODES")
+			reply, err := send(s.Port(), "CLUSTER NODES")
 			return err == nil && strings.Count(reply, "slave ") == masters*replicas
 		})
 	}
@@ -57,6 +57,6 @@ func (s *Server) NodeID() string {
 
 // cluster reports whether the server says so of its Cluster.
 func (s *Server) cluster(line string) bool {
-	reply, err := send(s.port, "CLUSTER INFO")
+	reply, err := send(s.Port(), "CLUSTER INFO")
 	return err == nil && strings.Contains(reply, line)
 }

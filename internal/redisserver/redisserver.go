@@ -6,35 +6,28 @@
 package redisserver
 
 import (
-	"net"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // Require is the environment variable that, set to 1, makes a missing
 // redis-server a failure instead of a skipped test.
-const Require = "CRONCE_REQUIRE_SERVERS"
+const Require = serverprocess.Require
 
-const (
-	program  = "redis-server"
-	patience = 20 * time.Second // a loaded machine starts slowly
-	tries    = 20               // other ports, when somebody was faster to bind one
-)
+const patience = 20 * time.Second // a loaded machine starts slowly
 
 // A Server is a running redis-server. Addr and Port may be called from any
-// goroutine, the other methods only from the test's own.
+// goroutine, the other methods only from the test's own. Over Restart it keeps
+// its address and its files: without persistence it comes back empty.
 type Server struct {
-	t    testing.TB
-	dir  string
-	port int
-	args []string
-	proc *process
+	*serverprocess.Server
 
-	conf string // of a Sentinel; empty: not one
+	t testing.TB
 }
 
 // Start starts a redis-server with the given arguments ("--appendonly", "yes")
@@ -43,82 +36,20 @@ type Server struct {
 // CRONCE_REQUIRE_SERVERS is 1.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path := find(t)
-	s := &Server{t: t, dir: t.TempDir(), args: slices.Clone(args)}
-	t.Cleanup(s.Kill)
-	var err error
-	for range tries {
-		s.port = freePort()
-		if s.proc, err = s.launch(path); err == nil {
-			return s
-		}
-	}
-	t.Fatalf("redisserver: start %s: %v", program, err)
-	return nil
+	dir, args := t.TempDir(), slices.Clone(args)
+	return run(t, dir, nil, func(port int) []string {
+		return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
+			"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, args...)
+	})
 }
 
-// Addr is the server's host:port. It stays the same over Restart.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-// Port is the server's port.
-func (s *Server) Port() int { return s.port }
-
-// Dir is the folder with the server's files.
-func (s *Server) Dir() string { return s.dir }
-
-// Pid is the process id of the server that runs, or of the last one that ran.
-func (s *Server) Pid() int { return s.proc.pid() }
-
-// Log is what the running server has printed so far.
-func (s *Server) Log() string { return s.proc.log.String() }
-
-// Stop ends the server as an operator would (SIGTERM) and waits until it is
-// gone. A server that is gone already is no error.
-func (s *Server) Stop() {
-	s.t.Helper()
-	if !s.proc.terminate() {
-		s.t.Fatalf("redisserver: pid %d still runs %v after SIGTERM", s.proc.pid(), patience)
-	}
-}
-
-// Kill ends the server as a crash would (SIGKILL) and waits until it is gone.
-func (s *Server) Kill() {
-	if s.proc != nil {
-		s.proc.kill()
-	}
-}
-
-// Restart stops the server if it runs and starts it again on the same port,
-// with the files it left: without persistence it comes back empty.
-func (s *Server) Restart() {
-	s.t.Helper()
-	s.Stop()
-	var err error
-	for range tries {
-		if s.proc, err = s.launch(find(s.t)); err == nil {
-			return
-		}
-		<-time.After(pause)
-	}
-	s.t.Fatalf("redisserver: restart on %s: %v", s.Addr(), err)
-}
-
-func (s *Server) launch(path string) (*process, error) {
-	if s.conf != "" {
-		return launch(path, s.port, []string{s.conf, "--sentinel"})
-	}
-	return start(path, s.dir, s.port, s.args)
-}
-
-func find(t testing.TB) string {
+// run starts a server with nothing but these arguments.
+func run(t testing.TB, dir string, prepare func(port int) error, args func(port int) []string) *Server {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	switch {
-	case err == nil:
-	case os.Getenv(Require) == "1":
-		t.Fatalf("%s is not installed and %s=1 asks for it (Debian: apt-get install redis-server)", program, Require)
-	default:
-		t.Skipf("%s is not installed (Debian: apt-get install redis-server)", program)
-	}
-	return path
+	path := serverprocess.Find(t, "redis-server", "redis-server")
+	return &Server{t: t, Server: serverprocess.Start(t, dir, serverprocess.Program{
+		Name: "redis-server", Patience: patience, Prepare: prepare,
+		Command: func(port int) *exec.Cmd { return exec.Command(path, args(port)...) },
+		Answers: func(s *serverprocess.Server) bool { return answers(s.Port(), s.Pid(), s.Log()) },
+	})}
 }

@@ -22,7 +22,7 @@ func asReplica() []string {
 func Replica(t testing.TB, master *Server, args ...string) *Server {
 	t.Helper()
 	master.AllowReplicas()
-	args = append(append(asReplica(), "--replicaof", "127.0.0.1", fmt.Sprint(master.port)), args...)
+	args = append(append(asReplica(), "--replicaof", "127.0.0.1", fmt.Sprint(master.Port())), args...)
 	s := Start(t, args...)
 	s.until("its master's data", func() bool { return s.info("master_link_status:up") })
 	return s
@@ -47,7 +47,7 @@ func (s *Server) AllowReplicas() {
 // reply fails the test.
 func (s *Server) Tell(commands ...string) string {
 	s.t.Helper()
-	reply, err := send(s.port, commands...)
+	reply, err := send(s.Port(), commands...)
 	if err != nil || strings.HasPrefix(reply, "-") || strings.Contains(reply, "\n-") {
 		s.t.Fatalf("redisserver: %s: %q: %q, %v", s.Addr(), commands, reply, err)
 	}
@@ -56,7 +56,7 @@ func (s *Server) Tell(commands ...string) string {
 
 // info reports whether the server says so of itself.
 func (s *Server) info(line string) bool {
-	reply, err := ask(s.port)
+	reply, err := ask(s.Port())
 	return err == nil && strings.Contains(reply, "\n"+line+"\r")
 }
 
@@ -67,6 +67,6 @@ func (s *Server) until(what string, reached func() bool) {
 		if time.Now().After(give) {
 			s.t.Fatalf("redisserver: %s waits in vain for %s; it printed:\n%s", s.Addr(), what, s.Log())
 		}
-		<-time.After(pause)
+		<-time.After(10 * time.Millisecond)
 	}
 }

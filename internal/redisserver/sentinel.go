@@ -23,11 +23,11 @@ func Sentinels(t testing.TB, master *Server, replicas int) []*Server {
 	}
 	for _, s := range all {
 		s.until("the others", func() bool {
-			reply, err := send(s.port, "SENTINEL CKQUORUM "+MasterName)
+			reply, err := send(s.Port(), "SENTINEL CKQUORUM "+MasterName)
 			return err == nil && strings.HasPrefix(reply, "+OK 3")
 		})
 		s.until("the replicas", func() bool {
-			reply, err := send(s.port, "SENTINEL REPLICAS "+MasterName)
+			reply, err := send(s.Port(), "SENTINEL REPLICAS "+MasterName)
 			return err == nil && strings.HasPrefix(reply, fmt.Sprintf("*%d\r", replicas))
 		})
 	}
@@ -37,30 +37,19 @@ func Sentinels(t testing.TB, master *Server, replicas int) []*Server {
 // sentinel starts one. It keeps its state in its configuration file.
 func sentinel(t testing.TB, master *Server) *Server {
 	t.Helper()
-	path := find(t)
-	s := &Server{t: t, dir: t.TempDir()}
-	s.conf = filepath.Join(s.dir, "sentinel.conf")
-	t.Cleanup(s.Kill)
-	var err error
-	for range tries {
-		s.port = freePort()
-		if err = os.WriteFile(s.conf, []byte(s.watch(master)), 0o600); err != nil {
-			break
-		}
-		if s.proc, err = s.launch(path); err == nil {
-			return s
-		}
-	}
-	t.Fatalf("redisserver: start a Sentinel: %v", err)
-	return nil
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "sentinel.conf")
+	return run(t, dir,
+		func(port int) error { return os.WriteFile(conf, []byte(watch(master, dir, port)), 0o600) },
+		func(int) []string { return []string{conf, "--sentinel"} })
 }
 
-func (s *Server) watch(master *Server) string {
+func watch(master *Server, dir string, port int) string {
 	return strings.Join([]string{
-		fmt.Sprintf("port %d", s.port),
+		fmt.Sprintf("port %d", port),
 		"bind 127.0.0.1",
-		"dir " + s.dir,
-		fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", MasterName, master.port),
+		"dir " + dir,
+		fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", MasterName, master.Port()),
 		fmt.Sprintf("sentinel down-after-milliseconds %s %d", MasterName, time.Second.Milliseconds()),
 		fmt.Sprintf("sentinel failover-timeout %s %d", MasterName, (10 * time.Second).Milliseconds()),
 		"",

@@ -5,19 +5,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // A kind is what differs between the servers.
 type kind struct {
-	name    string // what it is called, and what installs it
 	program string
+	debian  string         // the package that it is in
 	driver  string         // of database/sql
 	user    string         // who may do everything, without a password
 	admin   string         // a database that is always there
-	ready   string         // what it prints when it is ready
+	ready   string         // what it prints when it has bound its port and is ready
 	end     syscall.Signal // asks it to end soon, with its clients connected
 	quit    syscall.Signal // ends it at once, with all that it started
 	folders []string       // where program is besides PATH
@@ -31,7 +34,7 @@ type kind struct {
 // of the server: what was committed has reached the system.
 var (
 	postgres = &kind{
-		name: "PostgreSQL (Debian: apt-get install postgresql)", program: "postgres", driver: "pgx",
+		program: "postgres", debian: "postgresql", driver: "pgx",
 		user: "cronce", admin: "postgres", ready: "database system is ready to accept connections",
 		end: syscall.SIGINT, quit: syscall.SIGQUIT,
 		folders: []string{"/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"},
@@ -48,7 +51,7 @@ var (
 		},
 	}
 	mariadb = &kind{
-		name: "MariaDB (Debian: apt-get install mariadb-server)", program: "mariadbd", driver: "mysql",
+		program: "mariadbd", debian: "mariadb-server", driver: "mysql",
 		user: "cronce", admin: "mysql", ready: "ready for connections",
 		end: syscall.SIGTERM, quit: syscall.SIGKILL,
 		folders: []string{"/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"},
@@ -77,37 +80,33 @@ func tmpdir(dir string) string { return "--tmpdir=" + dir }
 
 func data(dir string) string { return filepath.Join(dir, "data") }
 
-// find returns the folder that the server's program is in.
-func (k *kind) find() (bin string, err error) {
-	path, err := exec.LookPath(k.program)
-	if err == nil {
-		return filepath.Dir(path), nil
-	}
-	for _, pattern := range k.folders {
-		found, _ := filepath.Glob(filepath.Join(pattern, k.program))
-		if len(found) > 0 {
-			return filepath.Dir(slices.Max(found)), nil
-		}
-	}
-	return "", err
+// find returns the folder that the server's program is in, or ends the test.
+func (k *kind) find(t testing.TB) (bin string) {
+	t.Helper()
+	return filepath.Dir(serverprocess.Find(t, k.program, k.debian, k.folders...))
 }
 
-// prepare makes the files of an empty server in dir.
-func (k *kind) prepare(bin, dir string) error {
+// prepare makes the files of an empty server in dir, and tells how to run it.
+func (k *kind) prepare(bin, dir string, args []string) (serverprocess.Program, error) {
+	p := serverprocess.Program{Name: k.program, Patience: patience, End: k.end, Orphaned: k.quit}
 	if err := os.WriteFile(filepath.Join(dir, initFile), []byte(account), 0o644); err != nil { //nolint:gosec // no secret
-		return err
+		return p, err
 	}
-	if err := give(dir); err != nil {
-		return err
+	owner, err := unprivileged(dir)
+	if err != nil {
+		return p, err
 	}
 	cmd := k.initialise(bin, dir)
-	cmd.Dir = dir
-	var err error
-	if cmd.SysProcAttr, err = attributes(syscall.SIGKILL); err != nil {
-		return err
-	}
+	cmd.Dir, cmd.SysProcAttr = dir, owner
+	serverprocess.EndWithParent(cmd, syscall.SIGKILL)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w; it printed:\n%s", cmd.Args[0], err, out)
+		return p, fmt.Errorf("%s: %w; it printed:\n%s", cmd.Args[0], err, out)
 	}
-	return nil
+	p.Command = func(port int) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, k.program), append(k.arguments(dir, port), args...)...)
+		cmd.Dir, cmd.SysProcAttr = dir, owner
+		return cmd
+	}
+	p.Answers = func(s *serverprocess.Server) bool { return strings.Contains(s.Log(), k.ready) }
+	return p, nil
 }

@@ -5,14 +5,22 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // shared are the servers that last as long as the test binary.
 var shared struct {
 	mu      sync.Mutex
 	on      bool
-	servers map[*kind]*Server
-	failed  map[*kind]error
+	servers map[*kind]outcome
+}
+
+// An outcome is a server, or why there is none: to try it again would take long.
+type outcome struct {
+	*Server
+
+	err error
 }
 
 // Main runs the tests of a package whose tests share servers, stops those and
@@ -23,7 +31,10 @@ func Main(m *testing.M) int {
 	shared.on = true
 	defer func() {
 		for _, s := range shared.servers {
-			s.remove()
+			if s.err == nil {
+				s.Kill()
+				_ = os.RemoveAll(s.Dir()) // the system empties its folder for temporary files
+			}
 		}
 	}()
 	return m.Run()
@@ -44,22 +55,23 @@ func SharedMariaDB(t testing.TB) *Server {
 
 func share(t testing.TB, k *kind) *Server {
 	t.Helper()
-	bin := found(t, k)
+	bin := k.find(t)
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if !shared.on {
 		t.Fatal("sqlserver: TestMain does not call sqlserver.Main")
 	}
 	if shared.servers == nil {
-		shared.servers, shared.failed = make(map[*kind]*Server), make(map[*kind]error)
+		shared.servers = make(map[*kind]outcome)
 	}
-	if shared.servers[k] == nil {
-		shared.servers[k], shared.failed[k] = last(k, bin)
+	if _, tried := shared.servers[k]; !tried {
+		s, err := last(k, bin)
+		shared.servers[k] = outcome{s, err}
 	}
-	if err := shared.failed[k]; err != nil {
+	if err := shared.servers[k].err; err != nil {
 		t.Fatalf("sqlserver: start %s: %v", k.program, err)
 	}
-	return shared.servers[k]
+	return shared.servers[k].Server
 }
 
 // last starts a server that no test ends.
@@ -68,6 +80,13 @@ func last(k *kind, bin string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make its folder: %w", err)
 	}
-	s := &Server{kind: k, bin: bin, dir: dir}
-	return s, s.begin()
+	program, err := k.prepare(bin, dir, nil)
+	if err == nil {
+		var s *serverprocess.Server
+		if s, err = serverprocess.Lasting(dir, program); err == nil {
+			return &Server{s, k}, nil
+		}
+	}
+	_ = os.RemoveAll(dir) // why there is no server counts
+	return nil, err
 }

@@ -11,38 +11,31 @@ package sqlserver
 import (
 	"database/sql"
 	"fmt"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // Require is the environment variable that, set to 1, makes a missing server a
 // failure instead of a skipped test.
-const Require = "CRONCE_REQUIRE_SERVERS"
+const Require = serverprocess.Require
 
-const (
-	patience = 60 * time.Second // a loaded machine starts slowly
-	tries    = 20               // other ports, when somebody was faster to bind one
-)
+const patience = 60 * time.Second // a loaded machine starts slowly
 
 // A Server is a running server. Addr, DSN, Open and what else only reads may be
 // called from any goroutine, the methods that end or start it only from the
 // test's own.
 type Server struct {
-	t    testing.TB
+	*serverprocess.Server
+
 	kind *kind
-	bin  string
-	dir  string
-	port int
-	args []string
-	proc *process
 }
 
 // Postgres starts a PostgreSQL server with the given arguments ("-c",
@@ -61,55 +54,18 @@ func MariaDB(t testing.TB, args ...string) *Server {
 
 func start(t testing.TB, k *kind, args []string) *Server {
 	t.Helper()
-	bin := found(t, k)
+	bin := k.find(t)
 	dir, err := os.MkdirTemp("", "sqlserver-") // not t.TempDir: that is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, kind: k, bin: bin, dir: dir, args: slices.Clone(args)}
-	t.Cleanup(s.remove)
-	if err := s.begin(); err != nil {
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system empties its folder for temporary files
+	program, err := k.prepare(bin, dir, slices.Clone(args))
+	if err != nil {
 		t.Fatalf("sqlserver: start %s: %v", k.program, err)
 	}
-	return s
+	return &Server{serverprocess.Start(t, dir, program), k}
 }
-
-// found returns the folder of the server's programs, or ends the test.
-func found(t testing.TB, k *kind) string {
-	t.Helper()
-	bin, err := k.find()
-	switch {
-	case err == nil:
-	case os.Getenv(Require) == "1":
-		t.Fatalf("%s is not installed and %s=1 asks for it", k.name, Require)
-	default:
-		t.Skipf("%s is not installed", k.name)
-	}
-	return bin
-}
-
-// begin makes the server's files and starts it on a free port.
-func (s *Server) begin() error {
-	err := s.kind.prepare(s.bin, s.dir)
-	if err != nil {
-		return err
-	}
-	for range tries {
-		s.port = freePort()
-		if s.proc, err = s.kind.start(s.bin, s.dir, s.port, s.args); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-func (s *Server) remove() {
-	s.Kill()
-	_ = os.RemoveAll(s.dir) // the system empties its folder for temporary files
-}
-
-// Addr is the server's host:port. It stays the same over Restart.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // Driver is the name under which the server's driver is registered with
 // database/sql: pgx or mysql. Importing this package registers both.
@@ -120,15 +76,6 @@ func (s *Server) DSN(database string) string { return s.DSNAt(s.Addr(), database
 
 // DSNAt is DSN through another host:port: a proxy before the server.
 func (s *Server) DSNAt(addr, database string) string { return s.kind.dsn(s.kind.user, addr, database) }
-
-// Dir is the folder with the server's files.
-func (s *Server) Dir() string { return s.dir }
-
-// Pid is the process id of the server that runs, or of the last one that ran.
-func (s *Server) Pid() int { return s.proc.pid() }
-
-// Log is what the running server has printed so far.
-func (s *Server) Log() string { return s.proc.log.String() }
 
 var databases atomic.Int64
 
@@ -162,42 +109,4 @@ func Connect(t testing.TB, driver, dsn string) *sql.DB {
 	}
 	t.Cleanup(func() { _ = db.Close() }) // only tests look at what it might lose
 	return db
-}
-
-// Stop ends the server as an operator would, with its clients connected, and
-// waits until it is gone. A server that is gone already is no error.
-func (s *Server) Stop() {
-	s.t.Helper()
-	if !s.proc.terminate() {
-		s.t.Fatalf("sqlserver: pid %d still runs %v after it was told to end", s.proc.pid(), patience)
-	}
-}
-
-// Kill ends the server as a crash would (SIGKILL) and waits until it is gone.
-func (s *Server) Kill() {
-	if s.proc != nil {
-		s.proc.kill()
-	}
-}
-
-// Freeze stops the server and all it has started from running (SIGSTOP), with
-// its connections open.
-func (s *Server) Freeze() { s.proc.signal(freeze) }
-
-// Thaw lets a frozen server go on.
-func (s *Server) Thaw() { s.proc.signal(thaw) }
-
-// Restart stops the server if it runs and starts it again on the same port, with
-// the files it left.
-func (s *Server) Restart() {
-	s.t.Helper()
-	s.Stop()
-	var err error
-	for range tries {
-		if s.proc, err = s.kind.start(s.bin, s.dir, s.port, s.args); err == nil {
-			return
-		}
-		<-time.After(pause)
-	}
-	s.t.Fatalf("sqlserver: restart on %s: %v", s.Addr(), err)
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package sqlserver
+package serverprocess
 
 import "syscall"
 

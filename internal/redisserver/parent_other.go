@@ -1,7 +1,0 @@
-//go:build !linux
-
-package redisserver
-
-import "syscall"
-
-func dieWithParent() *syscall.SysProcAttr { return nil }

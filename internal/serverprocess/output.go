@@ -1,0 +1,24 @@
+package serverprocess
+
+import (
+	"bytes"
+	"sync"
+)
+
+// An output keeps what a process prints. It may be used concurrently.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}

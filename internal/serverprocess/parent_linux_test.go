@@ -1,0 +1,21 @@
+package serverprocess
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A process that dies without its cleanup leaves no server behind.
+func TestEndWithParent(t *testing.T) {
+	port := freePort()
+	out, _ := child("dying", strconv.Itoa(port)).CombinedOutput() // it says what matters
+	var pid int
+	if _, err := fmt.Sscanf(strings.TrimSpace(string(out)), "pid %d serves", &pid); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	until(t, port, false)
+}

@@ -1,0 +1,133 @@
+// Package serverprocess runs the processes of real servers for tests.
+//
+// Each server listens on a free loopback port and is stopped by its process id
+// when the test ends (on Linux also when the test process dies).
+package serverprocess
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	tries = 20 // other ports, when somebody was faster to bind one
+	pause = 10 * time.Millisecond
+)
+
+// A Program is what differs between the servers.
+type Program struct {
+	Name     string         // for messages
+	Patience time.Duration  // how long it may take to begin, and to end
+	End      syscall.Signal // asks it to end; zero is SIGTERM
+	Orphaned syscall.Signal // what it gets when the test process dies; zero is SIGKILL
+
+	// Prepare, if any, writes the files of a server that will use this port.
+	Prepare func(port int) error
+	// Command is the server on this port, in the foreground.
+	Command func(port int) *exec.Cmd
+	// Answers reports whether the server serves, and is no other one that was
+	// faster to bind the port.
+	Answers func(*Server) bool
+}
+
+// A Server is a running server. Addr and Port may be called from any goroutine,
+// the other methods only from the test's own.
+type Server struct {
+	t       testing.TB
+	program Program
+	dir     string
+	port    int
+	proc    *process
+}
+
+// Start starts a server, whose files are in dir, and returns when it answers. It
+// ends with the test. Many tests and packages may do so at once.
+func Start(t testing.TB, dir string, p Program) *Server {
+	t.Helper()
+	s, err := Lasting(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.t = t
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// Lasting is Start for a server of many tests: the caller kills it, and nobody may
+// stop or restart it. On an error nothing is left running.
+func Lasting(dir string, p Program) (*Server, error) {
+	s := &Server{program: p, dir: dir}
+	var err error
+	for range tries {
+		s.port = freePort()
+		if p.Prepare != nil {
+			if err = p.Prepare(s.port); err != nil {
+				break
+			}
+		}
+		if err = s.launch(); err == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("serverprocess: start %s: %w", p.Name, err)
+}
+
+// Addr is the server's host:port. It stays the same over Restart.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Port is the server's port.
+func (s *Server) Port() int { return s.port }
+
+// Dir is the folder with the server's files.
+func (s *Server) Dir() string { return s.dir }
+
+// Pid is the process id of the server that runs, or of the last one that ran.
+func (s *Server) Pid() int { return s.proc.cmd.Process.Pid }
+
+// Log is what the running server has printed so far.
+func (s *Server) Log() string { return s.proc.log.String() }
+
+// Stop ends the server as an operator would, with its clients connected, and
+// waits until it is gone. A frozen one is continued, or it could not. A server
+// that is gone already is no error.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.Thaw()
+	if !s.proc.terminate(s.program) {
+		s.t.Fatalf("serverprocess: %s: pid %d still runs %v after it was told to end", s.program.Name, s.Pid(), s.program.Patience)
+	}
+}
+
+// Kill ends the server, and what it has started, as a crash would (SIGKILL) and
+// waits until it is gone.
+func (s *Server) Kill() {
+	s.proc.signal(syscall.SIGKILL)
+	<-s.proc.gone
+}
+
+// Freeze stops the server and all it has started from running (SIGSTOP): its
+// connections stay open and nothing answers. Thaw lets it go on.
+func (s *Server) Freeze() { s.proc.signal(freeze) }
+
+// Thaw continues a frozen server (SIGCONT).
+func (s *Server) Thaw() { s.proc.signal(thaw) }
+
+// Restart stops the server if it runs and starts it again on the same port, with
+// the files it left.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Stop()
+	var err error
+	for range tries {
+		if err = s.launch(); err == nil {
+			return
+		}
+		<-time.After(pause)
+	}
+	s.t.Fatalf("serverprocess: restart %s on %s: %v", s.program.Name, s.Addr(), err)
+}

@@ -1,0 +1,31 @@
+package zkserver
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// arguments keep the machine small and its start quick.
+func arguments(config string) []string {
+	return []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dzookeeper.preAllocSize=256", "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-simple.jar"),
+		"org.apache.zookeeper.server.ZooKeeperServerMain", config}
+}
+
+func configuration(dir string, port int, settings []string) []byte {
+	lines := append([]string{
+		"tickTime=" + strconv.FormatInt(Tick.Milliseconds(), 10),
+		"dataDir=" + dataDir(dir),
+		"clientPort=" + strconv.Itoa(port),
+		"clientPortAddress=127.0.0.1",
+		"maxClientCnxns=0",
+		"maxSessionTimeout=120000",
+		"4lw.commands.whitelist=*",
+	}, settings...)
+	return []byte(strings.Join(lines, "\n") + "\n")
+}
+
+func dataDir(dir string) string { return filepath.Join(dir, "data") }
