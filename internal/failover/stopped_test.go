@@ -2,10 +2,11 @@ package failover_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -25,15 +27,22 @@ end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1`)
 
-func write(t *testing.T, c redis.UniversalClient, fence int64, text string) bool {
-	t.Helper()
-	n, err := writing.Run(t.Context(), c, []string{"{r}:text", "{r}:fence"}, fence, text).Int()
-	must(t, err)
-	return n == 1
+func write(ctx context.Context, c redis.UniversalClient, fence int64, text string) (bool, error) {
+	n, err := writing.Run(ctx, c, []string{"{r}:text", "{r}:fence"}, fence, text).Int()
+	return n == 1, err
 }
 
-// writerAt is set in the process of a holder, to the server's address.
-const writerAt = "CRONCE_FAILOVER_WRITER"
+// holderAt is set in the process of a holder, to the server's address.
+const holderAt = "CRONCE_FAILOVER_HOLDER"
+
+// TestMain is two programs: the tests, and the holder that one of them starts.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(holderAt); addr != "" {
+		fmt.Println(holder(context.Background(), addr))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // A holder is stopped for longer than its lease, continues, and writes without
 // looking, as a process does that was stopped between its look and its write.
@@ -42,8 +51,9 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)
 	o := redis.UniversalOptions{Addrs: []string{s.Addr()}}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-test.v")
-	cmd.Env = append(os.Environ(), writerAt+"="+s.Addr())
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holderAt+"="+s.Addr())
+	serverprocess.EndWithParent(cmd, syscall.SIGKILL)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -55,9 +65,7 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 	go func() {
 		defer close(says)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if _, word, found := strings.Cut(lines.Text(), "holder: "); found {
-				says <- word
-			}
+			says <- lines.Text()
 		}
 	}()
 	if first := soon(t, says); first != "written" {
@@ -67,8 +75,8 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 	second, err := lock.New(driver(t, o), "b").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
 	must(t, err)
 	c := client(t, o)
-	if !write(t, c, second.Fence(), "second") {
-		t.Error("the second holder's write was refused")
+	if written, err := write(t.Context(), c, second.Fence(), "second"); err != nil || !written {
+		t.Errorf("the second holder's write was refused: %v", err)
 	}
 	must(t, cmd.Process.Signal(syscall.SIGCONT))
 	for word := ""; word != "refused"; word = soon(t, says) {
@@ -82,21 +90,27 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 	must(t, second.Release(t.Context()))
 }
 
-// TestHolder is the other process. It writes on and on, until it is refused.
-func TestHolder(t *testing.T) {
-	addr := os.Getenv(writerAt)
-	if addr == "" {
-		t.Skip("this is what TestStoppedHolderIsRefused starts beside it")
+// holder is the other process. It writes on and on, until it is refused.
+func holder(ctx context.Context, addr string) error {
+	c := newClient(redis.UniversalOptions{Addrs: []string{addr}})
+	defer c.Close()
+	d, err := redislock.New(c, redislock.Options{})
+	if err != nil {
+		return err
 	}
-	o := redis.UniversalOptions{Addrs: []string{addr}}
-	lease, err := lock.New(driver(t, o), "a").Acquire(t.Context(), "key", lock.Options{TTL: lock.MinTTL})
-	must(t, err)
-	c := client(t, o)
-	for write(t, c, lease.Fence(), "first") {
-		fmt.Println("holder: written")
-		<-time.After(time.Millisecond)
+	lease, err := lock.New(d, "a").Acquire(ctx, "key", lock.Options{TTL: lock.MinTTL})
+	if err != nil {
+		return err
 	}
-	fmt.Println("holder: refused")
+	for written := true; written; <-time.After(time.Millisecond) {
+		if written, err = write(ctx, c, lease.Fence(), "first"); err != nil {
+			return err
+		}
+		if written {
+			fmt.Println("written")
+		}
+	}
+	fmt.Println("refused")
 	<-lease.Context().Done()
-	fmt.Println("holder: lost")
+	return errors.New("lost")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -104,10 +105,7 @@ func TestServerClockSteps(t *testing.T) {
 // steppable starts a server whose wall clock the test moves.
 func steppable(t *testing.T) (*redisserver.Server, func(ahead time.Duration)) {
 	t.Helper()
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("there is no C compiler for the server's clock")
-	}
+	compiler := serverprocess.Find(t, "cc", "gcc libc6-dev") // for the server's clock
 	library, file := filepath.Join(t.TempDir(), "skew.so"), filepath.Join(t.TempDir(), "skew")
 	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", library, "testdata/skew.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

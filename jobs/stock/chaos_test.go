@@ -38,7 +38,7 @@ const (
 // item is where it must be.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a while")
+		t.Skip("it takes a while, and -short was asked for: run it without")
 	}
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -24,16 +24,21 @@ type place struct {
 // onDatabases runs a test on a real redis-server and an empty SQLite, PostgreSQL
 // and MariaDB.
 func onDatabases(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
-	for name, open := range map[string]func(t testing.TB) place{
-		"sqlite":   sqlite,
-		"postgres": func(t testing.TB) place { return newPlace(t, sqlserver.SharedPostgres(t).Open(t), stock.PostgreSQL) },
-		"mariadb":  func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, connect(t, redisserver.Start(t).Addr()), open(t))
-		})
-	}
+	onDatabase(t, "sqlite", sqlite, test)
+	onServers(t, test)
+}
+
+// onServers is onDatabases without SQLite.
+func onServers(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
+	onDatabase(t, "postgres", func(t testing.TB) place { return newPlace(t, sqlserver.SharedPostgres(t).Open(t), stock.PostgreSQL) }, test)
+	onDatabase(t, "mariadb", func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) }, test)
+}
+
+func onDatabase(t *testing.T, name string, open func(t testing.TB) place, test func(t *testing.T, client redis.UniversalClient, p place)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t, connect(t, redisserver.Start(t).Addr()), open(t))
+	})
 }
 
 func sqlite(t testing.TB) place {

@@ -22,7 +22,7 @@ import (
 // processes, and comes back: no order is lost that a buyer saw accepted.
 func TestRestartOfEverything(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a while")
+		t.Skip("it takes a while, and -short was asked for: run it without")
 	}
 	always := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	t.Run("sqlite", func(t *testing.T) {
