@@ -140,6 +140,7 @@ type Inspector interface {
 // A Reading is one look at a server's clock.
 type Reading struct {
 	Server   string    // which server answered
+	Process  string    // which process of it: another after a restart or a failover; empty: the store does not tell
 	Time     time.Time // its clock
 	Sent     time.Time // our clock before the request, with its monotonic part
 	Received time.Time // our clock after the answer

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,35 +20,43 @@ var ErrForgotten = fmt.Errorf("%w before its time: the store forgot it, or its c
 // promised may have been broken then, for other keys too.
 type Trouble struct {
 	// Key is the key of a lease that the store has forgotten; empty: it is about
-	// a clock.
+	// a server.
 	Key   string
 	Fence int64
 	// Server is the one whose clock jumped, and Step how far: forward, then its
 	// leases ended early, or back, then they last longer.
 	Server string
 	Step   time.Duration
+	// Replaced: the server was restarted, or another took its place. What it had
+	// neither written to disk nor replicated is gone.
+	Replaced bool
 }
 
 func (t Trouble) String() string {
-	if t.Key != "" {
+	switch {
+	case t.Key != "":
 		return fmt.Sprintf("the store has forgotten the lease on %q with the fence %d", t.Key, t.Fence)
+	case t.Replaced:
+		return fmt.Sprintf("the server %s was restarted or replaced: what it had neither written to disk nor replicated is gone", t.Server)
 	}
 	return fmt.Sprintf("the clock of the store %s jumped by %v", t.Server, t.Step)
 }
 
 // Notice lets f be told of each trouble, from then on; nil: nobody is told. It is
 // called by a goroutine of the Locker's, after the contexts of the leases that are
-// lost have ended, and must not block. Clocks are looked at with the renewals of
-// plain leases, where the store is [Clocked]: while none is held nobody looks.
+// lost have ended, and must not block. Clocks, and which processes answer, are looked
+// at with the renewals of plain leases, where the store is [Clocked]: while none is
+// held nobody looks, and what happened meanwhile is told with the next.
 func (l *Locker) Notice(f func(Trouble)) { l.troubles.told.Store(&f) }
 
-// troubles tells of troubles, and finds those of clocks.
+// troubles tells of troubles, and finds those of servers.
 type troubles struct {
 	told atomic.Pointer[func(Trouble)]
 
-	mu     sync.Mutex // held while somebody looks
-	looked time.Time
-	clocks map[string]offset // by server
+	mu      sync.Mutex // held while somebody looks
+	looked  time.Time
+	clocks  map[string]offset // by server
+	servers []Reading         // what the last look saw
 }
 
 // An offset is how far a clock is ahead of ours, which takes no steps, and how far
@@ -80,11 +89,30 @@ func (t *troubles) look(ctx context.Context, d Driver, start time.Time) {
 	if err != nil {
 		return // the next renewal looks again
 	}
+	for _, server := range replaced(t.servers, readings) {
+		t.tell(Trouble{Server: server, Replaced: true})
+	}
+	t.servers = readings
 	for _, r := range readings {
 		if step := t.step(r, start); step != 0 {
 			t.tell(Trouble{Server: r.Server, Step: step})
 		}
 	}
+}
+
+// replaced returns the servers with a process that is new, if one is gone: one more
+// master of a Cluster took nobody's place.
+func replaced(before, now []Reading) (servers []string) {
+	unknown := func(r Reading, among []Reading) bool {
+		return r.Process != "" && !slices.ContainsFunc(among, func(o Reading) bool { return o.Process == r.Process })
+	}
+	gone := slices.ContainsFunc(before, func(r Reading) bool { return unknown(r, now) })
+	for _, r := range now {
+		if gone && unknown(r, before) {
+			servers = append(servers, r.Server)
+		}
+	}
+	return servers
 }
 
 // step is how far a clock has jumped since it was read before, or 0.

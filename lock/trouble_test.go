@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,72 @@ func TestClockStepIsTold(t *testing.T) {
 				t.Errorf("of a step by %v it told %+v", step, got)
 			}
 		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+	})
+}
+
+// restarted is a store whose readings come from a process that the test names, one
+// for each master.
+type restarted struct {
+	*memlock.Store
+	processes atomic.Pointer[map[string]string] // by server
+}
+
+func (s *restarted) Now(ctx context.Context) ([]lock.Reading, error) {
+	rs, err := s.Store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []lock.Reading
+	for server, process := range *s.processes.Load() {
+		r := rs[0]
+		r.Server, r.Process = server, process
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// A server that was restarted, or that another took the place of, is told once,
+// and its leases live on. A master that is new and took nobody's place, one that
+// left, and one that does not tell are not.
+func TestReplacedServerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &restarted{Store: &memlock.Store{}}
+		l := lock.New(store, "a")
+		told := noticed(l)
+		become := func(processes map[string]string) {
+			store.processes.Store(&processes)
+			time.Sleep(time.Minute)
+		}
+		become(map[string]string{"x": "1"})
+		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
+		for _, step := range []struct {
+			masters map[string]string
+			want    string // the server that is told
+		}{
+			{map[string]string{"x": "1"}, ""},
+			{map[string]string{"x": "2"}, "x"},
+			{map[string]string{"x": "2", "y": "3"}, ""},
+			{map[string]string{"x": "2", "y": "4"}, "y"},
+			{map[string]string{"x": "2", "z": "5"}, "z"},
+			{map[string]string{"x": "2"}, ""},
+			{map[string]string{"x": "1"}, "x"},
+			{map[string]string{"x": ""}, ""},
+			{map[string]string{"x": "6"}, ""},
+		} {
+			become(step.masters)
+			switch {
+			case len(told) != min(1, len(step.want)):
+				t.Fatalf("of %v it told %d times", step.masters, len(told))
+			case step.want == "":
+				continue
+			}
+			got := <-told
+			if want := (lock.Trouble{Server: step.want, Replaced: true}); got != want || !strings.Contains(got.String(), "replaced") {
+				t.Errorf("of %v it told %+v, %v", step.masters, got, got)
+			}
+		}
+		wantErr(t, "check", lease.Check(), nil)
 		wantErr(t, "release", lease.Release(t.Context()), nil)
 	})
 }

@@ -38,9 +38,11 @@ func clockReads(s *stand) {
 		}
 	}
 	s.env.Wait(50 * time.Millisecond)
-	if later := s.readings(); later[0].Time.Sub(rs[0].Time) < 50*time.Millisecond {
+	later := s.readings()
+	if later[0].Time.Sub(rs[0].Time) < 50*time.Millisecond {
 		s.Errorf("50ms later the clock went from %v to %v", rs[0].Time, later[0].Time)
 	}
+	equal(s, "the process that answers", later[0].Process, rs[0].Process)
 }
 
 func clockJudges(s *stand) {

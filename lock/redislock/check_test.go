@@ -84,9 +84,17 @@ func TestCheckReplica(t *testing.T) {
 
 // What the user may not ask is a warning, and in strict mode a refusal.
 func TestCheckRestricted(t *testing.T) {
-	c := restricted(t, client(t, redisserver.Start(t).Addr()), "cronce")
-	const untold = "client=ok connection=ok eviction=warn persistence=warn role=warn version=warn"
+	admin := client(t, redisserver.Start(t).Addr())
+	c := restricted(t, admin, "cronce")
+	const told = "client=ok connection=ok eviction=ok persistence=warn role=ok version=ok"
 	found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})
+	checked(t, found, err, told, "")
+	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
+	checked(t, found, err, strings.Replace(told, "=warn", "=refuse", 1), "does not tell")
+
+	c = restricted(t, admin, "cronce", "-info")
+	const untold = "client=ok connection=ok eviction=warn persistence=warn role=warn version=warn"
+	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{})
 	checked(t, found, err, untold, "")
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
 	checked(t, found, err, strings.NewReplacer("=warn", "=refuse").Replace(untold), "does not tell")
@@ -154,7 +162,7 @@ func TestAccessRules(t *testing.T) {
 	c := restricted(t, admin, "cronce")
 	must(t, admin.Set(t.Context(), "foreign", "1", 0).Err())
 	for _, command := range []string{
-		"FLUSHALL", "FLUSHDB", "CONFIG GET *", "KEYS *", "SCAN 0", "INFO", "SCRIPT FLUSH", "SHUTDOWN", "REPLICAOF NO ONE",
+		"FLUSHALL", "FLUSHDB", "CONFIG GET *", "KEYS *", "SCAN 0", "SCRIPT FLUSH", "SHUTDOWN", "REPLICAOF NO ONE",
 		"ACL LIST", "CLIENT LIST", "MONITOR", "GET foreign", "SET foreign 2", "DEL foreign", "EVAL return(redis.call('GET','foreign')) 0",
 		"GET cronce:v2:x", "PUBLISH a b",
 	} {

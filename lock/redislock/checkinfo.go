@@ -100,6 +100,8 @@ func (i *info) persistence() Finding {
 		return i.untold(TopicPersistence, "whether its data outlives its process")
 	case log == "1":
 		return i.finding(OK, TopicPersistence, "the server writes a log of all changes", "")
+	case !i.asked && i.options.Strict:
+		return i.untold(TopicPersistence, "whether it writes snapshots, and writes no log of changes")
 	case !i.asked:
 		return i.finding(Warn, TopicPersistence, "the server writes no log of changes, and does not tell whether it writes snapshots", fix)
 	case i.saves == "":

@@ -16,17 +16,22 @@ import (
 
 // Now reads the clock of the server, or of each master of a Cluster, sorted by
 // address. A reading's Server is the address that the client was given; behind
-// Sentinel it is the same for every master.
+// Sentinel it is the same for every master. Its Process is the server's run id,
+// empty if the user may not ask INFO.
 func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 	var mu sync.Mutex
 	var readings []lock.Reading
 	err := eachMaster(ctx, d.client, func(ctx context.Context, c redis.UniversalClient) error {
 		sent := time.Now()
-		t, err := bounded(ctx, d.prompt, func() (time.Time, error) { return c.Time(ctx).Result() })
+		reply, err := bounded(ctx, d.prompt, func() (any, error) { return d.scripts.now.Run(ctx, c, nil).Result() })
 		if err != nil {
 			return err
 		}
-		r := lock.Reading{Server: address(c), Time: t, Sent: sent, Received: time.Now()}
+		r, rest, ok := readReading(reply)
+		if !ok || len(rest) > 0 {
+			return unreadable("now", reply)
+		}
+		r.Server, r.Sent, r.Received = address(c), sent, time.Now()
 		mu.Lock()
 		defer mu.Unlock()
 		readings = append(readings, r)
@@ -71,23 +76,23 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock
 	if err != nil {
 		return lock.Pulse{}, fmt.Errorf("redislock: beat: %w", err)
 	}
-	clock, nodes, ok := readBeat(reply)
-	if !ok {
+	r, nodes, ok := readReading(reply)
+	if !ok || len(nodes) == 0 || slices.Contains(nodes, "") {
 		return lock.Pulse{}, unreadable("beat", reply)
 	}
-	reading := lock.Reading{Server: address(d.client), Time: clock, Sent: sent, Received: time.Now()}
-	return lock.Pulse{Nodes: nodes, Readings: []lock.Reading{reading}}, nil
+	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
+	slices.Sort(nodes)
+	return lock.Pulse{Nodes: nodes, Readings: []lock.Reading{r}}, nil
 }
 
-// readBeat reads {us, node, node...}.
-func readBeat(reply any) (clock time.Time, nodes []string, ok bool) {
+// readReading reads {us, process, text...}.
+func readReading(reply any) (r lock.Reading, rest []string, ok bool) {
 	texts, ok := readTexts(reply)
-	if !ok || len(texts) < 2 || slices.Contains(texts, "") {
-		return time.Time{}, nil, false
+	if !ok || len(texts) < 2 {
+		return lock.Reading{}, nil, false
 	}
 	us, err := strconv.ParseInt(texts[0], 10, 64)
-	slices.Sort(texts[1:])
-	return time.UnixMicro(us), texts[1:], err == nil && us > 0
+	return lock.Reading{Time: time.UnixMicro(us), Process: texts[1]}, texts[2:], err == nil && us > 0
 }
 
 // readTexts reads a reply that is a list of texts.

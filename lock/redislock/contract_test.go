@@ -113,11 +113,11 @@ type seriesOnly struct {
 	lock.Journaled
 }
 
-// restricted returns a client of a user with the minimal rights.
-func restricted(t *testing.T, admin redis.UniversalClient, namespace string) redis.UniversalClient {
+// restricted returns a client of a user with the minimal rights, and these rules.
+func restricted(t *testing.T, admin redis.UniversalClient, namespace string, more ...string) redis.UniversalClient {
 	t.Helper()
 	rules := append([]string{"on", ">secret"}, redislock.AccessRules(namespace)...)
-	must(t, admin.ACLSetUser(t.Context(), "worker", rules...).Err())
+	must(t, admin.ACLSetUser(t.Context(), "worker", append(rules, more...)...).Err())
 	addr := admin.(*redis.Client).Options().Addr
 	return client(t, addr, func(o *redis.UniversalOptions) { o.Username, o.Password = "worker", "secret" })
 }

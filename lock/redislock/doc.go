@@ -91,7 +91,9 @@
 // Leases follow the wall clock of the server. If it jumps forward they end early,
 // and back they last longer; a server that was emptied has forgotten them. Holders
 // learn of this with their next renewal: see lock.ErrForgotten and
-// lock.Locker.Notice, and TestServerForgets and TestServerClockSteps there.
+// lock.Locker.Notice, and TestServerForgets and TestServerClockSteps there. That
+// the server was restarted, or another took its place, is told by its run id, also
+// when no lease of this process is concerned: TestServerIsReplaced.
 //
 // # The client
 //
@@ -103,11 +105,14 @@
 // [AccessRules] are the minimal rights of a user, as arguments of ACL SETUSER:
 //
 //	resetkeys ~<ns>:v1:* resetchannels &<ns>:v1:i:* nocommands
-//	+ping +hello +auth +select +client|setname +eval +evalsha +time
+//	+ping +hello +auth +select +client|setname +eval +evalsha +time +info
 //	+get +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
 //	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
 //	+sadd +smembers +srem +zadd +zcard +zrange +zrem +zremrangebyscore
 //	+publish +subscribe +wait
+//
+// Without +info all works, but nobody is told that the server was restarted or
+// replaced, and [Check] cannot tell what the server is.
 //
 // Redis 6.2 knows no rules for single subcommands: write +client there.
 package redislock

@@ -18,7 +18,7 @@ type scripts struct {
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
-	peek                                  *redis.Script
+	peek, now                             *redis.Script
 }
 
 var embedded = load(func(name string) string {
@@ -57,6 +57,7 @@ func load(source func(name string) string) *scripts {
 		pause:       join("state", "pause"),
 		resume:      join("state", "journal", "resume"),
 		recount:     join("recount"),
-		beating:     join("beat"),
+		beating:     join("process", "beat"),
+		now:         join("process", "now"),
 	}
 }

@@ -1,0 +1,7 @@
+-- now reads the clock of a server.
+--
+-- KEYS, ARGV  none
+-- returns     {the store's µs, its process}
+
+local time = redis.call('TIME')
+return {string.format('%.0f', time[1] * 1000000 + time[2]), process()}
