@@ -35,11 +35,12 @@ type world struct {
 	slack   time.Duration // how late the last ticks may have no verdict yet; 0: 100ms
 	strange strangeness   // what cannot be checked then
 
-	mu     sync.Mutex
-	runs   []*run
-	open   map[ledgerKey]*run
-	grants []grant
-	sent   count
+	mu      sync.Mutex
+	masters []string // the processes of the store's masters; the first has the list of nodes. None: it does not tell
+	runs    []*run
+	open    map[ledgerKey]*run
+	grants  []grant
+	sent    count
 }
 
 // A ledgerKey names a run: the tries of one attempt share it.

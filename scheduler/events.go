@@ -105,6 +105,12 @@ func (e *events) storeForgot(j *entry, mark, seen int64) {
 	e.log.Error("store forgot", e.node, job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
 
+func (e *events) storeReplaced(server string) {
+	e.log.Warn("store risk", e.node, zap.String("topic", "restart"), zap.String("server", server),
+		zap.String("text", "the server was restarted or replaced: what it had neither written to disk nor replicated is gone"),
+		zap.String("fix", "if ticks were decided just before, look at them with cronce verify"))
+}
+
 func (e *events) specsDiffer(j *entry, own, other string) {
 	e.log.Warn("specs differ", e.node, job(j), zap.String("spec", own), zap.String("other", other))
 }

@@ -148,13 +148,16 @@ func (w *wire) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
 
 func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	return result(through(ctx, w, "beat", func(ctx context.Context) reply[lock.Pulse] {
-		return replied(w.Store.Beat(ctx, node, ttl))
+		p, err := w.Store.Beat(ctx, node, ttl)
+		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
+		return replied(p, err)
 	}, failed[lock.Pulse]))
 }
 
 func (w *wire) Now(ctx context.Context) ([]lock.Reading, error) {
 	return result(through(ctx, w, "now", func(ctx context.Context) reply[[]lock.Reading] {
-		return replied(w.Store.Now(ctx))
+		rs, err := w.Store.Now(ctx)
+		return replied(w.n.c.answered(rs), err)
 	}, failed[[]lock.Reading]))
 }
 
@@ -201,4 +204,25 @@ func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
 		}
 		c.grants = append(c.grants, grant{cs[i].Key, cs[i].Number, cs[i].Owner, a.Fence, a.Attempt, time.Now()})
 	}
+}
+
+// answered makes the one reading of the store one of each of its masters.
+func (c *world) answered(rs []lock.Reading) []lock.Reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(rs) != 1 || len(c.masters) == 0 {
+		return rs
+	}
+	all := slices.Repeat(rs, len(c.masters))
+	for i, m := range c.masters {
+		all[i].Process = m
+	}
+	return all
+}
+
+// restart makes others the processes of the store's masters.
+func (c *world) restart(masters ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.masters = masters
 }

@@ -1,6 +1,12 @@
 package scheduler
 
-import "time"
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
 
 // forgetful is how long the loss of one job's mark stands for that of others: a
 // store that was emptied has lost them all.
@@ -19,4 +25,23 @@ func (n *Node) forgot(e *entry, mark int64) {
 		n.lapsedAt = since
 		n.events.storeForgot(e, mark, e.mark)
 	}
+}
+
+// recognise tells of a store that was restarted, or that another took the place
+// of: another process answers, and the one before does not. Where it does, the
+// list of nodes has moved to another master of a Cluster.
+func (n *Node) recognise(ctx context.Context, rs []lock.Reading) {
+	if len(rs) == 0 || rs[0].Process == "" || rs[0].Process == n.process {
+		return
+	}
+	if n.process != "" {
+		all, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
+		if err != nil {
+			return // the next beat finds the same
+		}
+		if !slices.ContainsFunc(all, func(r lock.Reading) bool { return r.Process == n.process }) {
+			n.events.storeReplaced(rs[0].Server)
+		}
+	}
+	n.process = rs[0].Process
 }

@@ -87,3 +87,37 @@ func TestStoreKnowsAnOlderMark(t *testing.T) {
 		}
 	})
 }
+
+// Each node tells once that another process of the store answers, also one that
+// could not reach it meanwhile. That the list of nodes has moved between masters
+// that stay is not told, nor a further master.
+func TestStoreIsReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+		c.restart("one")
+		for range 3 {
+			c.start()
+		}
+		c.pass(time.Minute)
+		c.wantLogged(0, "store risk")
+		c.restart("two")
+		c.pass(time.Minute)
+		c.wantLogged(3, "store risk", "topic", "restart")
+
+		c.restart("two", "more")
+		c.pass(time.Minute)
+		c.restart("more", "two")
+		c.pass(time.Minute)
+		c.wantLogged(3, "store risk")
+
+		c.nodes[0].partition()
+		c.restart("three", "two")
+		c.pass(30 * time.Second)
+		c.nodes[0].heal()
+		c.pass(time.Minute)
+		c.wantLogged(6, "store risk")
+		c.restart()
+		c.pass(time.Minute)
+		c.wantLogged(6, "store risk")
+	})
+}

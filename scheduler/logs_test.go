@@ -72,6 +72,7 @@ var shapes = map[string][]string{
 	"tick passed":             {"debug: job node tick winner"},
 	"tick waiting":            {"debug: job node tick"},
 	"store forgot":            {"error: job mark node seen"},
+	"store risk":              {"warn: fix node server text topic"},
 	"claim not replicated":    {"warn: acked job node tick want"},
 	"tick skipped":            {"info: job node reason tick"},
 	"tick missed":             {"warn: count job node reason tick"},

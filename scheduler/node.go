@@ -39,6 +39,7 @@ type Node struct {
 	beater   bell           // the beats
 	lastTick atomic.Pointer[tickText]
 	warned   time.Duration // the clock offset that was warned of; owned by the beats
+	process  string        // which one of the store answers; owned by the beats
 
 	mu        sync.Mutex
 	jobs      map[string]*entry

@@ -44,6 +44,7 @@ func (n *Node) beat(ctx context.Context) {
 	n.members = membersOf(n.id, p.Nodes)
 	n.mu.Unlock()
 	n.observe(ctx, p.Readings)
+	n.recognise(ctx, p.Readings)
 }
 
 // observe feeds the clock.

@@ -56,6 +56,9 @@ func storeOutage(t *testing.T, p proof.Program) {
 	if n := e.Say("store unreachable"); n < 3 {
 		t.Errorf("%d nodes said that the store is unreachable, want 3", n)
 	}
+	if n := e.Say("store risk"); n != 3 { // its data is all there
+		t.Errorf("%d lines say that the store was restarted, want one of each node", n)
+	}
 }
 
 // misfiring are jobs with one policy each for ticks that nobody could claim.
