@@ -226,6 +226,16 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A fault of the namespace is told once, also where the jobs are fine.
+func TestBadNamespace(t *testing.T) {
+	for _, args := range [][]string{{"--namespace", "a b"}, {"--namespace", "a:b"}, {"--namespace", strings.Repeat("n", 65)}} {
+		_, err := nodeConfig(t, append(args, "--config", exampleFile)...)
+		if n := len(leaves(err)); n != 1 || !strings.Contains(err.Error(), "--namespace: is ") {
+			t.Errorf("%q: %d faults: %v", args[1], n, err)
+		}
+	}
+}
+
 func TestUnreadableFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"jobs: [": "c.yaml:1:7: sequence end token ']' not found",
@@ -372,6 +382,7 @@ jobs:
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte("jobs: [{kind: sms, lease: 3s, sms: {gateway: console, batch: 5}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
 	f.Add([]byte("jobs: [{kind: sms, sms: {gateway: http, url: ':%zz', batch: 9999999}}]\nredis: {url: 'redis://:p@'}\n"))
+	f.Add([]byte("namespace: a b\njobs: [{kind: sms, sms: {gateway: console}}]\nshop: {sale: x}\n"))
 	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := defaultConfig()

@@ -18,7 +18,8 @@ func smsKind(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error)
 	}
 	outbox, outboxErr := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace, Retention: time.Duration(s.Retention)})
 	gateway, gatewayErr := c.gateway(at+".sms", &s, p)
-	if err := errors.Join(c.under(at+".sms", outboxErr), gatewayErr, c.smsBounds(at+".sms", &s)); err != nil {
+	err := errors.Join(c.under(at+".sms", outboxErr), gatewayErr, c.smsBounds(at+".sms", &s))
+	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is told already
 		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
 	}
 	var options []sms.Option
