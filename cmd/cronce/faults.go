@@ -21,7 +21,7 @@ func (c *config) faults() (errs []error) {
 	if _, err := parseZone(c.Zone); err != nil {
 		bad("zone", "%v", err)
 	}
-	if _, err := zapcore.ParseLevel(c.Log.Level); err != nil {
+	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // zap knows more, under which errors would be silent
 		bad("log.level", "is %s, allowed is debug, info, warn or error", shorten(c.Log.Level))
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
@@ -69,8 +69,11 @@ func (c *config) redisFaults(bad func(path, format string, args ...any)) {
 		c.urlFaults(bad)
 	}
 	for _, address := range r.Addresses {
-		if _, port, err := net.SplitHostPort(address); err != nil || port == "" || strings.Contains(address, "@") {
-			bad("redis.addresses", "has an address that is not host:port")
+		switch _, port, err := net.SplitHostPort(address); {
+		case strings.Contains(address, "@"): // and before it maybe a password
+			bad("redis.addresses", "has an address with a user, allowed is host:port")
+		case err != nil || port == "":
+			bad("redis.addresses", "has %s, allowed is host:port", shorten(address))
 		}
 	}
 	c.topologyFaults(bad)

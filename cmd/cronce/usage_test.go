@@ -16,6 +16,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"--nope"}, "unknown flag: --nope"},
 		{[]string{"sms", "lst"}, `unknown command "lst", did you mean "list"?`},
 		{[]string{"version", "x"}, `unknown command "x"`},
+		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},
 
 		{[]string{"next"}, "got 0 arguments"},
 		{[]string{"next", "*", "*"}, `quote it, as in next "0/5 * * * * ?"`},
