@@ -124,23 +124,26 @@ func TestRetry(t *testing.T) {
 		tally string
 		took  time.Duration
 	}{
-		{"none", 1, scheduler.Retry{}, "ran failed 1", 0},
-		{"succeeds", 2, scheduler.Retry{Tries: 3}, "ran ok 1", 3 * time.Second},
-		{"used up", 9, scheduler.Retry{Tries: 4, Wait: 2 * time.Second, Max: 5 * time.Second}, "ran failed 1", 11 * time.Second},
+		{"none", 1, scheduler.Retry{}, "ran failed 24", 0},
+		{"succeeds", 2, scheduler.Retry{Tries: 3}, "ran ok 24", 3 * time.Second},
+		{"used up", 9, scheduler.Retry{Tries: 4, Wait: 2 * time.Second, Max: 5 * time.Second}, "ran failed 24", 11 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				tries := 0
-				c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Retry: test.retry, Func: func(context.Context, *scheduler.Run) error {
-					if tries++; tries <= test.fails {
+				tries := map[int64]int{} // by fence: all tries of an attempt have the same
+				c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 5m", Retry: test.retry, Func: func(_ context.Context, r *scheduler.Run) error {
+					if tries[r.Fence]++; tries[r.Fence] <= test.fails {
 						return errBroken
 					}
 					return nil
 				}})
-				c.pass(time.Hour + time.Minute)
+				c.pass(2*time.Hour + time.Minute)
 				c.wantTally("a", test.tally)
-				if r := c.ran("a")[0]; r.over.Sub(r.began) != test.took || r.tries != min(test.fails+1, max(test.retry.Tries, 1)) {
-					t.Errorf("%d tries took %v, want %v", r.tries, r.over.Sub(r.began), test.took)
+				want := min(test.fails+1, max(test.retry.Tries, 1))
+				for _, r := range c.ran("a") {
+					if r.over.Sub(r.began) != test.took || r.tries != want || tries[r.Fence] != want {
+						t.Errorf("%v: %d tries took %v, want %d and %v", r.Tick, r.tries, r.over.Sub(r.began), want, test.took)
+					}
 				}
 			})
 		})
