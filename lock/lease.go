@@ -24,6 +24,7 @@ type Lease struct {
 	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
 	ended atomic.Bool
 	newer atomic.Bool // a renewal said that a newer number waits
+	late  bool        // it was lost before it was released; for who releases it
 
 	// Guarded by the keeper's mutex.
 	renewAt int64         // on the keeper's clock; never: not at all
@@ -123,17 +124,23 @@ func (s *Lease) end() (bool, error) {
 	if s.outer != nil {
 		return true, s.leave()
 	}
+	lost := errors.Is(s.Check(), ErrLost)
 	if !s.locker.keeper.remove(s, true) {
 		return true, ErrReleased
 	}
 	s.life.end(ErrReleased)
+	s.late = lost
 	return false, nil
 }
 
-// released is what the store's answer to a release means. If it was asked again,
-// and the key went on to another owner before our time was over, an earlier
-// request has freed it.
+// released is what the store's answer to a release means. A key that is free says
+// nothing of a lease that was lost: another may have had it meanwhile. If the store
+// was asked again, and the key went on to another owner before our time was over,
+// an earlier request has freed it.
 func (s *Lease) released(err error, again bool) error {
+	if s.late {
+		return ErrLost
+	}
 	if again && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load() {
 		return nil
 	}
