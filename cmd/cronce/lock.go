@@ -42,8 +42,9 @@ func lockCommand() *cobra.Command {
 		Long: "Run a command while holding a lock, on whatever machine, once at a time; with --permits so many at\n" +
 			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
-			"gets SIGTERM, and SIGKILL when --grace has passed. " + fenceEnv + " in its environment is the fence of\n" +
-			"the lock: greater than that of every earlier holder.\n\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
+			"command started beside itself gets neither. " + fenceEnv + " in its environment is the fence of the lock:\n" +
+			"greater than that of every earlier holder.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
 			"lost, 2 for wrong usage. With --show no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
@@ -120,7 +121,7 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	}
 	defer s.client.Close()
 	defer s.driver.Close()
-	ctx, stop := withSignals(cmd.Context())
+	ctx, stop := withSignals(cmd.Context(), hangups()...)
 	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -174,6 +175,7 @@ func execute(lease *lock.Lease, command []string, grace time.Duration, s streams
 	c.Env = append(os.Environ(), fenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
+	c.SysProcAttr = within()
 	err := c.Run()
 	if c.ProcessState == nil || err == nil {
 		return err

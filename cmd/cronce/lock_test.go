@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,6 +131,37 @@ func TestLockStopped(t *testing.T) {
 		t.Errorf("the exit code is %d, want 5: %s", code, errs.String())
 	}
 	free(t, m)
+}
+
+// However cronce is ended, its command ends with it: nothing is left that runs
+// without the lock. The output of a process ends when nobody has it any more.
+func TestLockEnds(t *testing.T) {
+	for name, end := range map[string]struct {
+		by   syscall.Signal
+		code int
+		free bool
+	}{
+		"stopped":          {by: syscall.SIGTERM, code: 5, free: true},
+		"hung up":          {by: syscall.SIGHUP, code: 5, free: true},
+		"quit by terminal": {by: syscall.SIGQUIT, code: 5, free: true},
+		"killed":           {by: syscall.SIGKILL, code: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if end.by == syscall.SIGKILL && runtime.GOOS != "linux" {
+				t.Skip("a process that is killed takes nobody along here")
+			}
+			m, url := newRedis(t)
+			c := start(t, under(url, nil, `trap "exit 5" TERM; echo runs; for i in $(seq 300); do sleep 0.1; done`)...)
+			eventually(t, "the command runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })
+			c.signal(end.by)
+			if code := c.code(); code != end.code {
+				t.Errorf("the exit code is %d, want %d", code, end.code)
+			}
+			if end.free {
+				free(t, m)
+			}
+		})
+	}
 }
 
 // Commands that share a lock run beside each other, up to as many as they permit,
