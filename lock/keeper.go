@@ -75,27 +75,28 @@ func (k *keeper) remove(s *Lease, end bool) bool {
 }
 
 // arm sets the timer to the next event. An earlier alarm than needed is left
-// alone: it costs one look.
+// alone, also when nothing is held any more: it costs one look, and to stop a timer
+// and start it again for each of many short leases costs more than the leases.
 func (k *keeper) arm() {
 	if len(k.held) == 0 {
-		if k.timer != nil {
-			k.timer.Stop()
-		}
-		k.armed = never
 		return
 	}
 	next := k.held[0].at
 	if k.timer != nil && next >= k.armed {
 		return
 	}
-	k.armed = next
-	wait := time.Duration(next - k.now())
+	now := k.now()
+	k.armed = min(next, now+int64(longestAlarm))
+	wait := time.Duration(k.armed - now)
 	if k.timer == nil {
 		k.timer = time.AfterFunc(wait, k.fire)
 		return
 	}
 	k.timer.Reset(wait)
 }
+
+// longestAlarm bounds for how long an alarm keeps a Locker that nobody uses any more.
+const longestAlarm = time.Minute
 
 // fire ends what cannot be trusted any more and sends what is due for renewal.
 func (k *keeper) fire() {

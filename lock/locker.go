@@ -14,8 +14,9 @@ import (
 const DefaultTTL = 30 * time.Second
 
 // A Locker takes leases from a store and keeps them. It starts no goroutine of
-// its own and holds no connection; timers run only while leases are held. It is
-// safe for concurrent use. Make one per process and store with [New].
+// its own and holds no connection; a timer runs while leases are held, and for up
+// to a minute after. It is safe for concurrent use. Make one per process and store
+// with [New].
 type Locker struct {
 	driver   Driver
 	numbered Numbered // nil if the store has no series

@@ -250,3 +250,24 @@ func ExampleLocker_Do() {
 	// holding report true
 	// <nil>
 }
+
+// An alarm that a released lease has left is no harm to the next ones: neither to
+// one that is due earlier, nor to one that is taken long after it, or that is due
+// later than any alarm is set.
+func TestAlarmsOfEarlierLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(store, "a")
+		for _, ttl := range []time.Duration{time.Minute, 3 * time.Second, time.Minute, time.Hour} {
+			lease := acquire(t, l, "k", lock.Options{TTL: ttl})
+			wantErr(t, "release", lease.Release(t.Context()), nil)
+			lease = acquire(t, l, "k", lock.Options{TTL: ttl})
+			before := store.renewals.Load()
+			time.Sleep(10*ttl + ttl/10)
+			if n := store.renewals.Load() - before; n < 29 || n > 31 {
+				t.Errorf("a TTL of %v: %d renewals in ten of it, want about 30", ttl, n)
+			}
+			wantErr(t, "release", lease.Release(t.Context()), nil)
+		}
+	})
+}
