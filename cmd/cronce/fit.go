@@ -17,10 +17,18 @@ const (
 )
 
 // fitStore waits until the Redis answers, and refuses one on which ticks could
-// run twice. What is only a risk is logged. It returns nil when ctx ends.
+// run twice, and a configuration with which they could. What is only a risk is
+// logged. It returns nil when ctx ends.
 func fitStore(ctx context.Context, c *config, client redis.UniversalClient, log *zap.Logger) error {
+	driver, err := newDriver(c, client)
+	if err != nil {
+		return err
+	}
 	for told := false; ; told = true {
 		findings, err := checkStore(ctx, c, client)
+		if err == nil {
+			err = agree(ctx, driver)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -45,6 +53,12 @@ func checkStore(ctx context.Context, c *config, client redis.UniversalClient) ([
 	ctx, stop := context.WithTimeout(ctx, fitTimeout)
 	defer stop()
 	return redislock.Check(ctx, client, o)
+}
+
+func agree(ctx context.Context, driver *redislock.Driver) error {
+	ctx, stop := context.WithTimeout(ctx, fitTimeout)
+	defer stop()
+	return driver.Agree(ctx)
 }
 
 // unreachable reports whether all that is wrong is that nobody answers.

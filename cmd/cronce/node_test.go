@@ -156,6 +156,21 @@ func TestEvictingStore(t *testing.T) {
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 }
 
+// A node that would look for the jobs of its namespace elsewhere than the others do,
+// and so run them beside them, is refused.
+func TestNodesThatDiffer(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redisserver.Start(t).Addr()
+	n := startNode(t, url, everySecond)
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
+	for _, option := range []string{"shards: 2", "group_by: /"} {
+		other := startNode(t, url, "redis: {"+option+"}\n"+everySecond)
+		if code := other.code(); code != exitFailed || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
+			t.Errorf("%s: exit code %d: %s", option, code, other.stderr.String())
+		}
+	}
+}
+
 // A password is asked for, comes from the environment, and is shown nowhere.
 func TestPassword(t *testing.T) {
 	s := redisserver.Start(t, "--requirepass", "hunter2")

@@ -31,9 +31,10 @@ const (
 	TopicRole        = "role"        // a master, of a kind that the client is for
 	TopicEviction    = "eviction"    // whether keys can vanish
 	TopicPersistence = "persistence" // whether data outlives the process
+	TopicLayout      = "layout"      // whether all processes lay the namespace out alike: see Driver.Agree
 )
 
-// A Finding is what [Check] found out about one topic.
+// A Finding is what [Check], or [Driver.Agree], found out about one topic.
 type Finding struct {
 	Level  Level
 	Topic  string

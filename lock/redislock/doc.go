@@ -25,6 +25,7 @@
 //	<ns>:v1:{<ns>.<shard>}:all     set     the series of the shard; 90 days
 //	<ns>:v1:{<ns>.<shard>}:jb      string  the bytes of the shard's journals; 90 days
 //	<ns>:v1:{<ns>.0}:nodes         zset    nodes by when they are forgotten; 1 day
+//	<ns>:v1:{<ns>.0}:layout        string  shards and groups, see [Driver.Agree]; 90 days
 //	...:none                       -       never exists: a write to it proves a master
 //
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.

@@ -27,7 +27,9 @@ const (
 )
 
 // Options say where and how much a [Driver] keeps. All processes that share a
-// namespace must use the same options. The zero value is ready to use.
+// namespace must use the same options: with other shards, or grouped otherwise, they
+// look for the same series and locks at other keys, and do not exclude each other.
+// [Driver.Agree] notices. The zero value is ready to use.
 type Options struct {
 	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 	// Two applications on one server must choose two. Empty: DefaultNamespace.

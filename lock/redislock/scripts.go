@@ -18,7 +18,7 @@ type scripts struct {
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
-	peek, now                             *redis.Script
+	peek, now, agree                      *redis.Script
 }
 
 var embedded = load(func(name string) string {
@@ -59,5 +59,6 @@ func load(source func(name string) string) *scripts {
 		recount:     join("recount"),
 		beating:     join("process", "beat"),
 		now:         join("process", "now"),
+		agree:       join("agree"),
 	}
 }

@@ -1,0 +1,31 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// agreement is how long the record stays after the last start that agreed with it:
+// as long as the series do.
+const agreement = 90 * 24 * time.Hour
+
+// Agree makes sure that the processes of a namespace look for the same series and
+// locks at the same keys. The first to call it records Options.Shards and
+// Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
+// days after the last that agreed: they would be granted what somebody else has.
+// So is a server that does not answer. Call it once, before the Driver is used;
+// only those who call it are compared.
+func (d *Driver) Agree(ctx context.Context) error {
+	key := d.keys.shards[0] + "layout"
+	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
+	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
+	if err != nil {
+		return refusal([]Finding{unreachable(address(d.client), err)})
+	}
+	if found := fmt.Sprint(reply); found != own {
+		return refusal([]Finding{{Refuse, TopicLayout, address(d.client), fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
+			"use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package redislock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// Two drivers that lay a namespace out differently grant the same lock twice. One
+// that asks is refused, as is one whose server is away; other namespaces and equal
+// options are not concerned.
+func TestLayoutsThatDiffer(t *testing.T) {
+	s := redisserver.Start(t)
+	c := restricted(t, client(t, s.Addr()), "cronce*")
+	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	acquire(t, d, "user/7", "a/1")
+	acquire(t, driver(t, c, redislock.Options{}), "user/7", "b/1") // what nobody notices
+	must(t, d.Agree(t.Context()))
+	must(t, d.Agree(t.Context()))
+	must(t, driver(t, c, redislock.Options{GroupBy: "/", JournalLines: 5}).Agree(t.Context()))
+	must(t, driver(t, c, redislock.Options{Namespace: "cronce2"}).Agree(t.Context()))
+	for _, o := range []redislock.Options{{}, {GroupBy: ":"}, {GroupBy: "/", Shards: 2}} {
+		err := driver(t, c, o).Agree(t.Context())
+		e, is := errors.AsType[*redislock.RefusedError](err)
+		if !is || e.Findings[0].Topic != redislock.TopicLayout || !strings.Contains(err.Error(), `shards 1, group by "/"`) {
+			t.Errorf("%+v: the error is %v", o, err)
+		}
+	}
+	s.Stop()
+	err := d.Agree(t.Context())
+	if e, is := errors.AsType[*redislock.RefusedError](err); !is || e.Findings[0].Topic != redislock.TopicConnection {
+		t.Errorf("without a server the error is %v", err)
+	}
+}
