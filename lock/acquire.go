@@ -23,7 +23,22 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 		return nil, err
 	}
 	a.Barge = o.Barge
-	return l.try(ctx, a, o.Fixed)
+	behind := !a.Barge && l.turns.taken(key)
+	lease, err := l.try(ctx, a, o.Fixed)
+	if err != nil || !behind {
+		return lease, err
+	}
+	l.giveBack(ctx, lease)
+	return nil, &HeldError{Key: key}
+}
+
+// giveBack releases a lease that was granted before those who wait here: the store
+// does not know of all of them. It was asked all the same, since its doubt is not
+// to be told as held.
+func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer stop()
+	_ = lease.Release(ctx) // its TTL ends it otherwise
 }
 
 // Acquire waits for key until ctx ends: first come, first served, where the store

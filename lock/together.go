@@ -9,11 +9,14 @@ import (
 )
 
 // together takes keys in one step. It returns nil, nil if they are to be taken one
-// by one: the store cannot, the context holds one of them already, or one is not
-// free.
+// by one: the store cannot, the context holds one of them already, somebody here
+// waits for one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Leases, error) {
 	several, can := l.driver.(Several)
 	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{l, key}) != nil }) {
+		return nil, nil
+	}
+	if !o.Barge && slices.ContainsFunc(keys, l.turns.taken) {
 		return nil, nil
 	}
 	a := l.acquisition("", o)

@@ -47,6 +47,13 @@ func (t *turns) take(ctx context.Context, key string, reader bool) error {
 	return context.Cause(ctx)
 }
 
+// taken reports whether somebody waits in a line here, be it first.
+func (t *turns) taken(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lines[key] != nil
+}
+
 // join returns nil if the turn is the caller's at once.
 func (t *turns) join(key string, reader bool) chan struct{} {
 	t.mu.Lock()

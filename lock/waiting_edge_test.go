@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,39 @@ type hooked struct {
 func (h *hooked) Done() <-chan struct{} {
 	h.once.Do(h.hook)
 	return h.Context.Done()
+}
+
+// Who waits in the line of this process is overtaken by nobody who tries, nor by
+// who asks for several keys, before the store knows of it. Barging overtakes.
+func TestLineHereIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := gated{Store: new(memlock.Store), gate: make(chan struct{})}
+		l := lock.New(store, "a")
+		var wg sync.WaitGroup
+		var o order
+		enter(t, &wg, l, &o, "waiter")
+		_, err := l.TryAcquire(t.Context(), "k", lock.Options{})
+		if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != "k" {
+			t.Errorf("the key of who waits: %v, want a HeldError", err)
+		}
+		free(t, l, "k")
+		wg.Go(func() {
+			all, err := l.AcquireAll(t.Context(), []string{"j", "k"}, lock.Options{})
+			wantErr(t, "several", err, nil)
+			o.add("several")
+			wantErr(t, "release", all.Release(t.Context()), nil)
+		})
+		synctest.Wait()
+		barging, err := l.TryAcquire(t.Context(), "k", lock.Options{Barge: true})
+		wantErr(t, "barge", err, nil)
+		o.add("barging")
+		wantErr(t, "release", barging.Release(t.Context()), nil)
+		close(store.gate)
+		wg.Wait()
+		if got := fmt.Sprint(o.list); got != "[barging waiter several]" {
+			t.Errorf("served in the order %s", got)
+		}
+	})
 }
 
 // A turn that comes in the very moment in which its waiter gives up is passed on:
