@@ -96,6 +96,11 @@
 // the server was restarted, or another took its place, is told by its run id, also
 // when no lease of this process is concerned: TestServerIsReplaced.
 //
+// A plain lock is forgotten with its release, so its fence is the server's time
+// alone: until a clock that jumped back has caught up, the next fence may be below
+// one that was granted, for a Locker that has not seen that. TestFenceAfterStepBack
+// there shows it. Of a series the last fence is kept.
+//
 // # The client
 //
 // A client should not repeat a request on its own and must respect the deadline
