@@ -68,7 +68,7 @@ func configuration(n Node) ([]byte, error) {
 	}
 	return json.MarshalIndent(object{
 		"name": n.Name, "namespace": n.Namespace, "redis": object{"url": "redis://" + n.Store}, "jobs": jobs,
-		"http": object{"address": "off"}, "log": object{"level": "info", "format": "json"},
+		"http": object{"address": "off"}, "log": object{"level": n.level().String(), "format": "json"},
 		"scheduler": object{"grace": n.Grace.String(), "cancel_grace": n.CancelGrace.String(), "store_timeout": n.Timeout.String()},
 	}, "", "  ")
 }

@@ -3,6 +3,8 @@ package proof
 import (
 	"slices"
 	"strings"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // keys are what each line that others read by machine must carry, no less and no more.
@@ -40,7 +42,31 @@ func (c *check) logs() {
 	}
 	for i := range c.Lines {
 		c.form(&c.Lines[i])
+		c.passed(&c.Lines[i])
 	}
+}
+
+// passed: a node says that a tick is another's only if it was decided by then, and
+// never because it does not know.
+func (c *check) passed(l *Line) {
+	job, tick := l.Str("job"), l.Tick()
+	if l.Msg != "tick passed" || c.jobs[job] == nil || c.forgotten(tick) {
+		return
+	}
+	if !decided(c.Journals[job], tick, l.At.UnixMilli()) {
+		c.found(Presumed, job, tick, "%s takes it for that of %q, and nobody has it", l.Str("node"), l.Str("winner"))
+	}
+}
+
+// decided reports whether a journal had decided a tick at an instant. Inside a line
+// that was merged of several it is not told when: those are believed.
+func decided(j lock.Journal, tick, at int64) bool {
+	for _, l := range j.Lines {
+		if l.Verdict != lock.VerdictEnded && l.To >= tick {
+			return l.At <= at || tick < l.To && l.Between == l.Verdict
+		}
+	}
+	return false
 }
 
 // said gathers the lines with this message by the run they speak of.

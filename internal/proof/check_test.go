@@ -69,7 +69,9 @@ func line(msg string, r proof.Record, rest string) proof.Line {
 }
 
 func TestCheckAcquits(t *testing.T) {
-	for _, v := range proof.Check(innocent()) {
+	e := innocent()
+	e.Lines = append(e.Lines, passed(3, tick(3, 1)), passed(4, tick(4, 25)))
+	for _, v := range proof.Check(e) {
 		t.Error(v)
 	}
 }
@@ -101,14 +103,16 @@ var plants = map[string]struct {
 		e.Records[6].Tick += 500
 		e.Records[7].Tick += 500
 	}},
-	"two runs at once":         {proof.Overlaps, func(e *proof.Evidence) { e.Records[5].At = tick(4, 500) }},
-	"a run without a grant":    {proof.Unclaimed, func(e *proof.Evidence) { e.Records[6].Fence++ }},
-	"a run before its grant":   {proof.Unclaimed, journal(func(j *lock.Journal) { j.Lines[4].At += 100 })},
-	"an old fence writes":      {proof.Guard, func(e *proof.Evidence) { write(e, 2, 1); write(e, 1, 1) }},
-	"two write with one fence": {proof.Guard, func(e *proof.Evidence) { write(e, 2, 1); write(e, 2, 1); e.Records[9].Pid = 7 }},
-	"no line for a start":      {proof.Logs, func(e *proof.Evidence) { e.Lines = append(e.Lines[:6:6], e.Lines[7]) }},
-	"no line for an end":       {proof.Logs, func(e *proof.Evidence) { e.Lines = e.Lines[:7] }},
-	"two lines for one start":  {proof.Logs, func(e *proof.Evidence) { e.Lines = append(e.Lines, e.Lines[6]) }},
+	"two runs at once":                     {proof.Overlaps, func(e *proof.Evidence) { e.Records[5].At = tick(4, 500) }},
+	"a run without a grant":                {proof.Unclaimed, func(e *proof.Evidence) { e.Records[6].Fence++ }},
+	"a run before its grant":               {proof.Unclaimed, journal(func(j *lock.Journal) { j.Lines[4].At += 100 })},
+	"nobody has it, says a node too early": {proof.Presumed, func(e *proof.Evidence) { e.Lines = append(e.Lines, passed(4, tick(4, 0))) }},
+	"nobody ever has it":                   {proof.Presumed, func(e *proof.Evidence) { e.Lines = append(e.Lines, passed(5, tick(6))) }},
+	"an old fence writes":                  {proof.Guard, func(e *proof.Evidence) { write(e, 2, 1); write(e, 1, 1) }},
+	"two write with one fence":             {proof.Guard, func(e *proof.Evidence) { write(e, 2, 1); write(e, 2, 1); e.Records[9].Pid = 7 }},
+	"no line for a start":                  {proof.Logs, func(e *proof.Evidence) { e.Lines = append(e.Lines[:6:6], e.Lines[7]) }},
+	"no line for an end":                   {proof.Logs, func(e *proof.Evidence) { e.Lines = e.Lines[:7] }},
+	"two lines for one start":              {proof.Logs, func(e *proof.Evidence) { e.Lines = append(e.Lines, e.Lines[6]) }},
 	"a line for no start": {proof.Logs, func(e *proof.Evidence) {
 		e.Lines = append(e.Lines, line("run started", proof.Record{Tick: 1, Attempt: 1}, ""))
 	}},
@@ -138,6 +142,12 @@ func journal(f func(*lock.Journal)) func(*proof.Evidence) {
 		f(&j)
 		e.Journals["job"] = j
 	}
+}
+
+// passed is a line of a node that takes a tick for another's.
+func passed(n int, at time.Time) proof.Line {
+	return proof.ParseLine(3, fmt.Appendf(nil, `{"level":"debug","msg":"tick passed","node":"n3","job":"job","tick":%q,"winner":"n1"}`,
+		tick(n).Format("2006-01-02T15:04:05.000Z")), at)
 }
 
 func write(e *proof.Evidence, n, attempt int) {

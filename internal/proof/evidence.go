@@ -54,6 +54,7 @@ const (
 	Strange    Rule = "strange"    // I7: an instant that the job's spec does not have
 	Overlaps   Rule = "overlaps"   // I3: two runs at once where the policy forbids it
 	Unclaimed  Rule = "unclaimed"  // I5: a run without a grant
+	Presumed   Rule = "presumed"   // I5: said to be another node's, when nobody had it
 	Guard      Rule = "guard"      // the guarded resource let an old fence in
 	Logs       Rule = "logs"       // the log says something else than happened
 	Crash      Rule = "crash"      // a process ended on its own, or badly

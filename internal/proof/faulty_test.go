@@ -30,7 +30,7 @@ func faultyNetwork(t *testing.T, p proof.Program) {
 	for i := range 3 {
 		p := proof.NewProxy(t, c.Store.Addr())
 		proxies = append(proxies, p)
-		c.Start(proof.Node{Name: fmt.Sprint("n", i), Jobs: jobs, Store: p.Addr(), Timeout: 700 * time.Millisecond})
+		c.Start(proof.Node{Name: fmt.Sprint("n", i), Jobs: jobs, Store: p.Addr(), Timeout: 700 * time.Millisecond, Verbose: i == 0})
 	}
 	c.Warm(jobs...)
 	for i, begun := 0, time.Now(); time.Since(begun) < running(); i++ {
@@ -46,6 +46,9 @@ func faultyNetwork(t *testing.T, p proof.Program) {
 	e := c.Finish(jobs...)
 	e.Allowed = explainedByDoubt
 	acquit(t, e)
+	if e.Say("tick passed") == 0 {
+		t.Error("no node said that a tick is another's")
+	}
 }
 
 // disturb does another of its faults to all proxies, and each time something worse

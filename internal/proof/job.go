@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -70,6 +73,14 @@ type Node struct {
 	Grace       time.Duration // of its drain
 	CancelGrace time.Duration
 	Timeout     time.Duration // of one request to the store
+	Verbose     bool          // it tells also which ticks it believes to be another's
+}
+
+func (n *Node) level() zapcore.Level {
+	if n.Verbose {
+		return zap.DebugLevel
+	}
+	return zap.InfoLevel
 }
 
 // Recipe is how a member decides who runs a tick.

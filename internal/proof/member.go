@@ -46,7 +46,7 @@ func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die fu
 		return fmt.Errorf("proof: member: %w", err)
 	}
 	m := &member{Node: n, witness: NewWitness(n.Witness, os.Getpid()), die: die,
-		log: zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(out), zap.InfoLevel))}
+		log: zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(out), n.level()))}
 	defer m.witness.Close()
 	run := m.run
 	if n.Recipe != Lease {

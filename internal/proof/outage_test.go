@@ -28,7 +28,7 @@ func storeOutage(t *testing.T, p proof.Program) {
 	jobs := append(misfiring(),
 		proof.Job{Name: "brief", Every: time.Second, Work: time.Minute, Lease: 2 * time.Second, Takeover: scheduler.TakeoverRerun, Attempts: 100},
 		proof.Job{Name: "patient", Every: time.Second, Work: down + 18*time.Second, Lease: time.Minute})
-	startNodes(c, 3, proof.Node{Jobs: jobs, Grace: time.Second})
+	startNodes(c, 3, proof.Node{Jobs: jobs, Grace: time.Second, Verbose: true})
 	c.Warm(jobs...)
 	patient := fresh(c, "patient", 10*time.Second)
 	c.Pass(untilBetween())
