@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -193,6 +195,31 @@ func TestDemoStoreClock(t *testing.T) {
 	eventually(t, "the key expires", func() bool { return d.client.Exists(t.Context(), "key").Val() == 0 })
 	if now := d.client.Time(t.Context()).Val(); now.Sub(first) < 30*time.Millisecond {
 		t.Errorf("TIME went from %v to %v", first, now)
+	}
+}
+
+// A demo fails if any of its sources saw something twice: the journal, the logs, or
+// the gateways, unless a node was killed between request and mark.
+func TestDemoCanFail(t *testing.T) {
+	log := newDemoLog(io.Discard, outputJSON)
+	for _, attempt := range []int{1, 1, 2} {
+		log.logged("n", fmt.Sprintf(`{"msg":"run started","job":"a","tick":"2026-01-01T00:00:00.000Z","attempt":%d}`, attempt))
+	}
+	for _, id := range []string{"m-1", "m-2", "m-1"} {
+		log.printed("n", "sms "+id+" to ...")
+	}
+	if len(log.started) != 2 || repeats(log.started) != 1 || len(log.sent) != 2 || repeats(log.sent) != 1 {
+		t.Errorf("started %v, sent %v", log.started, log.sent)
+	}
+	for want, reports := range map[bool][]demoReport{
+		true:  {{Proof: &proof{OK: true}}, {Proof: &proof{OK: true}, PrintedTwice: 1, Kills: 1}},
+		false: {{Proof: &proof{}}, {Proof: &proof{OK: true}, StartedTwice: 1, Kills: 1}, {Proof: &proof{OK: true}, PrintedTwice: 1}},
+	} {
+		for _, r := range reports {
+			if r.holds() != want {
+				t.Errorf("%+v: ok is %v", r, !want)
+			}
+		}
 	}
 }
 
