@@ -1,0 +1,50 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+// addresses is the list of servers as a configuration has it.
+func addresses(servers []*redisserver.Server) string {
+	var list []string
+	for _, s := range servers {
+		list = append(list, s.Addr())
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// runsOn starts a node that finds its Redis by the configuration alone, and asks
+// everything of that Redis that the other commands do.
+func runsOn(t *testing.T, yaml string, doctor ...string) {
+	t.Helper()
+	config := file(t, "c.yaml", yaml+"jobs: [{kind: sleep, name: a, spec: '@every 1s'}, {kind: sms, spec: '@every 1s', sms: {gateway: console}}]\n")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--config", config).want(t, exitFine, "accepted")
+	n := start(t, "node", "--config", config, "--http", "off")
+	eventually(t, "a run, and a message", func() bool { return len(n.logs("run finished")) > 2 && len(n.logs("messages sent")) > 0 })
+	cronce(t, "verify", "--config", config).want(t, exitFine, "each has one verdict")
+	cronce(t, "journal", "a", "--config", config).want(t, exitFine, "ran")
+	cronce(t, "sms", "list", "--config", config).want(t, exitFine, "1 sent")
+	cronce(t, "doctor", "--config", config).want(t, exitFine, doctor...)
+}
+
+// The master is found by asking the Sentinels.
+func TestThroughSentinels(t *testing.T) {
+	t.Parallel()
+	master := redisserver.Start(t)
+	sentinels := redisserver.Sentinels(t, master, 0)
+	yaml := fmt.Sprintf("redis:\n  addresses: %s\n  master_name: %s\n", addresses(sentinels), redisserver.MasterName)
+	runsOn(t, yaml, "the server is a master", "2 jobs")
+}
+
+// In a Cluster jobs lie on several masters, and the doctor looks at each.
+func TestOnCluster(t *testing.T) {
+	t.Parallel()
+	masters := redisserver.Cluster(t, 3, 0)
+	runsOn(t, fmt.Sprintf("redis:\n  addresses: %s\n  cluster: true\n  shards: 8\n", addresses(masters[:2])), "clock agrees", "2 jobs")
+}
