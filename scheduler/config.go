@@ -29,7 +29,8 @@ type Config struct {
 	// Name is shown in logs and journal, with a random part behind it that makes
 	// it unique: [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
 	Name string
-	// Namespace is the store's, for run ids. Empty: "cronce".
+	// Namespace is the beginning of run ids: give it what the store was given, or
+	// the ids of two applications may be the same. Empty: "cronce".
 	Namespace string
 	// Store decides. All nodes of a cluster share one.
 	Store Store
