@@ -129,3 +129,16 @@ func await[T any](t *testing.T, c <-chan T) T {
 	}
 	panic("unreachable")
 }
+
+// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+func TestStatementsAreMySQL(t *testing.T) {
+	all, err := reward.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if bad := sqlserver.NotMySQL(s); bad != nil {
+			t.Errorf("%q in %s", bad, s)
+		}
+	}
+}

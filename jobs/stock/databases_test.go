@@ -112,3 +112,16 @@ func (p place) wantSums(t testing.TB) {
 	t.Helper()
 	p.wantLines(t, countRows, p.lines(t, sums)...)
 }
+
+// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+func TestStatementsAreMySQL(t *testing.T) {
+	all, err := stock.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if bad := sqlserver.NotMySQL(s); bad != nil {
+			t.Errorf("%q in %s", bad, s)
+		}
+	}
+}

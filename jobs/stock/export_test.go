@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"io/fs"
 
 	"go.uber.org/zap"
 )
@@ -61,4 +62,14 @@ func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence i
 	run := newSettler(s, b, batch, w)
 	run.every = 0
 	return run.run(ctx)
+}
+
+// Statements are those that MySQL is sent, as far as they differ between the
+// databases, and what makes its tables.
+func Statements() ([]string, error) {
+	tables, err := fs.ReadFile(migrations, "migrations/mysql/00001_tables.sql")
+	return []string{
+		string(tables), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
+	}, err
 }

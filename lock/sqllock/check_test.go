@@ -35,6 +35,28 @@ func TestCheckSysdate(t *testing.T) {
 	}
 }
 
+// A setting that a later version has no more is none that is bad.
+func TestCheckMissingSetting(t *testing.T) {
+	bad, err := sqllock.MissingSetting(t.Context(), sqlserver.SharedMariaDB(t).Open(t))
+	if bad || err != nil {
+		t.Errorf("the setting is bad: %v, %v", bad, err)
+	}
+}
+
+// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+func TestStatementsAreMySQL(t *testing.T) {
+	all, err := sqllock.Statements(sqllock.MySQL)
+	must(t, err)
+	if len(all) < 30 {
+		t.Errorf("there are %d statements", len(all))
+	}
+	for _, s := range all {
+		if bad := sqlserver.NotMySQL(s); bad != nil {
+			t.Errorf("%q in %s", bad, s)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	db := sqlserver.Connect(t, "sqlite", ":memory:")
 	for argument, make := range map[string]func() (*sqllock.Driver, error){

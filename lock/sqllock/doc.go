@@ -67,7 +67,10 @@
 // stops in the middle of a transaction loses it after 5 seconds. Behind a pooler,
 // use transactions or sessions, not statements.
 //
-// MySQL 8, MariaDB 10.5, or newer, with InnoDB. Any session time zone will do.
+// MySQL 8, MariaDB 10.5, or newer, with InnoDB. The tests run on MariaDB; for
+// MySQL they only hold that nothing is sent that it is known to refuse. Of VALUES()
+// in an update of what is there it warns that it is deprecated; MariaDB does not know
+// what is to take its place. Any session time zone will do.
 // With the driver go-sql-driver/mysql set interpolateParams=true, which halves
 // the round trips; parseTime does not matter. A server started with
 // sysdate-is-now reads the clock before it waits for a row, and binlog_format

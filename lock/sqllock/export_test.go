@@ -2,6 +2,9 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -39,3 +42,27 @@ func (d *Driver) Turn(ctx context.Context, key string, do func()) error {
 
 // Clock is the expression that reads the clock.
 func (d *Driver) Clock() string { return d.grammar.clock }
+
+// Statements are all that a driver of a dialect sends, and what makes its tables.
+func Statements(dialect Dialect) ([]string, error) {
+	g := grammars[dialect]
+	all, err := statementsOf(dialect)
+	for _, text := range reflect.ValueOf(g.texts()).Fields() {
+		all = append(all, fmt.Sprint(text)) // of a put: what stands before and behind the rows
+	}
+	for _, m := range []manner{reading, locking, opening} {
+		text, _ := (&Driver{grammar: g}).query(m, []string{"key"})
+		all = append(all, text)
+	}
+	for _, s := range settings[dialect] {
+		all = append(all, s.query)
+	}
+	return all, err
+}
+
+// MissingSetting is what a check finds of a setting that the database does not
+// have.
+func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {
+	s := setting{query: "SELECT @@cronce_has_no_such_setting"}
+	return s.bad(ctx, db)
+}
