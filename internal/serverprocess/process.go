@@ -82,25 +82,49 @@ func (p *process) signal(sig os.Signal) {
 		return // its id may be another's
 	default:
 	}
-	pid := p.cmd.Process.Pid
-	for _, pid := range append([]int{pid}, children(pid)...) {
+	for _, pid := range p.family() {
 		if process, err := os.FindProcess(pid); err == nil {
 			_ = process.Signal(sig) // gone already is as good
 		}
 	}
 }
 
+// family are the process and those that it started.
+func (p *process) family() []int {
+	pid := p.cmd.Process.Pid
+	return append([]int{pid}, children(pid)...)
+}
+
+// moves reports whether a thread of the process, or of one that it started, may
+// still run, as far as the system tells. One is stopped some time after the signal.
+func (p *process) moves() bool {
+	for _, pid := range p.family() {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, path := range stats {
+			if fields := statusOf(path); len(fields) > 0 && !strings.Contains("TtZX", fields[0]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// statusOf is what a file of the system tells: state, parent, ...; nothing of what
+// has ended.
+func statusOf(path string) []string {
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	// pid (name) state parent …; the name may have spaces and brackets
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+}
+
 // children are the processes whose parent is pid, as far as the system tells.
 func children(pid int) (found []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
-		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		// pid (name) state parent …; the name may have spaces and brackets
-		_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
-		fields := strings.Fields(rest)
+		fields := statusOf(path)
 		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
 				found = append(found, child)

@@ -110,9 +110,15 @@ func (s *Server) Kill() {
 	<-s.proc.gone
 }
 
-// Freeze stops the server and all it has started from running (SIGSTOP): its
-// connections stay open and nothing answers. Thaw lets it go on.
-func (s *Server) Freeze() { s.proc.signal(freeze) }
+// Freeze stops the server and all it has started from running (SIGSTOP), and waits
+// until they stand still: its connections stay open and nothing answers. Thaw lets
+// it go on.
+func (s *Server) Freeze() {
+	s.proc.signal(freeze)
+	for give := time.Now().Add(s.program.Patience); s.proc.moves() && time.Now().Before(give); {
+		<-time.After(time.Millisecond)
+	}
+}
 
 // Thaw continues a frozen server (SIGCONT).
 func (s *Server) Thaw() { s.proc.signal(thaw) }

@@ -3,6 +3,7 @@ package serverprocess
 import (
 	"errors"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,7 +69,13 @@ func TestFreezeThaw(t *testing.T) {
 	if err != nil || pid == s.Pid() {
 		t.Fatalf("pid %d of %d answers, %v, want a child", pid, s.Pid(), err)
 	}
+	if runtime.GOOS == "linux" && !s.proc.moves() {
+		t.Error("nothing of a server runs")
+	}
 	s.Freeze()
+	if s.proc.moves() {
+		t.Error("something of a frozen server runs")
+	}
 	until(t, s.Port(), false)
 	s.Thaw()
 	until(t, s.Port(), true)
