@@ -57,6 +57,9 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 	}
 	if c.Kind != lock.Unknown {
 		a.doubt = false
+		if c.From != 0 && c.From < a.seen {
+			n.forgot(a.e, c.From)
+		}
 		a.e.mark = max(a.e.mark, c.Mark)
 		n.looked(a)
 	}

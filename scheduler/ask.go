@@ -19,6 +19,7 @@ type ask struct {
 	look    bool   // at a run that somebody else has
 	owner   string // one for the life of the ask: whatever it was granted, it hears of
 	tries   int
+	seen    int64 // the mark that this node knew when it sent it last
 	latest  int64 // the latest instant at which the request sent last may be granted
 	until   int64 // the same of those that were not answered; 0: all were, or are void
 	doubt   bool  // sent, and not answered yet
@@ -42,7 +43,7 @@ func (n *Node) claim(a *ask, now int64) lock.Claim {
 	if a.stale || n.draining.Load() {
 		c.Latest = past // only an owner that was granted gets more than a no
 	}
-	a.latest = c.Latest
+	a.latest, a.seen = c.Latest, a.e.mark
 	return c
 }
 

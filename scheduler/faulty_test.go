@@ -116,6 +116,7 @@ func each[T any](n int, set func(*T, error)) func(error) []T {
 }
 
 func (w *wire) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+	w.n.c.opened(len(os))
 	return through(ctx, w, "open", func(ctx context.Context) []lock.Series { return w.Store.Open(ctx, os) },
 		each(len(os), func(s *lock.Series, err error) { s.Err = err }))
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A count is the claims and the peeks that were sent.
+// A count is the claims, the peeks, and the openings that were sent.
 type count struct {
 	claims int
 	late   int // those that were sent as late as a later share, or later
 	peeks  int
+	opens  int
 }
 
 func (c *world) claimed(cs []lock.Claim) {
@@ -35,6 +36,12 @@ func (c *world) peeked(n int) {
 	c.sent.peeks += n
 }
 
+func (c *world) opened(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent.opens += n
+}
+
 // counted is what f lets the nodes send.
 func (c *world) counted(f func()) count {
 	c.mu.Lock()
@@ -43,7 +50,7 @@ func (c *world) counted(f func()) count {
 	f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks}
+	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens}
 }
 
 // peekless hides that a store can be peeked at.

@@ -37,12 +37,14 @@ type Node struct {
 	wake     bell           // the drain
 	opener   bell           // the rota
 	beater   bell           // the beats
+	comers   bell           // the rota: nodes that came
 	lastTick atomic.Pointer[tickText]
 	warned   time.Duration // the clock offset that was warned of; owned by the beats
 	process  string        // which one of the store answers; owned by the beats
 
 	mu        sync.Mutex
 	jobs      map[string]*entry
+	roster    roster
 	specs     map[specKey]*spec.Schedule
 	shared    map[rules]*rules
 	revs      map[*spec.Schedule]string // in this year
@@ -60,7 +62,7 @@ type Node struct {
 	lapsed    map[*entry]int64  // the mark that the store is known to have forgotten
 	lapsedAt  time.Duration     // when that was told last, since born
 	reopen    []*entry
-	turned    int
+	round     round
 	members   members
 	runs      runs // whose functions have not returned, or whose ends wait
 	room      slab[running]
@@ -81,7 +83,7 @@ type span struct{ from, until int64 }
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	n := &Node{
-		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(),
+		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
 		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
@@ -148,7 +150,8 @@ func (n *Node) register(path string, j *Job) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name)}
+	e := n.roster.add()
+	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name)}
 	n.jobs[j.Name] = e
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
 	if n.clock.ready() {
@@ -192,6 +195,7 @@ func (n *Node) revision(s *spec.Schedule, now int64) string {
 		year := time.UnixMilli(now).UTC().Year()
 		n.year = span{yearMilli(year), yearMilli(year + 1)}
 		clear(n.revs)
+		n.round.whole(&n.roster)
 	}
 	text := n.revs[s]
 	if text == "" {

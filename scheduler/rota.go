@@ -14,7 +14,8 @@ const (
 	beatEvery = 10 * time.Second
 	beatTTL   = 25 * time.Second // two beats may be lost
 	rotaEvery = 10 * time.Second
-	rotaSize  = 200 // how many jobs a turn reads
+	rotaSize  = 200  // how many jobs a turn reads
+	rotaScan  = 2000 // of how many that may need it
 	settling  = 2 * time.Second
 )
 
@@ -31,20 +32,26 @@ func (b bell) ring() {
 }
 
 // beat tells the store that this node lives, learns who else does, and reads the
-// clock. When a reading differs by a step it reads on until that is decided.
-func (n *Node) beat(ctx context.Context) {
+// clock. When a reading differs by a step it reads on until that is decided. It
+// reports whether a node has come.
+func (n *Node) beat(ctx context.Context) (came bool) {
 	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Pulse, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
 	n.reached(err == nil, err)
 	if err != nil {
-		return
+		return false
 	}
 	n.mu.Lock()
+	old := n.members
 	n.members = membersOf(n.id, p.Nodes)
+	if came = n.members.more(&old); came {
+		n.round.whole(&n.roster)
+	}
 	n.mu.Unlock()
 	n.observe(ctx, p.Readings)
 	n.recognise(ctx, p.Readings)
+	return came
 }
 
 // observe feeds the clock.
@@ -96,6 +103,7 @@ func (n *Node) compareClocks() {
 func (n *Node) beats(ctx context.Context) {
 	t := time.NewTimer(greeting)
 	defer t.Stop()
+	greeted := false // those that come with this node know nothing yet
 	for {
 		select {
 		case <-t.C:
@@ -103,15 +111,19 @@ func (n *Node) beats(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		n.beat(ctx)
+		if n.beat(ctx) && greeted {
+			n.comers.ring()
+		}
+		greeted = true
 		t.Reset(beatEvery)
 	}
 }
 
 // rota opens what has no mark in the store, and reads the state of all jobs in
-// turn: a run nobody else saw, or yesterday's miss, is found.
+// turn: a run nobody else saw, or yesterday's miss, is found. Its first turn is
+// when the others have noticed this node and have read their jobs again.
 func (n *Node) rota(ctx context.Context) {
-	t := time.NewTimer(rotaEvery)
+	t := time.NewTimer(beatEvery + settling)
 	defer t.Stop()
 	for {
 		select {
@@ -119,9 +131,13 @@ func (n *Node) rota(ctx context.Context) {
 			if n.draining.Load() { // to open a job is to say that it is looked after
 				continue
 			}
-			n.open(ctx, n.turn(), settling)
-			n.compare(ctx)
+			if es := n.turn(); len(es) > 0 {
+				n.open(ctx, es, settling)
+				n.compare(ctx)
+			}
 			t.Reset(rotaEvery)
+		case <-n.comers:
+			t.Reset(0)
 		case <-n.opener:
 			if !n.openAll(ctx) && pauseFor(ctx, time.Second) {
 				n.opener.ring()
@@ -130,19 +146,6 @@ func (n *Node) rota(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// turn takes the next jobs of the rota.
-func (n *Node) turn() []*entry {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all := n.table.slots
-	es := make([]*entry, 0, min(rotaSize, len(all)))
-	for range cap(es) {
-		n.turned = (n.turned + 1) % len(all)
-		es = append(es, all[n.turned].e)
-	}
-	return es
 }
 
 // openAll opens what was asked for. It reports whether all of it is open.

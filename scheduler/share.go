@@ -1,6 +1,9 @@
 package scheduler
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+	"slices"
+)
 
 // mix is the finalizer of SplitMix64: every bit of the result depends on every
 // bit of x.
@@ -37,6 +40,11 @@ func membersOf(self string, nodes []string) members {
 		m.hashes = append(m.hashes, m.self)
 	}
 	return m
+}
+
+// more reports whether there is one that is not among the old.
+func (m *members) more(old *members) bool {
+	return slices.ContainsFunc(m.hashes, func(h uint64) bool { return !slices.Contains(old.hashes, h) })
 }
 
 // first reports whether this node comes first for a tick by rendezvous hashing

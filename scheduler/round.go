@@ -1,0 +1,55 @@
+package scheduler
+
+// A round is how far the rota has come in the roster. In most rounds it leaves out
+// jobs of which a tick was decided lately: their answers have just told what there
+// is to know, but for what other nodes take the spec to be. So all are read when a
+// node has come, when a year begins, since revisions may change with it, and in
+// every sixth round.
+type round struct {
+	at    int // the next one
+	rest  int // how many from there on are read in any case
+	count int
+}
+
+const wholeEvery = 6
+
+// whole lets all jobs be read from here on, once around.
+func (r *round) whole(all *roster) { r.rest = all.size }
+
+// next returns the next entry, and whether it is read in any case.
+func (r *round) next(all *roster) (e *entry, must bool) {
+	if r.at >= all.size {
+		r.at = 0
+		if r.count++; r.count%wholeEvery == 0 {
+			r.whole(all)
+		}
+	}
+	e, must = all.at(r.at), r.rest > 0
+	r.at++
+	if must {
+		r.rest--
+	}
+	return e, must
+}
+
+// turn takes the jobs that the rota reads now.
+func (n *Node) turn() (es []*entry) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.clock.ms()
+	for range min(rotaScan, n.roster.size) {
+		e, must := n.round.next(&n.roster)
+		if must || !e.decided(now) {
+			es = append(es, e)
+		}
+		if len(es) == rotaSize {
+			break
+		}
+	}
+	return es
+}
+
+// decided reports whether a tick was decided lately.
+func (e *entry) decided(now int64) bool {
+	return now-rotaEvery.Milliseconds() <= e.mark && e.mark <= now+maxSleep.Milliseconds()
+}
