@@ -39,6 +39,20 @@ func continued(t *testing.T, s *redisserver.Server) {
 	must(t, syscall.Kill(s.Pid(), syscall.SIGCONT))
 }
 
+// acknowledged returns when so many replicas have acknowledged all there is. From
+// then on a WAIT on a connection that has written nothing since counts them, also
+// when they have stopped. (The question that a WAIT asks is in the stream, too, and
+// is acknowledged a second later.)
+func acknowledged(t *testing.T, c redis.UniversalClient, n int) {
+	t.Helper()
+	until(t, "the replicas acknowledge everything", func() bool {
+		info := c.Info(t.Context(), "replication").Val()
+		_, rest, _ := strings.Cut(info, "master_repl_offset:")
+		at, _, _ := strings.Cut(rest, "\r\n")
+		return at != "" && strings.Count(info, ",offset="+at+",") == n
+	})
+}
+
 // lacks fails the test unless err is doubt that says how many replicas answered.
 func lacks(t *testing.T, what string, err error, want, acked int) {
 	t.Helper()
@@ -61,6 +75,7 @@ func TestReplicas(t *testing.T) {
 	due := open(t, d, c, "job", "other")
 	h, cl, run := holdings(t, d, due)
 
+	acknowledged(t, c, 2)
 	stopped(t, replicas[0])
 	_, err := hasty.Renew(t.Context(), h)
 	lacks(t, "renewal", err, 2, 1)
