@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -92,6 +93,16 @@ func (e *OrderError) Error() string {
 		return "no order of the requests explains their answers"
 	}
 	return "the time was over before an order was found: this says nothing"
+}
+
+// Refuted reports whether an error of Check says for certain that the history is
+// none of a correct store, and not that the time was over before that was known.
+func Refuted(err error) bool {
+	if _, fence := errors.AsType[*FenceError](err); fence {
+		return true
+	}
+	order, is := errors.AsType[*OrderError](err)
+	return is && order.Certain
 }
 
 // few is how many requests must be judged in time.
