@@ -82,6 +82,42 @@ func TestCheckReplica(t *testing.T) {
 	checked(t, found, err, "client=ok connection=ok eviction=ok persistence=warn role=refuse version=ok", master.Addr())
 }
 
+// Servers that are too old for the scripts are refused.
+func TestCheckVersions(t *testing.T) {
+	addr := redisserver.Start(t, "--appendonly", "yes").Addr()
+	for version, want := range map[string]redislock.Level{
+		"5.0.14": redislock.Refuse, "6.0.20": redislock.Refuse, "6.2.0": redislock.OK, "7.4.1": redislock.OK, "10.0.0": redislock.OK,
+		"unstable": redislock.Warn, "": redislock.Warn,
+	} {
+		c := client(t, addr)
+		c.AddHook(aged{version})
+		found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})
+		refused := ""
+		if want == redislock.Refuse {
+			refused = "the server is Redis " + version + ": use Redis 6.2 or newer"
+		}
+		checked(t, found, err, "client=ok connection=ok eviction=ok persistence=ok role=ok version="+want.String(), refused)
+	}
+}
+
+// aged is a hook that makes a server say that it is of another version.
+type aged struct{ version string }
+
+func (aged) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (aged) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (a aged) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if text, ok := cmd.(*redis.StringCmd); ok && cmd.Name() == "info" {
+			text.SetVal(regexp.MustCompile(`redis_version:\S*`).ReplaceAllString(text.Val(), "redis_version:"+a.version))
+		}
+		return err
+	}
+}
+
 // What the user may not ask is a warning, and in strict mode a refusal.
 func TestCheckRestricted(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
