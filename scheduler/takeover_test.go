@@ -79,6 +79,41 @@ func TestTakeoverWindow(t *testing.T) {
 	})
 }
 
+// Where nothing is said a dead node keeps its tick for 30 seconds, and it may be
+// taken over for an hour after its instant.
+func TestTakeoverDefaults(t *testing.T) {
+	j := scheduler.Job{Name: "a", Spec: "@daily", Takeover: scheduler.TakeoverRerun, Func: takes(time.Minute)}
+	t.Run("lease", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			c := cluster(t, 3, j)
+			c.pass(24*time.Hour + time.Second)
+			c.holder("a").kill()
+			c.pass(28 * time.Second)
+			if r := c.running("a"); r != nil {
+				t.Errorf("attempt %d before the lease was over", r.Attempt)
+			}
+			c.pass(3 * time.Second)
+			if r := c.running("a"); r == nil || r.Attempt != 2 {
+				t.Errorf("31 s after the kill runs %+v, want attempt 2", r)
+			}
+			c.pass(2 * time.Minute)
+		})
+	})
+	for absent, want := range map[time.Duration]string{59 * time.Minute: "ran ok #2 1", 61 * time.Minute: "lost 1"} {
+		t.Run("window, after "+absent.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 1, j)
+				c.pass(24*time.Hour + time.Second)
+				c.holder("a").kill()
+				c.pass(absent)
+				c.start()
+				c.pass(2 * time.Minute)
+				c.wantTally("a", want)
+			})
+		})
+	}
+}
+
 // A run that a drain ended is run again by another node, at once and not only
 // when its lease would have ended; or it is done, if the job says so.
 func TestInterrupted(t *testing.T) {

@@ -46,6 +46,21 @@ func TestWrongClock(t *testing.T) {
 	}
 }
 
+// Half a second off is no reason to warn, if nothing else is asked for.
+func TestClockWarnDefault(t *testing.T) {
+	for offset, want := range map[time.Duration]int{400 * time.Millisecond: 0, -400 * time.Millisecond: 0, 600 * time.Millisecond: 1, -600 * time.Millisecond: 1} {
+		t.Run(offset.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing})
+				c.setup = func(_ int, cfg *scheduler.Config) { cfg.ClockOffset = offset }
+				c.start()
+				c.pass(10 * time.Minute)
+				c.wantLogged(want, "clock offset")
+			})
+		})
+	}
+}
+
 // Nodes that start at different moments name the same instants of @every: one
 // run per period, not one per node.
 func TestEveryIsAligned(t *testing.T) {
