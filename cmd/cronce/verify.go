@@ -25,6 +25,8 @@ func verifyCommand() *cobra.Command {
 		Short: "Prove from the journal that every tick has one verdict",
 		Long: "Read the journal of each job, compute from the recorded specs which ticks were due,\n" +
 			"and account for each. With --config, runs of a job that may not overlap are held to that.\n\n" +
+			"A tick that ran again elsewhere, since its node had died, counts as ran once, and as taken\n" +
+			"over; ran more are ticks that were granted again without a right to it.\n\n" +
 			"Exit code 1: an invariant is broken. 2: asked for a time whose lines are gone from the\n" +
 			"journal. A job that was opened after --since has no older lines that could be gone: it is\n" +
 			"proven since then, and a note says so.",
