@@ -125,7 +125,9 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	over := s.tellDoubt(ctx, cmd.ErrOrStderr(), key)
 	lease, err := s.lease(ctx, end, key, f)
+	over()
 	if err != nil {
 		return err
 	}

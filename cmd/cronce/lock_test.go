@@ -133,6 +133,15 @@ func TestLockStopped(t *testing.T) {
 	free(t, m)
 }
 
+// A wait goes on while the store does not answer, and says so.
+func TestLockInDoubt(t *testing.T) {
+	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
+	r.want(t, exitFailed, "asking on")
+	if n := strings.Count(r.stderr, "asking on"); n != 1 || r.stdout != "" {
+		t.Errorf("told %d times, stdout %q", n, r.stdout)
+	}
+}
+
 // However cronce is ended, its command ends with it: nothing is left that runs
 // without the lock. The output of a process ends when nobody has it any more.
 func TestLockEnds(t *testing.T) {
