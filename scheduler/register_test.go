@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/memlock"
@@ -68,6 +69,30 @@ func TestJobFaults(t *testing.T) {
 			t.Errorf("%s: %d faults in %v, want one", test.path, n, err)
 		}
 	}
+}
+
+// Whether a jitter is below the interval is the same all year, also in the weeks
+// before clocks go forward and two ticks of one night come close to each other.
+func TestJitterInEverySeason(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for range 53 {
+			time.Sleep(7 * 24 * time.Hour)
+			for spec, longest := range map[string]time.Duration{"30 2,3 * * *": time.Hour, "@hourly": time.Hour, "0 3 31 3 *": 365 * 24 * time.Hour} {
+				j := scheduler.Job{Name: "a", Spec: spec, Func: nothing, Jitter: longest - time.Second}
+				if _, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Zone: zone, Jobs: []scheduler.Job{j}}); err != nil {
+					t.Errorf("%v: %v", time.Now(), err)
+				}
+				j.Jitter = longest
+				if _, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Zone: zone, Jobs: []scheduler.Job{j}}); err == nil {
+					t.Errorf("%v: a jitter of %v is accepted for %s", time.Now(), j.Jitter, spec)
+				}
+			}
+		}
+	})
 }
 
 // Each fault of the configuration is refused.

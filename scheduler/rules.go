@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -144,19 +145,33 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	}
 }
 
-// shortest samples the distances between the next ticks.
+// shortest samples the distances between the next ticks. Those around a change of
+// the zone's clocks count only if there are no others: what is accepted today must
+// be accepted in a month.
 func shortest(s *spec.Schedule) time.Duration {
-	least := time.Duration(0)
+	var least, changing time.Duration
 	ms := s.NextMilli(time.Now().UnixMilli())
 	for range 60 {
 		next := s.NextMilli(ms)
 		if next == 0 {
 			break
 		}
-		if d := time.Duration(next-ms) * time.Millisecond; least == 0 || d < least {
-			least = d
+		to := &least
+		if changes(s.Zone(), ms) || changes(s.Zone(), next) {
+			to = &changing
+		}
+		if d := time.Duration(next-ms) * time.Millisecond; *to == 0 || d < *to {
+			*to = d
 		}
 		ms = next
 	}
-	return least
+	return cmp.Or(least, changing)
+}
+
+// changes reports whether the zone's clocks change within a day of an instant.
+func changes(zone *time.Location, ms int64) bool {
+	at := time.UnixMilli(ms).In(zone)
+	_, before := at.Add(-24 * time.Hour).Zone()
+	_, after := at.Add(24 * time.Hour).Zone()
+	return before != after
 }
