@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"embed"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,18 +12,20 @@ var sources embed.FS
 
 // The operations. Parameters only ever go through KEYS and ARGV.
 var (
-	acquireScript = load("acquire")
-	putScript     = load("put")
-	renewScript   = load("renew")
-	releaseScript = load("release")
+	acquireScript = load("state", "clock", "acquire", "keep")
+	putScript     = load("state", "clock", "put", "keep")
+	renewScript   = load("state", "clock", "renew", "keep")
+	releaseScript = load("state", "release")
 )
 
-func load(name string) *redis.Script { return redis.NewScript(source("state") + source(name)) }
-
-func source(name string) string {
-	src, err := sources.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		panic(err) // a file that was built in is missing
+func load(names ...string) *redis.Script {
+	var whole strings.Builder
+	for _, name := range names {
+		src, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // a file that was built in is missing
+		}
+		whole.Write(src)
 	}
-	return string(src)
+	return redis.NewScript(whole.String())
 }

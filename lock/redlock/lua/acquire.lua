@@ -8,12 +8,15 @@
 -- The time in a fence is cut to the grain, so that servers asked at once say the
 -- same number nearly always.
 
-local ttl, floor, grain = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-if mine and latest >= attempt and not alive then return refuse(2, '', 0) end
-if alive and not mine then return refuse(0, int(latest) .. '|' .. owner, till - now) end
-if alive then
-  keep(fence, till - now)
-  return {1, int(fence), till - now}
+local ttl, floor, grain = ARGV[4], ARGV[5], ARGV[6]
+if alive and not mine or since >= 0 and not alive then
+  redis.call('PEXPIRE', KEYS[2], 1)
+  if mine then return {2, '', 0} end
+  return {0, latest .. '|' .. owner, till - now}
 end
-local us = math.floor((time[1] * 1000000 + time[2]) / grain) * grain
-return keep(math.max(last + 1, floor + 1, us), ttl)
+if alive then
+  ttl = till - now
+else
+  local us = time[1] * 1000000 + time[2]
+  fence = string.format('%.0f', math.max(last + 1, floor + 1, us - us % grain))
+end

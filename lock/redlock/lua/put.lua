@@ -5,8 +5,11 @@
 -- ARGV     ... TTL in ms, fence
 -- returns  {1, fence, ms left}, or {0, "", 0}
 
-local ttl, chosen = tonumber(ARGV[4]), tonumber(ARGV[5])
-local released = mine and till == 0 and latest >= attempt
-if alive and not mine or released or not mine and last > chosen then return refuse(0, '', 0) end
-redis.call('PEXPIRE', KEYS[1], int(ttl + memory)) -- a server at maxmemory accepts what follows
-return keep(chosen, ttl)
+local ttl = ARGV[4]
+local released = since >= 0 and till == '0'
+if alive and not mine or released or not mine and last - ARGV[5] > 0 then
+  redis.call('PEXPIRE', KEYS[2], 1)
+  return {0, '', 0}
+end
+fence = ARGV[5]
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl + memory)) -- a server at maxmemory accepts what follows

@@ -4,7 +4,9 @@
 -- returns  {1, fence, ms left}, or {0, "", 0} if it is not alive here under this
 --          owner and fence
 
-local ttl, named = tonumber(ARGV[4]), tonumber(ARGV[5])
-if not (mine and alive and fence == named) then return refuse(0, '', 0) end
-redis.call('PEXPIRE', KEYS[1], int(ttl + memory)) -- a server at maxmemory accepts what follows
-return keep(fence, ttl)
+local ttl = ARGV[4]
+if not (mine and alive and fence == ARGV[5]) then
+  redis.call('PEXPIRE', KEYS[2], 1)
+  return {0, '', 0}
+end
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl + memory)) -- a server at maxmemory accepts what follows

@@ -9,32 +9,22 @@
 --          since a replica that lags behind must not answer
 -- ARGV     owner, attempt, how long what is known outlives the lease in ms, ...
 -- returns  {1, fence, ms left} for yes, else {code, text, ms left}
+--
+-- Numbers stay the text that they are stored as until they are counted with:
+-- to write one out takes as long as a small command.
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local me, attempt, memory = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local last, fence, till, latest, owner = 0, 0, 0, 0, ''
+local me, attempt, memory = ARGV[1], ARGV[2], ARGV[3]
+local last, fence, till, latest, owner = '0', '0', '0', '0', ''
 
 local text = redis.call('GET', KEYS[1])
 if text then
   last, fence, till, latest, owner = string.match(text, '^(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
   if not last then return redis.error_reply('ERR the lock is of another format') end
-  last, fence, till, latest = tonumber(last), tonumber(fence), tonumber(till), tonumber(latest)
 end
-local mine, alive = owner == me, till > now
+local mine = owner == me
 
-local function int(n) return string.format('%.0f', n) end
-
--- keep writes a lease of mine. A newer request of mine stays the latest.
-local function keep(of, ttl)
-  if mine then attempt = math.max(attempt, latest) end
-  local value = int(math.max(last, of)) .. '|' .. int(of) .. '|' .. int(now + ttl) .. '|' .. int(attempt) .. '|' .. me
-  redis.call('SET', KEYS[1], value, 'PX', int(ttl + memory))
-  return {1, int(of), ttl}
-end
-
-local function refuse(code, about, left)
-  redis.call('PEXPIRE', KEYS[2], 1)
-  return {code, about, left}
-end
+-- since is how many requests mine is behind the latest one of this owner, below 0
+-- if none as late was here. A newer one stays the latest.
+local since = mine and latest - attempt or -1
+if since > 0 then attempt = latest end
 
