@@ -101,8 +101,12 @@ func (b ballot) decided() bool {
 	return votes >= b.majority
 }
 
-// freeing reports whether the key is free on a majority.
-func (b ballot) freeing() bool { return b.count(yes) >= b.majority }
+// freeing reports whether the key is free on a majority: where it was freed, and
+// where it was never asked for.
+func (b ballot) freeing() bool {
+	free := b.count(yes)
+	return free > 0 && free+b.notAsked().count() >= b.majority
+}
 
 // left is how long a majority has the lease: some may have less.
 func (b ballot) left() time.Duration {
@@ -166,7 +170,50 @@ func (b ballot) split() bool {
 	return b.count(yes) < b.majority && votes+b.silent()+b.count(odd) < b.majority
 }
 
-// voted selects the servers that answered with code.
-func (b ballot) voted(code int64) func(i int) bool {
-	return func(i int) bool { return b.answers[i].err == nil && b.answers[i].code == code }
+// voted are the servers that answered with code.
+func (b ballot) voted(code int64) (which servers) {
+	for i := range b.answers {
+		if b.answers[i].err == nil && b.answers[i].code == code {
+			which |= 1 << i
+		}
+	}
+	return which
+}
+
+// unlike are the servers that said yes with another fence.
+func (b ballot) unlike(fence int64) (which servers) {
+	for i := range b.voted(yes).each() {
+		if b.answers[i].fence != fence {
+			which |= 1 << i
+		}
+	}
+	return which
+}
+
+// notAsked are the servers that know nothing of the request.
+func (b ballot) notAsked() (which servers) {
+	for i := range b.answers {
+		if errors.Is(b.answers[i].err, errNotAsked) {
+			which |= 1 << i
+		}
+	}
+	return which
+}
+
+// agree reports whether all that have answered say the same.
+func (b ballot) agree() bool {
+	var said *answer
+	for i := range b.answers {
+		a := &b.answers[i]
+		switch {
+		case errors.Is(a.err, errNotAsked), errors.Is(a.err, errLate):
+		case a.err != nil || a.code == odd:
+			return false
+		case said == nil:
+			said = a
+		case a.code != said.code || a.fence != said.fence || a.about != said.about:
+			return false
+		}
+	}
+	return true
 }

@@ -26,7 +26,7 @@ func (d *Driver) Check(ctx context.Context) error {
 	for i, id := range ids {
 		if other := first[id]; id != "" && other != nil {
 			errs = append(errs, fmt.Errorf("redlock: check: %s and %s are one server, with the run id %s: use %d servers",
-				other.client.Options().Addr, d.nodes[i].client.Options().Addr, id, len(d.nodes)))
+				other.addr(), d.nodes[i].addr(), id, len(d.nodes)))
 		}
 		first[id] = d.nodes[i]
 	}
@@ -35,7 +35,7 @@ func (d *Driver) Check(ctx context.Context) error {
 
 // identify returns the server's run id, or "" if it does not tell.
 func (n *node) identify(ctx context.Context) (string, error) {
-	addr := n.client.Options().Addr
+	addr := n.addr()
 	text, err := n.client.Info(ctx).Result()
 	switch {
 	case redis.HasErrorPrefix(err, "NOPERM"):

@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -49,6 +51,9 @@ type Driver struct {
 	closing  sync.RWMutex   // held while Close waits: no request begins beside that
 	asking   sync.WaitGroup // requests under way
 	sweepers sync.WaitGroup
+	workers  *workers
+	untold   untold
+	rest     time.Duration // restAfter, but for tests
 }
 
 var _ lock.Driver = (*Driver)(nil)
@@ -67,7 +72,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, refuse("clients", strconv.Itoa(n)+" clients", "3, 5 or 7: an even number adds a server and no majority")
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop}
+	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop, workers: newWorkers(), rest: restAfter}
 	d.attempts.Store(time.Now().UnixMicro()) // above those of an earlier process
 	seen := make(map[string]bool, len(clients))
 	for i, c := range clients {
@@ -78,6 +83,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 		}
 		d.nodes = append(d.nodes, &node{client: one, base: ctx})
 	}
+	slices.SortFunc(d.nodes, func(a, b *node) int { return cmp.Compare(a.addr(), b.addr()) })
 	return d, nil
 }
 
@@ -89,8 +95,10 @@ func (d *Driver) Close() error {
 	for _, n := range d.nodes {
 		n.close()
 	}
+	d.untold.close()
 	d.closing.Lock()
 	d.asking.Wait() // before the sweepers: a late answer may start one
+	d.workers.close()
 	d.closing.Unlock()
 	d.sweepers.Wait()
 	return nil

@@ -45,11 +45,9 @@ func Key(namespace, key string) string {
 // Goroutines is how many servers are swept in the background.
 func (d *Driver) Goroutines() (n int) {
 	for _, node := range d.nodes {
-		node.mu.Lock()
-		if node.running {
+		if node.running.Load() {
 			n++
 		}
-		node.mu.Unlock()
 	}
 	return n
 }
@@ -81,7 +79,7 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 	vote := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
 	back := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
 	all := func(r request) func() {
-		return func() { d.ask(context.Background(), time.Minute, r, question{}) }
+		return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
 	}
 	return all(vote), all(back)
 }
@@ -89,8 +87,36 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 // HoldPut makes a request that gives all servers a lease again, to be sent later.
 func (d *Driver) HoldPut(h lock.Holding) (send func()) {
 	r := d.request(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL.Milliseconds(), h.Fence)
-	return func() { d.ask(context.Background(), time.Minute, r, question{}) }
+	return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
 }
 
 // Settle waits until no request is under way that nobody waits for.
-func (d *Driver) Settle() { d.asking.Wait() }
+func (d *Driver) Settle() {
+	for d.Untold() > 0 {
+		time.Sleep(d.rest)
+	}
+	d.asking.Wait()
+}
+
+// Untold is how many leases only a majority knows of, until the others are told.
+func (d *Driver) Untold() int {
+	d.untold.mu.Lock()
+	defer d.untold.mu.Unlock()
+	return len(d.untold.leases)
+}
+
+// AskRestAfter sets how long a majority is left alone.
+func (d *Driver) AskRestAfter(wait time.Duration) { d.rest = wait }
+
+// First are the clients of the servers that key is asked for first, and the others.
+func (d *Driver) First(key string) (first, rest []redis.UniversalClient) {
+	asked := d.first(key)
+	for i, n := range d.nodes {
+		if asked.has(i) {
+			first = append(first, n.client)
+		} else {
+			rest = append(rest, n.client)
+		}
+	}
+	return first, rest
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,10 +19,12 @@ type node struct {
 	base   context.Context // ends with the Driver
 
 	mu      sync.Mutex
-	pending []release // what could not be released yet, oldest first
-	running bool      // somebody works them off
+	pending []release   // what could not be released yet, oldest first
+	running atomic.Bool // somebody works them off: the server was silent lately
 	closed  bool
 }
+
+func (n *node) addr() string { return n.client.Options().Addr }
 
 // The codes of an answer.
 const (
@@ -39,26 +42,45 @@ type answer struct {
 	err   error
 }
 
-// A request is one operation on one key.
+// A request is one operation on one key. All servers that are asked share it.
 type request struct {
 	script *redis.Script
-	keys   []string
-	args   []any
+	args   []any // of EVALSHA
 }
 
+// Where the keys and the script's arguments are in those of EVALSHA.
+const (
+	keysAt = 3
+	argsAt = 5
+)
+
 func (d *Driver) request(s *redis.Script, key, owner string, attempt int64, more ...any) request {
-	args := append([]any{owner, attempt, d.options.FenceMemory.Milliseconds()}, more...)
-	return request{script: s, keys: d.keys(key), args: args}
+	keys := d.keys(key)
+	args := make([]any, 0, 12)
+	args = append(args, "evalsha", s.Hash(), len(keys), keys[0], keys[1], owner, attempt, d.options.FenceMemory.Milliseconds())
+	return request{script: s, args: append(args, more...)}
+}
+
+// evaluate sends a request. Where the script is not known it is sent whole.
+func (n *node) evaluate(ctx context.Context, r request) (any, error) {
+	cmd := redis.NewCmd(ctx, r.args...)
+	cmd.SetFirstKeyPos(keysAt)
+	err := n.client.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		keys := []string{r.args[keysAt].(string), r.args[keysAt+1].(string)}
+		return r.script.Eval(ctx, n.client, keys, r.args[argsAt:]...).Result()
+	}
+	return cmd.Val(), err
 }
 
 func (n *node) ask(ctx context.Context, r request) answer {
-	reply, err := r.script.Run(ctx, n.client, r.keys, r.args...).Result()
+	reply, err := n.evaluate(ctx, r)
 	if err != nil {
-		return answer{err: fmt.Errorf("%s: %w", n.client.Options().Addr, err)}
+		return answer{err: fmt.Errorf("%s: %w", n.addr(), err)}
 	}
 	a, ok := read(reply)
 	if !ok {
-		a.err = fmt.Errorf("%s: the reply %.100q cannot be read", n.client.Options().Addr, fmt.Sprint(reply))
+		a.err = fmt.Errorf("%s: the reply %.100q cannot be read", n.addr(), fmt.Sprint(reply))
 	}
 	return a
 }

@@ -19,7 +19,9 @@ const (
 	maxSplit = 5 * time.Second
 )
 
-// Acquire asks all servers at once. It returns a *lock.HeldError only if a
+// Acquire asks a majority at once, and the other servers as soon as these do not
+// agree, or after a millisecond; if they were not needed, they are told of the
+// lease then, unless it is released before. It returns a *lock.HeldError only if a
 // majority says that one other owner has the key. Any other error that is no
 // *lock.ArgumentError is doubt. What was granted without a majority is undone,
 // on servers that do not answer in the background.
@@ -36,9 +38,9 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	give := time.Now().Add(min(a.TTL/4, maxSplit))
-	for lost := 0; ; lost++ {
+	for lost, first := 0, d.first(a.Key); ; lost, first = lost+1, d.all() {
 		sent, attempt := time.Now(), d.attempts.Add(1)
-		g, b, err := d.vote(ctx, &a, attempt)
+		g, b, err := d.vote(ctx, &a, attempt, first)
 		again := err != nil && b.split() && time.Now().Before(give)
 		keeps := again && b.leads(a.Owner)
 		if err != nil && !keeps {
@@ -58,10 +60,10 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 }
 
 // vote asks once and says what the answers mean.
-func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64) (lock.Grant, ballot, error) {
+func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64, first servers) (lock.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
-	b := d.ask(ctx, d.patience(a.TTL), r, question{enough: ballot.decided})
+	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided})
 	_, votes := b.rival()
 	switch {
 	case b.count(yes) >= d.majority:
@@ -77,16 +79,22 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64) (
 // over by then. Servers that have answered with another fence are given this one.
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
 	fence := b.fence()
-	if same := b.with(fence); same < b.count(yes) {
-		r := d.request(putScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), fence)
-		written := d.ask(ctx, d.patience(a.TTL), r, question{which: func(i int) bool {
-			return b.voted(yes)(i) && b.answers[i].fence != fence
-		}})
-		if same+written.count(yes) < d.majority {
+	if unlike := b.unlike(fence); unlike != 0 {
+		written := d.ask(ctx, d.patience(a.TTL), d.put(a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike})
+		if b.with(fence)+written.count(yes) < d.majority {
 			return lock.Grant{}, d.doubt(ctx, "acquire", written)
 		}
 	}
-	return valid("acquire", fence, sent, b.left(), a.TTL)
+	g, err := valid("acquire", fence, sent, b.left(), a.TTL)
+	if err == nil {
+		d.tellRest(a, attempt, fence, b)
+	}
+	return g, err
+}
+
+// put is the request that gives servers an owner's lease with the fence it has.
+func (d *Driver) put(key, owner string, attempt int64, ttl time.Duration, fence int64) request {
+	return d.request(putScript, key, owner, attempt, ttl.Milliseconds(), fence)
 }
 
 // valid is a grant, unless nothing is left of it. Clocks may drift apart by 1 %
@@ -109,24 +117,25 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, fmt.Errorf("redlock: renew: %w", err)
 	}
+	d.untold.take(&h) // all are told here
 	sent, attempt := time.Now(), d.attempts.Add(1)
 	r := d.request(renewScript, h.Key, h.Owner, attempt, h.TTL.Milliseconds(), h.Fence)
-	b := d.ask(ctx, d.patience(h.TTL), r, question{})
+	b := d.ask(ctx, d.patience(h.TTL), r, question{first: d.all()})
 	switch {
 	case b.count(no) >= d.majority:
 		return lock.Grant{}, lock.ErrLost
 	case b.count(yes) < d.majority:
 		return lock.Grant{}, d.doubt(ctx, "renew", b)
 	case b.count(no) > 0: // what it answers changes nothing
-		r.script = putScript
-		d.ask(ctx, d.patience(h.TTL), r, question{which: b.voted(no)})
+		d.ask(ctx, d.patience(h.TTL), d.put(h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no)})
 	}
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
 
-// Release frees the key on all servers, and returns when a majority has; those
-// that do not answer are asked again in the background. It works on servers at
-// maxmemory.
+// Release frees the key on all servers that may know of it, and returns when it is
+// free on a majority, of which those that were never asked are a part; the rest is
+// done in the background, where servers that do not answer are asked again. It
+// works on servers at maxmemory.
 func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
@@ -138,21 +147,23 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	// A server that voted late, or will when it goes on, has the owner's lease
 	// under a fence that was never a grant's.
 	rest := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
-	b := d.ask(ctx, d.patience(h.TTL), r, question{enough: ballot.freeing, late: func(n *node, a *answer) {
+	untold := d.untold.take(&h)
+	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.freeing, late: func(n *node, a *answer) {
 		if a.err != nil || a.code == odd {
 			d.sweepNode(n, rest, h.TTL)
 		}
-	}})
+	}}
+	b := d.ask(ctx, d.patience(h.TTL), r, q)
 	if b.count(no)+b.count(odd) >= d.majority {
 		return lock.ErrLost
 	}
-	if b.count(yes) < d.majority {
+	if !b.freeing() {
 		d.sweep(r, h.TTL, b.waitedFor())
 		return d.doubt(ctx, "release", b)
 	}
 	d.sweep(rest, h.TTL, b.waitedFor())
 	if b.count(odd) > 0 {
-		d.sweep(rest, h.TTL, d.ask(ctx, d.patience(h.TTL), rest, question{which: b.voted(odd)}))
+		d.sweep(rest, h.TTL, d.ask(ctx, d.patience(h.TTL), rest, question{first: b.voted(odd)}))
 	}
 	return nil
 }
@@ -162,7 +173,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 // waits for them twice.
 func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot) {
 	r := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
-	undone := d.ask(ctx, d.patience(a.TTL), r, question{which: b.voted(yes)})
+	undone := d.ask(ctx, d.patience(a.TTL), r, question{first: b.voted(yes)})
 	for i := range undone.answers {
 		if err := b.answers[i].err; err != nil {
 			undone.answers[i].err = err

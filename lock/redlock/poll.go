@@ -10,10 +10,18 @@ import (
 // errLate stands for the answer of a server that was not waited for.
 var errLate = errors.New("not waited for")
 
+// restAfter is how long a majority is left alone: until the rest is asked because
+// one of it has not answered, and until the rest is told of a lease.
+const restAfter = time.Millisecond
+
 // A poll is one request to many servers. Its answers count until the caller has
 // enough of them; what comes after that is late.
 type poll struct {
-	stop context.CancelFunc // ends what the servers are asked with
+	driver *Driver
+	request
+	question
+	ctx  context.Context    // of what the servers are asked
+	stop context.CancelFunc // ends it
 
 	mu     sync.Mutex
 	ballot ballot
@@ -22,10 +30,10 @@ type poll struct {
 	done   chan struct{} // closed when the poll is over, unless its caller left
 }
 
-// A question says whom to ask and how much of an answer is wanted. The zero
-// value asks all servers and waits for all of them.
+// A question says whom to ask and how much of an answer is wanted.
 type question struct {
-	which  func(i int) bool     // nil: all
+	first  servers              // asked at once
+	rest   servers              // asked as well if these do not agree, or not within restAfter
 	enough func(b ballot) bool  // nil: when all have answered
 	late   func(*node, *answer) // told of each answer that nobody waited for; nil: nobody
 }
@@ -35,55 +43,98 @@ type question struct {
 // of a server that was not asked is errNotAsked; of one that was not waited for,
 // errLate: its request goes on in the background for as long as the patience.
 func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q question) ballot {
-	base, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	p := &poll{stop: stop, ballot: d.count(make([]answer, len(d.nodes))), done: make(chan struct{})}
-	for i := range d.nodes {
-		p.ballot.answers[i].err = errNotAsked
-		if q.which == nil || q.which(i) {
-			p.ballot.answers[i].err = errLate
-			p.due++
-		}
-	}
-	if p.due == 0 {
-		stop()
+	p := d.begin(ctx, patience, r, q)
+	if q.first == 0 {
 		return p.ballot
 	}
-	d.closing.RLock()
-	for i, n := range d.nodes {
-		if q.which != nil && !q.which(i) {
-			continue
+	var rest <-chan time.Time
+	if q.rest != 0 {
+		t := time.NewTimer(min(d.rest, patience/4))
+		defer t.Stop()
+		rest = t.C
+	}
+	for {
+		select {
+		case <-rest:
+			p.askRest()
+		case <-p.done:
+			return p.end()
+		case <-ctx.Done():
+			return p.end()
 		}
-		d.asking.Go(func() {
-			a := n.ask(base, r)
-			if !p.take(i, &a, q.enough) && q.late != nil {
-				q.late(n, &a)
-			}
-		})
 	}
-	d.closing.RUnlock()
-	select {
-	case <-p.done:
-	case <-ctx.Done():
+}
+
+// begin sends the request to the first servers.
+func (d *Driver) begin(ctx context.Context, patience time.Duration, r request, q question) *poll {
+	p := &poll{driver: d, request: r, question: q, ballot: d.count(make([]answer, len(d.nodes)))}
+	for i := range p.ballot.answers {
+		p.ballot.answers[i].err = errNotAsked
 	}
-	return p.end()
+	if q.first == 0 {
+		return p
+	}
+	p.done = make(chan struct{})
+	p.ctx, p.stop = context.WithTimeout(context.WithoutCancel(ctx), patience)
+	d.closing.RLock()
+	defer d.closing.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.send(q.first)
+	return p
+}
+
+// askRest sends it to the rest, unless it was or the poll is over.
+func (p *poll) askRest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over { // so a request is under way, and Close waits
+		p.send(p.rest)
+		p.rest = 0
+	}
+}
+
+// send sends the request to some servers. The poll is locked.
+func (p *poll) send(to servers) {
+	for i := range to.each() {
+		p.ballot.answers[i].err = errLate
+		p.due++
+		p.driver.asking.Add(1)
+		p.driver.workers.do(job{p, i})
+	}
+}
+
+// carryOut asks one server.
+func (p *poll) carryOut(i int) {
+	defer p.driver.asking.Done()
+	n := p.driver.nodes[i]
+	a := n.ask(p.ctx, p.request)
+	if !p.take(i, &a) && p.late != nil {
+		p.late(n, &a)
+	}
 }
 
 // take counts an answer and reports whether it was in time.
-func (p *poll) take(i int, a *answer, enough func(ballot) bool) bool {
+func (p *poll) take(i int, a *answer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.due--; p.due == 0 {
+	p.due--
+	inTime := !p.over
+	if inTime {
+		p.ballot.answers[i] = *a
+		if p.rest != 0 && !p.ballot.agree() {
+			p.send(p.rest)
+			p.rest = 0
+		}
+		if p.due == 0 || p.enough != nil && p.enough(p.ballot) {
+			p.over = true
+			close(p.done)
+		}
+	}
+	if p.due == 0 {
 		p.stop()
 	}
-	if p.over {
-		return false
-	}
-	p.ballot.answers[i] = *a
-	if p.due == 0 || enough != nil && enough(p.ballot) {
-		p.over = true
-		close(p.done)
-	}
-	return true
+	return inTime
 }
 
 // end closes the poll; its answers do not change any more.

@@ -47,8 +47,7 @@ func (n *node) add(r release, start func()) {
 		n.pending = n.pending[1:]
 	}
 	n.pending = append(n.pending, r)
-	if !n.running {
-		n.running = true
+	if !n.running.Swap(true) {
 		start()
 	}
 }
@@ -71,7 +70,7 @@ func (n *node) take() (release, bool) {
 			return r, true
 		}
 	}
-	n.running = false
+	n.running.Store(false)
 	return release{}, false
 }
 

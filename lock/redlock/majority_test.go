@@ -1,0 +1,296 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redlock"
+)
+
+// alone is longer than any test: a majority is left alone for good.
+const alone = time.Hour
+
+// take takes a key that is free, and does not wait for servers that the grant
+// did not wait for.
+func take(t *testing.T, d *redlock.Driver, a lock.Acquisition) lock.Holding {
+	t.Helper()
+	g, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	return lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+}
+
+// A lease that is released soon is the work of three of five servers. The others
+// never hear of it; all five have their share of keys that they are asked for
+// first, and everybody asks the same for one key.
+func TestShortSectionAsksMajority(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "short", NodeTimeout: slow})
+	turned := driver(t, []redis.UniversalClient{cs[3], cs[1], cs[4], cs[0], cs[2]}, redlock.Options{Namespace: "short", NodeTimeout: slow})
+	d.AskRestAfter(alone)
+	turned.AskRestAfter(alone)
+	d.Warm(t.Context())
+	gates := gated(cs)
+	share := make(map[redis.UniversalClient]int)
+	for i := range 50 {
+		key := "key-" + strconv.Itoa(i)
+		must(t, d.Release(t.Context(), take(t, d, asking(key, time.Minute))))
+		d.Settle()
+		must(t, turned.Release(t.Context(), take(t, turned, asking(key, time.Minute))))
+		turned.Settle()
+		if n := gates.asked(); n != 4*3 {
+			t.Fatalf("%s: %d requests for two leases, want 3 each and 3 for each release", key, n)
+		}
+		first, rest := d.First(key)
+		for _, c := range rest {
+			if n := c.Exists(t.Context(), redlock.Key("short", key)).Val(); n != 0 {
+				t.Errorf("%s: a server that need not know remembers it", key)
+			}
+		}
+		for _, c := range first {
+			share[c]++
+		}
+		gates.asked()
+	}
+	for _, c := range cs {
+		if share[c] < 10 {
+			t.Errorf("a server is asked first for %d of 50 keys", share[c])
+		}
+	}
+}
+
+// A lease that is held is soon known to all servers, with one fence, without a
+// renewal.
+func TestHeldLeaseIsToldToAll(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "told", NodeTimeout: slow})
+	h := take(t, d, asking("key", time.Minute))
+	until(t, "all have one fence", func() bool {
+		for _, c := range cs {
+			if redlock.Fence(c, "told", "key") != h.Fence {
+				return false
+			}
+		}
+		return votes(cs, "told", "key") == 5
+	})
+	must(t, d.Release(t.Context(), h))
+	d.Settle()
+	if n := votes(cs, "told", "key"); n != 0 {
+		t.Errorf("%d votes are left", n)
+	}
+}
+
+// A renewal tells all, and so does a grant that is asked for again.
+func TestRenewalTellsAll(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "all", NodeTimeout: slow})
+	d.AskRestAfter(alone)
+	h := take(t, d, asking("key", time.Minute))
+	if n := votes(cs, "all", "key"); n != 3 {
+		t.Errorf("%d votes, want 3", n)
+	}
+	_, err := d.Renew(t.Context(), h)
+	must(t, err)
+	if n := votes(cs, "all", "key"); n != 5 {
+		t.Errorf("after a renewal %d votes, want 5", n)
+	}
+	waitOn(t, cs, 2*time.Millisecond)
+	a := lock.Acquisition{Key: h.Key, Owner: h.Owner, TTL: h.TTL}
+	h = take(t, d, a)
+	must(t, d.Release(t.Context(), h))
+	d.Settle()
+	if n := votes(cs, "all", "key"); n != 0 {
+		t.Errorf("%d votes are left of a lease that was asked for twice", n)
+	}
+}
+
+// One of the first refuses, or fails, or says another fence: the rest is asked at
+// once, and not after some time.
+func TestDisagreementAsksRest(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "rest", NodeTimeout: slow})
+	d.AskRestAfter(alone)
+	first, _ := d.First("key")
+	gate := gated(first[:1])[0]
+	state := redlock.Key("rest", "key")
+	for _, c := range []struct {
+		name    string
+		disturb func()
+		end     func()
+		votes   int
+	}{
+		{"fails", func() { gate.shut.Store(true) }, func() { gate.shut.Store(false) }, 4},
+		{"refuses", func() {
+			theirs := redlock.State(1, 1, time.Now().Add(time.Minute).UnixMilli(), 1, "other/1")
+			must(t, first[1].Set(t.Context(), state, theirs, time.Minute).Err())
+		}, func() { must(t, first[1].Del(t.Context(), state).Err()) }, 5},
+		{"says another fence", func() {
+			must(t, first[2].Set(t.Context(), state, redlock.State(1<<52, 0, 0, 1, "other/1"), time.Minute).Err())
+		}, func() {}, 5},
+	} {
+		c.disturb()
+		began := time.Now()
+		_, h := acquire(t, d, asking("key", time.Minute))
+		if took := time.Since(began); took > slow/4 {
+			t.Errorf("%s: it took %v", c.name, took)
+		}
+		if n := votes(cs, "rest", "key"); n != c.votes {
+			t.Errorf("%s: %d votes, want %d", c.name, n, c.votes)
+		}
+		c.end()
+		must(t, d.Release(t.Context(), h))
+		until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "rest", "key") == 0 })
+	}
+}
+
+// Those that were asked first all say the same other owner: nobody else is asked.
+func TestRefusedByMajority(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d.AskRestAfter(alone)
+	d.Warm(t.Context())
+	take(t, d, asking("key", time.Minute))
+	gates := gated(cs)
+	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Left < 50*time.Second {
+		t.Errorf("the error is %v, want a *lock.HeldError", err)
+	}
+	if n := gates.asked(); n != 3 {
+		t.Errorf("%d requests, want 3", n)
+	}
+}
+
+// One of the first is silent: the rest is asked long before the time of a server
+// is over, and while it is silent, others are asked first.
+func TestSilenceAsksRest(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "silence", NodeTimeout: nodeTimeout})
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	for i := range 5 { // connections stand, so that requests reach the stopped
+		_, h := acquire(t, d, asking("warm"+strconv.Itoa(i), time.Minute))
+		must(t, d.Release(t.Context(), h))
+	}
+	d.Settle()
+	first, _ := d.First("key")
+	stopped := byClient(all, cs, first[1])
+	signal(syscall.SIGSTOP, stopped)
+	within(t, "acquire and release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), take(t, d, asking("key", time.Minute)))) })
+	until(t, "another is asked first", func() bool {
+		now, _ := d.First("key")
+		return len(now) == 3 && !slices.Contains(now, first[1])
+	})
+	signal(syscall.SIGCONT, stopped)
+	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "silence", "key") == 0 })
+	if now, _ := d.First("key"); now[1] != first[1] {
+		t.Error("the server answers, and is not asked first again")
+	}
+}
+
+func byClient(all []*redisserver.Server, cs []redis.UniversalClient, c redis.UniversalClient) *redisserver.Server {
+	for i := range cs {
+		if cs[i] == c {
+			return all[i]
+		}
+	}
+	return nil
+}
+
+// Leases are released about when the rest is told of them. Nothing is left of any,
+// on any server.
+func TestReleasedWhileRestIsTold(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "while", NodeTimeout: slow})
+	keys := make([]string, 200)
+	for i := range keys {
+		keys[i] = "key-" + strconv.Itoa(i)
+		h := take(t, d, asking(keys[i], time.Minute))
+		if pause := rand.N(2 * time.Millisecond); i%4 > 0 {
+			<-time.After(pause)
+		}
+		must(t, d.Release(t.Context(), h))
+	}
+	if n := d.Untold(); n != 0 {
+		t.Errorf("%d leases that are released will be told", n)
+	}
+	until(t, "nothing is under way", func() bool { d.Settle(); return d.Goroutines() == 0 })
+	for _, key := range keys {
+		if n := votes(cs, "while", key); n != 0 {
+			t.Errorf("%s: %d votes are left", key, n)
+		}
+	}
+}
+
+// The Driver is closed before the rest was told: nobody will be.
+func TestCloseTellsNobody(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "closed", NodeTimeout: slow})
+	d.AskRestAfter(time.Second)
+	take(t, d, asking("key", time.Minute))
+	must(t, d.Close())
+	if n := d.Untold(); n != 0 || votes(cs, "closed", "key") != 3 {
+		t.Errorf("%d leases to tell, %d votes: want none, and the 3 of the grant", n, votes(cs, "closed", "key"))
+	}
+}
+
+// Six clients with three drivers want three keys while up to two of five servers
+// are stopped at a time, so that grants stand on any three of them. What they saw
+// has no two holders and no fence that fell.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	all, _ := servers(t, 5)
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	addrs := make([]string, len(all))
+	for i, s := range all {
+		addrs[i] = s.Addr()
+	}
+	var ds []lock.Driver
+	for range 3 {
+		ds = append(ds, driver(t, clients(t, addrs...), redlock.Options{NodeTimeout: 20 * time.Millisecond}))
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
+	defer stop()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for ctx.Err() == nil {
+			i := rand.Perm(5)[:2]
+			signal(syscall.SIGSTOP, all[i[0]], all[i[1]])
+			<-time.After(rand.N(100 * time.Millisecond))
+			signal(syscall.SIGCONT, all[i[0]], all[i[1]])
+			<-time.After(rand.N(50 * time.Millisecond))
+		}
+	}()
+	ops := history.Crowd{Driver: func(i int) lock.Driver { return ds[i%3] }, Pause: 5 * time.Millisecond}.Run(ctx)
+	<-over
+	granted := 0
+	for _, o := range ops {
+		if o.Kind == history.Acquire && o.Outcome == history.OK {
+			granted++
+		}
+	}
+	t.Logf("%d requests, %d grants", len(ops), granted)
+	if granted < 5 {
+		t.Errorf("%d grants say nothing", granted)
+	}
+	if err := history.Exclusive(ops); err != nil {
+		t.Error(err)
+	}
+}
