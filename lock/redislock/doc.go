@@ -51,6 +51,13 @@
 // from the first waiter until 5 seconds after the last, or until [Driver.Close].
 // A process that may not subscribe waits by looking.
 //
+// # Many callers at once
+//
+// What many callers of a [Driver] ask at the same time shares round trips, and on
+// a server without slots acquisitions of free locks share one run of a script, up
+// to 200 of them, as do releases. Each is answered for itself: one that such a run
+// cannot answer, as for a lock that others wait for, is asked again alone.
+//
 // # Sharing
 //
 // A lock that one owner has at a time is one string, and costs what it would cost

@@ -161,22 +161,26 @@ func refuse(argument, value, allowed string) error {
 }
 
 // run runs a script, together with those of other callers when there are many.
-// Where it is not known it is sent whole.
-func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
-	reply, err := d.send(ctx, s, keys, args)
-	d.failed(ctx, err)
-	return reply, err
+func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+	return d.share(ctx, s, nil, requestOf(keys, args...))
 }
 
-func (d *Driver) send(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
+// share runs a script for a request, which it frees, together with those of other
+// callers when there are many. Many serves several such requests in one run; nil:
+// no script does.
+func (d *Driver) share(ctx context.Context, s, many *redis.Script, r *request) (any, error) {
 	if d.prompt && ctx.Err() == nil {
-		if g := d.gathers.of(ctx, keys[0]); g != nil {
-			return g.run(ctx, s, keys, args)
+		if g := d.gathers.of(ctx, r); g != nil {
+			reply, err := g.run(ctx, s, many, r)
+			d.failed(ctx, err)
+			return reply, err
 		}
 	}
-	return bounded(ctx, d.prompt, func() (any, error) {
-		return s.Run(ctx, d.client, keys, args...).Result()
-	})
+	reply, err := d.evaluate(ctx, s, r)
+	if d.prompt { // else what was given up may be on its way still
+		r.free()
+	}
+	return reply, err
 }
 
 // failed lets a client of a Cluster look again who has which slots. By itself it

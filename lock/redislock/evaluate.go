@@ -6,20 +6,38 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// evaluate runs a script without copying what it is given. Where the script is not
-// known it is sent whole.
+// evaluate runs a script for a request alone.
 func (d *Driver) evaluate(ctx context.Context, s *redis.Script, r *request) (any, error) {
-	args, keys := r.command(), len(r.keys.ends)
-	args[0], args[1], args[2] = "evalsha", s.Hash(), keys
-	reply, err := bounded(ctx, d.prompt, func() (any, error) {
-		cmd := redis.NewCmd(ctx, args...)
-		cmd.SetFirstKeyPos(shaArgs)
-		err := d.client.Process(ctx, cmd)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			return s.Eval(ctx, d.client, r.all[:keys], args[shaArgs+keys:]...).Result()
-		}
-		return cmd.Val(), err
-	})
+	reply, err := bounded(ctx, d.prompt, func() (any, error) { return evaluate(ctx, d.client, s, r) })
 	d.failed(ctx, err)
 	return reply, err
+}
+
+// evaluate runs a script without copying what it is given. Where the script is not
+// known it is sent whole.
+func evaluate(ctx context.Context, client redis.UniversalClient, s *redis.Script, r *request) (any, error) {
+	cmd := r.command(ctx, s)
+	err := client.Process(ctx, cmd)
+	if unknown(err) {
+		return r.whole(ctx, client, s)
+	}
+	return cmd.Val(), err
+}
+
+// unknown reports whether a server does not know the script.
+func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
+
+// command is the request to a script that the server knows.
+func (r *request) command(ctx context.Context, s *redis.Script) *redis.Cmd {
+	args := r.boxed()
+	args[0], args[1], args[2] = "evalsha", s.Hash(), len(r.keys.ends)
+	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetFirstKeyPos(shaArgs)
+	return cmd
+}
+
+// whole runs a script that the server does not know. The request was sent before.
+func (r *request) whole(ctx context.Context, client redis.UniversalClient, s *redis.Script) (any, error) {
+	keys := len(r.keys.ends)
+	return s.Eval(ctx, client, r.all[:keys], r.sent[shaArgs+keys:]...).Result()
 }

@@ -26,6 +26,7 @@ var (
 	ReadLine = readLine
 
 	ReadGrants  = readGrants
+	ReadMany    = readMany
 	ReadHolders = readHolders
 )
 
@@ -47,3 +48,19 @@ func (d *Driver) LookInLine(ctx context.Context, a lock.Acquisition) (lock.Grant
 
 // GiveUp does what a waiter does that gives up.
 func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.giveUp(ctx, &a) }
+
+// Gathered is how many requests wait for a flight.
+func (d *Driver) Gathered() int {
+	g := d.gathers.only
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.next)
+}
+
+// Flying is how many flights are under way.
+func (d *Driver) Flying() int {
+	g := d.gathers.only
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.flying
+}

@@ -39,7 +39,11 @@ func (d *desk) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 // serve refuses every key but "mine".
 func (d *desk) serve(cmds []redis.Cmder) error {
 	d.mu.Lock()
-	d.flights = append(d.flights, len(cmds))
+	carried := 0
+	for _, c := range cmds {
+		carried += len(owners(c))
+	}
+	d.flights = append(d.flights, carried)
 	fail := d.fail
 	d.mu.Unlock()
 	<-d.open
@@ -48,17 +52,45 @@ func (d *desk) serve(cmds []redis.Cmder) error {
 			c.SetErr(fail)
 			continue
 		}
-		reply := c.(*redis.Cmd)
-		if owner := reply.Args()[5]; owner == "mine" {
-			reply.SetVal([]any{int64(1), "7", int64(30000)})
-		} else {
-			reply.SetVal([]any{int64(0), "0", int64(1)})
-		}
+		c.(*redis.Cmd).SetVal(answer(owners(c)))
 	}
 	if cmds[0].Name() == "eval" {
 		return nil
 	}
 	return fail
+}
+
+// owners are those who ask with a command: one, or each of a party.
+func owners(c redis.Cmder) (all []string) {
+	args := c.Args()
+	keys := args[2].(int)
+	for i := 3 + keys; i < len(args); i += 3 {
+		switch owner := args[i].(type) {
+		case string:
+			all = append(all, owner)
+		case *string:
+			all = append(all, *owner)
+		}
+	}
+	return all
+}
+
+// answer is what the scripts say to these.
+func answer(owners []string) any {
+	if len(owners) == 1 && owners[0] == "mine" {
+		return []any{int64(1), "7", int64(30000)}
+	} else if len(owners) == 1 {
+		return []any{int64(0), "0", int64(1)}
+	}
+	letters, left := "", ""
+	for _, owner := range owners {
+		if owner == "mine" {
+			letters += "+"
+		} else {
+			letters, left = letters+"0", left+"|1"
+		}
+	}
+	return "7|" + letters + left
 }
 
 func (d *desk) carried() []int {

@@ -18,12 +18,12 @@ type gathers struct {
 }
 
 func newGathers(client redis.UniversalClient, limit time.Duration) *gathers {
-	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit}}
+	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit, oneSlot: true}}
 }
 
-// of is the gather for a key, nil if a request with this context is to go alone: a
+// of is the gather for a request, nil if with this context it is to go alone: a
 // flight is not cut short for one of its passengers.
-func (a *gathers) of(ctx context.Context, key string) *gather {
+func (a *gathers) of(ctx context.Context, r *request) *gather {
 	if deadline, some := ctx.Deadline(); some && time.Until(deadline) <= a.limit {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (a *gathers) of(ctx context.Context, key string) *gather {
 	if !is {
 		return a.only
 	}
-	master, err := cluster.MasterForKey(ctx, key)
+	master, err := cluster.MasterForKey(ctx, string(r.keys.b[:r.keys.ends[0]]))
 	if err != nil {
 		return nil
 	}

@@ -41,11 +41,9 @@ func (l *layout) shard(key string) int {
 	return int(h.Sum32() % uint32(len(l.shards)))
 }
 
-// lock is the key of a plain lock, queue that of its queue in the same slot, none
-// one there that never exists.
-func (l *layout) lock(key string) string  { return l.named(l.plain, key) }
-func (l *layout) queue(key string) string { return l.named(l.queues, key) }
-func (l *layout) none(key string) string  { return l.named(l.absent, key) }
+// lock is the key of a plain lock, none one in its slot that never exists.
+func (l *layout) lock(key string) string { return l.named(l.plain, key) }
+func (l *layout) none(key string) string { return l.named(l.absent, key) }
 
 // all are the keys of locks that owners may share, as the scripts want them.
 func (l *layout) all(locks ...string) []string {

@@ -21,12 +21,24 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	if a.Limit > 1 {
 		return d.askShared(ctx, &a, "")
 	}
-	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
-	g, err := d.granted(ctx, "acquire", d.scripts.acquire, keys, []any{a.Owner, a.TTL.Milliseconds(), a.Fence, string(flag(a.Barge))}, &a)
+	r, many := d.asking(&a), d.scripts.manyAsk
+	if a.Barge {
+		r.text("1")
+		many = nil
+	}
+	g, err := d.granted(ctx, "acquire", d.scripts.acquire, many, r, &a)
 	if errors.Is(err, errShared) {
 		return d.askShared(ctx, &a, "")
 	}
 	return g, err
+}
+
+// asking is the request of who asks for a lock.
+func (d *Driver) asking(a *lock.Acquisition) *request {
+	r := d.requestFor(a.Key)
+	r.text(a.Owner)
+	r.number(a.TTL.Milliseconds(), a.Fence)
+	return r
 }
 
 // errShared is the answer of a script for locks that one owner has at a time: this
@@ -34,12 +46,12 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 var errShared = errors.New("the lock is shared")
 
 // granted runs a script that may grant a plain lease.
-func (d *Driver) granted(ctx context.Context, name string, s *redis.Script, keys []string, args []any, a *lock.Acquisition) (lock.Grant, error) {
-	r, err := d.runFor(ctx, s, keys, args, a.Replicas, a.TTL)
+func (d *Driver) granted(ctx context.Context, name string, s, many *redis.Script, asked *request, a *lock.Acquisition) (lock.Grant, error) {
+	r, err := d.runFor(ctx, s, many, asked, a.Replicas, a.TTL)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, err)
 	}
-	g, err := readAcquired(r.reply, a.Key)
+	g, err := readAcquired(r.reply, a)
 	if short := r.short(a.Key, a.Replicas); err == nil && short != nil {
 		d.undo(ctx, a, g)
 		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, short)
@@ -56,8 +68,20 @@ func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, g lock.Grant) {
 
 const undoTime = 200 * time.Millisecond
 
-// readAcquired reads {1, fence, left}, {0, "0", left} or {2, "0", 0}.
-func readAcquired(reply any, key string) (lock.Grant, error) {
+// readAcquired reads the fence of a lock that was free, or what readAsked reads.
+func readAcquired(reply any, a *lock.Acquisition) (lock.Grant, error) {
+	fence, short := reply.(int64)
+	if !short {
+		return readAsked(reply, a.Key)
+	}
+	if fence <= a.Fence {
+		return lock.Grant{}, unreadable("acquire", reply)
+	}
+	return lock.Grant{Fence: fence, Left: a.TTL.Truncate(time.Millisecond)}, nil
+}
+
+// readAsked reads {1, fence, left}, {0, "0", left} or {2, "0", 0}.
+func readAsked(reply any, key string) (lock.Grant, error) {
 	parts, _ := reply.([]any)
 	if len(parts) != 3 {
 		return lock.Grant{}, unreadable("acquire", reply)
@@ -87,8 +111,8 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	if h.Limit > 1 {
 		return d.renewShared(ctx, &h)
 	}
-	keys := []string{d.keys.lock(h.Key), d.keys.none(h.Key)}
-	r, err := d.runFor(ctx, d.scripts.renew, keys, []any{h.Owner, h.Fence, h.TTL.Milliseconds()}, h.Replicas, h.TTL)
+	asked := requestOf([]string{d.keys.lock(h.Key), d.keys.none(h.Key)}, h.Owner, h.Fence, h.TTL.Milliseconds())
+	r, err := d.runFor(ctx, d.scripts.renew, nil, asked, h.Replicas, h.TTL)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
@@ -119,8 +143,9 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if h.Limit > 1 {
 		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
 	}
-	keys := []string{d.keys.lock(h.Key), d.keys.queue(h.Key), d.keys.none(h.Key)}
-	reply, err := d.run(ctx, d.scripts.release, keys, []any{h.Owner, h.Fence})
+	r := d.requestFor(h.Key)
+	r.holder(h.Fence, h.Owner)
+	reply, err := d.share(ctx, d.scripts.release, d.scripts.manyFree, r)
 	if err != nil {
 		return fmt.Errorf("redislock: release: %w", err)
 	}

@@ -33,31 +33,39 @@ func (s *said) short(key string, want int) error {
 	return err
 }
 
-// runFor runs a script and waits until so many replicas have what it wrote, or
-// for as long as that is of use to a lease with this TTL.
-func (d *Driver) runFor(ctx context.Context, s *redis.Script, keys []string, args []any, replicas int, ttl time.Duration) (said, error) {
-	if replicas == 0 {
-		reply, err := d.run(ctx, s, keys, args)
-		return said{reply: reply}, err
+// runFor runs a script, as share does, and waits until so many replicas have what
+// it wrote, or for as long as that is of use to a lease with this TTL.
+func (d *Driver) runFor(ctx context.Context, s, many *redis.Script, r *request, replicas int, ttl time.Duration) (answer said, err error) {
+	if replicas > 0 {
+		return d.runAckedFor(ctx, s, r, replicas, ttl)
 	}
-	return bounded(ctx, d.prompt, func() (said, error) {
-		return d.runAcked(ctx, s, keys, args, replicas, d.patience(ctx, ttl))
-	})
+	answer.reply, err = d.share(ctx, s, many, r)
+	return answer, err
 }
 
-// runRequest is runFor of a request, which it frees.
+// runRequest is runFor of a request that goes alone.
 func (d *Driver) runRequest(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (answer said, err error) {
-	if replicas == 0 {
-		answer.reply, err = d.evaluate(ctx, s, r)
-	} else {
-		keys, args := r.strings()
-		boxed := make([]any, len(args))
-		for i := range args {
-			boxed[i] = args[i]
-		}
-		answer, err = d.runFor(ctx, s, keys, boxed, replicas, ttl)
+	if replicas > 0 {
+		return d.runAckedFor(ctx, s, r, replicas, ttl)
 	}
+	answer.reply, err = d.evaluate(ctx, s, r)
 	if d.prompt { // else what was given up may be on its way still
+		r.free()
+	}
+	return answer, err
+}
+
+// runAckedFor is runFor where there are replicas to wait for.
+func (d *Driver) runAckedFor(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (said, error) {
+	keys, args := r.strings()
+	boxed := make([]any, len(args))
+	for i := range args {
+		boxed[i] = args[i]
+	}
+	answer, err := bounded(ctx, d.prompt, func() (said, error) {
+		return d.runAcked(ctx, s, keys, boxed, replicas, d.patience(ctx, ttl))
+	})
+	if d.prompt {
 		r.free()
 	}
 	return answer, err

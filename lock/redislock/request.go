@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 )
@@ -36,6 +37,15 @@ func (t *texts) appendTo(all []string) []string {
 	return all
 }
 
+// join appends the texts of another.
+func (t *texts) join(o *texts) {
+	from := len(t.b)
+	t.b = append(t.b, o.b...)
+	for _, end := range o.ends {
+		t.ends = append(t.ends, from+end)
+	}
+}
+
 func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
 
 var requests = sync.Pool{New: func() any { return new(request) }}
@@ -44,6 +54,37 @@ var requests = sync.Pool{New: func() any { return new(request) }}
 func (d *Driver) newRequest(shard int) *request {
 	r := requests.Get().(*request)
 	r.prefix = d.keys.shards[shard]
+	return r
+}
+
+// requestFor returns a request for a plain lock: its key and its queue's.
+func (d *Driver) requestFor(key string) *request {
+	r := requests.Get().(*request)
+	r.lock(&d.keys, d.keys.plain, key)
+	r.lock(&d.keys, d.keys.queues, key)
+	return r
+}
+
+// requestOf returns a request with keys and arguments, which are texts and whole
+// numbers.
+func requestOf(keys []string, args ...any) *request {
+	r := requests.Get().(*request)
+	for _, key := range keys {
+		r.keys.b = append(r.keys.b, key...)
+		r.keys.end()
+	}
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			r.text(v)
+		case int64:
+			r.number(v)
+		case int:
+			r.number(int64(v))
+		default:
+			panic(fmt.Sprintf("redislock: an argument is a %T", arg)) // a mistake of this package
+		}
+	}
 	return r
 }
 
@@ -63,6 +104,14 @@ func (r *request) key(kind, name string) {
 	r.keys.end()
 }
 
+// lock adds a key of a plain lock, see layout.named.
+func (r *request) lock(l *layout, prefix, key string) {
+	n := l.grouped(key)
+	b := appendEscaped(append(r.keys.b, prefix...), key[:n])
+	r.keys.b = appendEscaped(append(b, '}'), key[n:])
+	r.keys.end()
+}
+
 // text adds arguments that are sent as they are.
 func (r *request) text(values ...string) {
 	for _, v := range values {
@@ -77,6 +126,12 @@ func (r *request) escaped(values ...string) {
 		r.args.b = appendEscaped(r.args.b, v)
 		r.args.end()
 	}
+}
+
+// holder adds what a lock is while an owner has it.
+func (r *request) holder(fence int64, owner string) {
+	r.args.b = append(append(strconv.AppendInt(r.args.b, fence, 10), '|'), owner...)
+	r.args.end()
 }
 
 func (r *request) number(values ...int64) {
@@ -95,8 +150,8 @@ func (r *request) strings() (keys, args []string) {
 	return r.all[:len(r.keys.ends)], r.all[len(r.keys.ends):]
 }
 
-// command is what EVALSHA is given, its first places left open.
-func (r *request) command() []any {
+// boxed is what EVALSHA is given, its first places left open.
+func (r *request) boxed() []any {
 	r.strings()
 	r.sent = append(r.sent[:0], nil, nil, nil)
 	for i := range r.all {

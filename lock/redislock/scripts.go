@@ -14,6 +14,7 @@ var sources embed.FS
 type scripts struct {
 	touch                                 *redis.Script
 	acquire, renew, release               *redis.Script
+	manyAsk, manyFree                     *redis.Script
 	wait, inspect                         *redis.Script
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
@@ -40,10 +41,12 @@ func load(source func(name string) string) *scripts {
 	}
 	return &scripts{
 		touch:       join("touch"),
-		acquire:     join("queue", "acquire"),
+		acquire:     join("short_ask", "queue", "ask", "acquire"),
+		manyAsk:     join("many_ask"),
 		renew:       join("renew"),
-		release:     join("queue", "release"),
-		wait:        join("queue", "wait"),
+		release:     join("short_free", "queue", "release"),
+		manyFree:    join("many_free"),
+		wait:        join("short_ask", "queue", "ask", "wait"),
 		sharedAsk:   join("shared", "shared_ask"),
 		sharedFree:  join("shared", "shared_free"),
 		sharedRenew: join("shared", "shared_renew"),

@@ -27,7 +27,7 @@ func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, place string
 		names[i], replicas = a.Key, max(replicas, a.Replicas)
 		args = append(args, a.TTL.Milliseconds(), a.Fence, max(a.Limit, 1), string(flag(a.Barge)))
 	}
-	r, err := d.runFor(ctx, d.scripts.sharedAsk, d.keys.all(names...), args, replicas, as[0].TTL)
+	r, err := d.runFor(ctx, d.scripts.sharedAsk, nil, requestOf(d.keys.all(names...), args...), replicas, as[0].TTL)
 	if err != nil {
 		return nil, fmt.Errorf("redislock: acquire: %w", err)
 	}
@@ -46,7 +46,7 @@ func readGrants(reply any, as []lock.Acquisition) ([]lock.Grant, error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
 		if n, ok := parts[3].(int64); ok && n >= 1 && int(n) <= len(as) {
-			_, err := readAcquired(parts[:3], as[n-1].Key)
+			_, err := readAsked(parts[:3], as[n-1].Key)
 			return nil, err
 		}
 	}
@@ -56,7 +56,7 @@ func readGrants(reply any, as []lock.Acquisition) ([]lock.Grant, error) {
 	grants := make([]lock.Grant, len(as))
 	for i := range as {
 		var err error
-		if grants[i], err = readAcquired([]any{parts[0], parts[1+2*i], parts[2+2*i]}, as[i].Key); err != nil {
+		if grants[i], err = readAsked([]any{parts[0], parts[1+2*i], parts[2+2*i]}, as[i].Key); err != nil {
 			return nil, unreadable("acquire", reply)
 		}
 	}
@@ -64,7 +64,8 @@ func readGrants(reply any, as []lock.Acquisition) ([]lock.Grant, error) {
 }
 
 func (d *Driver) renewShared(ctx context.Context, h *lock.Holding) (lock.Grant, error) {
-	r, err := d.runFor(ctx, d.scripts.sharedRenew, d.keys.all(h.Key), []any{h.Owner, h.Fence, h.TTL.Milliseconds()}, h.Replicas, h.TTL)
+	asked := requestOf(d.keys.all(h.Key), h.Owner, h.Fence, h.TTL.Milliseconds())
+	r, err := d.runFor(ctx, d.scripts.sharedRenew, nil, asked, h.Replicas, h.TTL)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
@@ -81,7 +82,7 @@ func (d *Driver) freeShared(ctx context.Context, hs []lock.Holding, place string
 		names[i] = hs[i].Key
 		args = append(args, hs[i].Owner, hs[i].Fence)
 	}
-	reply, err := d.run(ctx, d.scripts.sharedFree, d.keys.all(names...), args)
+	reply, err := d.run(ctx, d.scripts.sharedFree, d.keys.all(names...), args...)
 	parts, _ := reply.([]any)
 	for i := range errs {
 		switch {

@@ -93,9 +93,10 @@ func (d *Driver) askInLine(ctx context.Context, a *lock.Acquisition) (lock.Grant
 	if a.Limit > 1 {
 		return d.askShared(ctx, a, d.place(a))
 	}
-	keys := []string{d.keys.lock(a.Key), d.keys.queue(a.Key)}
-	args := []any{a.Owner, a.TTL.Milliseconds(), a.Fence, d.inbox.channel, maxPlaces, queueExpiry.Milliseconds()}
-	g, err := d.granted(ctx, "wait", d.scripts.wait, keys, args, a)
+	r := d.asking(a)
+	r.text(d.inbox.channel)
+	r.number(maxPlaces, queueExpiry.Milliseconds())
+	g, err := d.granted(ctx, "wait", d.scripts.wait, nil, r, a)
 	if errors.Is(err, errShared) {
 		return d.askShared(ctx, a, d.place(a))
 	}

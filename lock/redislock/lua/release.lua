@@ -3,9 +3,25 @@
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  its queue
--- KEYS[3]  a key that never exists: the write to it proves that this is a master
--- ARGV     owner, fence
+-- ARGV     fence|owner
 -- returns  1 if the lock is not the owner's any more, 0 if another owner has it,
 --          2 if the lock is for shared_free
 
-return free(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2])
+local text = redis.call('GET', KEYS[1])
+if text then
+  local known, me = string.match(ARGV[1], '^(%d+)|(.*)$')
+  local fence, kept, owner = read(text)
+  if not fence then
+    return 2
+  elseif owner == me and (known == '0' or not kept and known == fence) then
+    local passed = pass(KEYS[1], KEYS[2], fence)
+    if passed == nil then
+      return 2
+    elseif not passed then
+      redis.call('DEL', KEYS[1])
+    end
+    return 1
+  end
+end
+redis.call('LREM', KEYS[2], 0, '') -- a write that changes nothing proves that this is a master
+return text and 0 or 1

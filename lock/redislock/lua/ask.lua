@@ -1,0 +1,31 @@
+-- ask goes on where the short way ends. It grants a lock that is free and that
+-- nobody waits for, or that is kept for the asker. To barge is to take it before
+-- those who wait, also if it is kept.
+local function ask(lock, queue, me, ttl, seen, barge)
+  if won then
+    local passed = not barge and pass(lock, queue, fence)
+    if passed == nil then
+      redis.call('DEL', lock)
+      return {2, '0', 0}
+    elseif not passed then
+      return {1, fence, tonumber(ttl)}
+    end
+  end
+
+  local last, kept, owner, place = read(redis.call('GET', lock))
+  if not last then
+    return {2, '0', 0}
+  elseif owner == me and not kept then
+    return {1, last, redis.call('PTTL', lock)}
+  elseif owner == me or kept and barge then
+    if owner ~= me then
+      redis.call('LPUSH', queue, place)
+      redis.call('PEXPIRE', queue, UNUSED)
+    end
+    fence = string.format('%.0f', math.max(now, seen + 1, last + 1))
+    redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)
+    return {1, fence, tonumber(ttl)}
+  end
+  return {0, '0', redis.call('PTTL', lock)}
+end
+

@@ -1,0 +1,302 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A barrier holds lone requests up, so that others gather behind them.
+type barrier struct{ open chan struct{} }
+
+func (b *barrier) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (b *barrier) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		<-b.open
+		return next(ctx, cmd)
+	}
+}
+
+func (b *barrier) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return next(ctx, cmds) }
+}
+
+// inOneFlight asks all of these on a server, in this order and in one flight, and
+// returns their errors.
+func inOneFlight(t *testing.T, addr string, asks ...func(*redislock.Driver) error) []error {
+	t.Helper()
+	c := client(t, addr)
+	b := &barrier{open: make(chan struct{})}
+	c.AddHook(b)
+	d := driver(t, c, redislock.Options{})
+	var wg sync.WaitGroup
+	errs := make([]error, len(asks))
+	for range 2 { // as many as there are flights
+		wg.Go(func() { _, _ = d.Inspect(t.Context(), "other") })
+	}
+	until(t, "the flights are under way", func() bool { return d.Gathered() == 0 && d.Flying() == 2 })
+	for i, ask := range asks {
+		wg.Go(func() { errs[i] = ask(d) })
+		until(t, "a request more has gathered", func() bool { return d.Gathered() == i+1 })
+	}
+	close(b.open)
+	wg.Wait()
+	return errs
+}
+
+// asking asks for a lock, and fails unless it is granted a fence that is wanted, 0:
+// any above the one that the asker has seen.
+func asking(t *testing.T, key, owner string, seen, want int64) func(*redislock.Driver) error {
+	return func(d *redislock.Driver) error {
+		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Fence: seen})
+		if err == nil && (g.Fence <= seen || want != 0 && g.Fence != want || g.Left <= 0 || g.Left > time.Minute) {
+			t.Errorf("%s was granted %q as %+v, want the fence %d or one above %d", owner, key, g, want, seen)
+		}
+		return err
+	}
+}
+
+func freeing(t *testing.T, h lock.Holding) func(*redislock.Driver) error {
+	return func(d *redislock.Driver) error { return d.Release(t.Context(), h) }
+}
+
+// verdict is an error in a word.
+func verdict(err error) string {
+	held, refused := errors.AsType[*lock.HeldError](err)
+	switch {
+	case err == nil:
+		return "yes"
+	case refused && held.Left > 0 && held.Left <= time.Minute:
+		return "held"
+	case errors.Is(err, lock.ErrLost):
+		return "lost"
+	case strings.Contains(err.Error(), "WRONGTYPE"):
+		return "WRONGTYPE"
+	}
+	return err.Error()
+}
+
+func wantVerdicts(t *testing.T, errs []error, want ...string) {
+	t.Helper()
+	got := make([]string, len(errs))
+	for i, err := range errs {
+		got[i] = verdict(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the answers are\n%q, want\n%q", got, want)
+	}
+}
+
+// Whoever shares a run of a script is answered as if it had one of its own: those
+// beside it may meet a foreign key, another owner, a waiter, readers, or itself.
+func TestPartyAnswersEach(t *testing.T) {
+	for name, addr := range map[string]string{"real": redisserver.Start(t).Addr(), "simulated": simulated(t).Addr()} {
+		t.Run(name, func(t *testing.T) {
+			c := client(t, addr)
+			d := driver(t, c, redislock.Options{})
+			t.Cleanup(func() { must(t, d.Close()) })
+			must(t, c.RPush(t.Context(), "cronce:v1:l:{foreign}", "x").Err())
+			must(t, c.Set(t.Context(), "cronce:v1:q:{odd-queue}", "x", 0).Err())
+			taken, mine := acquire(t, d, "taken", "x/1"), acquire(t, d, "mine", "x/2")
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: lock.NoLimit})
+			must(t, err)
+			awaited := acquire(t, d, "awaited", "x/4")
+			until(t, "a place", func() bool {
+				err := d.Desert(t.Context(), lock.Acquisition{Key: "awaited", Owner: "w/1", TTL: time.Minute})
+				_, held := errors.AsType[*lock.HeldError](err)
+				return held
+			})
+			errs := inOneFlight(t, addr,
+				asking(t, "free", "a/1", 0, 0),
+				asking(t, "foreign", "a/2", 0, 0),
+				asking(t, "taken", "a/3", 0, 0),
+				asking(t, "mine", "x/2", 0, mine.Fence), // asks again after a lost reply
+				asking(t, "twice", "a/4", 0, 0),
+				asking(t, "twice", "a/5", 0, 0),
+				asking(t, "read", "a/6", 0, 0),
+				asking(t, "odd-queue", "a/7", 0, 0),
+				asking(t, "high", "a/8", 1<<52, 1<<52+1),
+				asking(t, "awaited", "a/9", 0, 0),
+				asking(t, "last", "a/10", 0, 0),
+			)
+			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "held", "yes")
+
+			unknown := lock.Holding{Key: "last", Owner: "a/10"}
+			errs = inOneFlight(t, addr,
+				freeing(t, mine),
+				freeing(t, mine),
+				freeing(t, lock.Holding{Key: "foreign", Owner: "a/2", Fence: 1}),
+				freeing(t, lock.Holding{Key: "taken", Owner: "x/1", Fence: taken.Fence - 1}),
+				freeing(t, lock.Holding{Key: "taken", Owner: "a/3", Fence: taken.Fence}),
+				freeing(t, awaited),
+				asking(t, "awaited", "a/9", 0, 0), // a waiter came before it
+				freeing(t, unknown),
+				freeing(t, lock.Holding{Key: "read", Owner: "a/6", Fence: 1}),
+				freeing(t, lock.Holding{Key: "nobody's", Owner: "a/1", Fence: 1}),
+				asking(t, "fresh", "a/1", 0, 0),
+			)
+			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "lost", "yes", "yes")
+			for key, owner := range map[string]string{"awaited": "w/1", "taken": "x/1", "mine": "", "last": "", "fresh": "a/1"} {
+				if at, err := d.Inspect(t.Context(), key); err != nil || at.Owner != owner {
+					t.Errorf("%s is of %+v, %v, want %q", key, at, err, owner)
+				}
+			}
+		})
+	}
+}
+
+// A party goes out as one run of a script, whether its locks are free or held.
+func TestPartyTakesOneRun(t *testing.T) {
+	s := redisserver.Start(t)
+	c := client(t, s.Addr())
+	for round, want := range []string{"", "free ones", "held ones"} {
+		var asks []func(*redislock.Driver) error
+		for i := range 50 {
+			asks = append(asks, asking(t, fmt.Sprint("key-", min(round, 1), "-", i%40), fmt.Sprint("a", round, "/", i), 0, 0))
+		}
+		must(t, c.ConfigResetStat(t.Context()).Err())
+		inOneFlight(t, s.Addr(), asks...)
+		// In the first round the server does not know the script.
+		if n := calls(t, c, "evalsha"); n != 2+1 && want != "" {
+			t.Errorf("50 requests for %s, behind two others, took %d scripts, want 3", want, n)
+		}
+	}
+}
+
+// At maxmemory a party's releases go on and its acquisitions are doubt, also next
+// to each other.
+func TestPartyOnAFullServer(t *testing.T) {
+	s := redisserver.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	c := client(t, s.Addr())
+	d := driver(t, c, redislock.Options{})
+	first, second := acquire(t, d, "first", "a/1"), acquire(t, d, "second", "a/2")
+	fill(t, c)
+	errs := inOneFlight(t, s.Addr(), freeing(t, first), freeing(t, second), asking(t, "third", "a/3", 0, 0), asking(t, "fourth", "a/4", 0, 0))
+	must(t, errors.Join(errs[:2]...))
+	for _, err := range errs[2:] {
+		// What was freed may be room enough.
+		if _, refused := errors.AsType[*lock.HeldError](err); refused || err != nil && !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
+		}
+	}
+	fill(t, c)
+	for _, err := range inOneFlight(t, s.Addr(), asking(t, "fifth", "a/5", 0, 0), asking(t, "sixth", "a/6", 0, 0)) {
+		if err == nil || !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
+		}
+	}
+}
+
+// What a replica answers to a party is doubt for each of it.
+func TestPartyOnAReplica(t *testing.T) {
+	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
+	d := driver(t, client(t, master.Addr()), redislock.Options{})
+	h := acquire(t, d, "taken", "a/1")
+	rc := client(t, copied.Addr())
+	must(t, rc.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(master.Port())).Err())
+	until(t, "the replica has the lock", func() bool { return rc.DBSize(t.Context()).Val() == 1 })
+	errs := inOneFlight(t, copied.Addr(), asking(t, "taken", "b/1", 0, 0), asking(t, "free", "b/2", 0, 0), freeing(t, h), freeing(t, h))
+	for i, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "READONLY") {
+			t.Errorf("request %d is answered with %v, want doubt", i, err)
+		}
+	}
+}
+
+// A server that serves no keys of two slots in one run, as a node of a Cluster, is
+// asked for each.
+func TestPartyOfManySlots(t *testing.T) {
+	s := redisserver.Start(t, "--cluster-enabled", "yes")
+	c := client(t, s.Addr())
+	must(t, c.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err())
+	until(t, "the Cluster of one", func() bool { return strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
+	acquire(t, driver(t, c, redislock.Options{}), "warm", "a/0") // else each sends the script again, in no order
+	errs := inOneFlight(t, s.Addr(), asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
+	wantVerdicts(t, errs, "yes", "yes", "held")
+}
+
+// A party is bounded: what a script does, nobody else can do meanwhile.
+func TestPartyIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		var wg sync.WaitGroup
+		for range 2 + 401 {
+			wg.Go(func() { _ = asks(t.Context(), store, "mine") })
+		}
+		synctest.Wait()
+		close(d.open)
+		wg.Wait()
+		if got := d.carried(); slices.Max(got) > 200 || len(got) != 2+3 {
+			t.Errorf("flights of %v requests, want at most 200", got)
+		}
+	})
+}
+
+// However many ask for however few locks, and whoever shares a run: one owner has
+// a lock at a time, and its fences strictly increase.
+func TestFencesOfParties(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	const keys, callers, grants = 8, 64, 40
+	var books [keys]turnBook
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			key, book := fmt.Sprint("key-", i%keys), &books[i%keys]
+			for n := 0; n < grants; {
+				owner := fmt.Sprint("a/", i, "/", n)
+				g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute})
+				if _, held := errors.AsType[*lock.HeldError](err); held {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n++
+				book.enter(t, i, g.Fence)
+				book.leave()
+				if err := d.Release(t.Context(), lock.Holding{Key: key, Owner: owner, Fence: g.Fence}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A reply to a party that is broken in any part is doubt.
+func TestReadMany(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"7|+-0|5": true, "7|+++": true, "7|---": true, "7|000|1|2|3": true,
+		"": false, "7": false, "7|": false, "7|++": false, "7|++++": false, "|+++": false, "x|+++": false, "7|+x+": false,
+		"7|+-0": false, "7|+-0|": false, "7|+-0|x": false, "7|+-0|5|6": false, "7|+++|5": false,
+	} {
+		answers, err := redislock.ReadMany(text, 3)
+		if (err == nil) != ok || ok && len(answers) != 3 {
+			t.Errorf("%q is read as %v, %v", text, answers, err)
+		}
+	}
+	if _, err := redislock.ReadMany(int64(7), 0); err == nil {
+		t.Error("a number is read as a reply")
+	}
+}
