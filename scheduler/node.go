@@ -247,13 +247,11 @@ func (n *Node) join(ctx context.Context) bool {
 	}
 	n.mu.Lock()
 	now := n.clock.ms()
-	old := n.table.slots
-	n.table.slots = make([]due, 0, len(old))
-	for _, d := range old {
-		d.e.start(now)
-		n.table.push(d.e, d.e.dueAt(d.e.next))
-		n.reopen = append(n.reopen, d.e)
-	}
+	n.table.resetAll(func(e *entry) int64 {
+		e.start(now)
+		n.reopen = append(n.reopen, e)
+		return e.dueAt(e.next)
+	})
 	n.mu.Unlock()
 	for !n.openAll(ctx) {
 		if !pauseFor(ctx, time.Second) {

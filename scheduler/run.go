@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -63,15 +64,23 @@ func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
 	return r
 }
 
+// startMax is how many runs are started before they are let begin. Short ones end
+// then, and those that come next use what they used while the processor still has
+// it at hand.
+const startMax = 128
+
 // start begins runs when their ticks are there. They are not waited for without
 // end: a drain leaves what ignores its context.
 func start(all []*running) {
 	var early []*running
-	for _, r := range all {
+	for i, r := range all {
 		if r.wait > 0 {
 			early = append(early, r)
 		} else {
 			go r.run()
+		}
+		if (i+1)%startMax == 0 {
+			runtime.Gosched()
 		}
 	}
 	if len(early) == 0 {

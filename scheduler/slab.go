@@ -4,7 +4,8 @@ package scheduler
 // neighbours. It is not safe for concurrent use.
 type slab[T any] struct{ room []T }
 
-const slabSize = 16
+// slabSize is such that runs fill what the allocator gives for them.
+const slabSize = 15
 
 func (s *slab[T]) next() *T {
 	if len(s.room) == 0 {

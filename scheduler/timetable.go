@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/scheduler/spec"
@@ -23,15 +24,25 @@ type entry struct {
 	link       *ask  // of the next missed tick, while missed ticks run one after the other
 }
 
-// A timetable is a heap of entries by the instant their next tick is due. Its
+// A timetable is a heap of entries by the instant their next tick is due. Entries
+// of one instant come in the order in which they were pushed first: what a job has
+// here and in the store then lies beside what was looked at just before. Its
 // methods cost O(log n). It is not safe for concurrent use.
-type timetable struct{ slots []due }
+type timetable struct {
+	slots  []due
+	pushed uint32
+}
 
-// due is an entry's place in the heap; the instant is kept beside the pointer so
-// that sifting touches no entry.
+// due is an entry's place in the heap; what it is compared by is kept beside the
+// pointer so that sifting touches no entry.
 type due struct {
 	at int64
+	no uint32 // of the push
 	e  *entry
+}
+
+func (d *due) before(other *due) bool {
+	return d.at < other.at || d.at == other.at && d.no < other.no
 }
 
 // top returns the instant of the earliest entry, or 0 if there is none.
@@ -43,7 +54,8 @@ func (t *timetable) top() int64 {
 }
 
 func (t *timetable) push(e *entry, at int64) {
-	t.slots = append(t.slots, due{at, e})
+	t.slots = append(t.slots, due{at, t.pushed, e})
+	t.pushed++
 	t.up(len(t.slots) - 1)
 }
 
@@ -63,6 +75,16 @@ func (t *timetable) reset(at int64) {
 	}
 }
 
+// resetAll moves every entry to another instant.
+func (t *timetable) resetAll(at func(*entry) int64) {
+	for i := range t.slots {
+		t.slots[i].at = at(t.slots[i].e)
+	}
+	for i := range slices.Backward(t.slots) {
+		t.down(i)
+	}
+}
+
 // arity of the heap: a wider node means fewer levels, and its children share a
 // cache line.
 const arity = 4
@@ -71,7 +93,7 @@ func (t *timetable) up(i int) {
 	moving := t.slots[i]
 	for i > 0 {
 		parent := (i - 1) / arity
-		if t.slots[parent].at <= moving.at {
+		if !moving.before(&t.slots[parent]) {
 			break
 		}
 		t.slots[i] = t.slots[parent]
@@ -89,11 +111,11 @@ func (t *timetable) down(i int) {
 		}
 		least := first
 		for c := first + 1; c < min(first+arity, len(t.slots)); c++ {
-			if t.slots[c].at < t.slots[least].at {
+			if t.slots[c].before(&t.slots[least]) {
 				least = c
 			}
 		}
-		if t.slots[least].at >= moving.at {
+		if !t.slots[least].before(&moving) {
 			break
 		}
 		t.slots[i] = t.slots[least]

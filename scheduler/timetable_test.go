@@ -55,6 +55,27 @@ func TestTimetableSorts(t *testing.T) {
 	})
 }
 
+// Entries that are due together come in the order in which they were pushed, also
+// after each has gone on to its next instant, and after all were moved.
+func TestTimetableKeepsOrder(t *testing.T) {
+	t.Parallel()
+	var table timetable
+	all := make([]*entry, 1000)
+	for i := range all {
+		all[i] = new(entry)
+		table.push(all[i], int64(1+i%2))
+	}
+	table.resetAll(func(*entry) int64 { return 1 })
+	for now := range int64(5) {
+		for i, e := range all {
+			if got := table.slots[0]; got.e != e || got.at != 1+now {
+				t.Fatalf("at %d entry %d comes instead of entry %d", 1+now, slices.Index(all, got.e), i)
+			}
+			table.reset(2 + now)
+		}
+	}
+}
+
 // A woken timetable hands out the latest tick that is due, and tells the one
 // before it; ticks between are found by the store.
 func TestAdvance(t *testing.T) {
