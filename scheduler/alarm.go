@@ -6,24 +6,61 @@ import (
 	"time"
 )
 
-// An alarm wakes the node when something is due. It is one timer, whose goroutine
-// also sends what it finds: between two ticks nothing of the timetable runs or
-// waits. Guarded by the node's mutex.
+// An alarm wakes the node when something is due. It is one timer, and who waits
+// for it also sends what it finds. They wait again after the answer: their stacks
+// have grown by then, and need not once more. Guarded by the node's mutex.
 type alarm struct {
-	timer *time.Timer
-	at    time.Time // when it rings; zero: not set
-	on    bool
-	next  bool // a goroutine is on its way to look: no need to ring
+	timer   *time.Timer
+	off     chan struct{} // closed: it rings no more
+	waiting int           // goroutines
+	at      time.Time     // when it rings; zero: not set
+	on      bool
+	next    bool // a goroutine is on its way to look: no need to ring
 }
 
-const maxSleep = time.Second
+const (
+	maxSleep   = time.Second
+	maxWaiting = 2 // one more than must wait: answers are there before the next ring
+)
 
 // awake lets the alarm ring from now on.
 func (n *Node) awake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.alarm.on = true
+	n.alarm.timer, n.alarm.off = time.NewTimer(maxSleep), make(chan struct{})
+	go n.attend()
 	n.arm()
+}
+
+// attend looks what is due whenever the alarm rings, until it is off or enough
+// others wait for it.
+func (n *Node) attend() {
+	for n.await() {
+		n.tend()
+	}
+}
+
+// await waits for the alarm. It reports whether the caller is to look.
+func (n *Node) await() bool {
+	a := &n.alarm
+	n.mu.Lock()
+	if !a.on || a.waiting == maxWaiting {
+		n.mu.Unlock()
+		return false
+	}
+	a.waiting++
+	n.wg.Add(1)
+	n.mu.Unlock()
+	defer n.wg.Done()
+	select {
+	case <-a.timer.C:
+	case <-a.off:
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a.waiting--
+	return a.on
 }
 
 // asleep stops the alarm. When it returns nothing is sent any more.
@@ -32,6 +69,7 @@ func (n *Node) asleep() {
 	defer n.mu.Unlock()
 	n.alarm.on = false
 	n.alarm.timer.Stop()
+	close(n.alarm.off)
 }
 
 // arm sets the alarm to when something is due, at most a second from now, so that
@@ -47,10 +85,6 @@ func (n *Node) arm() {
 		return
 	}
 	n.alarm.at = at
-	if n.alarm.timer == nil {
-		n.alarm.timer = time.AfterFunc(sleep, n.tend)
-		return
-	}
 	n.alarm.timer.Reset(sleep)
 }
 
@@ -67,6 +101,9 @@ func (n *Node) tend() {
 	n.alarm.at, n.alarm.next = time.Time{}, more
 	parts := slices.Collect(slices.Chunk(batch, sendMax))
 	requests := len(parts) + len(later)
+	if requests > 0 && n.alarm.waiting == 0 {
+		go n.attend()
+	}
 	n.sending += requests
 	n.starts.Add(int64(len(batch)))
 	n.wg.Add(requests)
