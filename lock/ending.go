@@ -45,9 +45,9 @@ func (e *endings) add(l *Locker, end Ending, t telling) {
 	case maxBatch:
 		full := e.queue
 		e.queue = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
-		go l.end(full)
+		go l.sendEndings(full, firstRetry)
 	case 1:
-		time.AfterFunc(gather, func() { l.end(e.take()) })
+		time.AfterFunc(gather, func() { l.sendEndings(e.take(), firstRetry) })
 	}
 }
 
@@ -59,22 +59,25 @@ func (e *endings) take() batch {
 	return all
 }
 
-// end sends a batch until each ending is answered or has run out of time.
-func (l *Locker) end(b batch) {
-	for wait := firstRetry; len(b.endings) > 0; wait = min(2*wait, maxRetry) {
-		b = l.sendEndings(b)
-		if len(b.endings) > 0 {
-			time.Sleep(wait)
-		}
+// sendEndings sends a batch on this goroutine, and again after a pause what is in
+// doubt and has not run out of time. The answers, or doubt about all when the
+// time of the request is over, are taken here or elsewhere.
+func (l *Locker) sendEndings(b batch, wait time.Duration) {
+	ctx, stop := context.WithTimeout(context.Background(), endTimeout)
+	defer stop()
+	first := context.AfterFunc(ctx, func() {
+		doubt := inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err })
+		l.endingsAnswered(b, doubt(ctx.Err()), wait)
+	})
+	answers := l.numbered.ReleaseRuns(ctx, b.endings)
+	if first() {
+		l.endingsAnswered(b, answers, wait)
 	}
 }
 
-// sendEndings sends once and returns what must be sent again.
-func (l *Locker) sendEndings(b batch) (again batch) {
-	ctx, stop := context.WithTimeout(context.Background(), endTimeout)
-	defer stop()
-	answers := bounded(ctx, func(ctx context.Context) []Ended { return l.numbered.ReleaseRuns(ctx, b.endings) },
-		inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err }))
+// endingsAnswered tells the answers, and sends again after a pause what is in doubt.
+func (l *Locker) endingsAnswered(b batch, answers []Ended, wait time.Duration) {
+	var again batch
 	now := time.Now()
 	for i := range answers {
 		a, t := answers[i], &b.tells[i]
@@ -90,5 +93,7 @@ func (l *Locker) sendEndings(b batch) (again batch) {
 			t.then.Ended(a)
 		}
 	}
-	return again
+	if len(again.endings) > 0 {
+		time.AfterFunc(wait, func() { l.sendEndings(again, min(2*wait, maxRetry)) })
+	}
 }
