@@ -72,7 +72,7 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock
 		return lock.Pulse{}, err
 	}
 	sent := time.Now()
-	reply, err := d.run(ctx, d.scripts.beating, []string{d.nodes()}, node, ttl.Milliseconds())
+	reply, err := d.run(ctx, d.scripts.beating, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
 	if err != nil {
 		return lock.Pulse{}, fmt.Errorf("redislock: beat: %w", err)
 	}

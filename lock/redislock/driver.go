@@ -161,7 +161,7 @@ func refuse(argument, value, allowed string) error {
 }
 
 // run runs a script, together with those of other callers when there are many.
-func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
 	return d.share(ctx, s, nil, requestOf(keys, args...))
 }
 

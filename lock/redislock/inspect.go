@@ -37,7 +37,7 @@ func (d *Driver) inspect(ctx context.Context, key string) (places int, all []loc
 	if err := lock.CheckKey(key); err != nil {
 		return 0, nil, err
 	}
-	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:4])
+	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:4], nil)
 	if err != nil {
 		return 0, nil, fmt.Errorf("redislock: inspect: %w", err)
 	}

@@ -82,7 +82,7 @@ func (d *Driver) freeShared(ctx context.Context, hs []lock.Holding, place string
 		names[i] = hs[i].Key
 		args = append(args, hs[i].Owner, hs[i].Fence)
 	}
-	reply, err := d.run(ctx, d.scripts.sharedFree, d.keys.all(names...), args...)
+	reply, err := d.run(ctx, d.scripts.sharedFree, d.keys.all(names...), args)
 	parts, _ := reply.([]any)
 	for i := range errs {
 		switch {
