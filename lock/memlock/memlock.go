@@ -50,12 +50,16 @@ type Store struct {
 	sweepAt int   // how many leases there must be to look for expired ones
 	granted int64 // the last fence of any plain lease
 	series  map[string]*record
+	opened  *record          // the latest
+	looked  *record          // the one looked at last
 	nodes   map[string]int64 // until when each lives, Unix ms
 	pen     pen
 }
 
 // A record is what the store keeps of one series.
 type record struct {
+	key  string
+	next *record // the one opened after it
 	series.State
 	room      [1]lock.Run // for State.Runs, which most often needs no more
 	journal   journal
@@ -85,6 +89,7 @@ func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
+	s.opened, s.looked = nil, nil
 	s.sweepAt, s.granted, s.pen = 0, 0, pen{}
 }
 

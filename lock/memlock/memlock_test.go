@@ -3,6 +3,8 @@ package memlock_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,4 +145,39 @@ func TestGivingUpWakes(t *testing.T) {
 			t.Errorf("granted after %v: %v", time.Since(start), err)
 		}
 	})
+}
+
+// Whatever the order in which series are opened and looked at, each is found, a
+// key that was never opened is not, and a store that forgot finds none.
+func TestLooksInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s := memlock.New(memlock.Options{Now: func() time.Time { return time.UnixMilli(1) }})
+	name := func(i int) string { return fmt.Sprintf("key-%02d", i) }
+	for range 3 {
+		marks := map[string]int64{}
+		for _, i := range rand.Perm(20) {
+			marks[name(i)] = int64(100 + i)
+			s.Open(t.Context(), []lock.Opening{{Key: name(i), Node: "a", Mark: marks[name(i)]}})
+		}
+		for range 10 {
+			keys := make([]string, 0, 25)
+			for _, i := range rand.Perm(25) { // five of them were never opened
+				keys = append(keys, name(i))
+			}
+			if rand.IntN(2) == 0 {
+				slices.Sort(keys)
+			}
+			for i, got := range s.Look(t.Context(), keys) {
+				if want := marks[keys[i]]; got.Err != nil || got.Mark != want {
+					t.Fatalf("%s has mark %d, want %d: %v", keys[i], got.Mark, want, got.Err)
+				}
+			}
+		}
+		s.Forget()
+		for key := range marks {
+			if got := s.Look(t.Context(), []string{key}); got[0].Mark != 0 {
+				t.Fatalf("%s was forgotten, and has mark %d", key, got[0].Mark)
+			}
+		}
+	}
 }

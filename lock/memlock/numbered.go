@@ -36,9 +36,12 @@ func (s *Store) open(key string) *record {
 	if s.series == nil {
 		s.series = make(map[string]*record)
 	}
-	r := new(record)
+	r := &record{key: key}
 	r.Runs = r.room[:0]
-	s.series[key] = r
+	if s.opened != nil {
+		s.opened.next = r
+	}
+	s.opened, s.series[key] = r, r
 	return r
 }
 
@@ -135,12 +138,21 @@ func (s *Store) change(ctx context.Context, what, key string, change int64, do f
 }
 
 // look returns the record of a key, or an empty one that is not kept: the rules
-// write nothing to a series that was never opened.
+// write nothing to a series that was never opened. Whoever asks for many asks most
+// often in the order in which they were opened, and is spared the map.
 func (s *Store) look(key string) *record {
-	if r := s.series[key]; r != nil {
-		return r
+	if s.looked != nil {
+		if r := s.looked.next; r != nil && r.key == key {
+			s.looked = r
+			return r
+		}
 	}
-	return new(record)
+	r := s.series[key]
+	if r == nil {
+		return new(record)
+	}
+	s.looked = r
+	return r
 }
 
 func (s *Store) writer(r *record) series.Writer {
