@@ -163,7 +163,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 		l.undo(ctx, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
-	lease.ctx = context.WithValue(lease.ctx, heldKey{l, a.Key}, lease)
+	lease.ctx = (*heldContext)(lease)
 	l.keeper.add(lease)
 	return lease, nil
 }

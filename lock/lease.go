@@ -36,7 +36,7 @@ type Lease struct {
 func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
 	s := &Lease{locker: l, ref: ref, index: -1, plain: true}
 	s.life.base = ctx
-	s.ctx = s.life.context() // which ends with ctx
+	s.ctx = &s.life // which ends with ctx
 	return s
 }
 

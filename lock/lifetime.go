@@ -25,12 +25,21 @@ func (l *lifetime) context() context.Context {
 	defer l.mu.Unlock()
 	if l.real == nil {
 		l.touched.Store(true)
-		l.real, l.cancel = context.WithCancelCause(l.base)
+		base := l.base
 		if l.cause != nil {
-			l.cancel(l.cause)
+			base = context.WithoutCancel(base) // what ends it now is not why this one ended
 		}
+		l.make(base)
 	}
 	return l.real
+}
+
+// make makes the context that was not needed before. The mutex is held.
+func (l *lifetime) make(base context.Context) {
+	l.real, l.cancel = context.WithCancelCause(base)
+	if l.cause != nil {
+		l.cancel(l.cause)
+	}
 }
 
 // end ends it, the first time it is called.
@@ -38,6 +47,9 @@ func (l *lifetime) end(cause error) {
 	l.touched.Store(true)
 	l.mu.Lock()
 	if l.cause == nil {
+		if l.real == nil && l.base.Err() != nil {
+			l.make(l.base) // which has ended it already
+		}
 		l.cause = cause
 	}
 	cause, cancel := l.cause, l.cancel

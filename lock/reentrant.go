@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // heldKey is where the context of a lease carries the lease. A Locker knows only
@@ -10,6 +11,24 @@ import (
 type heldKey struct {
 	locker *Locker
 	key    string
+}
+
+// A heldContext is the context of a plain lease, with the lease as a value.
+type heldContext Lease
+
+func (c *heldContext) Deadline() (time.Time, bool) { return c.life.Deadline() }
+func (c *heldContext) Done() <-chan struct{}       { return c.life.Done() }
+func (c *heldContext) Err() error                  { return c.life.Err() }
+
+func (c *heldContext) Value(key any) any {
+	asked, is := key.(heldKey)
+	switch {
+	case !is:
+		return c.life.Value(key)
+	case asked == heldKey{c.locker, c.ref.Key}:
+		return (*Lease)(c)
+	}
+	return c.life.base.Value(key) // needs no context of the context package
 }
 
 // again returns one more lease inside the one on key that ctx came from: nil, nil

@@ -19,9 +19,9 @@ const flights = 2
 // gather; when the first flight lands all that have gathered by then go out in one
 // pipeline, and so on until nobody waits. Nobody waits for a time to pass.
 type gather struct {
-	client  redis.UniversalClient
-	limit   time.Duration // of a flight
-	oneSlot bool          // one script may have any keys
+	client   redis.UniversalClient
+	limit    time.Duration // of a flight
+	slotless bool          // a script may have any keys
 
 	mu     sync.Mutex
 	flying int
@@ -96,7 +96,7 @@ func (g *gather) board(s, many *redis.Script, r *request) *passenger {
 		p = &passenger{landed: make(chan struct{}, 1)}
 	}
 	p.script, p.many, p.request = s, many, r
-	if !g.oneSlot {
+	if !g.slotless {
 		p.many = nil
 	}
 	g.next = append(g.next, p)

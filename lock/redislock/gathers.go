@@ -18,7 +18,7 @@ type gathers struct {
 }
 
 func newGathers(client redis.UniversalClient, limit time.Duration) *gathers {
-	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit, oneSlot: true}}
+	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit, slotless: true}}
 }
 
 // of is the gather for a request, nil if with this context it is to go alone: a
