@@ -19,7 +19,7 @@ import (
 //
 // What a store can do beyond plain leases it declares by also implementing
 // [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Peeker],
-// [Journaled], [Clocked], [Membership] or [Replicated].
+// [Journaled], [Clocked], [Membership], [Replicated], [Fitness] or [Namespaced].
 // All methods may be called concurrently.
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has

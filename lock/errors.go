@@ -23,6 +23,9 @@ var ErrReplaced = errors.New("lock: replaced by a newer number")
 // the first request may have been the one that ended the run.
 var errAskedAgain = errors.New("lock: the run was settled, by this ending or before it")
 
+// ErrUnfit is what an error of [Fitness] is, for errors.Is, that refuses a store.
+var ErrUnfit = errors.New("lock: the store is not fit")
+
 // ErrUnsupported is returned for what a store cannot do.
 var ErrUnsupported = errors.New("lock: not supported by this store")
 

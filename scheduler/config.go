@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 // A Store is what a scheduler needs below it: numbered leases with a journal, a
 // clock, and a list of nodes. The drivers of package lock that have these are
 // stores; a Redlock cannot be one, because one step over several masters does
-// not exist.
+// not exist. One that is also a lock.Fitness is asked when a node starts.
 type Store interface {
 	lock.Driver
 	lock.Numbered
@@ -29,8 +30,8 @@ type Config struct {
 	// Name is shown in logs and journal, with a random part behind it that makes
 	// it unique: [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
 	Name string
-	// Namespace is the beginning of run ids: give it what the store was given, or
-	// the ids of two applications may be the same. Empty: "cronce".
+	// Namespace is the beginning of run ids, which keeps those of two applications
+	// apart. Empty: the store's own, or "cronce" if it has none (lock.Namespaced).
 	Namespace string
 	// Store decides. All nodes of a cluster share one.
 	Store Store
@@ -72,9 +73,10 @@ func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
 	}
-	if c.Namespace == "" {
-		c.Namespace = "cronce"
+	if store, named := c.Store.(lock.Namespaced); named && c.Namespace == "" {
+		c.Namespace = store.Namespace()
 	}
+	c.Namespace = cmp.Or(c.Namespace, "cronce")
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}

@@ -41,6 +41,10 @@
 //
 // # When something fails
 //
+// A node asks its store first whether it is fit for what is promised. If it is not,
+// as a Redis that evicts keys or a client that repeats requests, [Node.Run] returns
+// at once; a risk is logged.
+//
 // While the store cannot be reached nothing starts, and runs end when their leases
 // can no longer be trusted. When it is back, the ticks that passed go through the
 // job's [Misfire]. A tick whose first attempt cannot start inside its deadline is

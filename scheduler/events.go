@@ -105,10 +105,15 @@ func (e *events) storeForgot(j *entry, mark, seen int64) {
 	e.log.Error("store forgot", e.node, job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
 
+func (e *events) storeRisk(r lock.Risk) {
+	e.log.Warn("store risk", e.node, zap.String("topic", r.Topic), zap.String("server", r.Server),
+		zap.String("text", r.Text), zap.String("fix", r.Fix))
+}
+
 func (e *events) storeReplaced(server string) {
-	e.log.Warn("store risk", e.node, zap.String("topic", "restart"), zap.String("server", server),
-		zap.String("text", "the server was restarted or replaced: what it had neither written to disk nor replicated is gone"),
-		zap.String("fix", "if ticks were decided just before, look at them with cronce verify"))
+	e.storeRisk(lock.Risk{Topic: "restart", Server: server,
+		Text: "the server was restarted or replaced: what it had neither written to disk nor replicated is gone",
+		Fix:  "if ticks were decided just before, look at them with cronce verify"})
 }
 
 func (e *events) specsDiffer(j *entry, own, other string) {

@@ -212,7 +212,9 @@ func yearMilli(year int) int64 {
 // Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
 // nil after a clean stop, else an error that names the runs that ignored the end
 // of their context. The store need not be reachable when Run is called: nothing
-// runs before it is. Run may be called once.
+// runs before it is. A store that is a lock.Fitness is asked first whether it is
+// fit: if it is not, Run returns an error that is lock.ErrUnfit at once, and has
+// claimed nothing; a risk is logged. Run may be called once.
 func (n *Node) Run(ctx context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("scheduler: run: a node runs once")
@@ -223,6 +225,9 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.wg.Wait()
 	defer stop()
 	n.base = life
+	if err := n.fit(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if !n.join(ctx) {
 		return nil
 	}

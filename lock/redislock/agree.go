@@ -14,8 +14,8 @@ const agreement = 90 * 24 * time.Hour
 // locks at the same keys. The first to call it records Options.Shards and
 // Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
 // days after the last that agreed: they would be granted what somebody else has.
-// So is a server that does not answer. Call it once, before the Driver is used;
-// only those who call it are compared.
+// So is a server that does not answer. Call it once, before the Driver is used, as
+// [Driver.Fit] does; only those who call it are compared.
 func (d *Driver) Agree(ctx context.Context) error {
 	key := d.keys.shards[0] + "layout"
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)

@@ -2,10 +2,15 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // A Level says how bad a finding is.
@@ -52,18 +57,32 @@ type CheckOptions struct {
 	AllowEviction bool
 }
 
-// A RefusedError says that a client or its server is not fit.
+// A RefusedError says that a client or its server is not fit. It is lock.ErrUnfit,
+// for errors.Is, unless all that is wrong is that the server does not answer.
 type RefusedError struct {
 	Findings []Finding // those that refuse, at least one
 }
 
 func (e *RefusedError) Error() string {
-	f := e.Findings[0]
-	text := fmt.Sprintf("redislock: %s: %s: %s", f.Topic, f.Text, f.Fix)
-	if n := len(e.Findings) - 1; n > 0 {
+	texts := make([]string, 0, refusalsShown)
+	for _, f := range e.Findings[:min(len(e.Findings), refusalsShown)] {
+		texts = append(texts, fmt.Sprintf("%s: %s: %s", f.Topic, f.Text, f.Fix))
+	}
+	text := "redislock: " + strings.Join(texts, "; ")
+	if n := len(e.Findings) - len(texts); n > 0 {
 		text += fmt.Sprintf(" (and %d more)", n)
 	}
 	return text
+}
+
+// refusalsShown is how many findings an error spells out: what can be wrong with a
+// client, and one more. The masters of a Cluster are likely to have the same.
+const refusalsShown = 3
+
+// Is makes it lock.ErrUnfit.
+func (e *RefusedError) Is(target error) bool {
+	answered := func(f Finding) bool { return f.Topic != TopicConnection }
+	return target == lock.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
 }
 
 // Check finds out whether a client and its server, or each master of a Cluster,
@@ -146,6 +165,9 @@ func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOp
 	i := info{fields: parseInfo(text), server: server, options: o, cluster: cluster}
 	if err == nil {
 		saves, err := bounded(ctx, prompt(c), func() (map[string]string, error) { return c.ConfigGet(ctx, "save").Result() })
+		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+			return []Finding{unreachable(server, err)}
+		}
 		i.saves, i.asked = saves["save"], err == nil
 	}
 	return []Finding{

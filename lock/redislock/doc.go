@@ -75,8 +75,8 @@
 //
 // # The server
 //
-// [Check] looks at the server before anything depends on it. Keys must not be
-// evicted (maxmemory-policy noeviction), and a server that loses its data with
+// [Check] looks at the server before anything depends on it; a scheduler that gets
+// a [Driver] asks with [Driver.Fit]. Keys must not be evicted (maxmemory-policy noeviction), and a server that loses its data with
 // its process forgets which numbers were decided. At maxmemory renewals and
 // releases still work; claims are doubt.
 //
@@ -111,7 +111,8 @@
 // # The client
 //
 // A client should not repeat a request on its own and must respect the deadline
-// of a context: [Harden] sets this in the options before a client is made.
+// of a context: [Harden] sets this in the options before a client is made, and
+// [Check] refuses a client without it.
 //
 // # Access
 //

@@ -55,6 +55,9 @@ type Options struct {
 	// long as that is less than a fifth of its TTL, than half of the client's
 	// ReadTimeout, and than what its context leaves. Zero: DefaultAckTimeout.
 	AckTimeout time.Duration
+	// Check is what [Driver.Fit] refuses. The zero value refuses what breaks a
+	// promise and warns of the rest.
+	Check CheckOptions
 }
 
 // A Driver keeps leases and series in Redis. The client stays the caller's. Only
@@ -75,6 +78,8 @@ type Driver struct {
 	bytes   string        // the same as text
 	acks    time.Duration // how long replicas are waited for
 	inbox   *inbox
+	ns      string
+	check   CheckOptions
 }
 
 var (
@@ -89,11 +94,13 @@ var (
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
 	_ lock.Replicated = (*Driver)(nil)
+	_ lock.Fitness    = (*Driver)(nil)
+	_ lock.Namespaced = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a
-// Cluster. It sends nothing: ask [Check] whether the server is fit. An error is a
-// *lock.ArgumentError.
+// Cluster. It sends nothing: [Driver.Fit] asks whether client and server are fit,
+// as a scheduler does that gets the Driver. An error is a *lock.ArgumentError.
 func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -114,6 +121,8 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		bytes:   strconv.FormatInt(budget, 10),
 		acks:    o.AckTimeout,
 		inbox:   newInbox(client, o.Namespace),
+		ns:      o.Namespace,
+		check:   o.Check,
 	}, nil
 }
 

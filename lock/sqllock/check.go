@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // Check finds out whether the database is fit for a [Driver]: that it can be
@@ -30,13 +32,21 @@ func (d *Driver) Check(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// A SettingError tells of a setting of the database that breaks a promise.
+// Fit is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. It knows
+// of no risks.
+func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) { return nil, d.Check(ctx) }
+
+// A SettingError tells of a setting of the database that breaks a promise. It is
+// lock.ErrUnfit, for errors.Is.
 type SettingError struct {
 	Setting string // its name
 	Fix     string // what to do about it
 }
 
 func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.Setting, e.Fix) }
+
+// Is makes it lock.ErrUnfit.
+func (e *SettingError) Is(target error) bool { return target == lock.ErrUnfit }
 
 // tables reads nothing from each table.
 func (d *Driver) tables(ctx context.Context) error {

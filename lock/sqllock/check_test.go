@@ -15,10 +15,14 @@ func TestCheck(t *testing.T) {
 		d := driver(t, db, on.dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context())) // again
 		must(t, d.Check(t.Context()))
-		_, err := db.Exec("DROP TABLE cronce_places")
+		risks, err := d.Fit(t.Context())
+		if err != nil || len(risks) > 0 {
+			t.Errorf("for a scheduler it is %v, %v", risks, err)
+		}
+		_, err = db.Exec("DROP TABLE cronce_places")
 		must(t, err)
-		if d.Check(t.Context()) == nil {
-			t.Error("a missing table is not found")
+		if err := d.Check(t.Context()); err == nil || errors.Is(err, lock.ErrUnfit) { // somebody may be about to make it
+			t.Errorf("a missing table is %v", err)
 		}
 	})
 }
@@ -32,6 +36,9 @@ func TestCheckSysdate(t *testing.T) {
 	bad, ok := errors.AsType[*sqllock.SettingError](d.Check(t.Context()))
 	if !ok || bad.Setting != "sysdate-is-now" {
 		t.Errorf("the check says %v", bad)
+	}
+	if _, err := d.Fit(t.Context()); !errors.Is(err, lock.ErrUnfit) {
+		t.Errorf("for a scheduler it is %v", err)
 	}
 }
 

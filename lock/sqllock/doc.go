@@ -49,7 +49,7 @@
 //
 // # The database
 //
-// [Driver.Check] looks at what can be looked at.
+// [Driver.Check] looks at what can be looked at; a scheduler asks it.
 //
 // All must go to the one server that is written to: no proxy may send reads to
 // replicas. A failover to a replica that had not received the last commits

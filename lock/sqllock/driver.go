@@ -69,11 +69,13 @@ var (
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
+	_ lock.Fitness    = (*Driver)(nil)
+	_ lock.Namespaced = (*Driver)(nil)
 )
 
 // New returns a Driver on a database, which stays the caller's. It sends
 // nothing: the tables must be there, see [Migrations] and [Driver.CreateTables],
-// and [Driver.Check] tells whether the database is fit. An error is a
+// and [Driver.Check] tells whether the database is fit; a scheduler asks. An error is a
 // *lock.ArgumentError.
 func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	o = o.withDefaults()
@@ -90,6 +92,9 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
 		lines: o.JournalLines, budget: o.JournalBytes}, nil
 }
+
+// Namespace returns Options.Namespace, or what stands for it.
+func (d *Driver) Namespace() string { return d.ns }
 
 func (o Options) withDefaults() Options {
 	if o.Namespace == "" {

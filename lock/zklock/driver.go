@@ -84,6 +84,7 @@ var (
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
+	_ lock.Namespaced = (*Driver)(nil)
 )
 
 // New returns a Driver on the servers (host:port) of one ensemble. It sends and
@@ -97,6 +98,9 @@ func New(servers []string, o Options) (*Driver, error) {
 	d.session.servers, d.session.options = slices.Clone(servers), &d.options
 	return d, nil
 }
+
+// Namespace returns Options.Namespace, or what stands for it.
+func (d *Driver) Namespace() string { return d.options.Namespace }
 
 func (o Options) withDefaults() Options {
 	if o.Namespace == "" {

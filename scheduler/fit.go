@@ -1,0 +1,46 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A store that does not tell whether it is fit is asked again after a pause that
+// doubles up to the longest.
+const (
+	fitPause     = 250 * time.Millisecond
+	fitLongest   = 2 * time.Second
+	fitQuestions = 3 // how many requests a store may need, one after the other
+)
+
+// fit asks a store that knows whether it is fit, until it tells. Its risks are
+// logged. The error is what refuses the store; it is nil also if ctx ended first.
+func (n *Node) fit(ctx context.Context) error {
+	store, knows := n.cfg.Store.(lock.Fitness)
+	if !knows {
+		return nil
+	}
+	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
+		risks, err := within(ctx, fitQuestions*n.cfg.StoreTimeout, store.Fit)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, lock.ErrUnfit):
+			return fmt.Errorf("scheduler: run: %w", err)
+		}
+		n.reached(err == nil, err)
+		if err == nil {
+			for _, r := range risks {
+				n.events.storeRisk(r)
+			}
+			return nil
+		}
+		if !pauseFor(ctx, pause) {
+			return nil
+		}
+	}
+}
