@@ -27,12 +27,16 @@ func newClient(c *config) (redis.UniversalClient, error) {
 func newDriver(c *config, client redis.UniversalClient) (*redislock.Driver, error) {
 	d, err := redislock.New(client, redislock.Options{
 		Namespace: c.Namespace, Shards: c.Redis.Shards, GroupBy: c.Redis.GroupBy,
-		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes,
+		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: c.checkOptions(),
 	})
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	return d, nil
+}
+
+func (c *config) checkOptions() redislock.CheckOptions {
+	return redislock.CheckOptions{Strict: c.Redis.Strict, AllowEviction: c.Redis.AllowEviction}
 }
 
 // redisOptions reads secrets and certificates.

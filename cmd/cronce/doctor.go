@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -33,13 +36,21 @@ func doctorCommand() *cobra.Command {
 
 // examine gathers all findings. If nobody answers, that is the finding.
 func (s *store) examine(ctx context.Context) []redislock.Finding {
-	findings, err := checkStore(ctx, s.config, s.client)
-	if err != nil && unreachable(err) {
+	findings, err := s.check(ctx)
+	if err != nil && !errors.Is(err, lock.ErrUnfit) {
 		return findings
 	}
 	findings = append(findings, s.latency(ctx)...)
 	findings = append(findings, s.namespaces(ctx))
 	return append(findings, s.marks(ctx)...)
+}
+
+const checkTimeout = 5 * time.Second
+
+func (s *store) check(ctx context.Context) ([]redislock.Finding, error) {
+	ctx, stop := context.WithTimeout(ctx, checkTimeout)
+	defer stop()
+	return redislock.Check(ctx, s.client, s.config.checkOptions())
 }
 
 // report prints findings, and fails if one refuses.

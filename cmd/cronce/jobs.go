@@ -41,7 +41,7 @@ func (c *config) schedulerConfig(p parts) (scheduler.Config, error) {
 	t := &c.Scheduler
 	zone, _ := parseZone(c.Zone) // config.faults has refused one that is not known
 	out := scheduler.Config{
-		Name: c.Name, Namespace: c.Namespace, Zone: zone,
+		Name: c.Name, Zone: zone,
 		Concurrency: t.Concurrency, Grace: time.Duration(t.Grace), CancelGrace: time.Duration(t.CancelGrace),
 		Spread: time.Duration(t.Spread), StoreTimeout: time.Duration(t.StoreTimeout), ClockWarn: time.Duration(t.ClockWarn),
 	}

@@ -27,7 +27,8 @@ func nodeCommand() *cobra.Command {
 		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
 			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
-			"$" + defaultPasswordEnv + ", or from the variables and files that the file names.",
+			"$" + defaultPasswordEnv + ", or from the variables and files that the file names; --check\n" +
+			"reads neither them nor certificates, so it cannot tell whether they are right.",
 		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -68,7 +69,7 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 }
 
 // runNode runs a node until ctx ends. It serves its health from the beginning,
-// and joins the others once the Redis answers and is fit.
+// and its shop once the node is ready: the Redis answers then, and is fit.
 func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
 	log := newLogger(c.Log, stderr)
 	client, err := newClient(c)
@@ -91,15 +92,7 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer health.stop()
-	if err := fitStore(ctx, c, client, log); err != nil || ctx.Err() != nil {
-		return err
-	}
-	served, err := shop.serve(log)
-	if err != nil {
-		return err
-	}
-	defer served.stopAfter(ctx)()
-	return node.Run(ctx)
+	return shop.beside(ctx, node, log)
 }
 
 func newNode(c *config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {

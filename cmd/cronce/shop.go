@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/scheduler"
 )
 
 // shopOverrides are the settings of a node, and where the shop is served.
@@ -103,58 +104,63 @@ func (s *shop) close() {
 	}
 }
 
-// A served shop is one that listens.
-type served struct {
-	server  *http.Server
-	serving sync.WaitGroup
+// readyPoll is how often a shop looks whether its node is ready.
+const readyPoll = 20 * time.Millisecond
+
+// beside runs the node, and serves the shop, if there is one, from when the node
+// is ready: before, the Redis may be one that forgets what was sold.
+func (s *shop) beside(ctx context.Context, node *scheduler.Node, log *zap.Logger) error {
+	if s.sale == nil || (httpConfig{Address: s.address}).off() {
+		return node.Run(ctx)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		defer stop() // without its shop the node ends
+		served <- s.serveOnce(ctx, node.Ready, log)
+	}()
+	err := node.Run(ctx)
+	stop()
+	return errors.Join(<-served, err)
 }
 
-// serve begins to serve the shop, if there is one.
-func (s *shop) serve(log *zap.Logger) (*served, error) {
-	if s.sale == nil || (httpConfig{Address: s.address}).off() {
-		return &served{}, nil
+// serveOnce serves the shop, once it is ready, until ctx ends.
+func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logger) error {
+	for ready() != nil {
+		if sleep(ctx, readyPoll) != nil {
+			return nil
+		}
 	}
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
-		return nil, fmt.Errorf("shop.address: %w", err)
+		return fmt.Errorf("shop.address: %w", err)
 	}
-	v := &served{server: &http.Server{
+	server := &http.Server{
 		Handler:           stock.NewHandler(s.sale, log),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      15 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    8 << 10,
-	}}
-	v.serving.Go(func() { _ = v.server.Serve(listener) }) // until stopAfter's end
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // until the end of closeShop
 	log.Info("shop served", zap.Stringer("address", listener.Addr()), zap.String("sale", s.sale.ID()))
-	return v, nil
+	<-ctx.Done()
+	closeShop(server)
+	serving.Wait()
+	return nil
 }
 
 // shopGrace is how long requests may go on when the shop closes.
 const shopGrace = 10 * time.Second
 
-// stopAfter lets the shop finish what it was asked once ctx has ended, and returns
-// what waits for that.
-func (v *served) stopAfter(ctx context.Context) (wait func()) {
-	if v.server == nil {
-		return func() {}
-	}
-	closed := make(chan struct{})
-	end := func() {
-		defer close(closed)
-		grace, stop := context.WithTimeout(context.Background(), shopGrace)
-		defer stop()
-		if err := v.server.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
-			_ = v.server.Close()
-		}
-	}
-	cancel := context.AfterFunc(ctx, end)
-	return func() {
-		if cancel() {
-			end() // the node has ended without being asked to
-		}
-		<-closed
-		v.serving.Wait()
+// closeShop lets a shop finish what it was asked.
+func closeShop(server *http.Server) {
+	grace, stop := context.WithTimeout(context.Background(), shopGrace)
+	defer stop()
+	if err := server.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
+		_ = server.Close()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // The example's shop is fine once its comment signs are gone, and brings its jobs.
@@ -160,5 +163,33 @@ func TestShop(t *testing.T) {
 		if strings.Contains(c.stderr.String(), "Lovelace") {
 			t.Error("the log names the receiver")
 		}
+	}
+}
+
+// A shop is not served on a Redis that may forget what was sold, nor runs a node
+// without being served.
+func TestShopThatCannotServe(t *testing.T) {
+	t.Parallel()
+	run := func(address string, redis ...string) *child {
+		s := redisserver.Start(t, redis...)
+		c := start(t, "shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "shop.db"))),
+			"--redis", "redis://"+s.Addr(), "--http", "off", "--address", address, "--log-format", "json")
+		if code := c.code(); code != exitFailed || strings.Contains(c.stderr.String(), "shop served") {
+			t.Errorf("exit code %d: %s", code, c.stderr.String())
+		}
+		return c
+	}
+	c := run("127.0.0.1:0", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	if !strings.Contains(c.stderr.String(), "set maxmemory-policy to noeviction") {
+		t.Errorf("evicting: %s", c.stderr.String())
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	c = run(taken.Addr().String())
+	if !strings.Contains(c.stderr.String(), "shop.address: ") || !strings.Contains(c.stderr.String(), "node stopped") {
+		t.Errorf("address taken: %s", c.stderr.String())
 	}
 }
