@@ -10,10 +10,10 @@ import (
 // TryAcquire asks for key once and does not wait for another owner: it returns
 // a *HeldError then, also if the key is free and others wait for it. After doubt
 // it asks again, with the same owner, until ctx ends or the TTL has passed; then
-// it undoes what may have been granted and returns the doubt. The lease's context
-// carries ctx's values and ends with it; the lease itself is held until Release,
-// or until it is lost. With a context that came from a lease on key it returns
-// that lease once more: see [Locker.Acquire].
+// it undoes what may have been granted and returns the doubt, with the cause of
+// ctx's end. The lease's context carries ctx's values and ends with it; the lease
+// itself is held until Release, or until it is lost. With a context that came from
+// a lease on key it returns that lease once more: see [Locker.Acquire].
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
 	if lease, err := l.again(ctx, key, o.Limit); lease != nil || err != nil {
 		return lease, err
@@ -108,22 +108,34 @@ func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lea
 	})
 	if doubtful(err) {
 		l.undo(ctx, a)
-		return nil, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+		return nil, failed(ctx, a.Key, err)
 	}
 	return lease, err
 }
 
 // insist asks until the answer is no doubt, ctx ends, or d has passed, and
-// returns the last answer.
+// returns the last answer that is not just that end.
 func insist(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
+	var last error
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := ask(bound)
+		last = latest(bound, last, err)
 		if !doubtful(err) || !sleep(bound, wait) {
-			return err
+			return last
 		}
 	}
+}
+
+// latest is the answer that counts when err came after last. A doubt that comes
+// with the end of ctx says only that the request was cut off: the one before tells
+// what is wrong with the store.
+func latest(ctx context.Context, last, err error) error {
+	if last != nil && ctx.Err() != nil && doubtful(err) {
+		return last
+	}
+	return err
 }
 
 // The pauses between two requests after doubt.

@@ -43,7 +43,7 @@ func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, 
 	})
 	if doubtful(err) {
 		undoAll(ctx, several, as)
-		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), err)
+		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
 	}
 	return s, err
 }

@@ -38,10 +38,15 @@ func failed(ctx context.Context, key string, err error) error {
 	if _, bad := errors.AsType[*ArgumentError](err); bad {
 		return err
 	}
+	return fmt.Errorf("lock: acquire %q: %w", key, withCause(ctx, err))
+}
+
+// withCause is err, with the cause of ctx's end if it has ended.
+func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("lock: acquire %q: %w: %w", key, cause, err)
+		return fmt.Errorf("%w: %w", cause, err)
 	}
-	return fmt.Errorf("lock: acquire %q: %w", key, err)
+	return err
 }
 
 // queue waits in the store, or polls a store in which nobody can.
@@ -49,6 +54,7 @@ func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
 	if w, ok := l.driver.(Waiter); ok {
 		return w.Wait(ctx, a)
 	}
+	var last error
 	for pause := firstRetry; ; pause = min(2*pause, maxPoll) {
 		sent := time.Now()
 		g, err := l.driver.Acquire(ctx, a)
@@ -58,11 +64,12 @@ func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
 		if !isHeld(err) && !doubtful(err) {
 			return g, err
 		}
+		last = latest(ctx, last, err)
 		if !sleep(ctx, pause/2+rand.N(pause)) {
 			if !isHeld(err) {
 				l.undo(ctx, a)
 			}
-			return Grant{}, err // the caller adds the end of ctx
+			return Grant{}, last // the caller adds the end of ctx
 		}
 	}
 }

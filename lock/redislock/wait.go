@@ -44,19 +44,22 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	return d.waitInLine(ctx, a, woken, err)
 }
 
-// waitInLine asks until it is granted. Err is the answer so far.
-func (d *Driver) waitInLine(ctx context.Context, a lock.Acquisition, woken <-chan struct{}, err error) (lock.Grant, error) {
+// waitInLine asks until it is granted. Last is the answer so far.
+func (d *Driver) waitInLine(ctx context.Context, a lock.Acquisition, woken <-chan struct{}, last error) (lock.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
-		var g lock.Grant
-		if g, err = d.askInLine(ctx, &a); err == nil {
+		g, err := d.askInLine(ctx, &a)
+		if err == nil {
 			g.Asked = asked
 			return g, nil
+		}
+		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
+			last = err
 		}
 		pause(ctx, untilLook(err), woken)
 	}
 	d.giveUp(ctx, &a)
-	return lock.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, err))
+	return lock.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
 }
 
 // ended is the error of ctx with the last answer or doubt.

@@ -2,11 +2,13 @@ package redislock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -269,5 +271,51 @@ func TestWaitInDoubt(t *testing.T) {
 	_, err := l.Acquire(ctx, "key", lock.Options{})
 	if err == nil || strings.Contains(err.Error(), "held by") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("the error is %v, want the doubt", err)
+	}
+}
+
+// cutOff refuses the first script, and lets the next hang until its context ends.
+type cutOff struct {
+	asked atomic.Int64
+}
+
+func (*cutOff) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*cutOff) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (c *cutOff) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			switch c.asked.Add(1) {
+			case 1:
+				return syscall.ECONNREFUSED
+			case 2:
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// A wait that ends in the middle of a request keeps the doubt before it.
+func TestEndOfWaitKeepsTheDoubt(t *testing.T) {
+	c := client(t, redisserver.Start(t).Addr())
+	hook := new(cutOff)
+	c.AddHook(hook)
+	d := driver(t, c, redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := d.Wait(ctx, lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute})
+		ended <- err
+	}()
+	until(t, "the second request", func() bool { return hook.asked.Load() == 2 })
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the error is %v, want that of the context and the doubt", err)
 	}
 }

@@ -1,0 +1,86 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// cutOff is a store that refuses the first request, and lets the next hang until
+// its context ends.
+type cutOff struct {
+	*memlock.Store
+	asked int
+}
+
+var errRefused = errors.New("connection refused")
+
+func (s *cutOff) ask(ctx context.Context) error {
+	if s.asked++; s.asked == 1 {
+		return errRefused
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *cutOff) Acquire(ctx context.Context, _ lock.Acquisition) (lock.Grant, error) {
+	return lock.Grant{}, s.ask(ctx)
+}
+
+func (s *cutOff) AcquireSeveral(ctx context.Context, _ []lock.Acquisition) ([]lock.Grant, error) {
+	return nil, s.ask(ctx)
+}
+
+// Who asks until the context ends is told why, and what the store's trouble was: not
+// that the last request was cut off, which says nothing.
+func TestEndKeepsTheDoubt(t *testing.T) {
+	errImpatient := errors.New("the caller has had enough")
+	for name, ask := range map[string]func(context.Context, *cutOff) error{
+		"polling": func(ctx context.Context, s *cutOff) error {
+			_, err := lock.New(plainOnly{s}, "a").Acquire(ctx, "k", lock.Options{})
+			return err
+		},
+		"trying": func(ctx context.Context, s *cutOff) error {
+			_, err := lock.New(s, "a").TryAcquire(ctx, "k", lock.Options{})
+			return err
+		},
+		"barging": func(ctx context.Context, s *cutOff) error {
+			_, err := lock.New(s, "a").Acquire(ctx, "k", lock.Options{Barge: true})
+			return err
+		},
+		"asking for several": func(ctx context.Context, s *cutOff) error {
+			_, err := lock.New(s, "a").AcquireAll(ctx, []string{"j", "k"}, lock.Options{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithTimeoutCause(t.Context(), 3*time.Second, errImpatient)
+				defer stop()
+				s := &cutOff{Store: new(memlock.Store)}
+				err := ask(ctx, s)
+				wantErr(t, "the error", err, errImpatient)
+				wantErr(t, "the error", err, errRefused)
+				if s.asked != 2 {
+					t.Errorf("asked %d times", s.asked)
+				}
+			})
+		})
+	}
+}
+
+// The time of a lease ends the asking too: what it returns is the doubt alone.
+func TestTTLKeepsTheDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := lock.New(&cutOff{Store: new(memlock.Store)}, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
+		wantErr(t, "the error", err, errRefused)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v, and the caller's context goes on", err)
+		}
+	})
+}
