@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/internal/sqlserver"
 )
@@ -17,6 +18,7 @@ type lossy struct {
 	driver sqldriver.Driver
 	dsn    string
 	calls  atomic.Int64 // that are answered until the one whose reply is lost; below 0: all are
+	late   atomic.Int64 // how late each reply comes, in ns
 }
 
 // lossyOn opens a database through a lossy driver.
@@ -50,6 +52,9 @@ type lossyConn struct {
 
 // lose returns what the caller sees of a reply.
 func (c *lossyConn) lose(err error) error {
+	if late := c.lossy.late.Load(); late > 0 {
+		<-time.After(time.Duration(late))
+	}
 	if c.gone || c.lossy.lost() {
 		if !c.gone {
 			c.gone = true

@@ -1,0 +1,45 @@
+package sqllock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// A grant that was waited for is trusted from before it was asked for, not from when
+// the reply came: the replies are late here, and the time until then is no lease.
+func TestTrustFromBeforeTheReply(t *testing.T) {
+	const late = 100 * time.Millisecond
+	each(t, func(t *testing.T, on database) {
+		clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		db, l := on.lossyOn(t)
+		slow := driver(t, db, on.dialect, sqllock.Options{})
+		l.late.Store(int64(late))
+		for name, holder := range map[string]string{"free": "", "handed on": "m/1"} {
+			s := &stage{T: t, d: clean, key: name}
+			if holder != "" {
+				s.acquire(holder)
+			}
+			early := make(chan time.Duration, 1)
+			go func() {
+				g, err := slow.Wait(t.Context(), lock.Acquisition{Key: name, Owner: "n/1", TTL: minute})
+				if err != nil {
+					t.Error(err)
+				}
+				early <- time.Since(g.Asked)
+			}()
+			if holder != "" {
+				eventually(t, "the waiter has a place", func() bool {
+					at, err := clean.Inspect(t.Context(), name)
+					return err == nil && at.Waiting == 1
+				})
+				s.release()
+			}
+			if got := <-early; got < late || got > minute {
+				t.Errorf("%s: the trust counts from %v before the answer, want %v or more", name, got, late)
+			}
+		}
+	})
+}
