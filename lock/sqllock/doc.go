@@ -54,9 +54,9 @@
 // All must go to the one server that is written to: no proxy may send reads to
 // replicas. A failover to a replica that had not received the last commits
 // forgets leases that are still trusted, as with any store: then two may hold a
-// key, and only the fence, which still grows, tells them apart. No test here fails
-// a database over; TestFrozen and TestRestartWithinTrust show what holders and
-// fences do where one stands still, or is killed and comes back. Synchronous
+// key, and only the fence, which still grows, tells them apart:
+// TestFailoverLosesCommits. TestFrozen and TestRestartWithinTrust show what holders
+// and fences do where one stands still, or is killed and comes back. Synchronous
 // replication (synchronous_commit with synchronous_standby_names, or a Galera
 // cluster that is written to at one node) and a database that writes its log
 // before it answers (fsync, innodb_flush_log_at_trx_commit = 1) do not forget.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,6 +79,43 @@ func TestRestartWithinTrust(t *testing.T) {
 			return err == nil
 		})
 		must(t, lease.Release(t.Context()))
+	})
+}
+
+// A database is lost after it granted a lease, and one takes its place that had not
+// received that: two hold the key then, of whom the second has the higher fence,
+// and the first can renew no more.
+func TestFailoverLosesCommits(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
+		files, replica := filepath.Join(s.Dir(), "data"), filepath.Join(s.Dir(), "replica")
+		s.Stop()
+		must(t, exec.Command("cp", "-a", files, replica).Run())
+		s.Restart()
+		var first, second *lock.Lease
+		eventually(t, "the database grants", func() bool {
+			var err error
+			first, err = lock.New(d, "first").TryAcquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
+			return err == nil
+		})
+		s.Kill()
+		must(t, os.Rename(files, files+".lost"))
+		must(t, os.Rename(replica, files))
+		s.Restart()
+		eventually(t, "the replica grants", func() bool {
+			var err error
+			second, err = lock.New(d, "second").TryAcquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
+			return err == nil
+		})
+		if err := first.Check(); err != nil {
+			t.Errorf("the first lease: %v, want that it is trusted still", err)
+		}
+		if second.Fence() <= first.Fence() {
+			t.Errorf("the fence %d was granted after %d", second.Fence(), first.Fence())
+		}
+		if err := first.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the release of the first: %v, want %v", err, lock.ErrLost)
+		}
+		must(t, second.Release(t.Context()))
 	})
 }
 
