@@ -21,7 +21,7 @@ const fenceEnv = "CRONCE_FENCE"
 
 type lockFlags struct {
 	try, shared, show bool
-	permits           int
+	permits, conflict int
 	wait, ttl, grace  time.Duration
 	output            string
 }
@@ -46,7 +46,8 @@ func lockCommand() *cobra.Command {
 			"command started beside itself gets neither. " + fenceEnv + " in its environment is the fence of the lock:\n" +
 			"greater than that of every earlier holder.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
-			"lost, 2 for wrong usage. With --show no command runs: it tells who holds the lock.",
+			"lost, that of --conflict-exit-code if another held it for too long; 2 for wrong usage. With --show\n" +
+			"no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
@@ -63,12 +64,13 @@ func lockCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, storeOverrides)
-	cmd.Flags().BoolVar(&f.try, "try", false, "do not wait: exit with 1 if another holds the lock")
+	cmd.Flags().BoolVarP(&f.try, "try", "n", false, "do not wait if another holds the lock")
 	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
 	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
 	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
 	outputFlag(cmd, &f.output)
-	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the lock, then exit with 1; 0: for ever")
+	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
+	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitFailed, "the exit code if another held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
@@ -86,6 +88,8 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("lock: --try does not wait, --wait is %v: give one of them", f.wait)
 	case f.wait < 0:
 		return usagef("lock: --wait is %v, allowed is 0 or more", f.wait)
+	case f.conflict < 0 || f.conflict > 255:
+		return usagef("lock: --conflict-exit-code is %d, allowed is 0 to 255", f.conflict)
 	case f.grace <= 0:
 		return usagef("lock: --grace is %v, allowed is more than 0", f.grace)
 	case f.shared && cmd.Flags().Changed("permits"):
@@ -161,12 +165,19 @@ func (s *store) lease(ctx context.Context, end context.CancelCauseFunc, key stri
 	}
 	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl, Limit: f.limit()})
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
-		return nil, held
+		return nil, &conflictError{held, f.conflict}
 	}
 	if err != nil {
 		return nil, s.failed(err)
 	}
 	return lease, nil
+}
+
+// A conflictError says that another held the lock for too long, with the exit code
+// for that.
+type conflictError struct {
+	*lock.HeldError
+	code int
 }
 
 // execute runs the command until it ends, or is stopped because the lease's

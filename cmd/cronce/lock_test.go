@@ -72,11 +72,19 @@ func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 func TestLockHeld(t *testing.T) {
 	m, url := newRedis(t)
 	lease := hold(t, url)
-	for _, flags := range [][]string{{"--try"}, {"--wait", "50ms"}} {
-		r := cronce(t, under(url, flags, "echo ran")...)
-		r.want(t, exitFailed, "held by another owner")
+	for _, c := range []struct {
+		flags []string
+		code  int
+	}{
+		{[]string{"--try"}, exitFailed},
+		{[]string{"--wait", "50ms"}, exitFailed},
+		{[]string{"-n", "-E", "75"}, 75},
+		{[]string{"-w", "50ms", "--conflict-exit-code", "0"}, 0},
+	} {
+		r := cronce(t, under(url, c.flags, "echo ran")...)
+		r.want(t, c.code, "held by another owner")
 		if r.stdout != "" {
-			t.Errorf("%q: the command ran", flags)
+			t.Errorf("%q: the command ran", c.flags)
 		}
 	}
 	done := make(chan result, 1)
@@ -229,6 +237,7 @@ func TestLockUsage(t *testing.T) {
 		"allowed is one key, then":  {"lock", "key", "true", url},
 		"--try does not wait":       {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
 		"--wait is -1s":             {"lock", "key", "--wait", "-1s", url, "--", "true"},
+		"-code is 256":              {"lock", "key", "-E", "256", url, "--", "true"},
 		"--grace is 0s":             {"lock", "key", "--grace", "0s", url, "--", "true"},
 		"TTL is 1ms":                {"lock", "key", "--ttl", "1ms", url, "--", "true"},
 		"key is \"\"":               {"lock", "", url, "--", "true"},
@@ -239,5 +248,5 @@ func TestLockUsage(t *testing.T) {
 	} {
 		cronce(t, args...).want(t, exitUsage, want)
 	}
-	cronce(t, "lock", "key", "--try", "--ttl", "500ms", url, "--", "true").want(t, exitFailed, "127.0.0.1:1")
+	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitFailed, "127.0.0.1:1")
 }

@@ -44,6 +44,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if _, silent := errors.AsType[*brokenError](err); !silent {
 		fmt.Fprintf(stderr, "cronce: %v\n", err)
 	}
+	if e, ok := errors.AsType[*conflictError](err); ok {
+		return e.code
+	}
 	if _, usage := errors.AsType[*usageError](err); usage || !started {
 		return exitUsage
 	}
