@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -153,6 +154,9 @@ func TestLockInDoubt(t *testing.T) {
 // However cronce is ended, its command ends with it: nothing is left that runs
 // without the lock. The output of a process ends when nobody has it any more.
 func TestLockEnds(t *testing.T) {
+	heeded := make(chan os.Signal, 1) // a process that is started by one that ignores it, as under nohup, does so too
+	signal.Notify(heeded, syscall.SIGHUP)
+	defer signal.Stop(heeded)
 	for name, end := range map[string]struct {
 		by   syscall.Signal
 		code int

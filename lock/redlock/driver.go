@@ -53,6 +53,7 @@ type Driver struct {
 	sweepers sync.WaitGroup
 	workers  *workers
 	untold   untold
+	strays   strays
 	rest     time.Duration // restAfter, but for tests
 }
 

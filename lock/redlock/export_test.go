@@ -36,6 +36,9 @@ func (d *Driver) Warm(ctx context.Context) {
 	}
 }
 
+// PutHash names the script that tells a server of a lease.
+func PutHash() string { return putScript.Hash() }
+
 // Key is the key of a lock.
 func Key(namespace, key string) string {
 	d := &Driver{options: Options{Namespace: namespace}}

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -43,11 +46,14 @@ func TestShortSectionAsksMajority(t *testing.T) {
 	d.Warm(t.Context())
 	gates := gated(cs)
 	share := make(map[redis.UniversalClient]int)
+	// A fence ahead of all clocks: where these decide, the first may say different
+	// ones, and then the rest is asked.
+	ask := func(key string) lock.Acquisition { a := asking(key, time.Minute); a.Fence = 1 << 52; return a }
 	for i := range 50 {
 		key := "key-" + strconv.Itoa(i)
-		must(t, d.Release(t.Context(), take(t, d, asking(key, time.Minute))))
+		must(t, d.Release(t.Context(), take(t, d, ask(key))))
 		d.Settle()
-		must(t, turned.Release(t.Context(), take(t, turned, asking(key, time.Minute))))
+		must(t, turned.Release(t.Context(), take(t, turned, ask(key))))
 		turned.Settle()
 		if n := gates.asked(); n != 4*3 {
 			t.Fatalf("%s: %d requests for two leases, want 3 each and 3 for each release", key, n)
@@ -90,6 +96,55 @@ func TestHeldLeaseIsToldToAll(t *testing.T) {
 	if n := votes(cs, "told", "key"); n != 0 {
 		t.Errorf("%d votes are left", n)
 	}
+}
+
+// What tells a server of a lease arrives after the lease was released there, and
+// after another owner's was given back, which is all that the server remembers: it
+// is released once more.
+func TestTellingIsLate(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
+	d.Warm(t.Context())
+	d.AskRestAfter(time.Second) // else a slow answer of the first has the rest asked, and nobody told
+	_, rest := d.First("key")
+	late := &late{goes: make(chan struct{})}
+	goOn := sync.OnceFunc(func() { close(late.goes) })
+	t.Cleanup(goOn)
+	rest[0].AddHook(late)
+	a := asking("key", time.Minute)
+	a.Fence = 1 << 52 // so that the first agree
+	h := take(t, d, a)
+	until(t, "it is told", late.began.Load)
+	must(t, d.Release(t.Context(), h))
+	last := func() string { return rest[0].Get(t.Context(), redlock.Key("late", "key")).Val() }
+	until(t, "it is released there", func() bool { return strings.HasSuffix(last(), h.Owner) })
+	must(t, rest[0].Set(t.Context(), redlock.Key("late", "key"), redlock.State(0, 0, 0, 1, "other/1"), time.Minute).Err())
+	goOn()
+	until(t, "it is given and released there", func() bool { return strings.HasSuffix(last(), h.Owner) && votes(cs, "late", "key") == 0 })
+	d.Settle()
+}
+
+// A late hook lets requests that tell of a lease wait.
+type late struct {
+	began atomic.Bool
+	goes  chan struct{} // closed: it waits no more
+}
+
+func (l *late) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *late) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 1 && args[1] == redlock.PutHash() {
+			l.began.Store(true)
+			<-l.goes
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (l *late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // A renewal tells all, and so does a grant that is asked for again.

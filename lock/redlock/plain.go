@@ -63,7 +63,7 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64, first servers) (lock.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
-	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided})
+	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
 	_, votes := b.rival()
 	switch {
 	case b.count(yes) >= d.majority:
@@ -80,7 +80,7 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64, f
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
 	fence := b.fence()
 	if unlike := b.unlike(fence); unlike != 0 {
-		written := d.ask(ctx, d.patience(a.TTL), d.put(a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike})
+		written := d.ask(ctx, d.patience(a.TTL), d.put(a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
 			return lock.Grant{}, d.doubt(ctx, "acquire", written)
 		}
@@ -127,7 +127,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	case b.count(yes) < d.majority:
 		return lock.Grant{}, d.doubt(ctx, "renew", b)
 	case b.count(no) > 0: // what it answers changes nothing
-		d.ask(ctx, d.patience(h.TTL), d.put(h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no)})
+		d.ask(ctx, d.patience(h.TTL), d.put(h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no), gives: lease{h.Key, h.Owner}})
 	}
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
@@ -148,6 +148,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	// under a fence that was never a grant's.
 	rest := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
 	untold := d.untold.take(&h)
+	d.strays.free(lease{h.Key, h.Owner}, rest, h.TTL)
 	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.freeing, late: func(n *node, a *answer) {
 		if a.err != nil || a.code == odd {
 			d.sweepNode(n, rest, h.TTL)
@@ -173,6 +174,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 // waits for them twice.
 func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot) {
 	r := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
+	d.strays.free(lease{a.Key, a.Owner}, r, a.TTL)
 	undone := d.ask(ctx, d.patience(a.TTL), r, question{first: b.voted(yes)})
 	for i := range undone.answers {
 		if err := b.answers[i].err; err != nil {

@@ -36,6 +36,7 @@ type question struct {
 	rest   servers              // asked as well if these do not agree, or not within restAfter
 	enough func(b ballot) bool  // nil: when all have answered
 	late   func(*node, *answer) // told of each answer that nobody waited for; nil: nobody
+	gives  lease                // what servers that say yes give; zero: nothing
 }
 
 // ask sends a request to several servers at once. It waits until their answers
@@ -109,8 +110,16 @@ func (p *poll) carryOut(i int) {
 	defer p.driver.asking.Done()
 	n := p.driver.nodes[i]
 	a := n.ask(p.ctx, p.request)
-	if !p.take(i, &a) && p.late != nil {
+	if p.take(i, &a) {
+		return
+	}
+	if p.late != nil {
 		p.late(n, &a)
+	}
+	if p.gives != (lease{}) {
+		if freed := p.driver.strays.landed(p.gives); freed != nil && (a.err != nil || a.code == yes) {
+			p.driver.follow(n, *freed)
+		}
 	}
 }
 
@@ -127,7 +136,7 @@ func (p *poll) take(i int, a *answer) bool {
 			p.rest = 0
 		}
 		if p.due == 0 || p.enough != nil && p.enough(p.ballot) {
-			p.over = true
+			p.finish()
 			close(p.done)
 		}
 	}
@@ -141,6 +150,14 @@ func (p *poll) take(i int, a *answer) bool {
 func (p *poll) end() ballot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
+	p.finish()
 	return p.ballot
+}
+
+// finish makes all answers to come late. The poll is locked.
+func (p *poll) finish() {
+	if !p.over && p.due > 0 && p.gives != (lease{}) {
+		p.driver.strays.expect(p.gives, p.due)
+	}
+	p.over = true
 }

@@ -31,7 +31,12 @@ func (d *Driver) sweep(r request, ttl time.Duration, b ballot) {
 }
 
 func (d *Driver) sweepNode(n *node, r request, ttl time.Duration) {
-	n.add(release{r, time.Now().Add(max(ttl, minSweep))}, func() {
+	d.follow(n, release{r, time.Now().Add(max(ttl, minSweep))})
+}
+
+// follow has a release sent in the background.
+func (d *Driver) follow(n *node, r release) {
+	n.add(r, func() {
 		d.sweepers.Go(func() { n.sweep(d.options.NodeTimeout) })
 	})
 }
