@@ -29,7 +29,7 @@ func TestTimetableSorts(t *testing.T) {
 			},
 			"reset": func(t *rapid.T) {
 				if len(want) == 0 {
-					t.Skip("empty")
+					return
 				}
 				at := rapid.Int64Range(0, 60).Draw(t, "to") // 0 takes it out
 				table.slots[0].e.next = at

@@ -169,7 +169,7 @@ func TestLockEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if end.by == syscall.SIGKILL && runtime.GOOS != "linux" {
-				t.Skip("a process that is killed takes nobody along here")
+				t.Skipf("%s has no signal for the children of a process that is killed, as Linux has", runtime.GOOS)
 			}
 			m, url := newRedis(t)
 			c := start(t, under(url, nil, `trap "exit 5" TERM; echo runs; for i in $(seq 300); do sleep 0.1; done`)...)

@@ -45,11 +45,11 @@ func FuzzRedisURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		const password = "hunter2hunter2"
 		if strings.Contains(before, "hunter") || strings.Contains(after, "hunter") || !strings.HasSuffix(before, ":") || strings.ContainsAny(before, "/?#@[") && !strings.HasPrefix(before, "redis://") {
-			t.Skip("the password would not be where one is")
+			return // the password would not be where one is
 		}
 		e, err := parseRedisURL(before + password + "@" + after)
 		if err == nil && e.password.text() != password {
-			t.Skip("it is not taken for a password")
+			return // it is not taken for a password
 		}
 		if shown := fmt.Sprint(e, err); strings.Contains(shown, password) && e.hasPassword() {
 			t.Errorf("%s", shown)

@@ -3,10 +3,13 @@ package history_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -113,11 +117,15 @@ func record(t *testing.T, plant func(lock.Driver) lock.Driver, clients int, leng
 
 func client(t *testing.T, addr string) redis.UniversalClient {
 	t.Helper()
-	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: 200 * time.Millisecond}
-	redislock.Harden(o)
-	c := redis.NewUniversalClient(o)
+	c := newClient(addr)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+func newClient(addr string) redis.UniversalClient {
+	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: 200 * time.Millisecond}
+	redislock.Harden(o)
+	return redis.NewUniversalClient(o)
 }
 
 func driver(t *testing.T, addr string) *redislock.Driver {
@@ -138,7 +146,8 @@ func must(t *testing.T, err error) {
 // once it has ended.
 func otherProcess(t *testing.T, addr string, length time.Duration) (pid int, ops func() []history.Op) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestRedisClient$")
+	cmd := exec.Command(os.Args[0])
+	serverprocess.EndWithParent(cmd, syscall.SIGKILL)
 	cmd.Env = append(os.Environ(), historyClient+"="+addr+" "+length.String())
 	file := filepath.Join(t.TempDir(), "ops")
 	cmd.Env = append(cmd.Env, historyClient+"_FILE="+file)
@@ -159,22 +168,39 @@ func otherProcess(t *testing.T, addr string, length time.Duration) (pid int, ops
 	}
 }
 
-// TestRedisClient is the other process.
-func TestRedisClient(t *testing.T) {
-	addr, text, child := bytes.Cut([]byte(os.Getenv(historyClient)), []byte(" "))
-	if !child {
-		t.Skip("this is what TestRedis starts beside it")
+// TestMain is two programs: the tests, and the client that one of them starts.
+func TestMain(m *testing.M) {
+	if addr, length, child := strings.Cut(os.Getenv(historyClient), " "); child {
+		if err := beOther(addr, length, os.Getenv(historyClient+"_FILE")); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
-	length, err := time.ParseDuration(string(text))
-	must(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), length)
+	os.Exit(m.Run())
+}
+
+// beOther is the other process.
+func beOther(addr, text, file string) error {
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	c := newClient(addr)
+	defer c.Close()
+	d, err := redislock.New(c, redislock.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	ctx, stop := context.WithTimeout(context.Background(), length)
 	defer stop()
-	d := driver(t, string(addr))
 	ops := history.Crowd{Driver: func(int) lock.Driver { return d }, First: 100, Clients: 1}.Run(ctx)
-	f, err := os.Create(os.Getenv(historyClient + "_FILE"))
-	must(t, err)
-	must(t, history.Write(f, ops))
-	must(t, f.Close())
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(history.Write(f, ops), f.Close())
 }
 
 // limits allow for what the disturbances hold up, and a loaded machine beside.

@@ -105,11 +105,11 @@ func FuzzNextPrev(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name string, ms int64) {
 		loc, err := time.LoadLocation(name)
 		if err != nil || loc == time.Local {
-			t.Skip("no zone")
+			return // no zone
 		}
 		s, err := spec.Parse(text, loc)
 		if err != nil {
-			t.Skip("no spec")
+			return // no spec
 		}
 		checkInverse(t, s, time.UnixMilli(ms))
 	})
