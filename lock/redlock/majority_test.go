@@ -172,6 +172,23 @@ func TestRenewalTellsAll(t *testing.T) {
 	}
 }
 
+// An owner asks again while the rest is still to be told of its grant: the rest is
+// told at once, and the release asks it as well.
+func TestAskedAgainBeforeRestIsTold(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "twice", NodeTimeout: slow})
+	d.AskRestAfter(alone)
+	a := asking("key", time.Minute)
+	a.Fence = 1 << 52
+	take(t, d, a)
+	waitOn(t, cs, 2*time.Millisecond)
+	h := take(t, d, lock.Acquisition{Key: a.Key, Owner: a.Owner, TTL: a.TTL})
+	until(t, "all are told", func() bool { return votes(cs, "twice", "key") == 5 })
+	must(t, d.Release(t.Context(), h))
+	until(t, "released", func() bool { return votes(cs, "twice", "key") == 0 })
+}
+
 // One of the first refuses, or fails, or says another fence: the rest is asked at
 // once, and not after some time.
 func TestDisagreementAsksRest(t *testing.T) {

@@ -75,8 +75,10 @@ func (u *untold) close() {
 
 // tellRest lets the nodes that were not asked know of a grant, later. If it is a
 // grant that these servers gave before, some of those may know of it: then they
-// are told at once, and a release asks them as well.
+// are told at once, and a release asks them as well: also if they were still to be
+// told of that grant.
 func (d *Driver) tellRest(a *lock.Acquisition, attempt, fence int64, b ballot) {
+	d.untold.take(&lock.Holding{Key: a.Key, Owner: a.Owner})
 	rest := b.notAsked()
 	if rest == 0 {
 		return
