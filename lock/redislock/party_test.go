@@ -114,14 +114,16 @@ func TestPartyAnswersEach(t *testing.T) {
 			must(t, c.RPush(t.Context(), "cronce:v1:l:{foreign}", "x").Err())
 			must(t, c.Set(t.Context(), "cronce:v1:q:{odd-queue}", "x", 0).Err())
 			taken, mine := acquire(t, d, "taken", "x/1"), acquire(t, d, "mine", "x/2")
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: lock.NoLimit})
+			read, err := d.Acquire(t.Context(), lock.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: lock.NoLimit})
 			must(t, err)
-			awaited := acquire(t, d, "awaited", "x/4")
-			until(t, "a place", func() bool {
-				err := d.Desert(t.Context(), lock.Acquisition{Key: "awaited", Owner: "w/1", TTL: time.Minute})
-				_, held := errors.AsType[*lock.HeldError](err)
-				return held
-			})
+			awaited, next := acquire(t, d, "awaited", "x/4"), acquire(t, d, "next", "x/5")
+			for _, key := range []string{"awaited", "next"} {
+				until(t, "a place", func() bool {
+					err := d.Desert(t.Context(), lock.Acquisition{Key: key, Owner: "w/1", TTL: time.Minute})
+					_, held := errors.AsType[*lock.HeldError](err)
+					return held
+				})
+			}
 			errs := inOneFlight(t, addr,
 				asking(t, "free", "a/1", 0, 0),
 				asking(t, "foreign", "a/2", 0, 0),
@@ -134,8 +136,9 @@ func TestPartyAnswersEach(t *testing.T) {
 				asking(t, "high", "a/8", 1<<52, 1<<52+1),
 				asking(t, "awaited", "a/9", 0, 0),
 				asking(t, "last", "a/10", 0, 0),
+				asking(t, "read", "x/3", 0, read.Fence), // has it already
 			)
-			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "held", "yes")
+			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "held", "yes", "yes")
 
 			unknown := lock.Holding{Key: "last", Owner: "a/10"}
 			errs = inOneFlight(t, addr,
@@ -146,18 +149,48 @@ func TestPartyAnswersEach(t *testing.T) {
 				freeing(t, lock.Holding{Key: "taken", Owner: "a/3", Fence: taken.Fence}),
 				freeing(t, awaited),
 				asking(t, "awaited", "a/9", 0, 0), // a waiter came before it
+				freeing(t, next),                  // nobody but a waiter asks
 				freeing(t, unknown),
 				freeing(t, lock.Holding{Key: "read", Owner: "a/6", Fence: 1}),
 				freeing(t, lock.Holding{Key: "nobody's", Owner: "a/1", Fence: 1}),
 				asking(t, "fresh", "a/1", 0, 0),
 			)
-			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "lost", "yes", "yes")
-			for key, owner := range map[string]string{"awaited": "w/1", "taken": "x/1", "mine": "", "last": "", "fresh": "a/1"} {
+			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "yes", "lost", "yes", "yes")
+			for key, owner := range map[string]string{"awaited": "w/1", "next": "w/1", "taken": "x/1", "mine": "", "last": "", "fresh": "a/1"} {
 				if at, err := d.Inspect(t.Context(), key); err != nil || at.Owner != owner {
 					t.Errorf("%s is of %+v, %v, want %q", key, at, err, owner)
 				}
 			}
 		})
+	}
+}
+
+// Each of a party has the lock for the time that it asked for, and is told how long
+// another has it.
+func TestPartyKeepsTimesApart(t *testing.T) {
+	s := redisserver.Start(t)
+	c := client(t, s.Addr())
+	var asks []func(*redislock.Driver) error
+	minutes := []time.Duration{3, 1, 2}
+	for _, owner := range []string{"a", "b"} {
+		for i, m := range minutes {
+			asks = append(asks, func(d *redislock.Driver) error {
+				_, err := d.Acquire(t.Context(), lock.Acquisition{Key: fmt.Sprint("key-", i), Owner: owner + "/1", TTL: m * time.Minute})
+				return err
+			})
+		}
+	}
+	errs := inOneFlight(t, s.Addr(), asks...)
+	for i, m := range minutes {
+		must(t, errs[i])
+		least, most := (m-1)*time.Minute, m*time.Minute
+		if left := c.PTTL(t.Context(), fmt.Sprintf("cronce:v1:l:{key-%d}", i)).Val(); left <= least || left > most {
+			t.Errorf("key %d is kept for %v, want nearly %v", i, left, most)
+		}
+		held, refused := errors.AsType[*lock.HeldError](errs[len(minutes)+i])
+		if !refused || held.Left <= least || held.Left > most {
+			t.Errorf("who asks for key %d is told %+v, want that it is held for nearly %v", i, held, most)
+		}
 	}
 }
 
