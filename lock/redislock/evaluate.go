@@ -29,15 +29,15 @@ func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "N
 
 // command is the request to a script that the server knows.
 func (r *request) command(ctx context.Context, s *redis.Script) *redis.Cmd {
-	args := r.boxed()
-	args[0], args[1], args[2] = "evalsha", s.Hash(), len(r.keys.ends)
-	cmd := redis.NewCmd(ctx, args...)
+	r.box()
+	r.sent[0], r.sent[1], r.sent[2] = "evalsha", s.Hash(), len(r.keys.ends)
+	cmd := redis.NewCmd(ctx, r.sent...)
 	cmd.SetFirstKeyPos(shaArgs)
 	return cmd
 }
 
 // whole runs a script that the server does not know. The request was sent before.
 func (r *request) whole(ctx context.Context, client redis.UniversalClient, s *redis.Script) (any, error) {
-	keys := len(r.keys.ends)
-	return s.Eval(ctx, client, r.all[:keys], r.sent[shaArgs+keys:]...).Result()
+	keys, args := r.boxed()
+	return s.Eval(ctx, client, keys, args...).Result()
 }

@@ -150,8 +150,8 @@ func (g *gather) send(crew []*passenger) {
 	ctx, stop := context.WithTimeout(context.Background(), g.limit)
 	defer stop()
 	parties, singles := split(crew)
-	for rest := g.exec(ctx, parties, singles); len(rest) > 0; {
-		rest = g.exec(ctx, nil, rest)
+	if rest := g.exec(ctx, parties, singles); len(rest) > 0 {
+		g.exec(ctx, nil, rest)
 	}
 }
 

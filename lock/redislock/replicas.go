@@ -57,13 +57,10 @@ func (d *Driver) runRequest(ctx context.Context, s *redis.Script, r *request, re
 
 // runAckedFor is runFor where there are replicas to wait for.
 func (d *Driver) runAckedFor(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (said, error) {
-	keys, args := r.strings()
-	boxed := make([]any, len(args))
-	for i := range args {
-		boxed[i] = args[i]
-	}
+	r.box()
+	keys, args := r.boxed()
 	answer, err := bounded(ctx, d.prompt, func() (said, error) {
-		return d.runAcked(ctx, s, keys, boxed, replicas, d.patience(ctx, ttl))
+		return d.runAcked(ctx, s, keys, args, replicas, d.patience(ctx, ttl))
 	})
 	if d.prompt {
 		r.free()

@@ -144,18 +144,17 @@ func (r *request) number(values ...int64) {
 // shaArgs are EVALSHA, the hash, and the number of keys.
 const shaArgs = 3
 
-// strings are the keys, and then the arguments.
-func (r *request) strings() (keys, args []string) {
+// box makes what EVALSHA is given, its first places left open.
+func (r *request) box() {
 	r.all = r.args.appendTo(r.keys.appendTo(r.all[:0]))
-	return r.all[:len(r.keys.ends)], r.all[len(r.keys.ends):]
-}
-
-// boxed is what EVALSHA is given, its first places left open.
-func (r *request) boxed() []any {
-	r.strings()
 	r.sent = append(r.sent[:0], nil, nil, nil)
 	for i := range r.all {
 		r.sent = append(r.sent, &r.all[i]) // a pointer needs no memory of its own
 	}
-	return r.sent
+}
+
+// boxed are the keys, and the arguments, of a request that was boxed.
+func (r *request) boxed() (keys []string, args []any) {
+	n := len(r.keys.ends)
+	return r.all[:n], r.sent[shaArgs+n:]
 }
