@@ -2,8 +2,11 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // agreement is how long the record stays after the last start that agreed with it:
@@ -14,18 +17,27 @@ const agreement = 90 * 24 * time.Hour
 // locks at the same keys. The first to call it records Options.Shards and
 // Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
 // days after the last that agreed: they would be granted what somebody else has.
-// So is a server that does not answer. Call it once, before the Driver is used, as
+// So is a server that does not answer, or may not write. Call it once, before the Driver is used, as
 // [Driver.Fit] does; only those who call it are compared.
 func (d *Driver) Agree(ctx context.Context) error {
 	key := d.keys.shards[0] + "layout"
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
 	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
 	if err != nil {
-		return refusal([]Finding{unreachable(address(d.client), err)})
+		return refusal([]Finding{unrecorded(address(d.client), err)})
 	}
 	if found := fmt.Sprint(reply); found != own {
 		return refusal([]Finding{{Refuse, TopicLayout, address(d.client), fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
 			"use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
 	}
 	return nil
+}
+
+// unrecorded is doubt: the server, or an operator, may make it go on.
+func unrecorded(server string, err error) Finding {
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return Finding{Refuse, TopicConnection, server, "the server did not record how the namespace is laid out: " + err.Error(),
+			"let its user do what AccessRules names, and see that it has memory"}
+	}
+	return unreachable(server, err)
 }

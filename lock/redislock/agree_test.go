@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -29,8 +30,13 @@ func TestLayoutsThatDiffer(t *testing.T) {
 			t.Errorf("%+v: the error is %v", o, err)
 		}
 	}
+	must(t, client(t, s.Addr()).ConfigSet(t.Context(), "maxmemory", "1").Err())
+	err := driver(t, c, redislock.Options{Namespace: "cronce3"}).Agree(t.Context())
+	if err == nil || errors.Is(err, lock.ErrUnfit) || !strings.Contains(err.Error(), "did not record") || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("of a full server the error is %v", err)
+	}
 	s.Stop()
-	err := d.Agree(t.Context())
+	err = d.Agree(t.Context())
 	if e, is := errors.AsType[*redislock.RefusedError](err); !is || e.Findings[0].Topic != redislock.TopicConnection {
 		t.Errorf("without a server the error is %v", err)
 	}
