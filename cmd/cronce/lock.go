@@ -165,6 +165,9 @@ func (s *store) lease(ctx context.Context, end context.CancelCauseFunc, key stri
 	}
 	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl, Limit: f.limit()})
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return nil, held // it was told to stop, and would have waited on
+		}
 		return nil, &conflictError{held, f.conflict}
 	}
 	if err != nil {

@@ -142,6 +142,28 @@ func TestLockStopped(t *testing.T) {
 	free(t, m)
 }
 
+// Told to stop while it waits, cronce has not waited for too long: the exit code is
+// not the one for that.
+func TestLockStoppedWaiting(t *testing.T) {
+	m, url := newRedis(t)
+	lease := hold(t, url)
+	for _, flags := range [][]string{{"-E", "75"}, {"-w", "1m", "-E", "0"}} {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan int, 1)
+		var out, errs strings.Builder
+		go func() { done <- run(ctx, under(url, flags, "echo ran"), strings.NewReader(""), &out, &errs) }()
+		eventually(t, "somebody waits", func() bool { return len(m.Keys()) == 2 })
+		stop()
+		if code := <-done; code != exitFailed || out.Len() > 0 {
+			t.Errorf("%q: the exit code is %d, want %d: %s", flags, code, exitFailed, errs.String())
+		}
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	free(t, m)
+}
+
 // A wait goes on while the store does not answer, and says so.
 func TestLockInDoubt(t *testing.T) {
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
