@@ -85,8 +85,8 @@ func (t *timetable) resetAll(at func(*entry) int64) {
 	}
 }
 
-// arity of the heap: a wider node means fewer levels, and its children share a
-// cache line.
+// arity of the heap: a wider node means fewer levels, and its children lie side by
+// side.
 const arity = 4
 
 func (t *timetable) up(i int) {
