@@ -3,16 +3,16 @@ package scheduler
 import (
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // However many jobs there are: while ticks of all of them are decided, each is read
 // once in six rounds, and once more from when a node has come.
 func TestRoundReadsEachJob(t *testing.T) {
 	for _, jobs := range []int{0, 1, 63, 64, 200, 500, 2000, 4321} {
-		n := &Node{}
-		for range jobs {
-			n.roster.add()
-		}
+		n := decidedNode(jobs)
 		read := func(turns int) (all []*entry) {
 			for range turns {
 				es := n.turn()
@@ -27,8 +27,37 @@ func TestRoundReadsEachJob(t *testing.T) {
 		read(7) // begin anywhere
 		n.round.whole(&n.roster)
 		want(t, jobs, "from when a node has come", read(whole)[:jobs])
-		want(t, jobs, "in six rounds", read(6 * (whole + brief))[:jobs])
+		want(t, jobs, "in six rounds", read(whole + 6*brief + 2)[:jobs])
 	}
+}
+
+// When a year begins each job is read, since revisions may change with it.
+func TestRoundOfNewYear(t *testing.T) {
+	s, err := spec.Parse("@daily", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := decidedNode(10)
+	year := yearMilli(2001)
+	for _, at := range []struct {
+		ms   int64
+		read int
+	}{{year - 2, 10}, {year - 1, 0}, {year, 10}, {year + 1, 0}} {
+		n.revision(s, at.ms)
+		if es := n.turn(); len(es) != at.read {
+			t.Errorf("%d ms from the new year %d jobs are read, want %d", at.ms-year, len(es), at.read)
+		}
+	}
+}
+
+// decidedNode has jobs of which a tick was decided lately: the clock has begun at
+// the mark that they have.
+func decidedNode(jobs int) *Node {
+	n := &Node{clock: clock{start: time.Now()}, revs: map[*spec.Schedule]string{}}
+	for range jobs {
+		n.roster.add()
+	}
+	return n
 }
 
 // want checks that so many openings are of as many jobs.
