@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -76,9 +77,12 @@ func lockCommand() *cobra.Command {
 	return cmd
 }
 
+// runFlags are of use only with a command.
+var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace"}
+
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
-	case f.show && (len(args) != 1 || f.try || f.wait != 0):
+	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
 		return usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
 	case f.show:
 		return asUsage(lock.CheckKey(args[0]))

@@ -274,5 +274,8 @@ func TestLockUsage(t *testing.T) {
 	} {
 		cronce(t, args...).want(t, exitUsage, want)
 	}
+	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s"} {
+		cronce(t, "lock", "key", "--show", flag, url).want(t, exitUsage, "with --show allowed is")
+	}
 	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitFailed, "127.0.0.1:1")
 }
