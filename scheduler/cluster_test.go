@@ -36,7 +36,8 @@ type world struct {
 	strange strangeness   // what cannot be checked then
 
 	mu      sync.Mutex
-	masters []string // the processes of the store's masters; the first has the list of nodes. None: it does not tell
+	reached time.Time // by the store's clock, before it stepped last
+	masters []string  // the processes of the store's masters; the first has the list of nodes. None: it does not tell
 	runs    []*run
 	open    map[ledgerKey]*run
 	grants  []grant
@@ -70,6 +71,7 @@ type run struct {
 	node    *node
 	tries   int
 	began   time.Time
+	shown   time.Time // the latest time that the store's clock had ever shown by then
 	over    time.Time // the function returned; zero: not yet
 	told    time.Time // the context ended; zero: not while the function ran
 	cause   error     // why
@@ -100,7 +102,21 @@ func cluster(t *testing.T, n int, jobs ...scheduler.Job) *world {
 func (c *world) now() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
 
 // step moves the store's clock at once.
-func (c *world) step(d time.Duration) { c.clock.Add(int64(d)) }
+func (c *world) step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached = c.furthest()
+	c.clock.Add(int64(d))
+}
+
+// furthest is the latest time that the store's clock has ever shown. The world is
+// locked.
+func (c *world) furthest() time.Time {
+	if now := c.now(); now.After(c.reached) {
+		return now
+	}
+	return c.reached
+}
 
 // pass lets time go by.
 func (c *world) pass(d time.Duration) { time.Sleep(d) }
@@ -212,7 +228,7 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 	defer c.mu.Unlock()
 	w := c.open[ledgerKey{r.Job, r.Fence}]
 	if w == nil {
-		w = &run{Run: *r, node: n, began: time.Now(), overlap: overlap}
+		w = &run{Run: *r, node: n, began: time.Now(), shown: c.furthest(), overlap: overlap}
 		c.runs = append(c.runs, w)
 		c.open[ledgerKey{r.Job, r.Fence}] = w
 	}
