@@ -192,6 +192,7 @@ const countLimit = 1_000_000
 func (n *Node) link(e *entry, mark, now int64) {
 	if old := e.link; old != nil {
 		if old.doubt {
+			old.freed = true
 			return // its answer goes on
 		}
 		old.stale, e.link = true, nil

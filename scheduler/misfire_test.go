@@ -107,6 +107,22 @@ func TestMisfireAllOverlapping(t *testing.T) {
 	})
 }
 
+// A run of a missed tick ends while the answer to the claim of the next one is on
+// its way, which is a no from before the end: the next one runs all the same.
+func TestMisfireAllAnsweredSlowly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const slow = time.Second
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Misfire: scheduler.MisfireAll, Lease: 5 * time.Minute, Func: takes(7100 * time.Millisecond)})
+		c.pass(10 * time.Minute)
+		c.outage(85 * time.Second)
+		since := len(c.ran("a"))
+		c.answeredAfter(slow)
+		c.pass(10 * time.Minute)
+		c.answeredAfter(0)
+		c.wantIdle(c.ran("a")[since:], 10*time.Second)
+	})
+}
+
 // A node that lost the lease of a missed tick goes on with the missed ticks, then
 // and after the next outage.
 func TestMisfireAllSurvivesALostLease(t *testing.T) {

@@ -254,7 +254,7 @@ func (r *running) goOn(a lock.Ended) {
 		n.look(watched{e, r.tick}, r.lease.Fence(), now)
 	}
 	if a.Waiting != 0 && !n.draining.Load() {
-		n.look(watched{e, a.Waiting}, a.Fence, now)
+		n.lookFreed(watched{e, a.Waiting}, a.Fence, now)
 	}
 	if r.backlog || e.link != nil {
 		n.link(e, e.mark, now)

@@ -12,7 +12,10 @@ type watched struct {
 }
 
 // A plan is the next look at a run.
-type plan struct{ fence, at int64 }
+type plan struct {
+	fence, at int64
+	ask       *ask
+}
 
 // watch looks again at the run that an answer named, if it may need another
 // attempt or its end.
@@ -44,8 +47,9 @@ func (n *Node) look(w watched, fence, at int64) {
 	if p := n.watches[w]; p.fence == fence && p.at <= at {
 		return
 	}
-	n.watches[w] = plan{fence, at}
-	n.agenda.add(at, &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence, look: true})
+	a := &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence, look: true}
+	n.watches[w] = plan{fence, at, a}
+	n.agenda.add(at, a)
 }
 
 // outrun gives up the look at the run of the tick before, if c says that the tick
@@ -81,11 +85,24 @@ func (n *Node) looked(a *ask) {
 	}
 }
 
-// held waits for the end of the run that is in the way.
+// lookFreed looks at a tick that waited for a run which has ended.
+func (n *Node) lookFreed(w watched, fence, now int64) {
+	if p := n.watches[w]; p.ask != nil && p.fence == fence && p.ask.doubt {
+		p.ask.freed = true
+		return
+	}
+	n.look(w, fence, now)
+}
+
+// held waits for the end of the run that is in the way. If one ended since the ask
+// was sent, that may have been it, and nothing else will tell: it asks again at once.
 func (n *Node) held(a *ask, c *lock.Answer, now int64) {
 	at := n.lookAt(a.e, c, now)
+	if a.freed {
+		at = now
+	}
 	if a.from != 0 {
-		n.watches[watched{a.e, a.tick}] = plan{a.from, at}
+		n.watches[watched{a.e, a.tick}] = plan{a.from, at, a}
 	}
 	n.again(a, at)
 }
