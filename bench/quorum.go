@@ -31,7 +31,8 @@ const (
 // redsync's, and says what a server that does not answer adds.
 func quorum(ctx context.Context, env *Env) ([]Row, error) {
 	var servers []*redisd.Server
-	a := quorumArgs{Pairs: either(env, 3000, 300)}
+	pairs := either(env, 3000, 300)
+	a := quorumArgs{Pairs: pairs, Peer: pairs}
 	for range quorumServers {
 		s, err := redisd.Start(ctx)
 		if err != nil {
@@ -47,7 +48,7 @@ func quorum(ctx context.Context, env *Env) ([]Row, error) {
 	if err := servers[0].Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
-	a.Pairs = either(env, 50, 10)
+	a.Pairs, a.Peer = either(env, 500, 50), either(env, 10, 3)
 	silent, err := quorumCase.Run(ctx, a)
 	if err := errors.Join(err, servers[0].Signal(syscall.SIGCONT)); err != nil {
 		return nil, err
@@ -75,10 +76,22 @@ func quorum(ctx context.Context, env *Env) ([]Row, error) {
 type quorumArgs struct {
 	Addrs []string
 	Pairs int
+	Peer  int // pairs of redsync: while a server is silent, each takes it seconds
 }
 
 // A quorumResult is what acquiring and releasing took, and the slowest acquire.
 type quorumResult struct{ P50, Mean, Most time.Duration }
+
+// turn is how many pairs of a block are a contender's.
+func (a *quorumArgs) turn(name string, done, block int) int {
+	if name == rivals.Cronce {
+		return block
+	}
+	if done < 0 {
+		return a.Peer / 10
+	}
+	return min(block, a.Peer-done)
+}
 
 var quorumCase = proc.Define("quorum", runQuorum)
 
@@ -100,7 +113,7 @@ func runQuorum(ctx context.Context, a quorumArgs) (map[string]quorumResult, erro
 			block = -done
 		}
 		for name, l := range locks {
-			for i := range block {
+			for i := range a.turn(name, done, block) {
 				began := time.Now()
 				release, err := l.Acquire(ctx, fmt.Sprintf("item-%03d", i%100))
 				if err != nil {

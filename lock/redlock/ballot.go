@@ -16,6 +16,7 @@ var errNotAsked = errors.New("not asked")
 type ballot struct {
 	answers  []answer
 	majority int
+	overdue  bool // what is missing has had its time
 }
 
 func (b ballot) count(code int64) (n int) {
@@ -91,11 +92,13 @@ func (b ballot) with(fence int64) (n int) {
 	return n
 }
 
-// decided reports whether no further answer to an acquisition matters: a majority
-// says one fence, or that one other owner has the key.
+// decided reports whether no further answer to an acquisition is waited for: a
+// majority says one fence, or that one other owner has the key. A majority with
+// several fences is worth the wait for one more answer, which may spare the second
+// round trip, but not the wait for a server that is silent.
 func (b ballot) decided() bool {
 	if b.count(yes) >= b.majority {
-		return b.with(b.fence()) >= b.majority
+		return b.overdue || b.with(b.fence()) >= b.majority
 	}
 	_, votes := b.rival()
 	return votes >= b.majority

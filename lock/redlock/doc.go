@@ -27,8 +27,8 @@
 // server whose clock is ahead is asked for one grant and not for the next:
 // TestFenceOverMajorities. So a fence is only a grant's once it stands on a
 // majority. If the answers differ, the one that a majority says, or else the
-// highest, is written to the others before success is reported. That costs a
-// second round trip: in 1 of 170 grants where clocks are 1 ms apart and a key is
+// highest, is written to the others before success is reported; a server that is
+// silent and might decide is not waited for. That costs a second round trip: in 1 of 170 grants where clocks are 1 ms apart and a key is
 // granted every 10 s, in 1 of 14 where it is granted every 0.1 s and two of five
 // servers miss each grant.
 //

@@ -247,6 +247,29 @@ func TestRefusedByMajority(t *testing.T) {
 	}
 }
 
+// One server is silent and no majority of the others says one fence: the highest is
+// written to them, and the silent one, which might have decided, is not waited for.
+func TestSilenceDoesNotDecideFence(t *testing.T) {
+	t.Parallel()
+	all, cs := servers(t, 5)
+	d := driver(t, cs, redlock.Options{Namespace: "fences", NodeTimeout: slow})
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	d.Warm(t.Context())
+	for i, last := range []int64{1 << 52, 1 << 52, 1<<52 + 7, 1<<52 + 7, 1<<52 + 9} {
+		must(t, cs[i].Set(t.Context(), redlock.Key("fences", "key"), redlock.State(last, 0, 0, 1, "gone/1"), time.Minute).Err())
+	}
+	signal(syscall.SIGSTOP, all[4])
+	began := time.Now()
+	g, err := d.Acquire(t.Context(), asking("key", time.Minute))
+	must(t, err)
+	if took := time.Since(began); took > slow/4 {
+		t.Errorf("it took %v", took)
+	}
+	if want := int64(1<<52 + 8); g.Fence != want {
+		t.Errorf("the fence is %d, want %d", g.Fence, want)
+	}
+}
+
 // One of the first is silent: the rest is asked long before the time of a server
 // is over, and while it is silent, others are asked first.
 func TestSilenceAsksRest(t *testing.T) {

@@ -184,7 +184,9 @@ func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b
 	d.sweep(r, a.TTL, undone)
 }
 
-func (d *Driver) count(answers []answer) ballot { return ballot{answers, d.majority} }
+func (d *Driver) count(answers []answer) ballot {
+	return ballot{answers: answers, majority: d.majority}
+}
 
 // doubt is the error when the answers decide nothing.
 func (d *Driver) doubt(ctx context.Context, operation string, b ballot) error {

@@ -11,7 +11,8 @@ import (
 var errLate = errors.New("not waited for")
 
 // restAfter is how long a majority is left alone: until the rest is asked because
-// one of it has not answered, and until the rest is told of a lease.
+// one of it has not answered, and until the rest is told of a lease. Who has not
+// answered by then is no longer waited for where less than that decides.
 const restAfter = time.Millisecond
 
 // A poll is one request to many servers. Its answers count until the caller has
@@ -48,16 +49,16 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 	if q.first == 0 {
 		return p.ballot
 	}
-	var rest <-chan time.Time
-	if q.rest != 0 {
+	var overdue <-chan time.Time
+	if q.enough != nil {
 		t := time.NewTimer(min(d.rest, patience/4))
 		defer t.Stop()
-		rest = t.C
+		overdue = t.C
 	}
 	for {
 		select {
-		case <-rest:
-			p.askRest()
+		case <-overdue:
+			p.hurry()
 		case <-p.done:
 			return p.end()
 		case <-ctx.Done():
@@ -85,14 +86,17 @@ func (d *Driver) begin(ctx context.Context, patience time.Duration, r request, q
 	return p
 }
 
-// askRest sends it to the rest, unless it was or the poll is over.
-func (p *poll) askRest() {
+// hurry asks the rest, unless it was or the poll is over, and settles for less.
+func (p *poll) hurry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.over { // so a request is under way, and Close waits
-		p.send(p.rest)
-		p.rest = 0
+	if p.over {
+		return
 	}
+	p.send(p.rest) // a request is under way, so Close waits
+	p.rest = 0
+	p.ballot.overdue = true
+	p.settle()
 }
 
 // send sends the request to some servers. The poll is locked.
@@ -135,15 +139,20 @@ func (p *poll) take(i int, a *answer) bool {
 			p.send(p.rest)
 			p.rest = 0
 		}
-		if p.due == 0 || p.enough != nil && p.enough(p.ballot) {
-			p.finish()
-			close(p.done)
-		}
+		p.settle()
 	}
 	if p.due == 0 {
 		p.stop()
 	}
 	return inTime
+}
+
+// settle ends the poll if its answers are enough. The poll is locked, and not over.
+func (p *poll) settle() {
+	if p.due == 0 || p.enough != nil && p.enough(p.ballot) {
+		p.finish()
+		close(p.done)
+	}
 }
 
 // end closes the poll; its answers do not change any more.
