@@ -116,8 +116,8 @@ func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lea
 // insist asks until the answer is no doubt, ctx ends, or d has passed, and
 // returns the last answer that is not just that end.
 func insist(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
-	bound, stop := context.WithTimeout(ctx, d)
-	defer stop()
+	bound := newBound(ctx, d)
+	defer bound.stop()
 	var last error
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := ask(bound)
