@@ -54,7 +54,10 @@ func (d *Driver) Gathered() int {
 	g := d.gathers.only
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.next)
+	if g.next == nil {
+		return 0
+	}
+	return len(g.next.members)
 }
 
 // Flying is how many flights are under way.

@@ -25,56 +25,26 @@ type gather struct {
 
 	mu     sync.Mutex
 	flying int
-	next   []*passenger
-	idle   sync.Pool // of passengers, to be used again
-}
-
-// A passenger is a request that waits for its flight.
-type passenger struct {
-	script  *redis.Script // that serves it
-	many    *redis.Script // that serves several such requests in one run; nil: none does
-	request *request
-	asked   *redis.Cmd
-	landed  chan struct{} // holds a value once the reply is there
-	reply   any
-	err     error
-}
-
-func (p *passenger) land(reply any, err error) {
-	p.reply, p.err = reply, err
-	p.landed <- struct{}{}
-}
-
-// free takes a passenger back that nobody knows any more, and frees its request.
-func (g *gather) free(p *passenger) {
-	p.request.free()
-	*p = passenger{landed: p.landed}
-	g.idle.Put(p)
+	next   *crew     // who waits for a flight; nil: nobody does
+	spare  []*crew   // to be used again
+	idle   sync.Pool // of passengers, the same
 }
 
 // run runs a script for a request, which it frees, with those of others if there
-// are any. When ctx ends it returns at once if nothing was sent. Else it returns
-// when the deadline of ctx passes, and what was sent may still be done; but one
-// that was cancelled earlier waits for the answer, within the limit of a flight:
-// what undoes a request that nobody knows the answer of must not overtake it.
+// are any. When ctx ends it returns if nothing was sent: at once, or, if it began to
+// wait just now, after a few milliseconds or when it would be sent. Else it returns
+// when the deadline of ctx passes, and what was sent may still be done; but one that
+// was cancelled earlier waits for the answer, within the limit of a flight: what
+// undoes a request that nobody knows the answer of must not overtake it.
 func (g *gather) run(ctx context.Context, s, many *redis.Script, r *request) (any, error) {
-	p := g.board(s, many, r)
+	p := g.board(ctx, s, many, r)
 	if p == nil {
 		defer r.free()
 		defer g.land()
 		return evaluate(ctx, g.client, s, r)
 	}
-	select {
-	case <-p.landed:
-	case <-ctx.Done():
-		if g.leave(p) {
-			g.free(p)
-			return nil, ctx.Err()
-		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, ctx.Err() // its flight needs it still
-		}
-		<-p.landed
+	if landed := <-p.told; !landed && !g.sitOut(ctx, p) {
+		return nil, ctx.Err()
 	}
 	defer g.free(p)
 	if unknown(p.err) {
@@ -83,8 +53,25 @@ func (g *gather) run(ctx context.Context, s, many *redis.Script, r *request) (an
 	return p.reply, p.err
 }
 
+// sitOut waits on for what takes long, and reports whether there is an answer.
+func (g *gather) sitOut(ctx context.Context, p *passenger) bool {
+	select {
+	case <-p.told:
+		return true
+	case <-ctx.Done():
+	}
+	if g.leave(p) {
+		g.free(p)
+		return false
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return false // its flight needs it still
+	}
+	return <-p.told
+}
+
 // board returns nil if the request is to go out alone.
-func (g *gather) board(s, many *redis.Script, r *request) *passenger {
+func (g *gather) board(ctx context.Context, s, many *redis.Script, r *request) *passenger {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.flying < flights {
@@ -93,71 +80,100 @@ func (g *gather) board(s, many *redis.Script, r *request) *passenger {
 	}
 	p, _ := g.idle.Get().(*passenger)
 	if p == nil {
-		p = &passenger{landed: make(chan struct{}, 1)}
+		p = &passenger{told: make(chan bool, 2)}
 	}
-	p.script, p.many, p.request = s, many, r
+	p.ctx, p.script, p.many, p.request = ctx, s, many, r
 	if !g.slotless {
 		p.many = nil
 	}
-	g.next = append(g.next, p)
+	g.line(p)
 	return p
+}
+
+// free takes a passenger back that nobody knows any more, and frees its request.
+func (g *gather) free(p *passenger) {
+	p.request.free()
+	*p = passenger{told: p.told}
+	g.idle.Put(p)
 }
 
 // leave reports whether the request was not sent, and never will be.
 func (g *gather) leave(p *passenger) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.Index(g.next, p)
-	if i >= 0 {
-		g.next = slices.Delete(g.next, i, i+1)
-	}
-	return i >= 0
+	return g.next != nil && g.next.leave(p)
 }
 
 // land ends the flight of a lone caller, who need not wait for those that have
 // gathered meanwhile.
 func (g *gather) land() {
-	if crew := g.embark(nil); crew != nil {
-		go g.fly(crew)
+	if c := g.embark(nil); c != nil {
+		go g.fly(c)
 	}
 }
 
 // fly sends what has gathered, until nobody waits.
-func (g *gather) fly(crew []*passenger) {
-	for ; crew != nil; crew = g.embark(crew) {
-		g.send(crew)
+func (g *gather) fly(c *crew) {
+	for ; c != nil; c = g.embark(c) {
+		g.send(c)
 	}
 }
 
-// embark returns the next to be sent, and may use the room of those that have
-// landed. Nil: there are none, and the flight is over.
-func (g *gather) embark(landed []*passenger) []*passenger {
+// embark returns the next to be sent, and may use a crew again that has landed. Nil:
+// there are none, and the flight is over.
+func (g *gather) embark(landed *crew) *crew {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.next) == 0 {
+	if landed != nil {
+		g.spare = append(g.spare, landed)
+	}
+	c := g.next
+	if c == nil || !c.ready() {
 		g.flying--
 		return nil
 	}
-	n := min(len(g.next), maxBatch)
-	crew := append(landed[:0], g.next[:n]...)
-	g.next = slices.Delete(g.next, 0, n)
-	return crew
+	g.next = nil
+	if n := len(c.members); n > maxBatch {
+		g.line(c.members[maxBatch:]...)
+		c.members = slices.Delete(c.members, maxBatch, n)
+	}
+	return c
+}
+
+// line lets passengers wait for the next flight. The mutex is held.
+func (g *gather) line(ps ...*passenger) {
+	if g.next == nil {
+		g.next = g.crew()
+	}
+	g.wait(g.next, ps)
+}
+
+// crew returns an empty one. The mutex is held.
+func (g *gather) crew() *crew {
+	last := len(g.spare) - 1
+	if last < 0 {
+		return &crew{}
+	}
+	c := g.spare[last]
+	g.spare = g.spare[:last]
+	return c
 }
 
 // send sends requests in one pipeline and tells each its reply. The flight is
 // nobody's own: whoever leaves it, it goes on for the others.
-func (g *gather) send(crew []*passenger) {
+func (g *gather) send(c *crew) {
 	ctx, stop := context.WithTimeout(context.Background(), g.limit)
 	defer stop()
-	parties, singles := split(crew)
-	if rest := g.exec(ctx, parties, singles); len(rest) > 0 {
-		g.exec(ctx, nil, rest)
+	parties, singles := split(c.members)
+	if rest := g.exec(ctx, c, parties, singles); len(rest) > 0 {
+		g.again(c, rest)
+		g.exec(ctx, c, nil, rest)
 	}
 }
 
 // exec sends one pipeline and returns those who have no answer yet, because they
 // need a run of their own.
-func (g *gather) exec(ctx context.Context, parties []party, singles []*passenger) (rest []*passenger) {
+func (g *gather) exec(ctx context.Context, c *crew, parties []party, singles []*passenger) (rest []*passenger) {
 	pipe := g.client.Pipeline()
 	ask := func(s *redis.Script, r *request) *redis.Cmd {
 		cmd := r.command(ctx, s)
@@ -171,6 +187,7 @@ func (g *gather) exec(ctx context.Context, parties []party, singles []*passenger
 		p.asked = ask(p.script, p.request)
 	}
 	_, _ = pipe.Exec(ctx) // each reply has its own error
+	g.arrive(c)
 	for _, p := range singles {
 		p.land(p.asked.Result())
 	}

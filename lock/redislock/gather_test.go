@@ -84,9 +84,12 @@ func answer(owners []string) any {
 	}
 	letters, left := "", ""
 	for _, owner := range owners {
-		if owner == "mine" {
+		switch owner {
+		case "mine":
 			letters += "+"
-		} else {
+		case "later": // is to be asked for alone
+			letters += "-"
+		default:
 			letters, left = letters+"0", left+"|1"
 		}
 	}
