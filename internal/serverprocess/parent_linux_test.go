@@ -10,7 +10,7 @@ import (
 
 // A process that dies without its cleanup leaves no server behind.
 func TestEndWithParent(t *testing.T) {
-	port := freePort()
+	port := FreePort()
 	out, _ := child("dying", strconv.Itoa(port)).CombinedOutput() // it says what matters
 	var pid int
 	if _, err := fmt.Sscanf(strings.TrimSpace(string(out)), "pid %d serves", &pid); err != nil {

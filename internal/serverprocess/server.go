@@ -64,7 +64,7 @@ func Lasting(dir string, p Program) (*Server, error) {
 	s := &Server{program: p, dir: dir}
 	var err error
 	for range tries {
-		s.port = freePort()
+		s.port = FreePort()
 		if p.Prepare != nil {
 			if err = p.Prepare(s.port); err != nil {
 				break

@@ -170,7 +170,7 @@ func TestStartFails(t *testing.T) {
 }
 
 func TestFreePortIsFree(t *testing.T) {
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: freePort()})
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: FreePort()})
 	if err != nil {
 		t.Fatal(err)
 	}

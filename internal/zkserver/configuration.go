@@ -6,13 +6,19 @@ import (
 	"strings"
 )
 
+// What a server is started as.
+const (
+	alone      = "org.apache.zookeeper.server.ZooKeeperServerMain"
+	inEnsemble = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+)
+
 // arguments keep the machine small and its start quick.
-func arguments(config string) []string {
+func arguments(class, config string) []string {
 	return []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.preAllocSize=256", "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-simple.jar"),
-		"org.apache.zookeeper.server.ZooKeeperServerMain", config}
+		class, config}
 }
 
 func configuration(dir string, port int, settings []string) []byte {

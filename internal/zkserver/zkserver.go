@@ -1,7 +1,7 @@
 // Package zkserver starts real ZooKeeper servers for tests.
 //
-// Each server stands alone, listens on a free loopback port, keeps its files in
-// the test's own folder, and is stopped by its process id when the test ends (on
+// A server stands alone, or is one of an Ensemble. Each listens on free loopback
+// ports, keeps its files in the test's own folder, and is stopped by its process id when the test ends (on
 // Linux also when the test process dies). Its tick is 200 ms, so that sessions
 // of 400 ms and more are allowed, and it does not force its log to the disk: it
 // keeps what it acknowledged over the end of its process, not of the machine.
@@ -46,18 +46,25 @@ type Server struct {
 // if CRONCE_REQUIRE_SERVERS is 1.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	java := serverprocess.Find(t, "java", packages)
-	if _, err := os.Stat(jar); err != nil {
-		serverprocess.Missing(t, jar, packages)
-	}
+	java := find(t)
 	dir, settings := t.TempDir(), slices.Clone(settings)
 	config := filepath.Join(dir, "zoo.cfg")
 	return &Server{t: t, Server: serverprocess.Start(t, dir, serverprocess.Program{
 		Name: "ZooKeeper", Patience: patience,
 		Prepare: func(port int) error { return os.WriteFile(config, configuration(dir, port, settings), 0o600) },
-		Command: func(int) *exec.Cmd { return exec.Command(java, arguments(config)...) },
+		Command: func(int) *exec.Cmd { return exec.Command(java, arguments(alone, config)...) },
 		Answers: func(s *serverprocess.Server) bool { return answers(s.Port(), dir) },
 	})}
+}
+
+// find returns the path of Java, if ZooKeeper is installed too.
+func find(t testing.TB) string {
+	t.Helper()
+	java := serverprocess.Find(t, "java", packages)
+	if _, err := os.Stat(jar); err != nil {
+		serverprocess.Missing(t, jar, packages)
+	}
+	return java
 }
 
 // Ask sends one of the server's four-letter words and returns the answer.
