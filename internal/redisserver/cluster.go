@@ -20,7 +20,7 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no")...)
 		nodes[i].AllowReplicas()
 		if i < masters {
-			nodes[i].Tell(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*slots/masters, (i+1)*slots/masters-1))
+			nodes[i].Tell(addSlots(i*slots/masters, (i+1)*slots/masters)...)
 		}
 		if i > 0 {
 			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].Port()))
@@ -46,6 +46,22 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 		})
 	}
 	return nodes
+}
+
+// addSlots are the commands that give a node the slots from one up to another,
+// which Redis 6.2 takes one by one. Inline, a command must stay below 64 KiB.
+func addSlots(from, to int) []string {
+	const most = 4096
+	var commands []string
+	for ; from < to; from += most {
+		var command strings.Builder
+		command.WriteString("CLUSTER ADDSLOTS")
+		for slot := range min(most, to-from) {
+			fmt.Fprintf(&command, " %d", from+slot)
+		}
+		commands = append(commands, command.String())
+	}
+	return commands
 }
 
 // NodeID is the server's name in its Cluster.

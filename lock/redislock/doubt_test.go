@@ -70,7 +70,7 @@ func TestReplicaIsDoubt(t *testing.T) {
 
 // A server that is busy with somebody's script does not answer.
 func TestBusyIsDoubt(t *testing.T) {
-	s := redisserver.Start(t, "--busy-reply-threshold", "10")
+	s := redisserver.Start(t, "--lua-time-limit", "10")
 	c := client(t, s.Addr())
 	d := driver(t, c, redislock.Options{})
 	due := open(t, d, c, "job")

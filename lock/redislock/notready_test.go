@@ -67,7 +67,8 @@ func TestMovedIsDoubt(t *testing.T) {
 		}
 		s.Tell(fmt.Sprintf("CLUSTER SETSLOT %d MIGRATING %s", slot, other.NodeID()))
 		err = acquireFor(t, driver(t, c, redislock.Options{}), "key", "b/1", 0)
-		if err == nil || !strings.Contains(err.Error(), "TRYAGAIN") { // the lock is here, its queue is not
+		// The lock is here, its queue is not: 6.2 sends all of it there, where TRYAGAIN is the answer.
+		if err == nil || !strings.Contains(err.Error(), "TRYAGAIN") && !strings.Contains(err.Error(), "ASK") {
 			t.Errorf("of a lock that is half on its way it answers %v", err)
 		}
 		must(t, c.Del(t.Context(), "cronce:v1:l:{key}").Err())
