@@ -71,15 +71,7 @@ func TestMinimalACL(t *testing.T) {
 
 // In Cluster a script may use only keys that it declares, all in one slot.
 func TestCluster(t *testing.T) {
-	server := redisserver.Start(t, "--cluster-enabled", "yes")
-	admin := connect(t, &redis.Options{Addr: server.Addr()})
-	if err := admin.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, func() bool {
-		info, err := admin.ClusterInfo(t.Context()).Result()
-		return err == nil && strings.Contains(info, "cluster_state:ok")
-	})
+	server := redisserver.Cluster(t, 1, 0)[0]
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}, ContextTimeoutEnabled: true})
 	defer client.Close()
 	everything(t, outbox(t, client))
