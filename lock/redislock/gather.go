@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,9 +20,9 @@ const flights = 2
 // gather; when the first flight lands all that have gathered by then go out in one
 // pipeline, and so on until nobody waits. Nobody waits for a time to pass.
 type gather struct {
-	client   redis.UniversalClient
-	limit    time.Duration // of a flight
-	slotless bool          // a script may have any keys
+	client redis.UniversalClient
+	limit  time.Duration // of a flight
+	slots  atomic.Bool   // it is known that a script may not have any keys
 
 	mu     sync.Mutex
 	flying int
@@ -83,9 +84,6 @@ func (g *gather) board(ctx context.Context, s, many *redis.Script, r *request) *
 		p = &passenger{told: make(chan bool, 2)}
 	}
 	p.ctx, p.script, p.many, p.request = ctx, s, many, r
-	if !g.slotless {
-		p.many = nil
-	}
 	g.line(p)
 	return p
 }
@@ -164,7 +162,7 @@ func (g *gather) crew() *crew {
 func (g *gather) send(c *crew) {
 	ctx, stop := context.WithTimeout(context.Background(), g.limit)
 	defer stop()
-	parties, singles := split(c.members)
+	parties, singles := split(c.members, !g.slots.Load())
 	if rest := g.exec(ctx, c, parties, singles); len(rest) > 0 {
 		g.again(c, rest)
 		g.exec(ctx, c, nil, rest)
@@ -192,7 +190,7 @@ func (g *gather) exec(ctx context.Context, c *crew, parties []party, singles []*
 		p.land(p.asked.Result())
 	}
 	for i := range parties {
-		rest = append(rest, parties[i].land(ctx, g.client)...)
+		rest = append(rest, parties[i].land(ctx, g)...)
 	}
 	return rest
 }

@@ -18,7 +18,7 @@ type gathers struct {
 }
 
 func newGathers(client redis.UniversalClient, limit time.Duration) *gathers {
-	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit, slotless: true}}
+	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit}}
 }
 
 // of is the gather for a request, nil if with this context it is to go alone: a
@@ -37,7 +37,9 @@ func (a *gathers) of(ctx context.Context, r *request) *gather {
 	}
 	g, known := a.all.Load(master.Options().Addr)
 	if !known {
-		g, _ = a.all.LoadOrStore(master.Options().Addr, &gather{client: a.client, limit: a.limit})
+		fresh := &gather{client: a.client, limit: a.limit}
+		fresh.slots.Store(true)
+		g, _ = a.all.LoadOrStore(master.Options().Addr, fresh)
 	}
 	return g.(*gather)
 }

@@ -20,10 +20,10 @@ type party struct {
 	asked   *redis.Cmd
 }
 
-// split sorts a crew into parties, and those who travel alone.
-func split(crew []*passenger) (parties []party, singles []*passenger) {
+// split sorts a crew into parties, if there may be any, and those who travel alone.
+func split(crew []*passenger, sharing bool) (parties []party, singles []*passenger) {
 	for _, p := range crew {
-		if p.many == nil {
+		if p.many == nil || !sharing {
 			singles = append(singles, p)
 			continue
 		}
@@ -44,13 +44,17 @@ func (p *party) join(member *passenger) {
 }
 
 // land tells the members their answers and returns those who need a run of their
-// own: also all of them, if the server would not run this script for them.
-func (p *party) land(ctx context.Context, client redis.UniversalClient) (rest []*passenger) {
+// own: also all of them, if the server would not run this script for them. One that
+// refuses keys of two slots would refuse the next party too: there is none.
+func (p *party) land(ctx context.Context, g *gather) (rest []*passenger) {
 	reply, err := p.asked.Result()
 	if unknown(err) {
-		reply, err = p.request.whole(ctx, client, p.script)
+		reply, err = p.request.whole(ctx, g.client, p.script)
 	}
 	p.request.free()
+	if err != nil && redis.HasErrorPrefix(err, "CROSSSLOT") {
+		g.slots.Store(true)
+	}
 	if _, refused := errors.AsType[redis.Error](err); refused {
 		return p.members
 	}

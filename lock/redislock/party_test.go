@@ -41,10 +41,21 @@ func (b *barrier) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // returns their errors.
 func inOneFlight(t *testing.T, addr string, asks ...func(*redislock.Driver) error) []error {
 	t.Helper()
-	c := client(t, addr)
-	b := &barrier{open: make(chan struct{})}
+	b, d := behindBarrier(t, addr)
+	return b.inOneFlight(t, d, asks...)
+}
+
+func behindBarrier(t *testing.T, addr string) (*barrier, *redislock.Driver) {
+	t.Helper()
+	c, b := client(t, addr), new(barrier)
 	c.AddHook(b)
-	d := driver(t, c, redislock.Options{})
+	return b, driver(t, c, redislock.Options{})
+}
+
+func (b *barrier) inOneFlight(t *testing.T, d *redislock.Driver, asks ...func(*redislock.Driver) error) []error {
+	t.Helper()
+	until(t, "the flights before are over", func() bool { return d.Flying() == 0 })
+	b.open = make(chan struct{})
 	var wg sync.WaitGroup
 	errs := make([]error, len(asks))
 	for range 2 { // as many as there are flights
@@ -253,15 +264,19 @@ func TestPartyOnAReplica(t *testing.T) {
 }
 
 // A server that serves no keys of two slots in one run, as a node of a Cluster, is
-// asked for each.
+// asked for each: at once, after it has refused the first party.
 func TestPartyOfManySlots(t *testing.T) {
-	s := redisserver.Start(t, "--cluster-enabled", "yes")
+	s := redisserver.Cluster(t, 1, 0)[0]
 	c := client(t, s.Addr())
-	must(t, c.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err())
-	until(t, "the Cluster of one", func() bool { return strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
 	acquire(t, driver(t, c, redislock.Options{}), "warm", "a/0") // else each sends the script again, in no order
-	errs := inOneFlight(t, s.Addr(), asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
+	b, d := behindBarrier(t, s.Addr())
+	errs := b.inOneFlight(t, d, asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
 	wantVerdicts(t, errs, "yes", "yes", "held")
+	errs = b.inOneFlight(t, d, asking(t, "two", "a/4", 0, 0), asking(t, "three", "a/5", 0, 0))
+	wantVerdicts(t, errs, "held", "yes")
+	if got := c.Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
+		t.Errorf("the server has refused %s, want one party", got)
+	}
 }
 
 // A party is bounded: what a script does, nobody else can do meanwhile.
