@@ -14,6 +14,7 @@ import (
 type bound struct {
 	base     context.Context
 	deadline time.Time
+	timed    bool // the deadline is not that of base, which ends it otherwise
 
 	touched atomic.Bool // it was stopped, or real was made
 	mu      sync.Mutex
@@ -23,18 +24,22 @@ type bound struct {
 
 // newBound returns a context that ends with ctx, after d, or with stop.
 func newBound(ctx context.Context, d time.Duration) *bound {
-	deadline := time.Now().Add(d)
-	if earlier, some := ctx.Deadline(); some && earlier.Before(deadline) {
-		deadline = earlier
+	b := &bound{base: ctx, deadline: time.Now().Add(d), timed: true}
+	if earlier, some := ctx.Deadline(); some && earlier.Before(b.deadline) {
+		b.deadline, b.timed = earlier, false
 	}
-	return &bound{base: ctx, deadline: deadline}
+	return b
 }
 
 func (b *bound) context() context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.real == nil {
-		b.real, b.cancel = context.WithDeadline(b.base, b.deadline)
+		if b.timed {
+			b.real, b.cancel = context.WithDeadline(b.base, b.deadline)
+		} else {
+			b.real, b.cancel = context.WithCancel(b.base)
+		}
 		if b.touched.Swap(true) { // by stop
 			b.cancel()
 		}
@@ -54,7 +59,7 @@ func (b *bound) Deadline() (time.Time, bool) { return b.deadline, true }
 func (b *bound) Done() <-chan struct{}       { return b.context().Done() }
 
 func (b *bound) Err() error {
-	if !b.touched.Load() && b.base.Err() == nil && time.Now().Before(b.deadline) {
+	if !b.touched.Load() && b.base.Err() == nil && (!b.timed || time.Now().Before(b.deadline)) {
 		return nil
 	}
 	return b.context().Err() // which it will be for good

@@ -42,38 +42,38 @@ func lookAt(ctx, child context.Context) look {
 
 // The context of a request that is repeated shows everybody what one of the context
 // package would: whoever looks, derives from it or waits for its end, early or late,
-// and whatever ends it first.
+// and whatever ends it first. But who looks when several ends have come may not see
+// which was the first.
 func TestBoundIsAContextWithDeadline(t *testing.T) {
-	cause, again := errors.New("enough"), errors.New("again")
+	cause, again, late := errors.New("enough"), errors.New("again"), errors.New("late")
 	makers := []func(context.Context, time.Duration) (context.Context, context.CancelFunc){context.WithTimeout, lock.Bound}
-	type ending = func(stop, caller func())
-	stopped := map[string]ending{ // how it ends if somebody has looked before
-		"stop":         func(stop, _ func()) { stop() },
-		"stop, caller": func(stop, caller func()) { stop(); caller() },
-		"stop, time":   func(stop, _ func()) { stop(); time.Sleep(time.Hour) },
+	type ending = func(stop, caller, wait func())
+	all := map[string]ending{ // how it ends if somebody has looked before
+		"stop":         func(stop, _, _ func()) { stop() },
+		"stop, caller": func(stop, caller, _ func()) { stop(); caller() },
+		"stop, time":   func(stop, _, wait func()) { stop(); wait() },
+		"time, caller": func(_, caller, wait func()) { wait(); caller() },
 	}
 	ends := map[string]ending{
-		"twice":        func(stop, _ func()) { stop(); stop() },
-		"caller":       func(_, caller func()) { caller() },
-		"time":         func(_, _ func()) { time.Sleep(time.Hour) },
-		"some time":    func(_, _ func()) { time.Sleep(2 * time.Second) },
-		"caller, stop": func(stop, caller func()) { caller(); stop() },
-		"caller, time": func(_, caller func()) { caller(); time.Sleep(time.Hour) },
-		"time, stop":   func(stop, _ func()) { time.Sleep(time.Hour); stop() },
-		"time, caller": func(_, caller func()) { time.Sleep(time.Hour); caller() },
+		"twice":        func(stop, _, _ func()) { stop(); stop() },
+		"caller":       func(_, caller, _ func()) { caller() },
+		"time":         func(_, _, wait func()) { wait() },
+		"caller, stop": func(stop, caller, _ func()) { caller(); stop() },
+		"caller, time": func(_, caller, wait func()) { caller(); wait() },
+		"time, stop":   func(stop, _, wait func()) { wait(); stop() },
 	}
-	maps.Copy(stopped, ends)
-	for name, end := range stopped {
+	maps.Copy(all, ends)
+	for name, end := range all {
 		for _, early := range []bool{false, true} { // whether somebody derives from it before that
 			if _, always := ends[name]; !always && !early {
-				continue // who looks first after a stop may see what came then
+				continue // who looks first after both may see either
 			}
 			for _, d := range []time.Duration{time.Second, 2 * time.Minute} { // the caller's deadline is a minute
 				t.Run(fmt.Sprint(name, early, d), func(t *testing.T) {
 					var looks [][]look
 					for _, make := range makers {
 						synctest.Test(t, func(t *testing.T) {
-							timed, stopTimed := context.WithTimeout(context.WithValue(t.Context(), lookKey{}, "v"), time.Minute)
+							timed, stopTimed := context.WithTimeoutCause(context.WithValue(t.Context(), lookKey{}, "v"), time.Minute, late)
 							defer stopTimed()
 							caller, stopCaller := context.WithCancelCause(timed)
 							ctx, stop := make(caller, d)
@@ -86,12 +86,12 @@ func TestBoundIsAContextWithDeadline(t *testing.T) {
 								defer stopChild()
 								seen = append(seen, lookAt(ctx, child))
 							}
-							end(stop, func() { stopCaller(cause) })
+							end(stop, func() { stopCaller(cause) }, func() { time.Sleep(min(d, time.Minute) + time.Second) })
 							seen = append(seen, lookAt(ctx, child))
-							late, stopLate := context.WithCancel(ctx)
-							defer stopLate()
+							last, stopLast := context.WithCancel(ctx)
+							defer stopLast()
 							stopCaller(again)
-							looks = append(looks, append(seen, lookAt(ctx, late)))
+							looks = append(looks, append(seen, lookAt(ctx, last)))
 						})
 					}
 					for i, want := range looks[0] {
