@@ -8,10 +8,7 @@ import (
 
 // heldKey is where the context of a lease carries the lease. A Locker knows only
 // its own.
-type heldKey struct {
-	locker *Locker
-	key    string
-}
+type heldKey struct{ locker *Locker }
 
 // A heldContext is the context of a plain lease, with the lease as a value.
 type heldContext Lease
@@ -21,21 +18,31 @@ func (c *heldContext) Done() <-chan struct{}       { return c.life.Done() }
 func (c *heldContext) Err() error                  { return c.life.Err() }
 
 func (c *heldContext) Value(key any) any {
-	asked, is := key.(heldKey)
-	switch {
+	switch asked, is := key.(heldKey); {
 	case !is:
 		return c.life.Value(key)
-	case asked == heldKey{c.locker, c.ref.Key}:
+	case asked.locker == c.locker:
 		return (*Lease)(c)
 	}
 	return c.life.base.Value(key) // needs no context of the context package
+}
+
+// held returns the lease on key that ctx came from, nil if there is none.
+func (l *Locker) held(ctx context.Context, key string) *Lease {
+	for {
+		s, _ := ctx.Value(heldKey{l}).(*Lease)
+		if s == nil || s.ref.Key == key {
+			return s
+		}
+		ctx = s.life.base // which may come from one more
+	}
 }
 
 // again returns one more lease inside the one on key that ctx came from: nil, nil
 // if there is none, or it was released. What the outer lease grants, that so many
 // hold the key at most, must be enough for who asks.
 func (l *Locker) again(ctx context.Context, key string, limit int) (*Lease, error) {
-	outer, _ := ctx.Value(heldKey{l, key}).(*Lease)
+	outer := l.held(ctx, key)
 	if outer == nil || outer.ended.Load() {
 		return nil, nil
 	}

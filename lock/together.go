@@ -13,7 +13,7 @@ import (
 // waits for one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Leases, error) {
 	several, can := l.driver.(Several)
-	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{l, key}) != nil }) {
+	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
 		return nil, nil
 	}
 	if !o.Barge && slices.ContainsFunc(keys, l.turns.taken) {
