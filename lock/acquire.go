@@ -74,10 +74,11 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		}
 		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted
 	}
-	if err := l.turns.take(ctx, key, a.Limit == NoLimit); err != nil {
+	turn, err := l.turns.take(ctx, key, a.Limit == NoLimit)
+	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
-	defer l.turns.pass(key)
+	defer l.turns.pass(turn)
 	return l.wait(ctx, a, o.Fixed)
 }
 

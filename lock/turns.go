@@ -11,6 +11,7 @@ import (
 type turns struct {
 	mu    sync.Mutex
 	lines map[string]*line
+	spare []*line // that nobody stands in, to be used again
 }
 
 // abreast is how many readers of one line ask the store at the same time: each
@@ -19,6 +20,7 @@ const abreast = 16
 
 // A line is there while somebody has the turn. Those behind are woken in order.
 type line struct {
+	key     string
 	asking  int  // how many have the turn
 	readers bool // all who have it are
 	behind  []turn
@@ -30,21 +32,22 @@ type turn struct {
 	reader bool
 }
 
-// take returns nil when it is the caller's turn, who must then pass it on.
-func (t *turns) take(ctx context.Context, key string, reader bool) error {
-	come := t.join(key, reader)
+// take returns when it is the caller's turn, who must then pass it on, in the line
+// that he stands in.
+func (t *turns) take(ctx context.Context, key string, reader bool) (*line, error) {
+	l, come := t.join(key, reader)
 	if come == nil {
-		return nil
+		return l, nil
 	}
 	select {
 	case <-come:
-		return nil
+		return l, nil
 	case <-ctx.Done():
 	}
-	if !t.leave(key, come) { // it was our turn meanwhile
-		t.pass(key)
+	if !t.leave(l, come) { // it was our turn meanwhile
+		t.pass(l)
 	}
-	return context.Cause(ctx)
+	return nil, context.Cause(ctx)
 }
 
 // taken reports whether somebody waits in a line here, be it first.
@@ -54,35 +57,42 @@ func (t *turns) taken(key string) bool {
 	return t.lines[key] != nil
 }
 
-// join returns nil if the turn is the caller's at once.
-func (t *turns) join(key string, reader bool) chan struct{} {
+// join returns nil for the turn if it is the caller's at once.
+func (t *turns) join(key string, reader bool) (l *line, come chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lines[key]
-	if l == nil {
-		if t.lines == nil {
-			t.lines = make(map[string]*line)
-		}
-		l = &line{}
-		t.lines[key] = l
+	if l = t.lines[key]; l == nil {
+		l = t.begin(key)
 	}
 	next := turn{reader: reader}
 	if len(l.behind) == 0 && l.let(next) {
-		return nil
+		return l, nil
 	}
 	next.come = make(chan struct{})
 	l.behind = append(l.behind, next)
-	return next.come
+	return l, next.come
+}
+
+// begin begins a line. The mutex is held.
+func (t *turns) begin(key string) *line {
+	if t.lines == nil {
+		t.lines = make(map[string]*line)
+	}
+	var l *line
+	if last := len(t.spare) - 1; last >= 0 {
+		l, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		l = new(line)
+	}
+	l.key = key
+	t.lines[key] = l
+	return l
 }
 
 // leave reports whether the turn had not come yet. Those behind may go on then.
-func (t *turns) leave(key string, come chan struct{}) bool {
+func (t *turns) leave(l *line, come chan struct{}) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lines[key]
-	if l == nil {
-		return false
-	}
 	i := slices.IndexFunc(l.behind, func(b turn) bool { return b.come == come })
 	if i < 0 {
 		return false
@@ -93,14 +103,15 @@ func (t *turns) leave(key string, come chan struct{}) bool {
 }
 
 // pass gives a turn to whoever is next in line.
-func (t *turns) pass(key string) {
+func (t *turns) pass(l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lines[key]
 	l.asking--
 	l.advance()
 	if l.asking == 0 {
-		delete(t.lines, key)
+		delete(t.lines, l.key)
+		*l = line{}
+		t.spare = append(t.spare, l)
 	}
 }
 
