@@ -87,7 +87,7 @@ const hexDigits = "0123456789ABCDEF"
 func escape(s string) string {
 	odd := 0
 	for i := range len(s) {
-		if !plainByte(s[i]) {
+		if !plainByte[s[i]] {
 			odd++
 		}
 	}
@@ -99,23 +99,22 @@ func escape(s string) string {
 
 // appendEscaped appends the escape of s.
 func appendEscaped(b []byte, s string) []byte {
+	from := 0 // of what is plain
 	for i := range len(s) {
-		if c := s[i]; plainByte(c) {
-			b = append(b, c)
-		} else {
-			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
+		if c := s[i]; !plainByte[c] {
+			b = append(append(b, s[from:i]...), '%', hexDigits[c>>4], hexDigits[c&15])
+			from = i + 1
 		}
 	}
-	return b
+	return append(b, s[from:]...)
 }
 
-func plainByte(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return true
+var plainByte = func() (plain [256]bool) {
+	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/-" {
+		plain[c] = true
 	}
-	return strings.IndexByte("._~:/-", c) >= 0
-}
+	return plain
+}()
 
 // unescape undoes escape, and reports whether s can have come from it.
 func unescape(s string) (string, bool) {

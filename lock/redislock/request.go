@@ -61,7 +61,9 @@ func (d *Driver) newRequest(shard int) *request {
 func (d *Driver) requestFor(key string) *request {
 	r := requests.Get().(*request)
 	r.lock(&d.keys, d.keys.plain, key)
-	r.lock(&d.keys, d.keys.queues, key)
+	name := r.keys.b[len(d.keys.plain):]
+	r.keys.b = append(append(r.keys.b, d.keys.queues...), name...)
+	r.keys.end()
 	return r
 }
 
