@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,9 +16,10 @@ type inbox struct {
 	client  redis.UniversalClient
 	channel string
 
+	sub atomic.Pointer[redis.PubSub] // nil: closed; written under the mutex
+
 	mu     sync.Mutex
 	owners map[string]chan struct{} // each holds one wake-up
-	sub    *redis.PubSub            // nil: closed
 	ready  chan struct{}            // closed once the server knows of sub
 	idle   *time.Timer              // ends sub when nobody waits
 }
@@ -33,11 +35,7 @@ func newInbox(client redis.UniversalClient, namespace string) *inbox {
 }
 
 // open reports whether the inbox is open already.
-func (b *inbox) open() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.sub != nil
-}
+func (b *inbox) open() bool { return b.sub.Load() != nil }
 
 // join opens the inbox if it is closed. The first channel wakes the owner, the
 // second is closed once messages arrive.
@@ -48,10 +46,10 @@ func (b *inbox) join(owner string) (woken, ready chan struct{}) {
 		b.idle.Stop()
 		b.idle = nil
 	}
-	if b.sub == nil {
+	if !b.open() {
 		b.ready = make(chan struct{})
-		b.sub = b.client.Subscribe(context.Background())
-		go b.listen(b.sub, b.ready)
+		b.sub.Store(b.client.Subscribe(context.Background()))
+		go b.listen(b.sub.Load(), b.ready)
 	}
 	woken = make(chan struct{}, 1)
 	b.owners[owner] = woken
@@ -62,7 +60,7 @@ func (b *inbox) leave(owner string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.owners, owner)
-	if len(b.owners) == 0 && b.sub != nil {
+	if len(b.owners) == 0 && b.open() {
 		b.idle = time.AfterFunc(linger, b.closeIdle)
 	}
 }
@@ -81,9 +79,8 @@ func (b *inbox) close() {
 		b.idle.Stop()
 		b.idle = nil
 	}
-	if b.sub != nil {
-		_ = b.sub.Close() // it is gone in any case
-		b.sub = nil
+	if sub := b.sub.Swap(nil); sub != nil {
+		_ = sub.Close() // it is gone in any case
 	}
 }
 

@@ -18,17 +18,21 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	if err := lock.CheckAcquisition(&a); err != nil {
 		return lock.Grant{}, err
 	}
+	return d.acquire(ctx, &a)
+}
+
+func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
 	if a.Limit > 1 {
-		return d.askShared(ctx, &a, "")
+		return d.askShared(ctx, a, "")
 	}
-	r, many := d.asking(&a), d.scripts.manyAsk
+	r, many := d.asking(a), d.scripts.manyAsk
 	if a.Barge {
 		r.text("1")
 		many = nil
 	}
-	g, err := d.granted(ctx, "acquire", d.scripts.acquire, many, r, &a)
+	g, err := d.granted(ctx, "acquire", d.scripts.acquire, many, r, a)
 	if errors.Is(err, errShared) {
-		return d.askShared(ctx, &a, "")
+		return d.askShared(ctx, a, "")
 	}
 	return g, err
 }

@@ -33,7 +33,7 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	if !d.inbox.open() { // most locks are free
 		asked := time.Now()
 		var g lock.Grant
-		if g, err = d.Acquire(ctx, a); err == nil {
+		if g, err = d.acquire(ctx, &a); err == nil {
 			g.Asked = asked
 			return g, nil
 		}
