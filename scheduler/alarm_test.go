@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,4 +36,44 @@ func TestTimetableWaitsForNoAnswer(t *testing.T) {
 		}
 		c.pass(back) // for the answers that are on their way
 	})
+}
+
+// Two take turns at the alarm: while one sends what is due the other waits for the
+// next ring. More are needed only while answers are late, and leave after that.
+func TestTwoTakeTurnsAtTheAlarm(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Overlap: scheduler.OverlapAllow, Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 10 * time.Second }
+		const prompt, late = 10 * time.Millisecond, 4500 * time.Millisecond
+		n := c.start()
+		askedBy := func(back time.Duration) (goroutines map[string]bool) {
+			goroutines = make(map[string]bool)
+			n.wire.spoil(func(op string) fault {
+				if op != "claim" {
+					return fault{}
+				}
+				goroutines[goroutine()] = true
+				return fault{back: back}
+			})
+			c.pass(20 * time.Second)
+			n.wire.spoil(nil)
+			return goroutines
+		}
+		if got := len(askedBy(prompt)); got > 2 {
+			t.Errorf("%d goroutines have asked for 20 ticks, want 2", got)
+		}
+		if got := len(askedBy(late)); got < 5 {
+			t.Errorf("%d goroutines have asked while answers were late, that is no test", got)
+		}
+		c.pass(late) // the last answers
+		if got := len(askedBy(prompt)); got > 2 {
+			t.Errorf("%d goroutines have asked for 20 ticks when answers were prompt again, want 2", got)
+		}
+	})
+}
+
+// goroutine is the number of the one that runs.
+func goroutine() string {
+	stack := make([]byte, 64)
+	return strings.Fields(string(stack[:runtime.Stack(stack, false)]))[1]
 }

@@ -95,6 +95,25 @@ func TestJitterInEverySeason(t *testing.T) {
 	})
 }
 
+// A job all of whose next ticks are in a night in which clocks change has the
+// interval of that night.
+func TestJitterInTheNight(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2000, 3, 26, 0, 30, 0, 0, time.UTC))) // they change half an hour later
+		for jitter, accepted := range map[time.Duration]bool{time.Minute - time.Second: true, time.Minute: false} {
+			j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing, Jitter: jitter}
+			_, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Zone: zone, Jobs: []scheduler.Job{j}})
+			if (err == nil) != accepted {
+				t.Errorf("a jitter of %v for a tick a minute: %v", jitter, err)
+			}
+		}
+	})
+}
+
 // Each fault of the configuration is refused.
 func TestConfigFaults(t *testing.T) {
 	t.Parallel()
