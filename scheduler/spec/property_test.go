@@ -84,6 +84,9 @@ func TestEqualsRobfig(t *testing.T) {
 			if want.IsZero() || len(changes(loc, at.AddDate(0, 0, -2), want.AddDate(0, 0, 2))) > 0 {
 				return // it gives up after five years, and is wrong around changes
 			}
+			if _, offset := want.In(loc).Zone(); offset%60 != 0 {
+				return // Monrovia's until 1972; it takes minutes to begin with UTC's
+			}
 			if at = ours.Next(at); !at.Equal(want) {
 				t.Fatalf("%q in %v: %v, robfig has %v", text, loc, at, want)
 			}
