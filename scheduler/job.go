@@ -42,7 +42,8 @@ type Job struct {
 	// Retry repeats a failed function inside one attempt. Zero: no repeats.
 	Retry Retry
 	// Jitter delays each tick by a hash of job and tick, the same on all nodes,
-	// up to this; it must be below the interval. Zero: none.
+	// up to this and never into the next tick; it must be below the interval.
+	// Zero: none.
 	Jitter time.Duration
 	// Lease is how long a dead node keeps its tick; it is renewed every third of
 	// it. At least 500ms. Zero: 30s. Use 3s to 15s where takeover must be quick.

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -206,6 +207,34 @@ func TestJitter(t *testing.T) {
 			t.Errorf("half of the delays are below %v, want about 20s", middle)
 		}
 		c.wantShares("a") // if the nodes disagreed, the one with the least delay would have most
+	})
+}
+
+// In the night in which clocks go forward two ticks of a job may be closer to each
+// other than its jitter: they are claimed one after the other all the same, and
+// each runs.
+func TestJitterOfCloseTicks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var jobs []scheduler.Job
+		for i := range 40 { // of which some would have the first tick after the second
+			jobs = append(jobs, scheduler.Job{
+				Name: fmt.Sprint("job", i), Spec: "CRON_TZ=Europe/Berlin 30 2,3 * * *", Jitter: 59 * time.Minute, Func: nothing,
+			})
+		}
+		gap := time.Date(2000, 3, 26, 1, 0, 0, 0, time.UTC) // 2:30 does not exist, and becomes 3:00
+		time.Sleep(time.Until(gap.Add(-time.Hour)))
+		c := cluster(t, 2, jobs...)
+		c.pass(4 * time.Hour)
+		for _, j := range jobs {
+			runs := c.ran(j.Name)
+			if len(runs) != 2 || !runs[0].Tick.Equal(gap) || !runs[1].Tick.Equal(gap.Add(30*time.Minute)) {
+				t.Errorf("%s ran %d times, want once at 3:00 and once at 3:30", j.Name, len(runs))
+				continue
+			}
+			if at := runs[0].began; !at.Before(runs[1].Tick) {
+				t.Errorf("%s of 3:00 ran at %v, which is after its next tick", j.Name, at)
+			}
+		}
 	})
 }
 

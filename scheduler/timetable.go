@@ -125,12 +125,17 @@ func (t *timetable) down(i int) {
 }
 
 // dueAt is when a tick is to be claimed: its instant plus the jitter, which is a
-// hash of job and tick and so the same on all nodes.
+// hash of job and tick and so the same on all nodes. It is before the next tick, also
+// where that is closer than the jitter: a tick that came after it would be missed.
 func (e *entry) dueAt(tick int64) int64 {
 	if e.rules.jitter == 0 || tick == 0 {
 		return tick
 	}
-	return tick + int64(mix(e.hash^mix(uint64(tick)))%uint64(e.rules.jitter/time.Millisecond+1))
+	most := e.rules.jitter.Milliseconds()
+	if next := e.spec.NextMilli(tick); next != 0 {
+		most = min(most, next-tick-1)
+	}
+	return tick + int64(mix(e.hash^mix(uint64(tick)))%uint64(most+1))
 }
 
 // advance hands out the latest tick that is due at ms and arms the one after it.
