@@ -44,12 +44,15 @@ func lockCommand() *cobra.Command {
 			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
 			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
-			"command started beside itself gets neither. " + fenceEnv + " in its environment is the fence of the lock:\n" +
-			"greater than that of every earlier holder.\n\n" +
+			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
+			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
+			fenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
+			"earlier holder.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
 			"lost, that of --conflict-exit-code if another held it for too long; 2 for wrong usage. With --show\n" +
 			"no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
+			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
 			"  cronce lock gateway --permits 3 -- ./call.sh\n" +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -203,6 +204,27 @@ func TestLockEnds(t *testing.T) {
 			if end.free {
 				free(t, m)
 			}
+		})
+	}
+}
+
+// Under timeout, as the help has it, all of a pipe ends when cronce is told to stop,
+// also what does not heed that. The output of a process ends when nobody has it any
+// more.
+func TestLockEndsPipe(t *testing.T) {
+	if version, err := exec.Command("timeout", "--version").Output(); err != nil || !strings.Contains(string(version), "GNU coreutils") {
+		t.Skipf("GNU's timeout is not installed (Debian: apt-get install coreutils): %v", err)
+	}
+	for name, heed := range map[string]string{"heeds": "", "ignores": `trap "" TERM; `} {
+		t.Run(name, func(t *testing.T) {
+			m, url := newRedis(t)
+			c := start(t, "lock", "key", "--redis", url, "--grace", "20s", "--", "timeout", "-k", "1", "0", "sh", "-c", heed+"(echo runs; sleep 300) | tee /dev/stderr")
+			eventually(t, "the command runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })
+			c.signal(syscall.SIGTERM)
+			if code := c.code(); code == exitFine {
+				t.Errorf("the exit code is %d", code)
+			}
+			free(t, m)
 		})
 	}
 }
