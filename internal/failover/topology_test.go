@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -136,5 +137,17 @@ func (at *topology) copied(t *testing.T, d *redislock.Driver) {
 	becomes(t, "the replica has everything", func() bool {
 		n, err := d.Replicas(context.Background(), at.lock)
 		return err == nil && n == 1
+	})
+}
+
+// still lets the master carry out nothing that writes any more, and waits until the
+// replica has what it did: who is asked then dies with it, and was told nothing.
+func (at *topology) still(t *testing.T) {
+	t.Helper()
+	at.master.Tell(fmt.Sprintf("CLIENT PAUSE %d WRITE", time.Hour.Milliseconds()))
+	all := regexp.MustCompile(`(?s)slave0:[^\r]*offset=(\d+),.*\nmaster_repl_offset:(\d+)\r`)
+	becomes(t, "the replica has everything", func() bool {
+		m := all.FindStringSubmatch(at.master.Tell("INFO replication"))
+		return m != nil && m[1] == m[2]
 	})
 }
