@@ -163,7 +163,14 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	}
 	late := f.verdict == lock.VerdictMissed
 	long := f.verdict == lock.VerdictSkipped && f.reason == lock.ReasonOverlap
-	return c.starved(j, tick) && (late || long)
+	return c.starved(j, tick) && (late || long) || f.verdict == lock.VerdictLost && c.unrenewed(j, tick)
+}
+
+// unrenewed reports whether a run may have lost its lease because the machine, or the
+// store, had no time for a claim and its renewals, which come with each third of it.
+func (c *check) unrenewed(j *Job, tick int64) bool {
+	from := time.UnixMilli(tick)
+	return j.Lease > 0 && c.Starved(from, from.Add(2*j.Every+j.Lease)) >= j.Lease/3
 }
 
 // starved reports whether the machine had no time for a tick, and the policies of

@@ -48,6 +48,7 @@ func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 		c.addr = c.Store.Addr()
 	}
 	c.teller = NewWitness(c.witness.Addr(), os.Getpid())
+	c.probeServers()
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -62,6 +63,21 @@ func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 		c.dump()
 	})
 	return c
+}
+
+// probeServers lets the meter see when the store, or the witness, answers late.
+func (c *Cluster) probeServers() {
+	c.t.Helper()
+	d, done, err := openStore(c.t.Context(), c.addr, namespace)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(done)
+	c.probe(c.t, c.teller.Ping)
+	c.probe(c.t, func(ctx context.Context) error {
+		_, err := d.Now(ctx)
+		return err
+	})
 }
 
 // dump writes the logs of a failed scenario into the test's log.

@@ -2,15 +2,17 @@ package proof
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 )
 
-// A Meter measures how long this machine lets a thread wait that is ready to run.
-// Scenarios on a machine that is busy otherwise would blame nodes for what they
-// had no processor for: bounds that are times grow by what the meter saw, and by
-// no more.
+// A Meter measures how long this machine lets a thread wait that is ready to run,
+// and how long the servers of a Cluster let wait for an answer that nodes ask as
+// well. Scenarios on a machine that is busy otherwise would blame nodes for what they
+// had no processor, or no answer, for: bounds that are times grow by what the meter
+// saw, and by no more.
 type Meter struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -57,25 +59,35 @@ func (m *Meter) run() {
 			return
 		}
 		if late := time.Since(due); late > meterUsual {
-			m.mu.Lock()
-			m.waits = append(m.waits, wait{due, late})
-			m.mu.Unlock()
+			m.waited(due, late)
 		}
 	}
 }
 
-// Starved is how long, in all, the thread waited in the interval. Without a meter
-// it is nothing.
+func (m *Meter) waited(from time.Time, long time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waits = append(m.waits, wait{from, long})
+}
+
+// Starved is how long the waits were, in all, that touch the interval. What waited at
+// the same time counts once. Without a meter it is nothing.
 func (m *Meter) Starved(from, to time.Time) (sum time.Duration) {
 	if m == nil {
 		return 0
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, w := range m.waits {
-		if w.from.Add(w.long).After(from) && w.from.Before(to) {
-			sum += w.long
+	waits := slices.Clone(m.waits)
+	m.mu.Unlock()
+	slices.SortFunc(waits, func(a, b wait) int { return a.from.Compare(b.from) })
+	var counted time.Time // until then
+	for _, w := range waits {
+		end := w.from.Add(w.long)
+		if !end.After(from) || !w.from.Before(to) || !end.After(counted) {
+			continue
 		}
+		sum += end.Sub(later(w.from, counted))
+		counted = end
 	}
 	return sum
 }

@@ -84,5 +84,8 @@ func (w *Witness) Follow(ctx context.Context, f func(Record)) error {
 	return nil
 }
 
+// Ping asks the witness for an answer.
+func (w *Witness) Ping(ctx context.Context) error { return w.client.Ping(ctx).Err() }
+
 // Close closes the connections.
 func (w *Witness) Close() error { return w.client.Close() }
