@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -260,15 +261,42 @@ func TestHandOnWhenFull(t *testing.T) {
 	}
 }
 
+// afterDials calls then when so many dials have failed.
+type afterDials struct {
+	left atomic.Int64
+	then func()
+}
+
+func (a *afterDials) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := next(ctx, network, addr)
+		if err != nil && a.left.Add(-1) == 0 {
+			a.then()
+		}
+		return c, err
+	}
+}
+
+func (*afterDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (*afterDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 // A wait during which the server is unreachable ends with doubt, not with a
 // refusal.
 func TestWaitInDoubt(t *testing.T) {
 	s := redisserver.Start(t)
-	l, _ := pod(t, s.Addr(), "a")
+	c := client(t, s.Addr())
+	d := driver(t, c, redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
 	s.Stop()
-	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	_, err := l.Acquire(ctx, "key", lock.Options{})
+	tried := &afterDials{then: stop}
+	tried.left.Store(3)
+	c.AddHook(tried)
+	_, err := lock.New(d, "a").Acquire(ctx, "key", lock.Options{})
 	if err == nil || strings.Contains(err.Error(), "held by") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("the error is %v, want the doubt", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redlock"
 )
@@ -24,6 +25,7 @@ const nodeTimeout = 500 * time.Millisecond
 // two forget the lease that was released.
 func TestTwoOfFiveStopped(t *testing.T) {
 	t.Parallel()
+	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := driver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
@@ -31,21 +33,23 @@ func TestTwoOfFiveStopped(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
 	signal(syscall.SIGSTOP, all[1], all[3])
-	within(t, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
-	within(t, "renew", nodeTimeout+busy, func() {
+	within(t, meter, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
+	within(t, meter, "renew", nodeTimeout+busy, func() {
 		_, err := d.Renew(t.Context(), h)
 		must(t, err)
 	})
-	within(t, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
+	within(t, meter, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
 	signal(syscall.SIGCONT, all...)
 	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "two", "key") == 0 })
 }
 
-func within(t *testing.T, what string, most time.Duration, f func()) {
+// within fails the test if f takes longer, the time aside in which this process
+// could not run.
+func within(t *testing.T, meter *proof.Meter, what string, most time.Duration, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
-	if took := time.Since(start); took > most {
+	if took := time.Since(start); took > most+meter.Starved(start, time.Now()) {
 		t.Errorf("%s took %v, more than %v", what, took, most)
 	}
 }
@@ -55,6 +59,7 @@ func within(t *testing.T, what string, most time.Duration, f func()) {
 // undoing before them, and none holds the key for anybody.
 func TestThreeOfFiveStopped(t *testing.T) {
 	t.Parallel()
+	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := driver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
@@ -63,7 +68,7 @@ func TestThreeOfFiveStopped(t *testing.T) {
 	d.Settle()
 	signal(syscall.SIGSTOP, all[:3]...)
 	for range 3 {
-		within(t, "doubt", nodeTimeout+busy, func() {
+		within(t, meter, "doubt", nodeTimeout+busy, func() {
 			_, err := d.Acquire(t.Context(), asking("key", time.Minute))
 			inDoubt(t, err)
 		})
@@ -89,6 +94,7 @@ func inDoubt(t *testing.T, err error) {
 // and its undoing too, takes no more than the time of one server beyond its own.
 func TestOneOfFiveBlackHoled(t *testing.T) {
 	t.Parallel()
+	meter := proof.NewMeter(t)
 	_, cs := servers(t, 4)
 	hole, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -96,19 +102,20 @@ func TestOneOfFiveBlackHoled(t *testing.T) {
 	d := driver(t, append(cs, client(t, hole.Addr().String())), redlock.Options{NodeTimeout: nodeTimeout})
 	for range 3 {
 		var h lock.Holding
-		within(t, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
-		within(t, "refuse", nodeTimeout+busy, func() {
+		within(t, meter, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
+		within(t, meter, "refuse", nodeTimeout+busy, func() {
 			_, err := d.Acquire(t.Context(), asking("key", time.Minute))
 			if _, held := errors.AsType[*lock.HeldError](err); !held {
 				t.Errorf("the second owner is answered with %v", err)
 			}
 		})
-		within(t, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
+		within(t, meter, "release", nodeTimeout+busy, func() { must(t, d.Release(t.Context(), h)) })
 	}
 }
 
 // Nobody answers, many ask, and the Driver is closed: nothing of it runs on.
 func TestCloseLeavesNothing(t *testing.T) {
+	meter := proof.NewMeter(t)
 	before := runtime.NumGoroutine()
 	var cs []redis.UniversalClient
 	for range 3 {
@@ -126,7 +133,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if n := d.Goroutines(); n != 3 {
 		t.Errorf("%d servers are swept, want all 3, once each", n)
 	}
-	within(t, "close", redlock.DefaultNodeTimeout+busy, func() { must(t, d.Close()) })
+	within(t, meter, "close", redlock.DefaultNodeTimeout+busy, func() { must(t, d.Close()) })
 	must(t, d.Close())
 	for _, c := range cs {
 		_ = c.Close()
@@ -138,6 +145,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 // over when a majority has answered. The rest is asked in the background.
 func TestSilentServersCostNoTime(t *testing.T) {
 	t.Parallel()
+	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := driver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
@@ -145,7 +153,7 @@ func TestSilentServersCostNoTime(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
 	signal(syscall.SIGSTOP, all[0], all[3])
-	within(t, "acquire and release", 5*time.Second, func() {
+	within(t, meter, "acquire and release", 5*time.Second, func() {
 		a := asking("key", time.Minute)
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)

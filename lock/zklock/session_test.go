@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -63,7 +64,7 @@ func (c *thief) kill(t *testing.T, addr string) {
 // node of the session that has ended is never taken for one of the next.
 func TestKilledSession(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
+	s, meter := zkserver.Start(t), proof.NewMeter(t)
 	var carried atomic.Pointer[thief]
 	d := driver(t, s.Addr(), zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		c, err := net.DialTimeout(network, addr, timeout)
@@ -88,7 +89,7 @@ func TestKilledSession(t *testing.T) {
 	})
 	must(t, g.err)
 	<-lease.Context().Done()
-	if took := time.Since(g.at); took > d.Trust() {
+	if took := time.Since(g.at); took > d.Trust()+meter.Starved(g.at, time.Now()) {
 		t.Errorf("the holder learned it after %v, a lease is renewed after %v", took, d.Trust()/3)
 	}
 	if g.lease.Fence() <= lease.Fence() {
