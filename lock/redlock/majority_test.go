@@ -154,7 +154,10 @@ func TestRenewalTellsAll(t *testing.T) {
 	_, cs := servers(t, 5)
 	d := driver(t, cs, redlock.Options{Namespace: "all", NodeTimeout: slow})
 	d.AskRestAfter(alone)
-	h := take(t, d, asking("key", time.Minute))
+	d.Warm(t.Context())
+	first := asking("key", time.Minute)
+	first.Fence = 1 << 52 // so that the first agree
+	h := take(t, d, first)
 	if n := votes(cs, "all", "key"); n != 3 {
 		t.Errorf("%d votes, want 3", n)
 	}
@@ -338,8 +341,11 @@ func TestCloseTellsNobody(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	d := driver(t, cs, redlock.Options{Namespace: "closed", NodeTimeout: slow})
-	d.AskRestAfter(time.Second)
-	take(t, d, asking("key", time.Minute))
+	d.AskRestAfter(alone)
+	d.Warm(t.Context())
+	a := asking("key", time.Minute)
+	a.Fence = 1 << 52 // so that the first agree
+	take(t, d, a)
 	must(t, d.Close())
 	if n := d.Untold(); n != 0 || votes(cs, "closed", "key") != 3 {
 		t.Errorf("%d leases to tell, %d votes: want none, and the 3 of the grant", n, votes(cs, "closed", "key"))
