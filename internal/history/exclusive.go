@@ -57,17 +57,23 @@ func exclusive(ops []Op) error {
 	return nil
 }
 
-// tenures are those of all owners, by when they were asked for.
+// tenures are those of all owners, by when they were asked for. Who asks again has
+// what the first request took, if it took it, for no longer.
 func tenures(ops []Op) []tenure {
-	owners := map[string]*tenure{}
+	owners, asked := map[string]*tenure{}, map[string]int64{}
 	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
 	var all []*tenure
 	for _, o := range ops {
 		t := owners[o.Owner]
 		end := o.Call + int64(o.TTL-early)
+		first, again := asked[o.Owner]
+		if o.Kind == Acquire && !again {
+			first = o.Call
+			asked[o.Owner] = first
+		}
 		switch {
 		case o.Kind == Acquire && o.Outcome == OK && t == nil:
-			t = &tenure{granted: o, until: end}
+			t = &tenure{granted: o, until: first + int64(o.TTL-early)}
 			owners[o.Owner] = t
 			all = append(all, t)
 		case t == nil:

@@ -162,6 +162,26 @@ func TestExclusiveFindsTwoHolders(t *testing.T) {
 	}
 }
 
+// Who was in doubt and asks again has what the first request took, if it took it,
+// for no longer. From then on nobody else may be granted the key.
+func TestExclusiveAfterDoubt(t *testing.T) {
+	ms := int64(time.Millisecond)
+	ops := func(second int64) []history.Op {
+		op := history.Op{Kind: history.Acquire, Key: "k", TTL: time.Second}
+		doubt, again, other := op, op, op
+		doubt.Owner, doubt.Call, doubt.Return, doubt.Outcome = "a", 0, 600*ms, history.Unknown
+		again.Owner, again.Call, again.Return, again.Outcome, again.Granted = "a", 700*ms, 701*ms, history.OK, 1
+		other.Owner, other.Call, other.Return, other.Outcome, other.Granted = "b", second*ms, (second+1)*ms, history.OK, 2
+		return []history.Op{doubt, again, other}
+	}
+	if err := history.Exclusive(ops(1050)); err != nil {
+		t.Errorf("after the lease that was in doubt: %v", err)
+	}
+	if err := history.Exclusive(ops(900)); err == nil {
+		t.Error("a grant within the lease that was in doubt was not found")
+	}
+}
+
 func found(t *testing.T, err error) {
 	t.Helper()
 	if !history.Refuted(err) {

@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,11 @@ import (
 // leader that is silent for so long is replaced, a follower left behind.
 const SyncLimit = 10
 
+// initLimit is how many ticks a new leader and its followers try to agree, before
+// they elect again. They may try in vain: a follower that comes back to a leader
+// which has written more is sometimes not understood by it (ZOOKEEPER-4685).
+const initLimit = 20
+
 const (
 	members = 3
 	tries   = 3
@@ -29,15 +35,24 @@ const (
 type Ensemble struct {
 	Servers []*Server
 
-	t testing.TB
+	t   testing.TB
+	via func(from, to int, addr string) string
 }
 
 // StartEnsemble starts three servers with the given lines of zoo.cfg behind their
 // own, as Start does, and returns when all of them serve.
 func StartEnsemble(t testing.TB, settings ...string) *Ensemble {
 	t.Helper()
+	return StartEnsembleOver(t, func(_, _ int, addr string) string { return addr }, settings...)
+}
+
+// StartEnsembleOver is StartEnsemble with a network of the test's own: via returns
+// at which address the from-th of Servers reaches the to-th, which listens for its
+// followers at addr. Elections go past it.
+func StartEnsembleOver(t testing.TB, via func(from, to int, addr string) string, settings ...string) *Ensemble {
+	t.Helper()
 	java := find(t)
-	e := &Ensemble{t: t}
+	e := &Ensemble{t: t, via: via}
 	for range tries { // other ports, when somebody was faster to bind one
 		if e.start(java, settings) {
 			return e
@@ -51,13 +66,13 @@ func StartEnsemble(t testing.TB, settings ...string) *Ensemble {
 // none is left running.
 func (e *Ensemble) start(java string, settings []string) bool {
 	e.t.Helper()
-	settings = slices.Concat([]string{
-		"initLimit=" + strconv.FormatInt(int64(patience/Tick), 10),
+	settings = append([]string{
+		"initLimit=" + strconv.Itoa(initLimit),
 		"syncLimit=" + strconv.Itoa(SyncLimit),
-	}, peers(), settings)
+	}, settings...)
 	e.Servers = make([]*Server, members)
-	for i := range e.Servers {
-		e.Servers[i] = e.member(java, i+1, settings)
+	for i, peers := range e.peers() {
+		e.Servers[i] = e.member(java, i+1, slices.Concat(settings, peers))
 	}
 	if within(patience, func() bool { return e.unbound() || e.whole() }) && !e.unbound() {
 		return true
@@ -68,11 +83,18 @@ func (e *Ensemble) start(java string, settings []string) bool {
 	return false
 }
 
-// peers are the lines that tell each server where it finds the others.
-func peers() []string {
-	lines := make([]string, members)
-	for i := range lines {
-		lines[i] = fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, serverprocess.FreePort(), serverprocess.FreePort())
+// peers are the lines that tell each server where it finds itself and the others.
+func (e *Ensemble) peers() [members][]string {
+	var lines [members][]string
+	for to := range members {
+		quorum, election := serverprocess.FreePort(), serverprocess.FreePort()
+		for from := range members {
+			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(quorum))
+			if from != to {
+				addr = e.via(from, to, addr)
+			}
+			lines[from] = append(lines[from], fmt.Sprintf("server.%d=%s:%d", to+1, addr, election))
+		}
 	}
 	return lines
 }
@@ -136,6 +158,9 @@ func (e *Ensemble) Leader(out ...*Server) *Server {
 		}
 		return i >= 0
 	}) {
+		for _, s := range e.Servers {
+			e.t.Logf("%s printed:\n%s", s.Addr(), s.Log())
+		}
 		e.t.Fatalf("zkserver: no leader was elected within %v", patience)
 	}
 	return leader

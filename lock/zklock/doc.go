@@ -30,7 +30,8 @@
 // waits for it, and there is nothing to barge in between. A waiter watches who
 // stands right before it. It believes that it stands in front only when its own
 // node is still there, belongs to this session, and a write to it was answered. A
-// node whose creation was not answered is known again by its owner.
+// node whose creation was not answered is known again by its owner. Before it is
+// told that others have the key, the server that it asks catches up with its leader.
 //
 // A key may have several holders, up to the smallest limit among them: they are
 // the longest part of the queue that its limits allow for. Who waits where limits
@@ -78,13 +79,29 @@
 // last one, runs end early by as much: keep the clocks of the ensemble within the
 // 50 ms and more that every holder leaves as a margin.
 //
+// # Ensembles
+//
+// While a majority of the servers runs and keeps its data, nothing that was granted
+// is forgotten: a leader may be killed (TestLeaderIsKilled), or stopped until it was
+// replaced (TestLeaderIsStopped), and who asks meanwhile is in doubt. Without a
+// majority there is doubt alone, holders are told in time, and when it is back all
+// goes on (TestNoMajority). A server that lags behind its leader and does not know it
+// grants, refuses and releases nothing by what it shows (TestLaggingFollower), and
+// leads no holder to believe in a session that the leader has ended
+// (TestSessionEndsBehindALaggingFollower).
+//
+// That is worth what the servers are: 3.8.0, for one, may lose acknowledged writes
+// if servers crash while they follow a new leader (ZOOKEEPER-4646).
+//
 // # What is not promised
 //
 // An operator who deletes a place, or ends a session, gives its key away: the
 // holder learns it with its next renewal, and until then two may believe in it
 // (TestDeletedHolder, TestKilledSession).
 // The same holds for a process that was stopped (SIGSTOP) and continues. The
-// resource can tell them by their fences. A refusal may be as old as the server
-// that answered lags behind its leader. Replicas cannot be asked for: what the
-// ensemble acknowledges most of its servers have.
+// resource can tell them by their fences. A leader that was stopped and continues
+// refuses, until it learns that it was replaced, by what it knew before. What only
+// looks (Inspect, Holders, Look, Peek, Journal, Keys) may be as old as the server that
+// answered lags behind. Replicas cannot be asked for: what the ensemble
+// acknowledges most of its servers have.
 package zklock

@@ -12,9 +12,8 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// Acquire asks for the key once. A refusal may be as old as the server that we
-// are connected to lags behind its leader. An error that is neither a
-// *lock.HeldError nor a *lock.ArgumentError is doubt.
+// Acquire asks for the key once. An error that is neither a *lock.HeldError nor a
+// *lock.ArgumentError is doubt.
 //
 // Barge is of no use here: the release of a key is the grant to who waits for
 // it, so that it is never free while others wait.
@@ -100,6 +99,7 @@ var errRestless = errors.New("the queue changes all the time")
 // faster.
 func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
 	var created time.Time
+	abreast := false // of the leader, when we asked: what is refused is refused by it
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return lock.Grant{}, err
@@ -111,7 +111,10 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisit
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
 		case i < 0 && !fits(&q, a.Limit):
-			return lock.Grant{}, d.held(c, a.Key, &q)
+			if abreast {
+				return lock.Grant{}, d.held(c, a.Key, &q)
+			}
+			abreast, err = true, d.catchUp(c, a.Key)
 		case i < 0:
 			created = time.Now()
 			err = d.create(c, p, a, &created)
@@ -256,6 +259,9 @@ func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
 		if err != nil || found || again {
 			return err
 		}
+	}
+	if err := d.catchUp(c, h.Key); err != nil {
+		return err
 	}
 	q, err := d.queue(c, h.Key)
 	if err != nil || len(q.places) == 0 {

@@ -67,6 +67,16 @@ func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
 	return q, nil
 }
 
+// catchUp returns when the server that we are connected to knows of a lock what
+// its leader knew when it was asked. A server that follows may lag behind, and
+// nothing tells it so: without this it shows holders who have left, and none who
+// have come. Where we look after a write of ours that was answered it is not
+// needed.
+func (d *Driver) catchUp(c *zk.Conn, key string) error {
+	_, err := c.Sync(d.paths.lock(key))
+	return err
+}
+
 // holders is how many of the places hold the key: the longest part of the queue
 // in which all limits allow for all that stand before. Places only move forward,
 // so who holds it once holds it until it leaves.

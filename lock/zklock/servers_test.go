@@ -18,7 +18,12 @@ func fresh() string { return "ns" + strconv.FormatInt(namespaces.Add(1), 10) }
 
 func driver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
 	t.Helper()
-	d, err := zklock.New([]string{addr}, o)
+	return driverOf(t, []string{addr}, o)
+}
+
+func driverOf(t testing.TB, addrs []string, o zklock.Options) *zklock.Driver {
+	t.Helper()
+	d, err := zklock.New(addrs, o)
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Close()) })
 	return d
