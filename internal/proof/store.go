@@ -37,6 +37,13 @@ var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) string {
 	return zookeeper + zkserver.Start(t).Addr()
 }}
 
+// InEnsemble is an ensemble that the test has started, and may do things to.
+func InEnsemble(e *zkserver.Ensemble) Backend {
+	return Backend{Name: "an ensemble of ZooKeeper", start: func(testing.TB) string {
+		return zookeeper + strings.Join(e.Addrs(), ",")
+	}}
+}
+
 const zookeeper = "zookeeper://" // what the address of one begins with
 
 // On is the program on another store than a Redis. Only members know others.
@@ -53,13 +60,13 @@ type store interface {
 }
 
 // openStore opens the store at an address: the DSN of a PostgreSQL, zookeeper://
-// and host:port of a ZooKeeper, or host:port of a Redis.
+// and the host:port of each server of a ZooKeeper, or host:port of a Redis.
 func openStore(ctx context.Context, addr, namespace string) (store, func(), error) {
 	if strings.HasPrefix(addr, "postgres://") {
 		return openPostgres(ctx, addr, namespace)
 	}
-	if server, found := strings.CutPrefix(addr, zookeeper); found {
-		return openZooKeeper(server, namespace)
+	if servers, found := strings.CutPrefix(addr, zookeeper); found {
+		return openZooKeeper(strings.Split(servers, ","), namespace)
 	}
 	client := NewClient(addr)
 	d, err := redislock.New(client, redislock.Options{Namespace: namespace})
@@ -69,8 +76,8 @@ func openStore(ctx context.Context, addr, namespace string) (store, func(), erro
 	return d, func() { _ = client.Close() }, nil
 }
 
-func openZooKeeper(server, namespace string) (store, func(), error) {
-	d, err := zklock.New([]string{server}, zklock.Options{Namespace: namespace})
+func openZooKeeper(servers []string, namespace string) (store, func(), error) {
+	d, err := zklock.New(servers, zklock.Options{Namespace: namespace})
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: store: %w", err)
 	}
