@@ -97,7 +97,10 @@
 //
 // An operator who deletes a place, or ends a session, gives its key away: the
 // holder learns it with its next renewal, and until then two may believe in it
-// (TestDeletedHolder, TestKilledSession).
+// (TestDeletedHolder, TestKilledSession). So does a leader that does not hear from
+// the server of the holder for longer than half of the session, then does for an
+// instant, in which the holder is granted the key, and then does not again: it ends
+// the session of a holder whom it has just answered (TestSessionEndsAfterAnAnswer).
 // The same holds for a process that was stopped (SIGSTOP) and continues. The
 // resource can tell them by their fences. A leader that was stopped and continues
 // refuses, until it learns that it was replaced, by what it knew before. What only

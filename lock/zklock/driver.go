@@ -19,7 +19,7 @@ import (
 // The defaults of [Options].
 const (
 	DefaultNamespace    = "cronce"
-	DefaultSession      = 15 * time.Second
+	DefaultSession      = 20 * time.Second
 	DefaultJournalLines = 1000
 	DefaultJournalBytes = 64 << 20
 )
@@ -41,8 +41,10 @@ type Options struct {
 	// Session is the session timeout that is asked for, 500 ms to 1 h; the server
 	// may give another, by default 2 to 20 of its ticks. It is how long the keys
 	// of a process that died stay taken, and half of it is how long a plain lease
-	// may be believed in after its last renewal. It should be 3 ticks or more.
-	// Zero: DefaultSession.
+	// may be believed in after its last renewal. It should be 3 ticks or more, of an
+	// ensemble one and a half times syncLimit + 1 of them (18 s of the usual 5 and
+	// 2 s): a leader that stands still for most of a session is replaced then before
+	// it can end it. Zero: DefaultSession.
 	Session time.Duration
 	// Dial opens a connection to a server, as for TLS. Nil: net.DialTimeout.
 	Dial func(network, address string, timeout time.Duration) (net.Conn, error)

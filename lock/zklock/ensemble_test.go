@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -167,7 +168,7 @@ func TestLeaderIsStopped(t *testing.T) {
 // then all goes on.
 func TestNoMajority(t *testing.T) {
 	t.Parallel()
-	e := zkserver.StartEnsemble(t)
+	e, meter := zkserver.StartEnsemble(t), proof.NewMeter(t)
 	ds := make([]*zklock.Driver, 4)
 	for i := range ds {
 		ds[i] = driverOf(t, e.Addrs(), lasting)
@@ -182,7 +183,7 @@ func TestNoMajority(t *testing.T) {
 	for _, s := range e.Others(last) {
 		s.Kill()
 	}
-	if was := soon(t, at.ended); was.Sub(begin) > brief.Session {
+	if was := soon(t, at.ended); was.Sub(begin) > brief.Session/2+meter.Starved(begin, time.Now()) {
 		t.Errorf("the lease was believed in for %v without a majority", was.Sub(begin))
 	} else {
 		at.ended <- was
@@ -196,7 +197,7 @@ func TestNoMajority(t *testing.T) {
 		if o.Outcome != history.Unknown && o.Outcome != history.Lost {
 			t.Errorf("without a majority: %v", &o)
 		}
-		if took := time.Duration(o.Return - o.Call); took > 10*time.Second {
+		if took := time.Duration(o.Return - o.Call); took > 10*time.Second+meter.Starved(begin, time.Now()) {
 			t.Errorf("%v took %v", &o, took)
 		}
 	}

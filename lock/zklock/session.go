@@ -106,7 +106,13 @@ func (s *session) over() bool {
 // leader heard last: the leader learns of a client of another server by that
 // server's answers to its pings, every half tick, and the client itself sends a
 // ping every third of the timeout. So the leader may have heard up to a third and
-// half a tick earlier. Half of the timeout is safe if it is three ticks or more.
+// half a tick earlier. Half of the timeout is safe if it is three ticks or more,
+// while those pings are answered.
+//
+// A leader that stood still may answer a write when it continues, and end the
+// session before its next ping is answered. It must have stood still for two thirds
+// of the timeout less a tick: if that is longer than its followers wait for it, a
+// new leader has given every session its whole time.
 func (s *session) trust() time.Duration {
 	if t := time.Duration(s.timeout.Load()); t > 0 {
 		return t / 2

@@ -1,0 +1,68 @@
+package zklock_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A valve stands between a server and the one that it follows. It can hold back
+// what either says, and lose nothing of it.
+type valve struct {
+	net.Listener
+	to       string
+	up, down atomic.Bool // held back: what the follower says, and what the leader says
+
+	over atomic.Bool
+	wg   sync.WaitGroup
+}
+
+func newValve(t *testing.T, to string) *valve {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	v := &valve{Listener: l, to: to}
+	v.wg.Go(v.serve)
+	t.Cleanup(func() {
+		v.over.Store(true)
+		_ = l.Close()
+		v.wg.Wait() // the servers, which were started later, are gone
+	})
+	return v
+}
+
+func (v *valve) serve() {
+	for {
+		in, err := v.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", v.to)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		v.wg.Go(func() { v.pass(in, out, &v.up) })
+		v.wg.Go(func() { v.pass(out, in, &v.down) })
+	}
+}
+
+func (v *valve) pass(from, to net.Conn, held *atomic.Bool) {
+	defer from.Close()
+	defer to.Close()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		for held.Load() && !v.over.Load() {
+			<-time.After(time.Millisecond)
+		}
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
