@@ -24,6 +24,7 @@ type ask struct {
 	until   int64 // the same of those that were not answered; 0: all were, or are void
 	doubt   bool  // sent, and not answered yet
 	freed   bool  // a run ended since it was sent: what it is held by may be gone
+	held    bool  // answered so: a run is in the way
 	stale   bool  // a newer tick took its place: only ask whether it was granted
 	backlog bool  // one of the missed ticks that MisfireAll runs in order
 	slot    bool  // has a place among the concurrent runs

@@ -127,16 +127,7 @@ func TestReplacedRunIgnoresItsContext(t *testing.T) {
 }
 
 // answeredAfter lets the answers to claims take so long.
-func (c *world) answeredAfter(slow time.Duration) {
-	for _, n := range c.nodes {
-		n.wire.spoil(func(op string) fault {
-			if op == "claim" {
-				return fault{back: slow}
-			}
-			return fault{}
-		})
-	}
-}
+func (c *world) answeredAfter(slow time.Duration) { c.claimsTake(fault{back: slow}) }
 
 // wantIdle wants each run to begin so soon after the end of the one before it.
 func (c *world) wantIdle(rs []*run, most time.Duration) {

@@ -237,7 +237,7 @@ func (r *running) abandon() {
 func (r *running) Ended(e lock.Ended) {
 	n := r.node
 	n.reached(e.Err == nil, nil) // an ending in doubt says nothing new of the store
-	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll {
+	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
 		r.goOn(e)
 	}
 	n.ended()
@@ -259,8 +259,17 @@ func (r *running) goOn(a lock.Ended) {
 	if r.backlog || e.link != nil {
 		n.link(e, e.mark, now)
 	}
+	n.askHeld(e, now)
 	n.arm()
 	n.mu.Unlock()
+}
+
+// asks reports whether this node waits for the verdict of a tick, which may be held by
+// a run of the job.
+func (n *Node) asks(e *entry) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return e.latest != nil
 }
 
 // vacate takes runs that returned off the books and gives their slots to the next.

@@ -115,7 +115,7 @@ func (n *Node) send(asks []*ask) {
 		if a.owner == "" {
 			a.owner = n.locker.Owner()
 		}
-		a.doubt, a.freed = true, false
+		a.doubt, a.freed, a.held = true, false, false
 		a.tries++
 		claims[i] = n.claim(a, now)
 	}

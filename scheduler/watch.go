@@ -97,6 +97,7 @@ func (n *Node) lookFreed(w watched, fence, now int64) {
 // held waits for the end of the run that is in the way. If one ended since the ask
 // was sent, that may have been it, and nothing else will tell: it asks again at once.
 func (n *Node) held(a *ask, c *lock.Answer, now int64) {
+	a.held = true
 	at := n.lookAt(a.e, c, now)
 	if a.freed {
 		at = now
@@ -105,4 +106,19 @@ func (n *Node) held(a *ask, c *lock.Answer, now int64) {
 		n.watches[watched{a.e, a.tick}] = plan{a.from, at, a}
 	}
 	n.again(a, at)
+}
+
+// askHeld asks again for a tick that was held by a run which has ended: the store does
+// not know that it waits, so nothing else tells of the end until the run's lease would
+// have been over. Missed ticks that run in order come to it by themselves.
+func (n *Node) askHeld(e *entry, now int64) {
+	switch old := e.latest; {
+	case old == nil || e.link != nil || n.draining.Load():
+	case old.doubt:
+		old.freed = true
+	case old.held:
+		old.stale = true
+		e.latest = &ask{e: e, tick: old.tick, after: old.after, between: old.between}
+		n.agenda.add(now, e.latest)
+	}
 }

@@ -1,0 +1,90 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A tick comes due while the one that waits for a run is about to be granted. So it was
+// due before that run, which is in its way. It runs when that run has ended, whoever
+// has the run, and whether or not the answer that it is in the way comes after its end.
+func TestDueBeforeTheRunItWaitsFor(t *testing.T) {
+	const every = 10 * time.Second
+	for _, nodes := range []int{1, 3} {
+		for _, slow := range []fault{{there: 20 * time.Millisecond}, {there: 20 * time.Millisecond, back: time.Second}} {
+			t.Run(fmt.Sprint(nodes, slow.back), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					runs := 0
+					c := cluster(t, nodes, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Deadline: time.Minute,
+						Func: func(ctx context.Context, r *scheduler.Run) error {
+							if time.Since(r.Tick) > every/2 { // it waited
+								return takes(every/40)(ctx, r)
+							}
+							runs++
+							before := time.Duration(runs%100) * time.Millisecond
+							return takes(time.Until(r.Tick.Add(2*every-before)))(ctx, r)
+						}})
+					c.claimsTake(slow)
+					c.pass(100 * 2 * every)
+					c.claimsTake(fault{})
+					c.wantIdle(c.ran("a"), 2*(slow.there+slow.back)+100*time.Millisecond)
+					c.wantAtOnce("a", 1)
+					c.wantNoneMissed("a")
+				})
+			})
+		}
+	}
+}
+
+// A claim is on its way until the next tick is due, too. That one is not skipped for the
+// run which then begins, as it was due before: it runs when that run has ended.
+func TestDueBeforeALateRun(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Deadline: time.Minute, Func: takes(3 * time.Second)})
+				c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 20 * time.Second }
+				for range nodes {
+					c.start()
+				}
+				c.pass(5 * time.Second)
+				c.claimsTake(fault{there: 10005 * time.Millisecond})
+				c.pass(10 * time.Second)
+				c.claimsTake(fault{there: 10 * time.Millisecond})
+				c.pass(10 * time.Minute)
+				c.claimsTake(fault{})
+				rs := c.ran("a")
+				if late := rs[0].began.Sub(rs[0].Tick); late < 10*time.Second {
+					t.Fatalf("the first run was only %v late", late)
+				}
+				c.wantIdle(rs[:2], 100*time.Millisecond)
+				c.wantTally("a", fmt.Sprintf("ran ok %d", len(rs)))
+			})
+		})
+	}
+}
+
+// claimsTake lets this happen to each claim.
+func (c *world) claimsTake(f fault) {
+	for _, n := range c.nodes {
+		n.wire.spoil(func(op string) fault {
+			if op == "claim" {
+				return f
+			}
+			return fault{}
+		})
+	}
+}
+
+// wantNoneMissed wants no tick of a job to be missed.
+func (c *world) wantNoneMissed(job string) {
+	c.t.Helper()
+	if got := c.tally(job); strings.Contains(got, "missed") {
+		c.t.Errorf("verdicts of %s: %s, want none missed", job, got)
+	}
+}
