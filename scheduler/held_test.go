@@ -10,9 +10,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A tick comes due while the one that waits for a run is about to be granted. So it was
-// due before that run, which is in its way. It runs when that run has ended, whoever
-// has the run, and whether or not the answer that it is in the way comes after its end.
+// A tick comes due while the one that waits for a run is about to be granted: it was due
+// before the run that it waits for. It runs when that run has ended, whoever has it.
 func TestDueBeforeTheRunItWaitsFor(t *testing.T) {
 	const every = 10 * time.Second
 	for _, nodes := range []int{1, 3} {
@@ -41,31 +40,54 @@ func TestDueBeforeTheRunItWaitsFor(t *testing.T) {
 	}
 }
 
-// A claim is on its way until the next tick is due, too. That one is not skipped for the
-// run which then begins, as it was due before: it runs when that run has ended.
-func TestDueBeforeALateRun(t *testing.T) {
+// Likewise, and a third tick comes due before that run has ended: the one before it is
+// superseded, as every older one of two that wait, and not missed.
+func TestSupersededBeforeTheRunItWaitsFor(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Deadline: time.Minute, Func: takes(3 * time.Second)})
-				c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 20 * time.Second }
-				for range nodes {
-					c.start()
-				}
-				c.pass(5 * time.Second)
-				c.claimsTake(fault{there: 10005 * time.Millisecond})
-				c.pass(10 * time.Second)
-				c.claimsTake(fault{there: 10 * time.Millisecond})
-				c.pass(10 * time.Minute)
+				c := cluster(t, nodes, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Deadline: time.Minute,
+					Func: func(ctx context.Context, r *scheduler.Run) error {
+						before := time.Duration(r.Tick.Unix()/10%100) * time.Millisecond
+						return takes(time.Until(r.Tick.Truncate(20*time.Second).Add(40*time.Second-before)))(ctx, r)
+					}})
+				c.claimsTake(fault{there: 20 * time.Millisecond})
+				c.pass(time.Hour)
 				c.claimsTake(fault{})
-				rs := c.ran("a")
-				if late := rs[0].began.Sub(rs[0].Tick); late < 10*time.Second {
-					t.Fatalf("the first run was only %v late", late)
-				}
-				c.wantIdle(rs[:2], 100*time.Millisecond)
-				c.wantTally("a", fmt.Sprintf("ran ok %d", len(rs)))
+				c.wantNoneMissed("a")
 			})
 		})
+	}
+}
+
+// A claim is on its way until the next tick is due, too. That one is not skipped for the
+// run which then begins, as it was due before: it runs when that run has ended, whether
+// or not the answer that the run is in its way comes after the end.
+func TestDueBeforeALateRun(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		for _, back := range []time.Duration{0, 4 * time.Second} {
+			t.Run(fmt.Sprint(nodes, back), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Deadline: time.Minute, Func: takes(3 * time.Second)})
+					c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 20 * time.Second }
+					for range nodes {
+						c.start()
+					}
+					c.pass(5 * time.Second)
+					c.claimsTake(fault{there: 10005 * time.Millisecond})
+					c.pass(10 * time.Second)
+					c.claimsTake(fault{there: 10 * time.Millisecond, back: back})
+					c.pass(10 * time.Minute)
+					c.claimsTake(fault{})
+					rs := c.ran("a")
+					if late := rs[0].began.Sub(rs[0].Tick); late < 10*time.Second {
+						t.Fatalf("the first run was only %v late", late)
+					}
+					c.wantIdle(rs[:2], 2*back+100*time.Millisecond)
+					c.wantNoneMissed("a")
+				})
+			})
+		}
 	}
 }
 

@@ -70,16 +70,30 @@ func rowHeld(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	c := s.ask(s.due(2), s.due(1)) // due before the run was granted
-	for _, c.Overlap = range []lock.Overlap{lock.OverlapSkip, lock.OverlapQueue, lock.OverlapReplace} {
-		s.unchanged(func() {
-			a := s.claimed(c, lock.Held)
-			equal(s, "the number of the run", a.Number, run.Number)
-			equal(s, "the fence of the run", a.Fence, run.Fence)
-			s.within("left", a.Left, long)
-		})
-	}
+	s.unchanged(func() {
+		a := s.claimed(c, lock.Held)
+		equal(s, "the number of the run", a.Number, run.Number)
+		equal(s, "the fence of the run", a.Fence, run.Fence)
+		s.within("left", a.Left, long)
+	})
 	s.ended(run, lock.Done)
 	s.granted(c)
+}
+
+func rowDueBefore(s *stand) {
+	for _, o := range []lock.Overlap{lock.OverlapQueue, lock.OverlapReplace} {
+		s.key += "+"
+		s.open()
+		_, run := s.granted(s.next(1))
+		c := s.ask(s.due(2), s.due(1)) // due before the run was granted
+		c.Overlap = o
+		fence := s.claimed(c, lock.Waiting).Fence
+		s.last(lock.VerdictWaiting, s.due(1), c.Number)
+		equal(s, "told to end", s.renew(run).Replaced, o == lock.OverlapReplace)
+		e := s.ended(run, lock.Done)
+		equal(s, "what waits", e.Waiting, c.Number)
+		s.granted(s.takes(c, fence))
+	}
 }
 
 func rowBacklog(s *stand) {

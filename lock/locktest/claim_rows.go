@@ -37,6 +37,7 @@ var claimTests = []test{
 	{"row 10: under queue the number waits", rowQueued},
 	{"row 10: under replace the number waits and the run is told", rowReplaced},
 	{"row 10: a number due before the run was granted is held and not spent", rowHeld},
+	{"row 10: where numbers wait for the run, one due before it was granted does, too", rowDueBefore},
 	{"row 10: backlog is held and not spent", rowBacklog},
 	{"row 11: a due number is granted as attempt 1", rowGranted},
 	{"row 11: the numbers between are missed in the same step", rowBetween},

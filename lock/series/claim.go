@@ -141,12 +141,14 @@ func (s *State) fresh(us int64, c *lock.Claim, w Writer) lock.Answer {
 		return s.spend(us, c, lock.Missed, w)
 	case free:
 		return s.grant(us, c, nil, w)
-	case c.Backlog || h.Granted > c.Number:
+	case c.Backlog:
 		return about(lock.Held, h, ms)
-	case c.Overlap == lock.OverlapSkip:
-		return s.spend(us, c, lock.Skipped, w)
+	case c.Overlap != lock.OverlapSkip:
+		return s.wait(us, c, h, w)
+	case h.Granted > c.Number: // it was due before that run
+		return about(lock.Held, h, ms)
 	}
-	return s.wait(us, c, h, w)
+	return s.spend(us, c, lock.Skipped, w)
 }
 
 // spend moves the mark to the number without a grant.

@@ -152,9 +152,10 @@ local function fresh(s, c)
   if s.pause > 0 then return spend(s, c, 'z', 'p', 'p', '') end
   if ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
-  if c.terms.backlog or tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end
-  if c.terms.overlap == SKIP then return spend(s, c, 's', 's', c.between, 'overlap') end
-  return wait(s, c, h)
+  if c.terms.backlog then return reply(s, 'h', text(h)) end
+  if c.terms.overlap ~= SKIP then return wait(s, c, h) end
+  if tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end -- it was due before that run
+  return spend(s, c, 's', 's', c.between, 'overlap')
 end
 
 -- blocker is an alive run beside r that must end before r can be granted.
