@@ -41,7 +41,7 @@ func TestCheckNotAllowed(t *testing.T) {
 	_, cs := servers(t, 3)
 	for i, c := range cs {
 		must(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "resetkeys", "~cronce:v1:*", "nocommands",
-			"+eval", "+evalsha", "+time", "+get", "+set", "+pexpire", "+hello").Err())
+			"+eval", "+evalsha", "+time", "+get", "+mget", "+pttl", "+set", "+pexpire", "+rename", "+del", "+hello").Err())
 		cs[i] = client(t, c.(*redis.Client).Options().Addr)
 	}
 	d := driver(t, cs, redlock.Options{NodeTimeout: slow})

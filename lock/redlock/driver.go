@@ -34,7 +34,7 @@ type Options struct {
 	// longer than a quarter of a lease's TTL. Zero: DefaultNodeTimeout.
 	NodeTimeout time.Duration
 	// FenceMemory is how long each server remembers the last fence of a key after
-	// its lease, 1 s to 24 h: longer than the clocks of two servers ever differ,
+	// its lease, 1 s to 24 h: longer than the clocks of the servers ever differ,
 	// or the fence may go back. Zero: DefaultFenceMemory.
 	FenceMemory time.Duration
 }
@@ -52,6 +52,7 @@ type Driver struct {
 	asking   sync.WaitGroup // requests under way
 	sweepers sync.WaitGroup
 	workers  *workers
+	fences   fences
 	untold   untold
 	strays   strays
 	rest     time.Duration // restAfter, but for tests
@@ -154,10 +155,11 @@ func refuse(argument, value, allowed string) error {
 	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
-// keys are the lock's key on every server, and one that never exists.
+// keys are the lock's keys on every server: of its lease, and of the last one that
+// was given back.
 func (d *Driver) keys(key string) []string {
 	name := "{" + url.PathEscape(key) + "}"
-	return []string{d.options.Namespace + ":v1:r:" + name, d.options.Namespace + ":v1:rnone:" + name}
+	return []string{d.options.Namespace + ":v1:r:" + name, d.options.Namespace + ":v1:rback:" + name}
 }
 
 // patience is how long one server is waited for.

@@ -12,37 +12,50 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// Until is the deadline of a lease in ms as one server keeps it: 0 if there is none.
-func Until(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 2) }
+// Left is how long a lease is alive on one server: 0 or less if it is over.
+func Left(c redis.UniversalClient, namespace, key string) time.Duration {
+	life := c.PTTL(context.Background(), Key(namespace, key)).Val()
+	return life - time.Duration(part(c, namespace, key, 2))*time.Millisecond
+}
 
 // Fence is the fence of a lease as one server keeps it.
-func Fence(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 1) }
+func Fence(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 0) }
 
 func part(c redis.UniversalClient, namespace, key string, i int) int64 {
 	text, _ := c.Get(context.Background(), Key(namespace, key)).Result()
-	if parts := strings.Split(text, "|"); len(parts) == 5 {
+	if parts := strings.Split(text, "|"); len(parts) == 4 {
 		n, _ := strconv.ParseInt(parts[i], 10, 64)
 		return n
 	}
 	return 0
 }
 
-// Warm makes the scripts known to all servers.
+// Warm makes the scripts known to all servers, and their time to the driver.
 func (d *Driver) Warm(ctx context.Context) {
 	for _, n := range d.nodes {
 		for _, s := range []*redis.Script{acquireScript, putScript, renewScript, releaseScript} {
 			_ = s.Load(ctx, n.client).Err() // who needs it sees that it is not there
 		}
 	}
+	_, _ = d.propose(ctx, &lock.Acquisition{}) // as above
+	d.Settle()
 }
+
+// TellTime is the answer of servers that would tell this time.
+func (d *Driver) TellTime(now time.Time) { d.fences.set(time.Now(), now.UnixMicro()) }
 
 // PutHash names the script that tells a server of a lease.
 func PutHash() string { return putScript.Hash() }
 
-// Key is the key of a lock.
-func Key(namespace, key string) string {
+// Key is the key of a lease.
+func Key(namespace, key string) string { return keysOf(namespace, key)[0] }
+
+// BackKey is the key of what was given back last.
+func BackKey(namespace, key string) string { return keysOf(namespace, key)[1] }
+
+func keysOf(namespace, key string) []string {
 	d := &Driver{options: Options{Namespace: namespace}}
-	return d.keys(key)[0]
+	return d.keys(key)
 }
 
 // Goroutines is how many servers are swept in the background.
@@ -68,19 +81,16 @@ func Choose(majority int, votes []Vote) (fence int64, stands bool) {
 	return fence, b.with(fence) >= majority
 }
 
-// Grain is what the time in a fence is cut to, in µs.
-const Grain = grain
-
-// State is the string that a server keeps of a lock.
-func State(last, fence, until, attempt int64, owner string) string {
-	return fmt.Sprintf("%d|%d|%d|%d|%s", last, fence, until, attempt, owner)
+// State is the string that a server keeps of a lease; it outlives it by the memory.
+func State(fence, attempt int64, memory time.Duration, owner string) string {
+	return fmt.Sprintf("%016d|%d|%d|%s", fence, attempt, memory.Milliseconds(), owner)
 }
 
 // Hold makes a request now, and its undoing, to be sent when they are called.
 func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
-	attempt := d.attempts.Add(1)
-	vote := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
-	back := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
+	attempt, fence := d.attempts.Add(1), d.fences.next(a.Fence)
+	vote := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
+	back := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	all := func(r request) func() {
 		return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
 	}
@@ -89,7 +99,7 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 
 // HoldPut makes a request that gives all servers a lease again, to be sent later.
 func (d *Driver) HoldPut(h lock.Holding) (send func()) {
-	r := d.request(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL.Milliseconds(), h.Fence)
+	r := d.give(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL, h.Fence)
 	return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
 }
 
@@ -122,4 +132,53 @@ func (d *Driver) First(key string) (first, rest []redis.UniversalClient) {
 		}
 	}
 	return first, rest
+}
+
+// A Server is one of the servers, to be asked alone.
+type Server struct {
+	d *Driver
+	n *node
+}
+
+// At is one server of a driver.
+func (d *Driver) At(i int) Server { return Server{d, d.nodes[i]} }
+
+// Client is the server's client.
+func (s Server) Client() redis.UniversalClient { return s.n.client }
+
+// Acquire, Put, Renew and Release send one request and return the code of the
+// answer and the fence in it.
+func (s Server) Acquire(l lock.Holding, attempt int64) (code, fence int64) {
+	return s.send(s.d.give(acquireScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
+}
+
+func (s Server) Put(l lock.Holding, attempt int64) (code, fence int64) {
+	return s.send(s.d.give(putScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
+}
+
+func (s Server) Renew(l lock.Holding, attempt int64) (code, fence int64) {
+	return s.send(s.d.give(renewScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
+}
+
+func (s Server) Release(l lock.Holding, attempt, most int64) (code, fence int64) {
+	return s.send(s.d.takeBack(l.Key, l.Owner, attempt, l.Fence, most))
+}
+
+func (s Server) send(r request) (code, fence int64) {
+	a := s.n.ask(context.Background(), r)
+	if a.err != nil {
+		return -1, 0
+	}
+	return a.code, a.fence
+}
+
+// Propose is a driver's next number above floor, after servers told their times.
+func Propose(floor int64, times ...int64) int64 {
+	b := ballot{majority: len(times)}
+	for _, at := range times {
+		b.answers = append(b.answers, answer{code: yes, fence: at})
+	}
+	var f fences
+	f.set(time.Now(), b.median())
+	return f.next(floor)
 }

@@ -154,9 +154,8 @@ func TestHeldNeedsMajority(t *testing.T) {
 		t.Errorf("three hold: the error is %v", err)
 	}
 	gates.open(0, 1, 2, 3, 4)
-	dead := time.Now().Add(time.Minute).UnixMilli()
 	for i, c := range cs {
-		must(t, c.Set(t.Context(), redlock.Key("held", "split"), redlock.State(1, 1, dead, 1, "dead/"+string(rune('a'+i/2))), time.Minute).Err())
+		must(t, c.Set(t.Context(), redlock.Key("held", "split"), redlock.State(1, 1, 0, "dead/"+string(rune('a'+i/2))), time.Minute).Err())
 	}
 	_, err = d.Acquire(t.Context(), asking("split", time.Minute))
 	inDoubt(t, err)
@@ -180,6 +179,7 @@ func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
 	d := driver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
+	d.Warm(t.Context())
 	a := asking("key", time.Minute)
 	late, undo := d.Hold(a)
 	_, h := acquire(t, d, a)

@@ -52,7 +52,6 @@ func restarted(t *testing.T, args ...string) (second, first lock.Grant, err erro
 	all[1].Kill()
 	all[1].Restart()
 	until(t, "it answers again", func() bool { return cs[1].Ping(t.Context()).Err() == nil })
-	waitOn(t, cs[1:], redlock.Grain*time.Microsecond) // the least that a fence needs to grow
 	second, err = d.Acquire(t.Context(), asking("key", time.Minute))
 	return second, first, err
 }

@@ -45,23 +45,21 @@ func TestShortSectionAsksMajority(t *testing.T) {
 	d.AskRestAfter(alone)
 	turned.AskRestAfter(alone)
 	d.Warm(t.Context())
+	turned.Warm(t.Context())
 	gates := gated(cs)
 	share := make(map[redis.UniversalClient]int)
-	// A fence ahead of all clocks: where these decide, the first may say different
-	// ones, and then the rest is asked.
-	ask := func(key string) lock.Acquisition { a := asking(key, time.Minute); a.Fence = 1 << 52; return a }
 	for i := range 50 {
 		key := "key-" + strconv.Itoa(i)
-		must(t, d.Release(t.Context(), take(t, d, ask(key))))
+		must(t, d.Release(t.Context(), take(t, d, asking(key, time.Minute))))
 		d.Settle()
-		must(t, turned.Release(t.Context(), take(t, turned, ask(key))))
+		must(t, turned.Release(t.Context(), take(t, turned, asking(key, time.Minute))))
 		turned.Settle()
 		if n := gates.asked(); n != 4*3 {
 			t.Fatalf("%s: %d requests for two leases, want 3 each and 3 for each release", key, n)
 		}
 		first, rest := d.First(key)
 		for _, c := range rest {
-			if n := c.Exists(t.Context(), redlock.Key("short", key)).Val(); n != 0 {
+			if n := c.Exists(t.Context(), redlock.Key("short", key), redlock.BackKey("short", key)).Val(); n != 0 {
 				t.Errorf("%s: a server that need not know remembers it", key)
 			}
 		}
@@ -113,14 +111,12 @@ func TestTellingIsLate(t *testing.T) {
 	goOn := sync.OnceFunc(func() { close(late.goes) })
 	t.Cleanup(goOn)
 	rest[0].AddHook(late)
-	a := asking("key", time.Minute)
-	a.Fence = 1 << 52 // so that the first agree
-	h := take(t, d, a)
+	h := take(t, d, asking("key", time.Minute))
 	until(t, "it is told", late.began.Load)
 	must(t, d.Release(t.Context(), h))
-	last := func() string { return rest[0].Get(t.Context(), redlock.Key("late", "key")).Val() }
+	last := func() string { return rest[0].Get(t.Context(), redlock.BackKey("late", "key")).Val() }
 	until(t, "it is released there", func() bool { return strings.HasSuffix(last(), h.Owner) })
-	must(t, rest[0].Set(t.Context(), redlock.Key("late", "key"), redlock.State(0, 0, 0, 1, "other/1"), time.Minute).Err())
+	must(t, rest[0].Set(t.Context(), redlock.BackKey("late", "key"), redlock.State(0, 1, time.Minute, "other/1"), time.Minute).Err())
 	goOn()
 	until(t, "it is given and released there", func() bool { return strings.HasSuffix(last(), h.Owner) && votes(cs, "late", "key") == 0 })
 	d.Settle()
@@ -155,9 +151,7 @@ func TestRenewalTellsAll(t *testing.T) {
 	d := driver(t, cs, redlock.Options{Namespace: "all", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	d.Warm(t.Context())
-	first := asking("key", time.Minute)
-	first.Fence = 1 << 52 // so that the first agree
-	h := take(t, d, first)
+	h := take(t, d, asking("key", time.Minute))
 	if n := votes(cs, "all", "key"); n != 3 {
 		t.Errorf("%d votes, want 3", n)
 	}
@@ -211,11 +205,11 @@ func TestDisagreementAsksRest(t *testing.T) {
 	}{
 		{"fails", func() { gate.shut.Store(true) }, func() { gate.shut.Store(false) }, 4},
 		{"refuses", func() {
-			theirs := redlock.State(1, 1, time.Now().Add(time.Minute).UnixMilli(), 1, "other/1")
+			theirs := redlock.State(1, 1, 0, "other/1")
 			must(t, first[1].Set(t.Context(), state, theirs, time.Minute).Err())
 		}, func() { must(t, first[1].Del(t.Context(), state).Err()) }, 5},
 		{"says another fence", func() {
-			must(t, first[2].Set(t.Context(), state, redlock.State(1<<52, 0, 0, 1, "other/1"), time.Minute).Err())
+			must(t, first[2].Set(t.Context(), redlock.BackKey("rest", "key"), redlock.State(1<<52, 1, time.Minute, "other/1"), time.Minute).Err())
 		}, func() {}, 5},
 	} {
 		c.disturb()
@@ -260,7 +254,7 @@ func TestSilenceDoesNotDecideFence(t *testing.T) {
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	d.Warm(t.Context())
 	for i, last := range []int64{1 << 52, 1 << 52, 1<<52 + 7, 1<<52 + 7, 1<<52 + 9} {
-		must(t, cs[i].Set(t.Context(), redlock.Key("fences", "key"), redlock.State(last, 0, 0, 1, "gone/1"), time.Minute).Err())
+		must(t, cs[i].Set(t.Context(), redlock.BackKey("fences", "key"), redlock.State(last, 1, time.Minute, "gone/1"), time.Minute).Err())
 	}
 	signal(syscall.SIGSTOP, all[4])
 	began := time.Now()
@@ -343,9 +337,7 @@ func TestCloseTellsNobody(t *testing.T) {
 	d := driver(t, cs, redlock.Options{Namespace: "closed", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	d.Warm(t.Context())
-	a := asking("key", time.Minute)
-	a.Fence = 1 << 52 // so that the first agree
-	take(t, d, a)
+	take(t, d, asking("key", time.Minute))
 	must(t, d.Close())
 	if n := d.Untold(); n != 0 || votes(cs, "closed", "key") != 3 {
 		t.Errorf("%d leases to tell, %d votes: want none, and the 3 of the grant", n, votes(cs, "closed", "key"))

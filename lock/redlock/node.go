@@ -42,10 +42,12 @@ type answer struct {
 	err   error
 }
 
-// A request is one operation on one key. All servers that are asked share it.
+// A request is one operation on one key, or asks for the time. All servers that
+// are asked share it.
 type request struct {
-	script *redis.Script
-	args   []any // of EVALSHA
+	script *redis.Script // nil: a command
+	args   []any         // of EVALSHA
+	means  answer        // what a bare yes stands for
 }
 
 // Where the keys and the script's arguments are in those of EVALSHA.
@@ -54,17 +56,48 @@ const (
 	argsAt = 5
 )
 
-func (d *Driver) request(s *redis.Script, key, owner string, attempt int64, more ...any) request {
+func (d *Driver) request(s *redis.Script, key string, more ...any) request {
 	keys := d.keys(key)
-	args := make([]any, 0, 12)
-	args = append(args, "evalsha", s.Hash(), len(keys), keys[0], keys[1], owner, attempt, d.options.FenceMemory.Milliseconds())
+	args := make([]any, 0, argsAt+len(more))
+	args = append(args, "evalsha", s.Hash(), len(keys), keys[0], keys[1])
 	return request{script: s, args: append(args, more...)}
+}
+
+// give is a request of a script that gives or keeps a lease.
+func (d *Driver) give(s *redis.Script, key, owner string, attempt int64, ttl time.Duration, fence int64) request {
+	memory := d.options.FenceMemory.Milliseconds()
+	value := make([]byte, 0, 64+len(owner))
+	value = append(value, digits(fence)...)
+	value = strconv.AppendInt(append(value, '|'), attempt, 10)
+	value = strconv.AppendInt(append(value, '|'), memory, 10)
+	value = append(append(value, '|'), owner...)
+	r := d.request(s, key, string(value), ttl.Milliseconds()+memory)
+	r.means = answer{fence: fence, left: ttl.Truncate(time.Millisecond)}
+	return r
+}
+
+// takeBack is a request that frees what an owner has under a fence; 0: whatever
+// it was given. What the owner has proposed so far is no higher than most.
+func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request {
+	asked := "0"
+	if fence != 0 {
+		asked = digits(fence)
+	}
+	return d.request(releaseScript, key, asked, attempt, d.options.FenceMemory.Milliseconds(), owner, digits(most))
+}
+
+// digits is a fence as servers keep it: so that texts compare as numbers do.
+func digits(fence int64) string {
+	text := strconv.FormatInt(fence, 10)
+	return "0000000000000000"[min(len(text), 16):] + text
 }
 
 // evaluate sends a request. Where the script is not known it is sent whole.
 func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 	cmd := redis.NewCmd(ctx, r.args...)
-	cmd.SetFirstKeyPos(keysAt)
+	if r.script != nil {
+		cmd.SetFirstKeyPos(keysAt)
+	}
 	err := n.client.Process(ctx, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		keys := []string{r.args[keysAt].(string), r.args[keysAt+1].(string)}
@@ -78,15 +111,25 @@ func (n *node) ask(ctx context.Context, r request) answer {
 	if err != nil {
 		return answer{err: fmt.Errorf("%s: %w", n.addr(), err)}
 	}
-	a, ok := read(reply)
+	a, ok := r.read(reply)
 	if !ok {
 		a.err = fmt.Errorf("%s: the reply %.100q cannot be read", n.addr(), fmt.Sprint(reply))
 	}
 	return a
 }
 
-// read reads {code, text, ms}.
-func read(reply any) (answer, bool) {
+// read reads a code, {code, text, ms}, or a time.
+func (r *request) read(reply any) (answer, bool) {
+	switch code, is := reply.(int64); {
+	case is && code == yes:
+		a := r.means
+		a.code = yes
+		return a, a.fence <= lock.MaxNumber
+	case is:
+		return answer{code: code}, code >= no && code <= odd
+	case r.script == nil:
+		return readTime(reply)
+	}
 	parts, _ := reply.([]any)
 	if len(parts) != 3 {
 		return answer{}, false

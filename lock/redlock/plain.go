@@ -14,10 +14,7 @@ import (
 // stayed split between owners. Nobody is known to have the key.
 var ErrNoQuorum = errors.New("no majority")
 
-const (
-	grain    = 100_000 // µs that the time in a fence is cut to, so that servers asked at once agree
-	maxSplit = 5 * time.Second
-)
+const maxSplit = 5 * time.Second
 
 // Acquire asks a majority at once, and the other servers as soon as these do not
 // agree, or after a millisecond; if they were not needed, they are told of the
@@ -37,14 +34,19 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
+	fence, err := d.propose(ctx, &a)
+	if err != nil {
+		return lock.Grant{}, err
+	}
 	give := time.Now().Add(min(a.TTL/4, maxSplit))
 	for lost, first := 0, d.first(a.Key); ; lost, first = lost+1, d.all() {
 		sent, attempt := time.Now(), d.attempts.Add(1)
-		g, b, err := d.vote(ctx, &a, attempt, first)
+		g, b, err := d.vote(ctx, &a, attempt, fence, first)
 		again := err != nil && b.split() && time.Now().Before(give)
 		keeps := again && b.leads(a.Owner)
 		if err != nil && !keeps {
-			d.undo(ctx, &a, attempt, b)
+			d.undo(ctx, &a, attempt, fence, b)
+			fence = d.fences.next(a.Fence) // a server that undid what comes late knows it by its fence
 		}
 		if !again {
 			return g, err
@@ -53,16 +55,16 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 			lost = -1 // it may wait least again
 		}
 		if !sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) {
-			d.undo(ctx, &a, attempt, b)
+			d.undo(ctx, &a, attempt, fence, b)
 			return g, fmt.Errorf("redlock: acquire: %w", ctx.Err())
 		}
 	}
 }
 
 // vote asks once and says what the answers mean.
-func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64, first servers) (lock.Grant, ballot, error) {
+func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence int64, first servers) (lock.Grant, ballot, error) {
 	sent := time.Now()
-	r := d.request(acquireScript, a.Key, a.Owner, attempt, a.TTL.Milliseconds(), a.Fence, grain)
+	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
 	_, votes := b.rival()
 	switch {
@@ -80,7 +82,7 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt int64, f
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
 	fence := b.fence()
 	if unlike := b.unlike(fence); unlike != 0 {
-		written := d.ask(ctx, d.patience(a.TTL), d.put(a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
+		written := d.ask(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
 			return lock.Grant{}, d.doubt(ctx, "acquire", written)
 		}
@@ -90,11 +92,6 @@ func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, 
 		d.tellRest(a, attempt, fence, b)
 	}
 	return g, err
-}
-
-// put is the request that gives servers an owner's lease with the fence it has.
-func (d *Driver) put(key, owner string, attempt int64, ttl time.Duration, fence int64) request {
-	return d.request(putScript, key, owner, attempt, ttl.Milliseconds(), fence)
 }
 
 // valid is a grant, unless nothing is left of it. Clocks may drift apart by 1 %
@@ -119,7 +116,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	}
 	d.untold.take(&h) // all are told here
 	sent, attempt := time.Now(), d.attempts.Add(1)
-	r := d.request(renewScript, h.Key, h.Owner, attempt, h.TTL.Milliseconds(), h.Fence)
+	r := d.give(renewScript, h.Key, h.Owner, attempt, h.TTL, h.Fence)
 	b := d.ask(ctx, d.patience(h.TTL), r, question{first: d.all()})
 	switch {
 	case b.count(no) >= d.majority:
@@ -127,7 +124,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	case b.count(yes) < d.majority:
 		return lock.Grant{}, d.doubt(ctx, "renew", b)
 	case b.count(no) > 0: // what it answers changes nothing
-		d.ask(ctx, d.patience(h.TTL), d.put(h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no), gives: lease{h.Key, h.Owner}})
+		d.ask(ctx, d.patience(h.TTL), d.give(putScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no), gives: lease{h.Key, h.Owner}})
 	}
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
@@ -143,10 +140,10 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: release: %w", err)
 	}
-	r := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), h.Fence)
+	r := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), h.Fence, d.fences.last())
 	// A server that voted late, or will when it goes on, has the owner's lease
 	// under a fence that was never a grant's.
-	rest := d.request(releaseScript, h.Key, h.Owner, d.attempts.Add(1), 0)
+	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, d.fences.last())
 	untold := d.untold.take(&h)
 	d.strays.free(lease{h.Key, h.Owner}, rest, h.TTL)
 	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.freeing, late: func(n *node, a *answer) {
@@ -172,8 +169,8 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 // undo takes back what an attempt may have been given, from all servers but those
 // that refused it. Those that did not answer are left to the background: nobody
 // waits for them twice.
-func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot) {
-	r := d.request(releaseScript, a.Key, a.Owner, attempt, 0)
+func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt, fence int64, b ballot) {
+	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	d.strays.free(lease{a.Key, a.Owner}, r, a.TTL)
 	undone := d.ask(ctx, d.patience(a.TTL), r, question{first: b.voted(yes)})
 	for i := range undone.answers {

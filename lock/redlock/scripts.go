@@ -12,10 +12,10 @@ var sources embed.FS
 
 // The operations. Parameters only ever go through KEYS and ARGV.
 var (
-	acquireScript = load("state", "clock", "acquire", "keep")
-	putScript     = load("state", "clock", "put", "keep")
-	renewScript   = load("state", "clock", "renew", "keep")
-	releaseScript = load("state", "release")
+	acquireScript = load("vote", "state", "acquire")
+	putScript     = load("asked", "state", "put")
+	renewScript   = load("asked", "state", "renew")
+	releaseScript = load("back", "state", "release")
 )
 
 func load(names ...string) *redis.Script {

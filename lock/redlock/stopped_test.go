@@ -126,6 +126,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	d, err := redlock.New(cs, redlock.Options{})
 	must(t, err)
+	d.TellTime(time.Now())
 	for range 20 {
 		_, err := d.Acquire(t.Context(), asking("key", time.Minute))
 		inDoubt(t, err)

@@ -86,7 +86,7 @@ func (d *Driver) tellRest(a *lock.Acquisition, attempt, fence int64, b ballot) {
 	key, owner, ttl := a.Key, a.Owner, a.TTL
 	tell := func() {
 		q := question{first: rest, gives: lease{key, owner}}
-		d.begin(context.Background(), d.patience(ttl), d.put(key, owner, attempt, ttl, fence), q).end() // nobody waits
+		d.begin(context.Background(), d.patience(ttl), d.give(putScript, key, owner, attempt, ttl, fence), q).end() // nobody waits
 	}
 	if b.left() < ttl.Truncate(time.Millisecond) {
 		tell()

@@ -2,14 +2,16 @@
 -- A majority has voted for the owner: what is free here becomes the owner's too,
 -- unless a later grant was seen here or the owner has released.
 --
--- ARGV     ... TTL in ms, fence
 -- returns  {1, fence, ms left}, or {0, "", 0}
 
-local ttl = ARGV[4]
-local released = since >= 0 and till == '0'
-if alive and not mine or released or not mine and last - ARGV[5] > 0 then
-  redis.call('PEXPIRE', KEYS[2], 1)
+write()
+local released = by == me and (undone - attempt >= 0 or back - asked >= 0)
+if alive and not mine or released or not mine and last - asked > 0 then
   return {0, '', 0}
 end
-fence = ARGV[5]
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl + memory)) -- a server at maxmemory accepts what follows
+if last - asked > 0 then
+  redis.call('SET', KEYS[2], last .. '|' .. undone .. '|' .. memory .. '|' .. by, 'PX', ARGV[2])
+end
+if since > 0 then attempt = latest end
+redis.call('SET', KEYS[1], asked .. '|' .. attempt .. '|' .. memory .. '|' .. me, 'PX', ARGV[2])
+return {1, asked, ARGV[2] - memory}

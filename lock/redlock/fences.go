@@ -1,0 +1,97 @@
+package redlock
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// timeKept is for how long a process believes in the servers' time that it read.
+// Clocks drift apart by some ms meanwhile.
+const timeKept = time.Minute
+
+// fences are the numbers that a driver proposes: the servers' time in µs, counted
+// on by this process's clock for intervals, and each higher than the one before.
+type fences struct {
+	mu       sync.Mutex
+	read     time.Time // when the servers were asked for their time; zero: never
+	time     int64     // theirs then
+	proposed int64
+}
+
+// last is the latest number that was proposed.
+func (f *fences) last() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.proposed
+}
+
+// next proposes a number above floor, which is of one key and lifts no other's.
+func (f *fences) next(floor int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.proposed = max(f.time+time.Since(f.read).Microseconds(), f.proposed+1)
+	return max(f.proposed, floor+1)
+}
+
+// old reports whether the servers have to be asked for their time.
+func (f *fences) old() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.read.IsZero() || time.Since(f.read) > timeKept
+}
+
+func (f *fences) set(read time.Time, micros int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read, f.time = read, micros
+}
+
+// propose is a fence for an acquisition, at the time of the servers: the median of
+// those that answer.
+func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error) {
+	if d.fences.old() {
+		sent := time.Now()
+		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{first: d.all(), enough: ballot.timed})
+		if !b.timed() {
+			return 0, d.doubt(ctx, "acquire", b)
+		}
+		d.fences.set(sent, b.median())
+	}
+	return d.fences.next(a.Fence), nil
+}
+
+// readTime reads the reply to TIME.
+func readTime(reply any) (answer, bool) {
+	parts, _ := reply.([]any)
+	if len(parts) != 2 {
+		return answer{}, false
+	}
+	var n [2]int64
+	for i := range parts {
+		text, _ := parts[i].(string)
+		var err error
+		if n[i], err = strconv.ParseInt(text, 10, 64); err != nil || n[i] < 0 {
+			return answer{}, false
+		}
+	}
+	micros := n[0]*1_000_000 + n[1]
+	return answer{code: yes, fence: micros}, n[0] < lock.MaxNumber/1_000_000
+}
+
+// timed reports whether a majority told its time.
+func (b ballot) timed() bool { return b.count(yes) >= b.majority }
+
+// median is the middle one of the numbers that servers answered, the lower of two.
+func (b ballot) median() int64 {
+	var all []int64
+	for i := range b.voted(yes).each() {
+		all = append(all, b.answers[i].fence)
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
+}
