@@ -50,6 +50,15 @@ func TestAnswersOfOneServer(t *testing.T) {
 			{op: "renew", owner: "a", attempt: 5, fence: 100, code: no},
 			{op: "acquire", owner: "b", attempt: 6, fence: 300, code: yes, given: 300},
 		}},
+		{"an old release of the same fence", []step{
+			{op: "acquire", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
+			{op: "acquire", owner: "a", attempt: 3, fence: 200, code: yes, given: 100},
+			{op: "release", owner: "a", attempt: 2, fence: 100, code: yes, most: 100},
+			{op: "acquire", owner: "b", attempt: 4, fence: 300, code: no},
+			{op: "renew", owner: "a", attempt: 5, fence: 100, code: yes, given: 100},
+			{op: "release", owner: "a", attempt: 6, fence: 100, code: yes, most: 200},
+			{op: "acquire", owner: "b", attempt: 7, fence: 300, code: yes, given: 300},
+		}},
 		{"another fence of the same owner", []step{
 			{op: "acquire", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
 			{op: "release", owner: "a", attempt: 2, fence: 99, code: other},

@@ -7,8 +7,9 @@
 local asked, attempt, memory, me = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local known = redis.call('MGET', KEYS[1], KEYS[2])
 if known[1] then
-  local fence, owner = string.match(known[1], '^(%d+)|%d+|%d+|(.*)$')
-  if fence == asked and owner == me and not (known[2] and string.sub(known[2], 1, 16) > fence) then
+  local fence, latest, owner = string.match(known[1], '^(%d+)|(%d+)|%d+|(.*)$')
+  if fence == asked and owner == me and latest - attempt <= 0
+    and not (known[2] and string.sub(known[2], 1, 16) > fence) then
     redis.call('RENAME', KEYS[1], KEYS[2])
     return 1
   end
