@@ -161,6 +161,38 @@ func play(t *testing.T, s redlock.Server, steps []step, over func()) {
 	}
 }
 
+// Processes need not agree on the FenceMemory: a lease ends as the one says that
+// acquired it, whoever renews it.
+func TestMemoriesDiffer(t *testing.T) {
+	sims, cs := simulated(t, 3, 0)
+	for _, c := range []struct {
+		name           string
+		first, renewer time.Duration
+	}{
+		{"less", time.Minute, time.Second},
+		{"more", time.Second, time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := redlock.Options{Namespace: fresh(), NodeTimeout: slow, FenceMemory: c.first}
+			d := driver(t, cs, o)
+			o.FenceMemory = c.renewer
+			other := driver(t, cs, o)
+			_, h := acquire(t, d, asking("key", 10*time.Second))
+			g, err := other.Renew(t.Context(), h)
+			must(t, err)
+			for i := range cs {
+				if left := redlock.Left(cs[i], o.Namespace, "key"); left < g.Left || left > 10*time.Second {
+					t.Errorf("server %d: %v is left of a lease of 10s, and the renewal says %v", i, left, g.Left)
+				}
+			}
+			for _, s := range sims {
+				s.wait(10 * time.Second)
+			}
+			acquire(t, d, asking("key", 10*time.Second))
+		})
+	}
+}
+
 // grown is a number as high as times in µs are; 0 stays 0.
 func grown(n int64) int64 {
 	if n == 0 {

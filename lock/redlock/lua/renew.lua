@@ -7,5 +7,7 @@ if not (mine and alive and fence == asked) then
   write()
   return {0, '', 0}
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local life = ARGV[2]
+if kept ~= memory then life = string.format('%.0f', life - memory + kept) end
+redis.call('PEXPIRE', KEYS[1], life)
 return {1, fence, ARGV[2] - memory}
