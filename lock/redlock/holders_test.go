@@ -197,6 +197,28 @@ func TestLateRequest(t *testing.T) {
 	}
 }
 
+// A server that has not heard of a lease is told that it is released, and then hears
+// the request. It votes no more, also where the fence is far above the clock.
+func TestLateRequestFarFence(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	gates := gated(cs)
+	d := driver(t, cs, redlock.Options{Namespace: "far", NodeTimeout: slow})
+	d.Warm(t.Context())
+	a := asking("key", time.Minute)
+	a.Fence = 1 << 52
+	late, _ := d.Hold(a)
+	gates.open(0, 1)
+	_, h := acquire(t, d, a)
+	gates.open(0, 1, 2)
+	must(t, d.Release(t.Context(), h))
+	d.Settle()
+	late()
+	if n := votes(cs, "far", "key"); n != 0 {
+		t.Errorf("%d votes for a lease that was released", n)
+	}
+}
+
 // A renewal's second half, which gives a lease again to servers that lost it,
 // arrives late: after the release, and after a later owner's lease. It revives
 // nothing.

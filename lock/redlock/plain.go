@@ -140,10 +140,11 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: release: %w", err)
 	}
-	r := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), h.Fence, d.fences.last())
+	most := max(d.fences.last(), h.Fence)
+	r := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), h.Fence, most)
 	// A server that voted late, or will when it goes on, has the owner's lease
 	// under a fence that was never a grant's.
-	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, d.fences.last())
+	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
 	untold := d.untold.take(&h)
 	d.strays.free(lease{h.Key, h.Owner}, rest, h.TTL)
 	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.freeing, late: func(n *node, a *answer) {
