@@ -167,10 +167,12 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 }
 
 // unrenewed reports whether a run may have lost its lease because the machine, or the
-// store, had no time for a claim and its renewals, which come with each third of it.
+// store, had no time for its renewals: one comes with each third of the lease, and the
+// lease is trusted for nine tenths of it, so that more than half of it must have passed
+// without an answer.
 func (c *check) unrenewed(j *Job, tick int64) bool {
 	from := time.UnixMilli(tick)
-	return j.Lease > 0 && c.Starved(from, from.Add(2*j.Every+j.Lease)) >= j.Lease/3
+	return j.Lease > 0 && c.Starved(from, from.Add(2*j.Every+j.Lease)) >= j.Lease/2
 }
 
 // starved reports whether the machine had no time for a tick, and the policies of

@@ -32,6 +32,7 @@ type Cluster struct {
 	teller  *Witness
 	procs   []*Process
 	from    time.Time
+	series  series
 }
 
 // NewCluster starts a store, a Redis with the given arguments unless the program
@@ -75,6 +76,9 @@ func (c *Cluster) probeServers() {
 	c.t.Cleanup(done)
 	c.probe(c.t, c.teller.Ping)
 	c.probe(c.t, func(ctx context.Context) error {
+		if err := c.series.renew(ctx, d); err != nil {
+			return err
+		}
 		_, err := d.Now(ctx)
 		return err
 	})
@@ -94,6 +98,7 @@ func (c *Cluster) dump() {
 func (c *Cluster) Start(n Node) *Process {
 	c.t.Helper()
 	n.Witness, n.Namespace = c.witness.Addr(), namespace
+	c.series.add(n.Jobs)
 	if n.Store == "" {
 		n.Store = c.addr
 	}

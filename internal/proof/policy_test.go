@@ -19,10 +19,11 @@ func TestOverlapPolicies(t *testing.T) {
 
 func overlapPolicies(t *testing.T, p proof.Program) {
 	c := proof.NewCluster(t, p)
-	long := proof.Job{Every: time.Second, Work: 2500 * time.Millisecond, Lease: 4 * time.Second}
+	long := proof.Job{Every: time.Second, Work: 2500 * time.Millisecond, Lease: 2 * time.Second}
 	skip, queue, allow, replace := long, long, long, long
 	skip.Name, queue.Name, allow.Name, replace.Name = "skip", "queue", "allow", "replace"
 	queue.Overlap, allow.Overlap, replace.Overlap = scheduler.OverlapQueue, scheduler.OverlapAllow, scheduler.OverlapReplace
+	queue.Deadline = time.Minute // what waits runs, or is superseded: none is missed for a run that ends with its interval
 	allow.Misfire = scheduler.MisfireAll
 	replace.Every, replace.Work = 3*time.Second, time.Minute
 	jobs := []proof.Job{skip, queue, allow, replace}
@@ -30,17 +31,14 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	c.Warm(jobs...)
 	c.Pass(running())
 	e := c.Finish(jobs...)
-	e.Allowed = func(j *proof.Job, tick int64, v lock.Verdict, reason string) bool {
-		return explainedByOverlap(j, tick, v, reason) || waitedTooLong(e, j, tick, v, reason)
-	}
+	e.Allowed = explainedByOverlap
 	acquit(t, e)
 	verdicts := func(j proof.Job) map[lock.Verdict]int { return proof.Verdicts(e, j) }
 	n := int(e.To.Sub(e.From) / time.Second)
-	least := n - int(e.Starved(e.From, e.To)/time.Second)
-	wantVerdicts(t, skip, verdicts(skip), lock.VerdictRan, least/4, n/2, lock.VerdictSkipped, least/3, n)
-	wantVerdicts(t, queue, verdicts(queue), lock.VerdictRan, least/4, n/2, lock.VerdictSuperseded, least/3, n)
-	wantVerdicts(t, allow, verdicts(allow), lock.VerdictRan, least-1, n+1, "", 0, 0)
-	wantVerdicts(t, replace, verdicts(replace), lock.VerdictRan, least/3-2, n/3+1, "", 0, 0)
+	wantVerdicts(t, skip, verdicts(skip), lock.VerdictRan, n/4, n/2, lock.VerdictSkipped, n/3, n)
+	wantVerdicts(t, queue, verdicts(queue), lock.VerdictRan, n/4, n/2, lock.VerdictSuperseded, n/3, n)
+	wantVerdicts(t, allow, verdicts(allow), lock.VerdictRan, n-1, n+1, "", 0, 0)
+	wantVerdicts(t, replace, verdicts(replace), lock.VerdictRan, n/3-2, n/3+1, "", 0, 0)
 	queued(t, e, queue)
 	replaced(t, e, replace)
 }
@@ -55,56 +53,27 @@ func explainedByOverlap(j *proof.Job, _ int64, v lock.Verdict, reason string) bo
 	return false
 }
 
-// waitedTooLong: the run before it ended with the deadline of a tick that waited, which
-// is when the next is due, and what then started the tick came a moment later.
-func waitedTooLong(e *proof.Evidence, j *proof.Job, tick int64, v lock.Verdict, reason string) bool {
-	if j.Overlap != scheduler.OverlapQueue || v != lock.VerdictMissed || reason != lock.ReasonDeadline {
-		return false
-	}
-	deadline := time.UnixMilli(tick).Add(j.Every)
-	ends := e.Find(func(r *proof.Record) bool {
-		return r.Job == j.Name && r.Kind == proof.End && r.At.Sub(deadline).Abs() < startsWithin+e.Starved(r.At, deadline)
-	})
-	return len(ends) > 0
-}
-
-// startsWithin is how soon after the end of a run what waited for it starts.
-const startsWithin = 500 * time.Millisecond
-
 // wantVerdicts: so many ticks have the first verdict and so many the second. What
-// else there is has been judged by the checker.
+// else there is has been judged by the checker: where a lost run is explained, it
+// counts as one that ran.
 func wantVerdicts(t *testing.T, j proof.Job, got map[lock.Verdict]int, a lock.Verdict, aMin, aMax int, b lock.Verdict, bMin, bMax int) {
 	t.Helper()
-	if got[a] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
+	if got[a]+got[lock.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
 		t.Errorf("%s: %v, want %d to %d %s, %d to %d %q", j.Name, got, aMin, aMax, a, bMin, bMax, b)
 	}
 }
 
-// queued: what waited for a run started as soon as that had ended. That a single one
-// hears of the end from somebody else, or that the store is slow with it, is the
-// machine's; that the notice of an end is never lost is for the scheduler's own tests.
+// queued: what waited for a run started as soon as that had ended.
 func queued(t *testing.T, e *proof.Evidence, j proof.Job) {
 	t.Helper()
 	var end time.Time
-	var starts int
-	var late []string
 	for _, r := range e.Find(func(r *proof.Record) bool { return r.Job == j.Name && r.At.After(e.From) }) {
-		if r.Kind == proof.Start && !end.IsZero() {
-			starts++
-			waited, starved := r.At.Sub(end), e.Starved(end, r.At)
-			if waited > startsWithin+starved {
-				late = append(late, fmt.Sprintf("%v waited %v", r.Instant(), waited))
-			}
-			if waited > j.Lease+time.Second+starved {
-				t.Errorf("%s@%v waited %v after the end of the run before it", j.Name, r.Instant(), waited)
-			}
+		if r.Kind == proof.Start && !end.IsZero() && r.At.Sub(end) > 500*time.Millisecond+e.Starved(end, r.At) {
+			t.Errorf("%s@%v waited %v after the end of the run before it", j.Name, r.Instant(), r.At.Sub(end))
 		}
 		if r.Kind == proof.End {
 			end = r.At
 		}
-	}
-	if len(late) > max(starts/8, 1) {
-		t.Errorf("%s: %d of %d waited after the end of the run before them: %s", j.Name, len(late), starts, late)
 	}
 }
 
@@ -116,7 +85,7 @@ func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 	ends := e.Find(func(r *proof.Record) bool { return r.Job == j.Name && r.Kind == proof.End && r.At.Before(e.To) })
 	for _, r := range ends {
 		late := r.At.Sub(r.Instant().Add(j.Every))
-		if r.Cause == lock.ErrLost.Error() && e.Starved(r.Instant(), r.At) >= j.Lease/3 {
+		if r.Cause == lock.ErrLost.Error() && e.Starved(r.Instant(), r.At) >= j.Lease/2 {
 			lost++
 			continue
 		}

@@ -2,12 +2,47 @@ package proof
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/lock"
 )
 
+// series are those of the jobs that nodes were started with.
+type series struct {
+	mu   sync.Mutex
+	runs []lock.RunRef // that nobody has
+}
+
+func (s *series) add(jobs []Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range jobs {
+		known := func(r lock.RunRef) bool { return r.Key == j.Name }
+		if !slices.ContainsFunc(s.runs, known) {
+			s.runs = append(s.runs, lock.RunRef{Key: j.Name, Number: 1, Owner: "probe/1", Fence: 1, TTL: lock.MinTTL})
+		}
+	}
+}
+
+// renew asks for what is refused, and changes nothing. A store that locks its rows
+// answers when whoever has them is done, as it would a node.
+func (s *series) renew(ctx context.Context, d lock.Numbered) error {
+	s.mu.Lock()
+	runs := slices.Clone(s.runs)
+	s.mu.Unlock()
+	for _, a := range d.RenewRuns(ctx, runs) {
+		if a.Err != nil {
+			return a.Err
+		}
+	}
+	return nil
+}
+
 const (
-	probeEvery = 50 * time.Millisecond
+	probeEvery = 100 * time.Millisecond
 	probeUsual = 100 * time.Millisecond // a busy server needs that, too
 	probeLimit = 2 * time.Second        // then it asks again
 )
