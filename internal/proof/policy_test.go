@@ -24,9 +24,11 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	skip.Name, queue.Name, allow.Name, replace.Name = "skip", "queue", "allow", "replace"
 	queue.Overlap, allow.Overlap, replace.Overlap = scheduler.OverlapQueue, scheduler.OverlapAllow, scheduler.OverlapReplace
 	queue.Deadline = time.Minute // what waits runs, or is superseded: none is missed for a run that ends with its interval
+	turn := queue                // most of its runs end long before a tick, whose claim would start what waits as well
+	turn.Name, turn.Every, turn.Work = "turn", 2*time.Second, 2700*time.Millisecond
 	allow.Misfire = scheduler.MisfireAll
 	replace.Every, replace.Work = 3*time.Second, time.Minute
-	jobs := []proof.Job{skip, queue, allow, replace}
+	jobs := []proof.Job{skip, queue, turn, allow, replace}
 	startNodes(c, 3, proof.Node{Jobs: jobs, Grace: time.Second})
 	c.Warm(jobs...)
 	c.Pass(running())
@@ -37,9 +39,11 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	n := int(e.To.Sub(e.From) / time.Second)
 	wantVerdicts(t, skip, verdicts(skip), lock.VerdictRan, n/4, n/2, lock.VerdictSkipped, n/3, n)
 	wantVerdicts(t, queue, verdicts(queue), lock.VerdictRan, n/4, n/2, lock.VerdictSuperseded, n/3, n)
+	wantVerdicts(t, turn, verdicts(turn), lock.VerdictRan, n/5, n/2+1, lock.VerdictSuperseded, n/20, n/3)
 	wantVerdicts(t, allow, verdicts(allow), lock.VerdictRan, n-1, n+1, "", 0, 0)
 	wantVerdicts(t, replace, verdicts(replace), lock.VerdictRan, n/3-2, n/3+1, "", 0, 0)
 	queued(t, e, queue)
+	queued(t, e, turn)
 	replaced(t, e, replace)
 }
 
