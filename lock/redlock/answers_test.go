@@ -169,8 +169,8 @@ func TestMemoriesDiffer(t *testing.T) {
 		name           string
 		first, renewer time.Duration
 	}{
-		{"less", time.Minute, time.Second},
-		{"more", time.Second, time.Minute},
+		{"less", time.Hour, time.Minute},
+		{"more", time.Minute, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := redlock.Options{Namespace: fresh(), NodeTimeout: slow, FenceMemory: c.first}

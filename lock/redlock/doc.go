@@ -53,7 +53,7 @@
 //
 // While every server keeps its data and its clock runs at our rate, at most one
 // owner has a key, and fences strictly increase, whatever the difference between
-// the servers' clocks, up to FenceMemory. A minority may be gone, silent or
+// the servers' clocks, up to half of FenceMemory. A minority may be gone, silent or
 // replaced by nothing: TestTwoOfFiveStopped. With less than a majority every
 // answer is doubt ([ErrNoQuorum]), in bounded time, and nothing stays behind:
 // TestThreeOfFiveStopped. A *lock.HeldError is never doubt in disguise.
@@ -72,7 +72,8 @@
 //     is said above of a server that comes back matters the more.
 //   - A clock that is put forward ends the votes of its server early; on a
 //     majority it lets a second owner in: TestClockStep. One that is put back
-//     holds votes longer. The fence does not go back either way.
+//     holds votes longer. The fence does not go back either way, as long as that
+//     is no more than half of FenceMemory.
 //   - A server that evicts keys forgets like one that restarts: use noeviction.
 //   - A process that was stopped runs on for a moment with a lease that is over.
 //

@@ -34,8 +34,10 @@ type Options struct {
 	// longer than a quarter of a lease's TTL. Zero: DefaultNodeTimeout.
 	NodeTimeout time.Duration
 	// FenceMemory is how long each server remembers the last fence of a key after
-	// its lease, 1 s to 24 h: longer than the clocks of the servers ever differ,
-	// or the fence may go back. Zero: DefaultFenceMemory.
+	// its lease, 1 s to 24 h: twice as long as the clocks of the servers ever
+	// differ, or the fence may go back. What takes longer than half of it to
+	// acquire is doubt. Of processes that share a key, the shortest counts.
+	// Zero: DefaultFenceMemory.
 	FenceMemory time.Duration
 }
 

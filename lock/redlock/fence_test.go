@@ -1,9 +1,13 @@
 package redlock_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redlock"
@@ -146,6 +150,41 @@ func TestFenceOnServers(t *testing.T) {
 		gates.open(0, 1, 2, 3, 4)
 		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: last}))
 	}
+}
+
+// A request takes so long that servers may have forgotten a higher fence meanwhile,
+// which was granted after this one was proposed: nothing is granted, or left behind.
+func TestFenceOnItsWay(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{Namespace: "way", NodeTimeout: slow, FenceMemory: time.Second})
+	d.Warm(t.Context())
+	for _, c := range cs {
+		c.AddHook(after(600 * time.Millisecond))
+	}
+	if g, err := d.Acquire(t.Context(), asking("key", time.Minute)); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("it is answered with %+v, %v", g, err)
+	}
+	d.Settle()
+	until(t, "nothing is left", func() bool { return votes(cs, "way", "key") == 0 })
+}
+
+// after is a hook that sends requests some time later.
+type after time.Duration
+
+func (a after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			<-time.After(time.Duration(a))
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // wins asks until what a failed attempt left was undone in the background.

@@ -34,6 +34,7 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
+	proposed := time.Now()
 	fence, err := d.propose(ctx, &a)
 	if err != nil {
 		return lock.Grant{}, err
@@ -41,12 +42,12 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	give := time.Now().Add(min(a.TTL/4, maxSplit))
 	for lost, first := 0, d.first(a.Key); ; lost, first = lost+1, d.all() {
 		sent, attempt := time.Now(), d.attempts.Add(1)
-		g, b, err := d.vote(ctx, &a, attempt, fence, first)
+		g, b, err := d.vote(ctx, &a, attempt, fence, proposed, first)
 		again := err != nil && b.split() && time.Now().Before(give)
 		keeps := again && b.leads(a.Owner)
 		if err != nil && !keeps {
 			d.undo(ctx, &a, attempt, fence, b)
-			fence = d.fences.next(a.Fence) // a server that undid what comes late knows it by its fence
+			proposed, fence = time.Now(), d.fences.next(a.Fence) // a server that undid what comes late knows it by its fence
 		}
 		if !again {
 			return g, err
@@ -61,15 +62,15 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	}
 }
 
-// vote asks once and says what the answers mean.
-func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence int64, first servers) (lock.Grant, ballot, error) {
+// vote asks once, with a fence of the time proposed, and says what the answers mean.
+func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence int64, proposed time.Time, first servers) (lock.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
 	_, votes := b.rival()
 	switch {
 	case b.count(yes) >= d.majority:
-		g, err := d.grant(ctx, a, attempt, b, sent)
+		g, err := d.grant(ctx, a, attempt, b, sent, proposed)
 		return g, b, err
 	case votes >= d.majority:
 		return lock.Grant{}, b, &lock.HeldError{Key: a.Key, Left: b.freed()}
@@ -79,13 +80,18 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence i
 
 // grant is a grant with a fence that stands on a majority, if its time is not
 // over by then. Servers that have answered with another fence are given this one.
-func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent time.Time) (lock.Grant, error) {
+// While the fence was on its way, the servers may have given a higher one and
+// forgotten it.
+func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (lock.Grant, error) {
 	fence := b.fence()
 	if unlike := b.unlike(fence); unlike != 0 {
 		written := d.ask(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
 			return lock.Grant{}, d.doubt(ctx, "acquire", written)
 		}
+	}
+	if time.Since(proposed) > d.options.FenceMemory/2 {
+		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w in time: the answers took longer than half of the memory for fences", ErrNoQuorum)
 	}
 	g, err := valid("acquire", fence, sent, b.left(), a.TTL)
 	if err == nil {
