@@ -42,9 +42,10 @@
 //
 // The lock's name is escaped as in the path of a URL. A string outlives its lease
 // by [Options.FenceMemory], which it also says, because a server must not answer
-// below a fence that was granted; it costs each server about 150 bytes for each
-// key used within that time, and as much again while the key is held. A lease ends
-// on the server's clock, as the string does.
+// below a fence that was granted; one that is given back early stays for the rest
+// of its TTL as well. It costs each server about 150 bytes for each key used within
+// that time, and as much again while the key is held. A lease ends on the server's
+// clock, as the string does.
 //
 // The scripts use GET, MGET, SET, DEL, RENAME, PTTL and PEXPIRE. The Driver asks
 // TIME, and [Driver.Check] INFO.
