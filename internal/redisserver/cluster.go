@@ -22,6 +22,9 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 		if i < masters {
 			nodes[i].Tell(addSlots(i*slots/masters, (i+1)*slots/masters)...)
 		}
+		// Masters with the same epoch settle that among themselves for a while, and one
+		// that is killed meanwhile leaves a replica that others do not vote for.
+		nodes[i].Tell(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
 		if i > 0 {
 			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].Port()))
 		}
