@@ -41,8 +41,13 @@ func (d *Driver) Warm(ctx context.Context) {
 	d.Settle()
 }
 
-// TellTime is the answer of servers that would tell this time.
-func (d *Driver) TellTime(now time.Time) { d.fences.set(time.Now(), now.UnixMicro()) }
+// TellTime is the answer of servers that told this time some time ago.
+func (d *Driver) TellTime(now time.Time, ago time.Duration) {
+	d.fences.set(time.Now().Add(-ago), now.Add(-ago).UnixMicro())
+}
+
+// TimeKept is for how long that is believed.
+const TimeKept = timeKept
 
 // PutHash names the script that tells a server of a lease.
 func PutHash() string { return putScript.Hash() }

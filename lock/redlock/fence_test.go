@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,6 +187,78 @@ func (a after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Many ask while the time of the servers is old: one of them reads it anew.
+func TestTimeIsReadOnce(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{Namespace: "time", NodeTimeout: slow})
+	d.Warm(t.Context())
+	d.TellTime(time.Now(), 2*redlock.TimeKept)
+	var asked clockwatch
+	for _, c := range cs {
+		c.AddHook(&asked)
+	}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() { take(t, d, asking("key-"+strconv.Itoa(i), time.Minute)) })
+	}
+	wg.Wait()
+	d.Settle()
+	if n := asked.Load(); n != 3 {
+		t.Errorf("the servers were asked for their time %d times, want once each", n)
+	}
+}
+
+// The servers tell their time no more: the one that is known will do, and without
+// one an acquisition is doubt.
+func TestTimeIsNotTold(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
+	d.Warm(t.Context())
+	fresh := driver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
+	asked := clockwatch{refuses: true}
+	for _, c := range cs {
+		c.AddHook(&asked)
+	}
+	for range 2 {
+		d.TellTime(time.Now(), 2*redlock.TimeKept)
+		_, h := acquire(t, d, asking("key", time.Minute))
+		must(t, d.Release(t.Context(), h))
+	}
+	if n := asked.Load(); n != 6 {
+		t.Errorf("the servers were asked for their time %d times, want twice each", n)
+	}
+	_, err := fresh.Acquire(t.Context(), asking("other", time.Minute))
+	inDoubt(t, err)
+}
+
+// A clockwatch counts who asks for the time.
+type clockwatch struct {
+	atomic.Int64
+	refuses bool
+}
+
+func (w *clockwatch) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w *clockwatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "time" {
+			return next(ctx, cmd)
+		}
+		w.Add(1)
+		if w.refuses {
+			cmd.SetErr(errGate)
+			return errGate
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (w *clockwatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 

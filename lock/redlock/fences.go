@@ -20,6 +20,7 @@ type fences struct {
 	mu       sync.Mutex
 	read     time.Time // when the servers were asked for their time; zero: never
 	time     int64     // theirs then
+	asking   bool      // somebody asks them again
 	proposed int64
 }
 
@@ -38,17 +39,31 @@ func (f *fences) next(floor int64) int64 {
 	return max(f.proposed, floor+1)
 }
 
-// old reports whether the servers have to be asked for their time.
+// old reports whether the caller has to ask the servers for their time: everybody
+// until it is known, and one at a time when it is old.
 func (f *fences) old() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.read.IsZero() || time.Since(f.read) > timeKept
+	if f.read.IsZero() {
+		return true
+	}
+	ask := !f.asking && time.Since(f.read) > timeKept
+	f.asking = f.asking || ask
+	return ask
 }
 
 func (f *fences) set(read time.Time, micros int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.read, f.time = read, micros
+	f.read, f.time, f.asking = read, micros, false
+}
+
+// keep goes on with the time that is known, and reports whether one is.
+func (f *fences) keep() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asking = false
+	return !f.read.IsZero()
 }
 
 // propose is a fence for an acquisition, at the time of the servers: the median of
@@ -57,10 +72,12 @@ func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error
 	if d.fences.old() {
 		sent := time.Now()
 		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{first: d.all(), enough: ballot.timed})
-		if !b.timed() {
+		switch {
+		case b.timed():
+			d.fences.set(sent, b.median())
+		case !d.fences.keep():
 			return 0, d.doubt(ctx, "acquire", b)
 		}
-		d.fences.set(sent, b.median())
 	}
 	return d.fences.next(a.Fence), nil
 }

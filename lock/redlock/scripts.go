@@ -12,7 +12,7 @@ var sources embed.FS
 
 // The operations. Parameters only ever go through KEYS and ARGV.
 var (
-	acquireScript = load("vote", "state", "acquire")
+	acquireScript = load("vote", "asked", "state", "acquire")
 	putScript     = load("asked", "state", "put")
 	renewScript   = load("asked", "state", "renew")
 	releaseScript = load("back", "state", "release")

@@ -126,7 +126,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	d, err := redlock.New(cs, redlock.Options{})
 	must(t, err)
-	d.TellTime(time.Now())
+	d.TellTime(time.Now(), 0)
 	for range 20 {
 		_, err := d.Acquire(t.Context(), asking("key", time.Minute))
 		inDoubt(t, err)

@@ -11,6 +11,7 @@ if since >= 0 and not alive then
   write()
   return {2, '', 0}
 end
+local life = ARGV[2]
 if alive then
   if since > 0 then attempt = latest end
   life = string.format('%.0f', left + kept)

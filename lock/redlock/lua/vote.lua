@@ -1,6 +1,6 @@
 -- vote is the quick way of acquire, for a key that nobody has.
 --
--- ARGV     the lease as it will be kept, its life and the memory after it in ms
+-- ARGV     as in asked.lua, which comes after it
 -- returns  1 if this owner has the vote of this server now, under the fence it
 --          proposed
 
@@ -9,5 +9,3 @@ if not (before and string.sub(before, 1, 16) >= string.sub(ARGV[1], 1, 16))
   and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return 1
 end
-local asked, attempt, memory, me = string.match(ARGV[1], '^(%d+)|(%d+)|(%d+)|(.*)$')
-local life = ARGV[2]
