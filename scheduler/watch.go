@@ -11,11 +11,14 @@ type watched struct {
 	tick int64
 }
 
-// A plan is the next look at a run.
+// A plan is the next look at a run: the ask, and when it is sent.
 type plan struct {
-	fence, at int64
-	ask       *ask
+	ask *ask
+	at  int64
 }
+
+// of reports whether there is a plan, and it is to look at the run with this fence.
+func (p plan) of(fence int64) bool { return p.ask != nil && p.ask.from == fence }
 
 // watch looks again at the run that an answer named, if it may need another
 // attempt or its end.
@@ -44,11 +47,11 @@ func (n *Node) watchWaiting(a *ask, c *lock.Answer, now int64) {
 // look plans a takeover of a run: the store tells whether it is over. Another
 // look is only planned if it is an earlier one.
 func (n *Node) look(w watched, fence, at int64) {
-	if p := n.watches[w]; p.fence == fence && p.at <= at {
+	if p := n.watches[w]; p.of(fence) && p.at <= at {
 		return
 	}
 	a := &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence, look: true}
-	n.watches[w] = plan{fence, at, a}
+	n.watches[w] = plan{a, at}
 	n.agenda.add(at, a)
 }
 
@@ -62,7 +65,7 @@ func (n *Node) outrun(e *entry, before int64, c *lock.Answer) {
 
 // vain reports whether an ask is a look that was given up.
 func (n *Node) vain(a *ask) bool {
-	return a.look && a.tries == 0 && n.watches[watched{a.e, a.tick}].fence != a.from
+	return a.look && a.tries == 0 && !n.watches[watched{a.e, a.tick}].of(a.from)
 }
 
 // lookAt is when to look at a run: when its lease is over, on a grid that many
@@ -80,14 +83,14 @@ func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
 
 // looked forgets a look that was answered; the answer may ask for another.
 func (n *Node) looked(a *ask) {
-	if w := (watched{a.e, a.tick}); a.from != 0 && n.watches[w].fence == a.from {
+	if w := (watched{a.e, a.tick}); a.from != 0 && n.watches[w].of(a.from) {
 		delete(n.watches, w)
 	}
 }
 
 // lookFreed looks at a tick that waited for a run which has ended.
 func (n *Node) lookFreed(w watched, fence, now int64) {
-	if p := n.watches[w]; p.ask != nil && p.fence == fence && p.ask.doubt {
+	if p := n.watches[w]; p.of(fence) && p.ask.doubt {
 		p.ask.freed = true
 		return
 	}
@@ -103,7 +106,7 @@ func (n *Node) held(a *ask, c *lock.Answer, now int64) {
 		at = now
 	}
 	if a.from != 0 {
-		n.watches[watched{a.e, a.tick}] = plan{a.from, at, a}
+		n.watches[watched{a.e, a.tick}] = plan{a, at}
 	}
 	n.again(a, at)
 }
