@@ -91,6 +91,31 @@ func TestDueBeforeALateRun(t *testing.T) {
 	}
 }
 
+// Likewise, and the tick between the two was never claimed: when the last one runs after
+// the late run, the one between is missed in the same step, and not without a verdict.
+func TestDueBeforeALateRunBehindAGap(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Deadline: time.Minute, Lease: 2 * time.Minute, Func: takes(3 * time.Second)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 50 * time.Second }
+		c.start()
+		c.pass(5 * time.Second)
+		for _, there := range []time.Duration{20005 * time.Millisecond, 45 * time.Second, 10 * time.Millisecond} {
+			c.claimsTake(fault{there: there})
+			c.pass(10 * time.Second)
+		}
+		c.claimsTake(fault{})
+		c.pass(5 * time.Minute)
+		rs := c.ran("a")
+		if late, skips := rs[0].began.Sub(rs[0].Tick), rs[1].Tick.Sub(rs[0].Tick); late < 20*time.Second || skips != 20*time.Second {
+			t.Fatalf("the first run was %v late, the second is of the tick %v after, want 20s for both", late, skips)
+		}
+		c.wantIdle(rs[:2], 100*time.Millisecond)
+		if got := c.tally("a"); !strings.Contains(got, "missed") {
+			t.Errorf("verdicts: %s, want one missed", got)
+		}
+	})
+}
+
 // claimsTake lets this happen to each claim.
 func (c *world) claimsTake(f fault) {
 	for _, n := range c.nodes {

@@ -1,8 +1,10 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +152,46 @@ func TestMisfireAllSurvivesALostLease(t *testing.T) {
 		if got := len(c.ran("a")) - runs; got < 8 {
 			t.Errorf("%d runs in the minute after the second outage, want what was missed and what came due", got)
 		}
+	})
+}
+
+// A node's claim of the next missed tick has no answer when its run loses its lease;
+// then another node runs that tick again. The claim waits for the end of that run: it
+// is not sent over and over.
+func TestMisfireAllAsksInMeasure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var long atomic.Bool
+		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 10s", Misfire: scheduler.MisfireAll, Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun,
+			Func: func(ctx context.Context, r *scheduler.Run) error {
+				if long.Load() {
+					return takes(25*time.Second)(ctx, r)
+				}
+				return nil
+			}})
+		c.pass(10 * time.Minute)
+		long.Store(true)
+		c.outage(85 * time.Second)
+		c.pass(15 * time.Second)
+		loser := c.holder("a")
+		loser.partition()
+		c.pass(6 * time.Second)
+		var claims atomic.Int64
+		loser.wire.spoil(func(op string) fault {
+			if op == "claim" {
+				claims.Add(1)
+			}
+			return fault{back: time.Millisecond}
+		})
+		loser.heal()
+		c.pass(10 * time.Second)
+		if r := c.running("a"); r == nil || r.node == loser {
+			t.Errorf("%+v runs, want one on the other node", r)
+		}
+		if n := claims.Load(); n > 30 {
+			t.Errorf("%d claims in ten seconds of a run", n)
+		}
+		long.Store(false)
+		c.pass(5 * time.Minute)
 	})
 }
 

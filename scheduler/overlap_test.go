@@ -48,14 +48,18 @@ func TestOverlapQueue(t *testing.T) {
 // for that run. The answer is a no from before the end, and nobody else tells of the
 // end: the tick runs all the same.
 func TestOverlapQueueAnsweredSlowly(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const slow = time.Second
-		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Func: takes(24100 * time.Millisecond)})
-		c.answeredAfter(slow)
-		c.pass(time.Hour) // runs end at any time after a tick
-		c.wantIdle(c.ran("a"), 2*slow+100*time.Millisecond)
-		c.wantAtOnce("a", 1)
-	})
+	for name, lease := range map[string]time.Duration{"first look": 30 * time.Second, "later look": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				const slow = time.Second
+				c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Lease: lease, Func: takes(24100 * time.Millisecond)})
+				c.answeredAfter(slow)
+				c.pass(time.Hour) // runs end at any time after a tick
+				c.wantIdle(c.ran("a"), 2*slow+100*time.Millisecond)
+				c.wantAtOnce("a", 1)
+			})
+		})
+	}
 }
 
 // Allow: every tick runs, at once with those before it.
