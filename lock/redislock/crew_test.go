@@ -23,6 +23,16 @@ type caller struct {
 	err    error
 }
 
+// atBusyDesk is atDesk while all flights are under way: who asks now has to wait.
+func atBusyDesk(t *testing.T) (*desk, *redislock.Driver, *sync.WaitGroup) {
+	d, store := atDesk(t)
+	var wg sync.WaitGroup
+	for range 2 {
+		call(t, &wg, store, "mine", time.Hour)
+	}
+	return d, store, &wg
+}
+
 // call lets somebody ask who waits, and has boarded when it returns.
 func call(t *testing.T, wg *sync.WaitGroup, store *redislock.Driver, owner string, limit time.Duration) *caller {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -48,12 +58,8 @@ func (c *caller) want(t *testing.T, who string, err error, took time.Duration) {
 // milliseconds that it was cancelled, and at once if it has waited for longer.
 func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		var wg sync.WaitGroup
-		for range 2 {
-			call(t, &wg, store, "mine", time.Hour)
-		}
-		early, late := call(t, &wg, store, "mine", time.Hour), call(t, &wg, store, "mine", time.Hour)
+		d, store, wg := atBusyDesk(t)
+		early, late := call(t, wg, store, "mine", time.Hour), call(t, wg, store, "mine", time.Hour)
 		early.cancel()
 		time.Sleep(patience)
 		early.want(t, "cancelled at once", context.Canceled, patience)
@@ -63,7 +69,7 @@ func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
 		}
 		late.cancel()
 		late.want(t, "cancelled after a minute", context.Canceled, time.Minute+patience)
-		timed := call(t, &wg, store, "mine", 3*time.Second)
+		timed := call(t, wg, store, "mine", 3*time.Second)
 		time.Sleep(3 * time.Second)
 		timed.want(t, "three seconds later", context.DeadlineExceeded, 3*time.Second)
 		close(d.open)
@@ -75,12 +81,8 @@ func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
 // either; and who was cancelled waits for it.
 func TestDeadlineInASecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		var wg sync.WaitGroup
-		for range 2 {
-			call(t, &wg, store, "mine", time.Hour)
-		}
-		timed, cancelled := call(t, &wg, store, "later", time.Minute), call(t, &wg, store, "later", time.Hour)
+		d, store, wg := atBusyDesk(t)
+		timed, cancelled := call(t, wg, store, "later", time.Minute), call(t, wg, store, "later", time.Hour)
 		for range 3 { // the lone flights, and the first run for both
 			d.open <- struct{}{}
 			synctest.Wait()
