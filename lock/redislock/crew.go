@@ -62,8 +62,9 @@ func (c *crew) leave(p *passenger) bool {
 
 // wait adds passengers, who wait from now on. The mutex is held.
 func (g *gather) wait(c *crew, ps []*passenger) {
+	n := len(c.members)
 	switch {
-	case len(c.members) > 0:
+	case n > 0 && !c.members[n-1].nudged: // the timer is yet to tell them all
 	case c.late == nil:
 		c.late = time.AfterFunc(patience, func() { g.nudge(c) })
 	default:

@@ -77,6 +77,29 @@ func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
 	})
 }
 
+// Who begins to wait when others were told already that it takes long is told so,
+// too: it can be cancelled before its flight, and in the air waits no longer than its
+// deadline.
+func TestWhoBeginsToWaitLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store, wg := atBusyDesk(t)
+		for range 3 {
+			call(t, wg, store, "mine", time.Hour)
+			time.Sleep(patience + time.Millisecond)
+			cancelled := call(t, wg, store, "mine", time.Hour)
+			cancelled.cancel()
+			time.Sleep(patience)
+			cancelled.want(t, "cancelled", context.Canceled, patience)
+		}
+		timed := call(t, wg, store, "mine", time.Minute)
+		d.open <- struct{}{} // the others take off with it
+		time.Sleep(time.Minute)
+		timed.want(t, "a minute later", context.DeadlineExceeded, time.Minute)
+		close(d.open)
+		wg.Wait()
+	})
+}
+
 // Who needs a second run, for itself, waits no longer than its deadline for that one
 // either; and who was cancelled waits for it.
 func TestDeadlineInASecondRun(t *testing.T) {
