@@ -4,17 +4,25 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
-// FreePort returns a port that nobody listens on. It is below the range from
-// which the system gives ports to outgoing connections, so that none of those
-// takes it while a server restarts.
+// given are the ports that FreePort has returned: who asked may bind its port much
+// later, and again when its server restarts.
+var given sync.Map
+
+// FreePort returns a port that nobody listens on, and no port twice in a process. It
+// is below the range from which the system gives ports to outgoing connections, so
+// that none of those takes it while a server restarts.
 func FreePort() int {
 	for {
 		port := 11000 + rand.IntN(20000)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = l.Close()
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		if _, was := given.LoadOrStore(port, true); !was {
 			return port
 		}
 	}
