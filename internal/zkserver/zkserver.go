@@ -1,10 +1,11 @@
 // Package zkserver starts real ZooKeeper servers for tests.
 //
 // A server stands alone, or is one of an Ensemble. Each listens on free loopback
-// ports, keeps its files in the test's own folder, and is stopped by its process id when the test ends (on
-// Linux also when the test process dies). Its tick is 200 ms, so that sessions
-// of 400 ms and more are allowed, and it does not force its log to the disk: it
-// keeps what it acknowledged over the end of its process, not of the machine.
+// ports, keeps its files in the test's own folder, and is stopped by its process id
+// when the test ends (on Linux also when the test process dies). Its tick is 200 ms,
+// so that sessions of 400 ms and more are allowed, and it does not force its log to
+// the disk: it keeps what it acknowledged over the end of its process, not of the
+// machine.
 package zkserver
 
 import (
