@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
@@ -72,7 +73,7 @@ func replaced(t *testing.T, at *topology) {
 		t.Fatalf("without a reason it told of %v", <-told)
 	}
 	at.promote()
-	if of := soon(t, told); of.Server == "" || of.Key != "" {
+	if of := proof.Soon(t, told); of.Server == "" || of.Key != "" {
 		t.Errorf("it told of %+v", of)
 	}
 	_, err = l.TryAcquire(t.Context(), "often renewed too", lock.Options{TTL: 3 * time.Second})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
@@ -68,7 +69,7 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 			says <- lines.Text()
 		}
 	}()
-	if first := soon(t, says); first != "written" {
+	if first := proof.Soon(t, says); first != "written" {
 		t.Fatalf("the holder's first write: %q", first)
 	}
 	must(t, cmd.Process.Signal(syscall.SIGSTOP))
@@ -79,12 +80,12 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 		t.Errorf("the second holder's write was refused: %v", err)
 	}
 	must(t, cmd.Process.Signal(syscall.SIGCONT))
-	for word := ""; word != "refused"; word = soon(t, says) {
+	for word := ""; word != "refused"; word = proof.Soon(t, says) {
 		if c.Get(t.Context(), "{r}:text").Val() != "second" {
 			t.Fatal("the first holder's late write was done")
 		}
 	}
-	if word := soon(t, says); word != "lost" {
+	if word := proof.Soon(t, says); word != "lost" {
 		t.Errorf("then the holder says %q, want that its context has ended", word)
 	}
 	must(t, second.Release(t.Context()))

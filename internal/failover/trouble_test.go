@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
@@ -33,17 +34,6 @@ func held(t *testing.T, l *lock.Locker) *lock.Lease {
 	return lease
 }
 
-func soon[T any](t *testing.T, from <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(40 * time.Second):
-		t.Fatal("it never came")
-		panic("not reached")
-	}
-}
-
 // A server that was emptied, and one that came back without its data, have
 // forgotten a lease that is held: its context ends with the next renewal, long
 // before its time, and it is told.
@@ -57,7 +47,7 @@ func TestServerForgets(t *testing.T) {
 			l, told := watched(t, s)
 			lease := held(t, l)
 			forget(s)
-			of := soon(t, told)
+			of := proof.Soon(t, told)
 			if of.Key != "key" || of.Fence != lease.Fence() {
 				t.Errorf("it told of %+v", of)
 			}
@@ -80,20 +70,20 @@ func TestServerClockSteps(t *testing.T) {
 		becomes(t, "a renewal", func() bool { return lease.Deadline().After(until) })
 	}
 	step(-time.Hour)
-	if of := soon(t, told); of.Key != "" || (of.Step+time.Hour).Abs() > 2*time.Second {
+	if of := proof.Soon(t, told); of.Key != "" || (of.Step+time.Hour).Abs() > 2*time.Second {
 		t.Errorf("of a step back it told %+v", of)
 	}
 	must(t, lease.Check())
 
 	step(0)
-	if of := soon(t, told); of.Key != "key" {
+	if of := proof.Soon(t, told); of.Key != "key" {
 		t.Errorf("of a lease that ended early it told %+v", of)
 	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrForgotten) {
 		t.Errorf("the lease ended with %v", cause)
 	}
 	next := held(t, l)
-	if of := soon(t, told); of.Key != "" || (of.Step-time.Hour).Abs() > 2*time.Second {
+	if of := proof.Soon(t, told); of.Key != "" || (of.Step-time.Hour).Abs() > 2*time.Second {
 		t.Errorf("of a step forward it told %+v", of)
 	}
 	if next.Fence() <= lease.Fence() {

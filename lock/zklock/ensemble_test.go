@@ -54,12 +54,7 @@ func tenured(t *testing.T, holder, other *zklock.Driver, key string, o lock.Opti
 // fence grows.
 func (at *tenure) passes(t *testing.T) {
 	t.Helper()
-	var g granted
-	select {
-	case g = <-at.next:
-	case <-time.After(40 * time.Second):
-		t.Fatal("who waits is never granted the key")
-	}
+	g := proof.Soon(t, at.next)
 	must(t, g.err)
 	select {
 	case was := <-at.ended:
@@ -179,11 +174,11 @@ func TestNoMajority(t *testing.T) {
 	at := tenured(t, holder, ds[0], "held", short)
 	last := e.Leader()
 	must(t, at.lease.Check())
-	begin := time.Now()
 	for _, s := range e.Others(last) {
 		s.Kill()
 	}
-	if was := soon(t, at.ended); was.Sub(begin) > brief.Session/2+meter.Starved(begin, time.Now()) {
+	begin := time.Now()
+	if was := proof.Soon(t, at.ended); was.Sub(begin) > brief.Session/2+meter.Starved(begin, time.Now()) {
 		t.Errorf("the lease was believed in for %v without a majority", was.Sub(begin))
 	} else {
 		at.ended <- was
@@ -212,15 +207,4 @@ func TestNoMajority(t *testing.T) {
 	w.goesOn(t, 20)
 	at.passes(t)
 	judged(t, w.saw())
-}
-
-func soon[T any](t *testing.T, from <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(40 * time.Second):
-		t.Fatal("it never came")
-		panic("not reached")
-	}
 }

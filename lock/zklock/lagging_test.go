@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -100,7 +101,7 @@ func TestLaggingFollower(t *testing.T) {
 	at.catchesUp()
 	must(t, far.Release(t.Context(), holding(came, g)))
 	for _, key := range []string{"left", "came"} {
-		g := <-await(t, lock.New(far, "c"), key)
+		g := proof.Soon(t, await(t, lock.New(far, "c"), key))
 		must(t, g.err)
 	}
 }
@@ -187,11 +188,11 @@ func (l *laggard) grantsTwice(t *testing.T, near, far *zklock.Driver) bool {
 	})
 	l.link.up.Store(true)
 	l.link.down.Store(false)
-	first := soon(t, answered)
+	first := proof.Soon(t, answered)
 	if first.err != nil {
 		return false
 	}
-	second := soon(t, await(t, lock.New(near, "b"), "k"))
+	second := proof.Soon(t, await(t, lock.New(near, "b"), "k"))
 	must(t, second.err)
 	if second.lease.Fence() <= first.Fence {
 		t.Errorf("the fence is %d after %d", second.lease.Fence(), first.Fence)

@@ -15,7 +15,6 @@ import (
 // any more, either way, and nothing is closed.
 type proxy struct {
 	net.Listener
-	server string
 	cut    atomic.Int32 // the how-manieth message from now on is cut; 0: none
 	silent atomic.Bool
 	slow   atomic.Bool // nothing is passed on until it is false again
@@ -27,8 +26,8 @@ type proxy struct {
 func newProxy(t *testing.T, server string) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	p := &proxy{Listener: l, server: server}
-	p.wg.Go(p.serve)
+	p := &proxy{Listener: l}
+	p.wg.Go(func() { relay(l, server, p.join) })
 	t.Cleanup(func() {
 		_ = l.Close()
 		p.sever()
@@ -49,23 +48,28 @@ func (p *proxy) sever() {
 	p.conns = nil
 }
 
-func (p *proxy) serve() {
+// relay joins each connection that l accepts with one to a server, until l is closed.
+func relay(l net.Listener, server string, join func(in, out net.Conn)) {
 	for {
-		in, err := p.Accept()
+		in, err := l.Accept()
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", p.server)
+		out, err := net.Dial("tcp", server)
 		if err != nil {
 			_ = in.Close()
 			continue
 		}
-		p.mu.Lock()
-		p.conns = append(p.conns, in, out)
-		p.mu.Unlock()
-		p.wg.Go(func() { p.pass(in, out, false) })
-		p.wg.Go(func() { p.pass(out, in, true) })
+		join(in, out)
 	}
+}
+
+func (p *proxy) join(in, out net.Conn) {
+	p.mu.Lock()
+	p.conns = append(p.conns, in, out)
+	p.mu.Unlock()
+	p.wg.Go(func() { p.pass(in, out, false) })
+	p.wg.Go(func() { p.pass(out, in, true) })
 }
 
 // pass passes messages on, each its length and that many bytes.

@@ -12,7 +12,6 @@ import (
 // what either says, and lose nothing of it.
 type valve struct {
 	net.Listener
-	to       string
 	up, down atomic.Bool // held back: what the follower says, and what the leader says
 
 	over atomic.Bool
@@ -23,8 +22,8 @@ func newValve(t *testing.T, to string) *valve {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	v := &valve{Listener: l, to: to}
-	v.wg.Go(v.serve)
+	v := &valve{Listener: l}
+	v.wg.Go(func() { relay(l, to, v.join) })
 	t.Cleanup(func() {
 		v.over.Store(true)
 		_ = l.Close()
@@ -33,20 +32,9 @@ func newValve(t *testing.T, to string) *valve {
 	return v
 }
 
-func (v *valve) serve() {
-	for {
-		in, err := v.Accept()
-		if err != nil {
-			return
-		}
-		out, err := net.Dial("tcp", v.to)
-		if err != nil {
-			_ = in.Close()
-			continue
-		}
-		v.wg.Go(func() { v.pass(in, out, &v.up) })
-		v.wg.Go(func() { v.pass(out, in, &v.down) })
-	}
+func (v *valve) join(in, out net.Conn) {
+	v.wg.Go(func() { v.pass(in, out, &v.up) })
+	v.wg.Go(func() { v.pass(out, in, &v.down) })
 }
 
 func (v *valve) pass(from, to net.Conn, held *atomic.Bool) {
