@@ -106,6 +106,42 @@ func TestLaggingFollower(t *testing.T) {
 	}
 }
 
+// A request was in doubt, and its place stands behind a holder. When its owner asks
+// again, of a server that lags behind and still shows that holder, the key is its own.
+func TestAskingAgainBehindALaggingFollower(t *testing.T) {
+	t.Parallel()
+	at := newLaggard(t)
+	near, far := driver(t, at.leader.Addr(), lasting), driver(t, at.Addr(), lasting)
+	must(t, hold(t, lock.New(near, "a"), "k").Release(t.Context())) // makes the parent
+	now(t, far)
+	ask := lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}
+	eventually(t, "the follower shows nobody", func() bool {
+		hs, err := far.Holders(t.Context(), "k")
+		return err == nil && len(hs) == 0
+	})
+
+	at.lags()
+	first := hold(t, lock.New(near, "a"), "k")
+	ctx, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer stop()
+	if _, err := far.Acquire(ctx, ask); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%v, want doubt", err)
+	}
+	at.catchesUp()
+	queuedBehind(t, far, "k", 1)
+
+	at.lags()
+	must(t, first.Release(t.Context()))
+	answered := make(chan error, 1)
+	go func() {
+		_, err := far.Acquire(t.Context(), ask)
+		answered <- err
+	}()
+	<-time.After(300 * time.Millisecond) // it has looked by then, or proves less
+	at.catchesUp()
+	must(t, proof.Soon(t, answered))
+}
+
 // The leader ends the session of a holder whose server lags behind, and does not
 // tell it so: the server answers the client's pings, and shows it its node. The
 // holder was told before the next was granted the key.

@@ -99,7 +99,7 @@ var errRestless = errors.New("the queue changes all the time")
 // faster.
 func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
 	var created time.Time
-	abreast := false // of the leader, when we asked: what is refused is refused by it
+	abreast := false // of the leader, since we asked: what is refused is refused by it
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return lock.Grant{}, err
@@ -110,19 +110,18 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisit
 		}
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
-		case i < 0 && !fits(&q, a.Limit):
-			if abreast {
-				return lock.Grant{}, d.held(c, a.Key, &q)
-			}
-			abreast, err = true, d.catchUp(c, a.Key)
-		case i < 0:
+		case i < 0 && fits(&q, a.Limit):
 			created = time.Now()
-			err = d.create(c, p, a, &created)
-		case i < holders:
+			abreast, err = true, d.create(c, p, a, &created)
+		case i >= 0 && i < holders:
 			var g lock.Grant
 			if g, err = d.confirm(c, p, a, &q, created); err == nil {
 				return g, nil
 			}
+		case !abreast:
+			abreast, err = true, d.catchUp(c, a.Key)
+		case i < 0:
+			return lock.Grant{}, d.held(c, a.Key, &q)
 		default:
 			if _, err = d.remove(c, p); err == nil {
 				return lock.Grant{}, d.held(c, a.Key, &q)
