@@ -22,43 +22,65 @@ const (
 // crowd compares many callers at once, each with a key of its own, with as many
 // that send the bare commands through a plain client.
 func crowd(ctx context.Context, env *Env) ([]Row, error) {
-	found, err := onServer(ctx, func(addr string) (map[string]crowdResult, error) { return crowds(ctx, env, addr) })
+	found, err := onServer(ctx, func(addr string) (map[string]crowdResults, error) { return crowds(ctx, env, addr) })
 	if err != nil {
 		return nil, err
 	}
 	ours, raw := found[rivals.Cronce], found[rivals.Raw]
-	gain, cpu := ours.Rate/raw.Rate, ratio(ours.CPU, raw.CPU)
+	gain, cpu := ours.over(raw)
 	row := Row{
 		What: "uncontended acquire + release, 128 goroutines", Reach: "≥ 2.5 × the raw pairs per second, ≤ 1/3 of its CPU per pair",
-		Measured: fmt.Sprintf("%.0f pairs/s, %.1f ×; %s a pair, %s", ours.Rate, gain, us(ours.CPU), part(cpu)),
+		Measured: fmt.Sprintf("%.0f pairs/s, %.1f ×; %s a pair, %s", ours.rate(), gain, us(ours.cpu()), part(cpu)),
 		OK:       gain >= crowdGain && cpu <= crowdCPU,
 	}
 	for _, name := range append([]string{rivals.Raw}, rivals.Libraries[1:]...) {
-		row.beside("%s %.0f pairs/s, %s", name, found[name].Rate, us(found[name].CPU))
+		row.beside("%s %.0f pairs/s, %s", name, found[name].rate(), us(found[name].cpu()))
 	}
 	return []Row{row}, nil
 }
 
-// crowds measures all in turns and keeps the middle of the rounds.
-func crowds(ctx context.Context, env *Env, addr string) (map[string]crowdResult, error) {
-	rounds := either(env, 7, 3)
-	rates, cpus := map[string][]float64{}, map[string][]time.Duration{}
-	names := append([]string{rivals.Raw}, rivals.Libraries...)
-	for range rounds {
-		for _, name := range names {
+// crowds measures all in turns.
+func crowds(ctx context.Context, env *Env, addr string) (map[string]crowdResults, error) {
+	found := map[string]crowdResults{}
+	for range either(env, 7, 3) {
+		for _, name := range append([]string{rivals.Raw}, rivals.Libraries...) {
 			r, err := crowdCase.Run(ctx, crowdArgs{name, addr, 128, time.Second})
 			if err != nil {
 				return nil, err
 			}
 			env.logf("%s: %.0f pairs/s, %s of CPU each", name, r.Rate, us(r.CPU))
-			rates[name], cpus[name] = append(rates[name], r.Rate), append(cpus[name], r.CPU)
+			found[name] = append(found[name], r)
 		}
 	}
-	found := map[string]crowdResult{}
-	for _, name := range names {
-		found[name] = crowdResult{measure.Median(rates[name]), measure.Median(cpus[name])}
-	}
 	return found, nil
+}
+
+// crowdResults are those of all rounds.
+type crowdResults []crowdResult
+
+func (rs crowdResults) rate() float64 {
+	return rs.middle(func(i int) float64 { return rs[i].Rate })
+}
+
+func (rs crowdResults) cpu() time.Duration {
+	return time.Duration(rs.middle(func(i int) float64 { return float64(rs[i].CPU) }))
+}
+
+// over compares with another contender, whose turn is next to ours in each round,
+// since the machine is not the same in all of them.
+func (rs crowdResults) over(other crowdResults) (rate, cpu float64) {
+	rate = rs.middle(func(i int) float64 { return ratio(rs[i].Rate, other[i].Rate) })
+	cpu = rs.middle(func(i int) float64 { return ratio(rs[i].CPU, other[i].CPU) })
+	return rate, cpu
+}
+
+// middle is the median of what each round says.
+func (rs crowdResults) middle(say func(i int) float64) float64 {
+	all := make([]float64, len(rs))
+	for i := range all {
+		all[i] = say(i)
+	}
+	return measure.Median(all)
 }
 
 // A crowdArgs says who locks, where, how many at once, and for how long.

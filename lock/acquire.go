@@ -172,12 +172,13 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	lease.fixed, lease.limit = fixed, a.Limit
 	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
 	lease.span = min(g.Left, a.TTL)
-	if err := lease.Check(); err != nil {
+	now := l.keeper.now()
+	if now >= lease.trust.Load() {
 		l.undo(ctx, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
 	lease.ctx = (*heldContext)(lease)
-	l.keeper.add(lease)
+	l.keeper.add(now, lease)
 	return lease, nil
 }
 

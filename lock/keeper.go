@@ -40,13 +40,13 @@ func (k *keeper) trust(sent time.Time, left, ttl time.Duration) int64 {
 
 const minMargin = 50 * time.Millisecond
 
-func (k *keeper) add(ls ...*Lease) {
+// add keeps leases that were granted by now.
+func (k *keeper) add(now int64, ls ...*Lease) {
 	if len(ls) == 0 {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.now()
 	for _, s := range ls {
 		s.renewAt = never
 		if !s.fixed {

@@ -131,7 +131,7 @@ func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent 
 		l.granted(a.Lease, base, &cs[i], a, sent)
 		leases = append(leases, a.Lease)
 	}
-	l.keeper.add(leases...)
+	l.keeper.add(l.keeper.now(), leases...)
 }
 
 // leaseRoom is how many leases are allocated together. One that is held for long

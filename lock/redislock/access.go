@@ -11,7 +11,7 @@ func AccessRules(namespace string) []string {
 		"resetkeys", "~" + namespace + ":v1:*", "resetchannels", "&" + namespace + ":v1:i:*", "nocommands",
 		"+ping", "+hello", "+auth", "+select", "+client|setname",
 		"+eval", "+evalsha", "+time", "+info",
-		"+get", "+set", "+del", "+incrby", "+exists", "+pexpire", "+pttl",
+		"+get", "+mget", "+set", "+del", "+incrby", "+exists", "+pexpire", "+pttl",
 		"+hmget", "+hset", "+hdel", "+hgetall",
 		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
 		"+sadd", "+smembers", "+srem",

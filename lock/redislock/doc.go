@@ -120,7 +120,7 @@
 //
 //	resetkeys ~<ns>:v1:* resetchannels &<ns>:v1:i:* nocommands
 //	+ping +hello +auth +select +client|setname +eval +evalsha +time +info
-//	+get +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
+//	+get +mget +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall
 //	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
 //	+sadd +smembers +srem +zadd +zcard +zrange +zrem +zremrangebyscore
 //	+publish +subscribe +wait

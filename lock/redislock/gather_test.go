@@ -64,8 +64,8 @@ func (d *desk) serve(cmds []redis.Cmder) error {
 func owners(c redis.Cmder) (all []string) {
 	args := c.Args()
 	keys := args[2].(int)
-	for i := 3 + keys; i < len(args); i += 3 {
-		switch owner := args[i].(type) {
+	for _, arg := range args[3+keys : len(args)-2] { // the TTL and the fence come last
+		switch owner := arg.(type) {
 		case string:
 			all = append(all, owner)
 		case *string:

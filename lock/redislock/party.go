@@ -11,10 +11,11 @@ import (
 )
 
 // A party are passengers of a flight whom one run of a script serves. It is given
-// their keys one after the other, and their arguments. See readMany for what it
-// returns.
+// their keys one after the other, the first argument of each, and the terms that
+// those who ask for a lock have in common. See readMany for what it returns.
 type party struct {
 	script  *redis.Script
+	asks    asks
 	members []*passenger
 	request *request
 	asked   *redis.Cmd
@@ -27,20 +28,31 @@ func split(crew []*passenger, sharing bool) (parties []party, singles []*passeng
 			singles = append(singles, p)
 			continue
 		}
-		i := slices.IndexFunc(parties, func(of party) bool { return of.script == p.many })
+		i := slices.IndexFunc(parties, func(of party) bool { return of.script == p.many && of.asks.ttl == p.request.asks.ttl })
 		if i < 0 {
 			i = len(parties)
-			parties = append(parties, party{script: p.many, members: make([]*passenger, 0, len(crew)), request: requestOf(nil)})
+			parties = append(parties, party{script: p.many, asks: p.request.asks, members: make([]*passenger, 0, len(crew)), request: requestOf(nil)})
 		}
 		parties[i].join(p)
+	}
+	for i := range parties {
+		parties[i].close()
 	}
 	return parties, singles
 }
 
 func (p *party) join(member *passenger) {
 	p.members = append(p.members, member)
-	p.request.keys.join(&member.request.keys)
-	p.request.args.join(&member.request.args)
+	p.request.keys.join(member.request.keys)
+	p.request.args.join(member.request.args.first())
+	p.asks.seen = max(p.asks.seen, member.request.asks.seen)
+}
+
+// close tells that nobody joins any more.
+func (p *party) close() {
+	if p.asks.ttl > 0 {
+		p.request.number(p.asks.ttl, p.asks.seen)
+	}
 }
 
 // land tells the members their answers and returns those who need a run of their

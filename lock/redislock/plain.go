@@ -40,8 +40,9 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 // asking is the request of who asks for a lock.
 func (d *Driver) asking(a *lock.Acquisition) *request {
 	r := d.requestFor(a.Key)
+	r.asks = asks{a.TTL.Milliseconds(), a.Fence}
 	r.text(a.Owner)
-	r.number(a.TTL.Milliseconds(), a.Fence)
+	r.number(r.asks.ttl, r.asks.seen)
 	return r
 }
 

@@ -13,11 +13,15 @@ type request struct {
 	prefix string // of the shard's keys
 	keys   texts
 	args   texts
+	asks   asks
 	sent   []any    // EVALSHA and what follows it
 	all    []string // what most of sent points to
 	last   terms    // of the latest claim
 	packed []byte   // the same as text
 }
+
+// asks are the terms of who asks for a lock, which its arguments are as well.
+type asks struct{ ttl, seen int64 } // in ms; the highest fence that the asker has seen
 
 // texts are many texts one after the other.
 type texts struct {
@@ -37,8 +41,11 @@ func (t *texts) appendTo(all []string) []string {
 	return all
 }
 
+// first is the first text alone.
+func (t *texts) first() texts { return texts{t.b[:t.ends[0]], t.ends[:1]} }
+
 // join appends the texts of another.
-func (t *texts) join(o *texts) {
+func (t *texts) join(o texts) {
 	from := len(t.b)
 	t.b = append(t.b, o.b...)
 	for _, end := range o.ends {
@@ -96,7 +103,7 @@ func (r *request) free() {
 	r.args.clear()
 	clear(r.sent)
 	clear(r.all)
-	r.sent, r.all, r.last, r.packed = r.sent[:0], r.all[:0], terms{}, r.packed[:0]
+	r.sent, r.all, r.last, r.packed, r.asks = r.sent[:0], r.all[:0], terms{}, r.packed[:0], asks{}
 	requests.Put(r)
 }
 

@@ -31,10 +31,8 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	a.Barge = false
 	var err error
 	if !d.inbox.open() { // most locks are free
-		asked := time.Now()
 		var g lock.Grant
 		if g, err = d.acquire(ctx, &a); err == nil {
-			g.Asked = asked
 			return g, nil
 		}
 	}

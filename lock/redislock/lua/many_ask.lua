@@ -1,7 +1,8 @@
 -- many_ask goes the short way of acquire for many locks.
 --
 -- KEYS     for each lock the lock and its queue
--- ARGV     for each lock owner, TTL in ms, the highest fence that the asker has seen
+-- ARGV     for each lock the owner; then their TTL in ms, and the highest fence that
+--          any of them has seen
 -- returns  fence|letters, then |ms left for each 0: + for a lock that is granted
 --          with this fence, 0 for one that another owner has, or is the next of,
 --          - for one that is for acquire, where nothing was changed
@@ -12,14 +13,15 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local fence = string.format('%.0f|', now)
+local ttl, new = ARGV[#ARGV - 1], now > tonumber(ARGV[#ARGV])
 local queues, out, left = {}, {fence}, {}
 for i = 1, #KEYS / 2 do queues[i] = KEYS[2 * i] end
 local quiet = redis.call('EXISTS', unpack(queues)) == 0
 
 for i = 1, #queues do
-  local lock, me, letter = KEYS[2 * i - 1], ARGV[3 * i - 2], '-'
-  if now > tonumber(ARGV[3 * i]) and (quiet or redis.call('EXISTS', queues[i]) == 0) then
-    local won = redis.pcall('SET', lock, fence .. me, 'PX', ARGV[3 * i - 1], 'NX')
+  local lock, me, letter = KEYS[2 * i - 1], ARGV[i], '-'
+  if new and (quiet or redis.call('EXISTS', queues[i]) == 0) then
+    local won = redis.pcall('SET', lock, fence .. me, 'PX', ttl, 'NX')
     local text = not won and redis.pcall('GET', lock)
     if won and won.ok then
       letter = '+'
