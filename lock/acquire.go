@@ -129,6 +129,19 @@ func insist(ctx context.Context, d time.Duration, ask func(bound context.Context
 	}
 }
 
+// seeThrough is insist for what is to be done also if ctx has ended, as that of work
+// which was cancelled: it is asked for a short time more then.
+func seeThrough(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
+	if ctx.Err() == nil {
+		if err := insist(ctx, d, ask); !doubtful(err) || ctx.Err() == nil {
+			return err
+		}
+	}
+	return insist(context.WithoutCancel(ctx), min(d, lastTime), ask)
+}
+
+const lastTime = time.Second
+
 // latest is the answer that counts when err came after last. A doubt that comes
 // with the end of ctx says only that the request was cut off: the one before tells
 // what is wrong with the store.
@@ -203,12 +216,12 @@ func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx conte
 	released := false
 	defer func() { // also when f panics
 		if !released {
-			_ = lease.Release(context.WithoutCancel(ctx))
+			_ = lease.Release(ctx)
 		}
 	}()
 	err = f(lease.Context(), lease)
 	released = true
-	return errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+	return errors.Join(err, lease.Release(ctx))
 }
 
 // isHeld reports whether err is the answer that another owner has the key.

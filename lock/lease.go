@@ -97,8 +97,9 @@ func (s *Lease) Abandon(cause error) {
 // Release gives a plain lease back and ends its context. Once it was lost,
 // Release returns ErrLost; called again, ErrReleased; any other error is doubt:
 // the key is free at the latest when the TTL has passed. Release after doubt is
-// repeated until ctx ends or the TTL has passed. A lease inside another frees
-// nothing; the outermost ends all inside it.
+// repeated until ctx ends or the TTL has passed. If ctx has ended, as the lease's own
+// has by then, there is a second more for it: work that was cancelled frees its key.
+// A lease inside another frees nothing; the outermost ends all inside it.
 func (s *Lease) Release(ctx context.Context) error {
 	if !s.plain {
 		return fmt.Errorf("lock: release %q: %w: end a numbered lease with End", s.ref.Key, ErrUnsupported)
@@ -107,7 +108,7 @@ func (s *Lease) Release(ctx context.Context) error {
 		return err
 	}
 	h, again := s.holding(), false
-	err := insist(ctx, s.ref.TTL, func(bound context.Context) error {
+	err := seeThrough(ctx, s.ref.TTL, func(bound context.Context) error {
 		err := s.released(s.locker.driver.Release(bound, h), again)
 		again = true
 		return err

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +57,97 @@ func TestReleaseAfterLoss(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Work that was cancelled frees its keys: a context that has ended, also that of the
+// lease itself, or that ends before the store was asked, keeps no release from it.
+func TestReleaseOfCancelled(t *testing.T) {
+	for name, end := range map[string]func(stop func(), store *faulty){
+		"before": func(stop func(), _ *faulty) { stop() },
+		"while the store was in doubt": func(stop func(), store *faulty) {
+			asked := 0
+			store.lose = func(string) bool { stop(); asked++; return asked == 1 }
+		},
+	} {
+		for what, keys := range map[string][]string{"one": {"k"}, "several": {"j", "k"}} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newFaulty()
+					l := lock.New(heeding{store}, "a")
+					ctx, stop := context.WithCancel(t.Context())
+					leases, err := l.AcquireAll(ctx, keys, lock.Options{})
+					wantErr(t, "acquire", err, nil)
+					end(stop, store)
+					wantErr(t, "release", leases.Release(ctx), nil)
+					free(t, l, keys...)
+				})
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(&memlock.Store{}, "a")
+		lease := acquire(t, l, "k", lock.Options{})
+		wantErr(t, "release with its own context", lease.Release(lease.Context()), nil)
+		free(t, l, "k")
+	})
+}
+
+// heeding is a store that is not asked when the context has ended.
+type heeding struct{ *faulty }
+
+func (h heeding) Release(ctx context.Context, of lock.Holding) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return h.faulty.Release(ctx, of)
+}
+
+func (h heeding) ReleaseSeveral(ctx context.Context, of []lock.Holding) []error {
+	if ctx.Err() != nil {
+		errs := make([]error, len(of))
+		for i := range errs {
+			errs[i] = ctx.Err()
+		}
+		return errs
+	}
+	return h.faulty.ReleaseSeveral(ctx, of)
+}
+
+// Who gives up while the store is silent is not kept by what is to be undone: not
+// for as long as the leases last.
+func TestGivingUpIsNotHeldUp(t *testing.T) {
+	for name, use := range map[string]func(ctx context.Context, l *lock.Locker, o lock.Options) error{
+		"several": func(ctx context.Context, l *lock.Locker, o lock.Options) error {
+			_, err := l.AcquireAll(ctx, []string{"a", "held"}, o)
+			return err
+		},
+		"Do": func(ctx context.Context, l *lock.Locker, o lock.Options) error {
+			return l.Do(ctx, "a", o, func(ctx context.Context, _ *lock.Lease) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &mute{Store: &memlock.Store{}}
+				acquire(t, lock.New(store, "b"), "held", lock.Options{})
+				ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+				defer stop()
+				begin := time.Now()
+				err := use(ctx, lock.New(store, "a"), lock.Options{TTL: time.Minute})
+				if took := time.Since(begin); took > 4*time.Second || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("it took %v: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
+// mute is a store that answers no release.
+type mute struct{ *memlock.Store }
+
+func (s *mute) Release(ctx context.Context, _ lock.Holding) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

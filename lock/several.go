@@ -39,7 +39,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Lea
 	for _, key := range keys {
 		lease, err := l.Acquire(inside, key, o)
 		if err != nil {
-			_ = s.Release(context.WithoutCancel(ctx)) // their TTL ends them otherwise
+			_ = s.Release(ctx) // their TTL ends them otherwise
 			return nil, err
 		}
 		s.all = append(s.all, lease)

@@ -110,7 +110,7 @@ func releaseTogether(ctx context.Context, several Several, leases []*Lease) erro
 		return errors.Join(errs...)
 	}
 	again := false
-	doubt := insist(ctx, left[0].ref.TTL, func(bound context.Context) error {
+	doubt := seeThrough(ctx, left[0].ref.TTL, func(bound context.Context) error {
 		answers, still, doubt := releaseOnce(bound, several, left, again)
 		errs, left, again = append(errs, answers...), still, true
 		return doubt
