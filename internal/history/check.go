@@ -29,10 +29,11 @@ type Limits struct {
 // Check returns nil if a correct store can have given these answers. The error
 // says what it cannot have done, or that the time was over before that was known.
 // To find an order is NP-hard, and what is in doubt multiplies the orders: a key
-// whose history takes too long is judged by its first half, or half of that.
+// whose history takes too long is judged as by [Exclusive], which takes no time, and
+// by its first half, or half of that.
 func Check(ops []Op, l Limits) error {
 	or(&l.Late, 100*time.Millisecond)
-	or(&l.Early, 5*time.Millisecond)
+	or(&l.Early, early)
 	or(&l.Over, 50*time.Millisecond)
 	or(&l.Patience, 10*time.Second)
 	for key, of := range byKey(ops) {
@@ -101,6 +102,9 @@ func Refuted(err error) bool {
 	if _, fence := errors.AsType[*FenceError](err); fence {
 		return true
 	}
+	if _, two := errors.AsType[*OverlapError](err); two {
+		return true
+	}
 	order, is := errors.AsType[*OrderError](err)
 	return is && order.Certain
 }
@@ -111,6 +115,11 @@ const few = 50
 func (l *Limits) check(ops []Op) error {
 	m := model.ToModel()
 	verdict, info := porcupine.CheckOperationsVerbose(m, l.operations(ops), l.Patience)
+	if verdict == porcupine.Unknown {
+		if err := exclusive(ops, l.Early); err != nil {
+			return err
+		}
+	}
 	for verdict == porcupine.Unknown && len(ops) > 2*few {
 		ops = firstHalf(ops)
 		verdict, info = porcupine.CheckOperationsVerbose(m, l.operations(ops), l.Patience)

@@ -27,14 +27,14 @@ func Exclusive(ops []Op) error {
 		if err := fencesGrow(of); err != nil {
 			return fmt.Errorf("history: %s: %w", key, err)
 		}
-		if err := exclusive(of); err != nil {
+		if err := exclusive(of, early); err != nil {
 			return fmt.Errorf("history: %s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-// early is how much a lease may be shorter than its TTL.
+// early is how much a lease may be shorter than its TTL, if nothing else is said.
 const early = 5 * time.Millisecond
 
 // A tenure is the time in which a lease was alive for certain.
@@ -43,8 +43,8 @@ type tenure struct {
 	until   int64
 }
 
-func exclusive(ops []Op) error {
-	all := tenures(ops)
+func exclusive(ops []Op, early time.Duration) error {
+	all := tenures(ops, early)
 	var longest tenure
 	for _, t := range all {
 		if t.granted.Call > longest.granted.Return && t.granted.Return < longest.until {
@@ -59,7 +59,7 @@ func exclusive(ops []Op) error {
 
 // tenures are those of all owners, by when they were asked for. Who asks again has
 // what the first request took, if it took it, for no longer.
-func tenures(ops []Op) []tenure {
+func tenures(ops []Op, early time.Duration) []tenure {
 	owners, asked := map[string]*tenure{}, map[string]int64{}
 	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
 	var all []*tenure

@@ -143,6 +143,25 @@ func TestPlantedAreFound(t *testing.T) {
 	}
 }
 
+// A fault that makes two holders is found though no order of so many requests can be
+// looked for in the time there is, and nothing is then said against a store in order.
+func TestPlantedAreFoundWithoutTime(t *testing.T) {
+	noTime := history.Limits{Patience: time.Nanosecond}
+	for _, p := range append([]history.Plant{{Name: "none", Into: func(d lock.Driver) lock.Driver { return d }}}, history.Planted...) {
+		if p.Disturbed {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			var ops []history.Op
+			synctest.Test(t, func(t *testing.T) { ops = worked(t, p.Into(new(memlock.Store)), history.Crowd{}) })
+			err := history.Check(ops, noTime) // outside of the bubble, whose time stands still
+			if got, want := history.Refuted(err), p.Name != "none"; got != want {
+				t.Errorf("refuted: %v, want %v: %v", got, want, err)
+			}
+		})
+	}
+}
+
 // The weaker judge finds what makes two holders, and fences that go back.
 func TestExclusiveFindsTwoHolders(t *testing.T) {
 	for _, p := range history.Planted {
