@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,11 +26,17 @@ func limits(t *testing.T) history.Limits {
 	return history.Limits{Late: 2 * time.Second, Over: 200 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 }
 
-// What many clients saw of each database is what a correct store could have
-// answered.
+// What many clients saw of each database, which loses a reply and the connection
+// with it again and again, is what a correct store could have answered.
 func TestHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		ops := saw(t, driver(t, d.connect(t), d.dialect, sqllock.Options{}), 4*time.Second)
+		db, lossy := d.lossyOn(t)
+		stop := lossy.again()
+		ops := saw(t, driver(t, db, d.dialect, sqllock.Options{}), 4*time.Second)
+		stop()
+		if !slices.ContainsFunc(ops, func(o history.Op) bool { return o.Outcome == history.Unknown }) {
+			t.Error("nobody was in doubt")
+		}
 		if err := history.Check(ops, limits(t)); err != nil {
 			t.Error(err)
 		}
@@ -41,13 +48,16 @@ func TestHistory(t *testing.T) {
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	for _, p := range history.Planted {
-		if p.Disturbed {
-			continue // nothing is disturbed here
-		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			on := sqlite(t)
-			planted := p.Into(driver(t, on.connect(t), on.dialect, sqllock.Options{}))
+			db := on.connect(t)
+			if p.Disturbed {
+				var lossy *lossy
+				db, lossy = on.lossyOn(t)
+				defer lossy.again()()
+			}
+			planted := p.Into(driver(t, db, on.dialect, sqllock.Options{}))
 			var err error
 			for range 6 {
 				if err = history.Check(saw(t, planted, 2*time.Second), limits(t)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"io"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,6 +45,25 @@ func (l *lossy) Connect(context.Context) (sqldriver.Conn, error) {
 // lost reports whether the reply that has just come is to be lost.
 func (l *lossy) lost() bool { return l.calls.Add(-1) == 0 }
 
+// again loses one reply after the other, some calls between them, until it is
+// stopped.
+func (l *lossy) again() (stop func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			l.calls.Store(1 + rand.Int64N(10))
+			select {
+			case <-over:
+				l.calls.Store(-1)
+				return
+			case <-time.After(rand.N(100 * time.Millisecond)):
+			}
+		}
+	}()
+	return func() { close(over); <-done }
+}
+
 type lossyConn struct {
 	sqldriver.Conn
 	lossy *lossy
@@ -51,13 +71,17 @@ type lossyConn struct {
 }
 
 // lose returns what the caller sees of a reply.
-func (c *lossyConn) lose(err error) error {
+func (c *lossyConn) lose(err error) error { return c.loseAfter(err, func() {}) }
+
+// loseAfter is lose; if the reply is lost, read is called before the connection goes.
+func (c *lossyConn) loseAfter(err error, read func()) error {
 	if late := c.lossy.late.Load(); late > 0 {
 		<-time.After(time.Duration(late))
 	}
 	if c.gone || c.lossy.lost() {
 		if !c.gone {
 			c.gone = true
+			read()
 			_ = c.Conn.Close()
 		}
 		return io.ErrUnexpectedEOF
@@ -87,10 +111,11 @@ func (c *lossyConn) QueryContext(ctx context.Context, query string, args []sqldr
 		return nil, sqldriver.ErrBadConn
 	}
 	r, err := c.Conn.(sqldriver.QueryerContext).QueryContext(ctx, query, args)
-	if err == nil && c.lossy.calls.Load() == 1 { // what it did is done once it is read
-		_ = r.Close()
-	}
-	return r, c.lose(err)
+	return r, c.loseAfter(err, func() {
+		if err == nil {
+			_ = r.Close() // what it did is done once it is read
+		}
+	})
 }
 
 func (c *lossyConn) BeginTx(ctx context.Context, opts sqldriver.TxOptions) (sqldriver.Tx, error) {
