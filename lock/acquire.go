@@ -69,7 +69,10 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 	if o.Barge {
 		a.Barge = true
 		lease, err := l.try(ctx, a, o.Fixed)
-		if !isHeld(err) && !doubtful(err) || ctx.Err() != nil {
+		switch {
+		case isHeld(err) && ctx.Err() != nil:
+			return nil, failed(ctx, key, err)
+		case !isHeld(err) && !doubtful(err) || ctx.Err() != nil:
 			return lease, err
 		}
 		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted

@@ -29,7 +29,10 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 		as[i] = a
 	}
 	s, err := l.tryAll(ctx, several, as, o.Fixed)
-	if err != nil && ctx.Err() == nil && (isHeld(err) || errors.Is(err, ErrUnsupported) || doubtful(err)) {
+	if isHeld(err) && ctx.Err() != nil {
+		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
+	}
+	if isHeld(err) || errors.Is(err, ErrUnsupported) || doubtful(err) && ctx.Err() == nil {
 		return nil, nil
 	}
 	return s, err

@@ -133,6 +133,61 @@ func (s *atTheEnd) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, er
 	return s.Store.Wait(ctx, a)
 }
 
+// A refusal that arrives as the caller's context ends: the caller is told of both,
+// whichever way the store was asked.
+func TestRefusalComesAtTheEnd(t *testing.T) {
+	for name, ask := range map[string]func(ctx context.Context, l *lock.Locker) error{
+		"barging": func(ctx context.Context, l *lock.Locker) error {
+			_, err := l.Acquire(ctx, "k", lock.Options{Barge: true})
+			return err
+		},
+		"several": func(ctx context.Context, l *lock.Locker) error {
+			_, err := l.AcquireAll(ctx, []string{"j", "k"}, lock.Options{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			store := &refusing{Store: &memlock.Store{}, end: end}
+			acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
+			err := ask(ctx, lock.New(store, "a"))
+			if held, is := errors.AsType[*lock.HeldError](err); !is || held.Key != "k" || !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want that k is held, and the end", err)
+			}
+		})
+	}
+}
+
+// Who cannot have keys in one step is told of the end of its context alone.
+func TestUnsupportedAtTheEnd(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	store := &refusing{Store: &memlock.Store{}, end: end, apart: true}
+	_, err := lock.New(store, "a").AcquireAll(ctx, []string{"j", "k"}, lock.Options{})
+	if !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("%v, want the end", err)
+	}
+}
+
+// refusing is a store whose answers come as the caller's context ends.
+type refusing struct {
+	*memlock.Store
+	end   func()
+	apart bool // it takes no two keys in one step
+}
+
+func (s *refusing) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	defer s.end()
+	return s.Store.Acquire(ctx, a)
+}
+
+func (s *refusing) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+	defer s.end()
+	if s.apart {
+		return nil, lock.ErrUnsupported
+	}
+	return s.Store.AcquireSeveral(ctx, as)
+}
+
 // lateUndo is a store whose first grant comes too late, as does what undoes it:
 // after the next grant.
 type lateUndo struct {
