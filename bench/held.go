@@ -26,9 +26,9 @@ func held(ctx context.Context, env *Env) ([]Row, error) {
 		}
 		env.logf("%s: %+v", name, h)
 		if name == rivals.Cronce {
-			row.also(h.Each <= heldBytes && h.Left == 0, "%.0f bytes; %d keys left", h.Each, h.Left)
+			row.also(h.Each <= heldBytes && h.Left == 0, "%.0f bytes, %.0f with the server's tables; %d keys left", h.Each, h.Whole, h.Left)
 		} else {
-			row.beside("%s %.0f", name, h.Each)
+			row.beside("%s %.0f, %.0f", name, h.Each, h.Whole)
 		}
 	}
 	return []Row{row}, nil
@@ -36,8 +36,9 @@ func held(ctx context.Context, env *Env) ([]Row, error) {
 
 // A holding is what a held lock takes and how many keys stay after its release.
 type holding struct {
-	Each float64
-	Left int64
+	Each  float64 // bytes of its keys, as MEMORY USAGE counts them
+	Whole float64 // by how much the server has grown: its tables of keys and of expiries, too
+	Left  int64
 }
 
 func hold(ctx context.Context, name, addr string) (h holding, err error) {
@@ -67,24 +68,53 @@ func hold(ctx context.Context, name, addr string) (h holding, err error) {
 	if err != nil {
 		return h, err
 	}
+	keys, err := weight(ctx, client)
+	if err != nil {
+		return h, err
+	}
 	for _, release := range free {
 		if err := release(ctx); err != nil {
 			return h, err
 		}
 	}
-	h.Each = (after - before) / heldLocks
+	h.Each, h.Whole = keys/heldLocks, (after-before)/heldLocks
 	h.Left, err = client.DBSize(ctx).Result()
 	return h, err
 }
 
-// used is the server's memory that holds data.
+// weight is what all keys of the server take.
+func weight(ctx context.Context, client *redis.Client) (all float64, err error) {
+	for cursor := uint64(0); ; {
+		var keys []string
+		if keys, cursor, err = client.Scan(ctx, cursor, "*", 1000).Result(); err != nil {
+			return 0, err
+		}
+		each, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, key := range keys {
+				p.MemoryUsage(ctx, key)
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, bytes := range each {
+			all += float64(bytes.(*redis.IntCmd).Val())
+		}
+		if cursor == 0 {
+			return all, nil
+		}
+	}
+}
+
+// used is the memory that the server has taken.
 func used(ctx context.Context, client *redis.Client) (float64, error) {
 	info, err := client.Info(ctx, "memory").Result()
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(info) {
-		if text, found := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); found {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); found {
 			return strconv.ParseFloat(text, 64)
 		}
 	}
