@@ -76,7 +76,8 @@
 // sysdate-is-now reads the clock before it waits for a row, and binlog_format
 // must not be STATEMENT. A process that stops in the middle of a transaction
 // keeps its row until its connection breaks: on MariaDB set
-// idle_write_transaction_timeout=5 in the data source name.
+// idle_transaction_timeout=5 in the data source name (idle_write_transaction_timeout
+// does not see one that has only locked its row yet).
 //
 // SQLite 3.35 or newer serves the processes of one host, by the host's clock, to
 // the millisecond; a file on a network file system protects nothing. There is one

@@ -169,11 +169,26 @@ func TestOrderOverDrivers(t *testing.T) {
 	})
 }
 
-// A process that stops in the middle of a transaction does not keep PostgreSQL's
-// row for long.
+// A process that stops in the middle of a transaction does not keep the row for
+// long: PostgreSQL's, and MariaDB's with the setting that the package comment names.
 func TestStoppedInTransaction(t *testing.T) {
 	t.Parallel()
-	on := postgres(t)
+	for name, open := range map[string]func(testing.TB) database{
+		"PostgreSQL": postgres,
+		"MariaDB": func(t testing.TB) database {
+			on := mariadb(t)
+			on.dsn += "&idle_transaction_timeout=5"
+			return on
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stoppedInTransaction(t, open(t))
+		})
+	}
+}
+
+func stoppedInTransaction(t *testing.T, on database) {
 	d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
 	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 	g, err := d.Acquire(t.Context(), a)
