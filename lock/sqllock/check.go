@@ -32,9 +32,24 @@ func (d *Driver) Check(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// Fit is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. It knows
-// of no risks.
-func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) { return nil, d.Check(ctx) }
+// Fit is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. A risk is
+// a setting with which a crash, or a process that stops, costs more than it has to.
+func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
+	if err := d.Check(ctx); err != nil {
+		return nil, err
+	}
+	var found []lock.Risk
+	for _, h := range hazards[d.grammar.dialect] {
+		bad, err := again(ctx, func() (bool, error) { return h.bad(ctx, d.db) })
+		switch {
+		case err != nil:
+			return nil, failed("check", err)
+		case bad:
+			found = append(found, lock.Risk{Topic: h.name, Text: h.text, Fix: h.fix})
+		}
+	}
+	return found, nil
+}
 
 // A SettingError tells of a setting of the database that breaks a promise. It is
 // lock.ErrUnfit, for errors.Is.
@@ -95,5 +110,28 @@ var settings = map[Dialect][]setting{
 		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),
 			fmt.Sprintf("set it to at most %v: contexts are not heeded meanwhile", maxBusy)},
 		{"query_only", "SELECT query_only FROM pragma_query_only", "turn it off"},
+	},
+}
+
+// A hazard is a setting that breaks a promise one day.
+type hazard struct {
+	setting
+	text string // when, and which
+}
+
+const forgets = "after a crash the server may not know of leases that it granted: somebody else gets them, too"
+
+var hazards = map[Dialect][]hazard{
+	PostgreSQL: {
+		{setting{"fsync", "SELECT CASE WHEN 'off' IN (current_setting('fsync'), current_setting('synchronous_commit')) THEN 1 ELSE 0 END",
+			"turn fsync and synchronous_commit on"}, forgets},
+	},
+	MySQL: {
+		{setting{"innodb_flush_log_at_trx_commit", "SELECT @@innodb_flush_log_at_trx_commit <> 1", "set it to 1"}, forgets},
+		{setting{"idle_transaction_timeout", "SELECT @@idle_transaction_timeout = 0", "set it to 5 in the data source name"},
+			"a process that stops in the middle of a transaction keeps its row from all others until its connection breaks"},
+	},
+	SQLite: {
+		{setting{"synchronous", "SELECT synchronous < 2 FROM pragma_synchronous", "set it to full"}, forgets},
 	},
 }

@@ -2,6 +2,8 @@ package sqllock_test
 
 import (
 	"errors"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/cronce/cronce/internal/sqlserver"
@@ -15,16 +17,54 @@ func TestCheck(t *testing.T) {
 		d := driver(t, db, on.dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context())) // again
 		must(t, d.Check(t.Context()))
-		risks, err := d.Fit(t.Context())
-		if err != nil || len(risks) > 0 {
-			t.Errorf("for a scheduler it is %v, %v", risks, err)
-		}
-		_, err = db.Exec("DROP TABLE cronce_places")
+		wantRisks(t, d, map[sqllock.Dialect][]string{ // the servers of tests are to be fast
+			sqllock.PostgreSQL: {"fsync"},
+			sqllock.MySQL:      {"innodb_flush_log_at_trx_commit", "idle_transaction_timeout"},
+			sqllock.SQLite:     {"synchronous"},
+		}[on.dialect]...)
+		_, err := db.Exec("DROP TABLE cronce_places")
 		must(t, err)
 		if err := d.Check(t.Context()); err == nil || errors.Is(err, lock.ErrUnfit) { // somebody may be about to make it
 			t.Errorf("a missing table is %v", err)
 		}
 	})
+}
+
+func wantRisks(t *testing.T, d *sqllock.Driver, topics ...string) {
+	t.Helper()
+	risks, err := d.Fit(t.Context())
+	must(t, err)
+	var got []string
+	for _, r := range risks {
+		got = append(got, r.Topic)
+		if r.Text == "" || r.Fix == "" {
+			t.Errorf("%+v does not tell enough", r)
+		}
+	}
+	if !slices.Equal(got, topics) {
+		t.Errorf("the risks are %q, want %q", got, topics)
+	}
+}
+
+// What is set as the package comment says is no risk.
+func TestCheckWithoutRisk(t *testing.T) {
+	for dialect, on := range map[sqllock.Dialect]func() database{
+		sqllock.PostgreSQL: func() database {
+			s := sqlserver.Postgres(t, "-c", "fsync=on")
+			return database{driver: s.Driver(), dsn: s.DSN(s.Create(t))}
+		},
+		sqllock.MySQL: func() database {
+			s := sqlserver.MariaDB(t, "--innodb-flush-log-at-trx-commit=1")
+			return database{driver: s.Driver(), dsn: s.DSN(s.Create(t)) + "?idle_transaction_timeout=5"}
+		},
+		sqllock.SQLite: func() database {
+			return database{driver: "sqlite", dsn: "file:" + filepath.Join(t.TempDir(), "safe.db")}
+		},
+	} {
+		d := driver(t, on().connect(t), dialect, sqllock.Options{})
+		must(t, d.CreateTables(t.Context()))
+		wantRisks(t, d)
+	}
 }
 
 // A server whose SYSDATE is the statement's begin is refused: there the clock
