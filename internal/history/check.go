@@ -19,6 +19,11 @@ type Limits struct {
 	// Early and Over are how much earlier and later than its TTL a lease may end.
 	// Zero: 5ms and 50ms.
 	Early, Over time.Duration
+	// Votes says that the store is several servers, of which a majority decides. What
+	// a request in doubt may have been granted is taken back behind its client, unless
+	// that was granted it since; and who releases a lease that is over may be told so
+	// though nobody has the key: those who want it have the servers between them.
+	Votes bool
 	// Patience is how long porcupine may take over one key, before it is given the
 	// first half of it. Zero: 10s.
 	Patience time.Duration
@@ -113,7 +118,7 @@ func Refuted(err error) bool {
 const few = 50
 
 func (l *Limits) check(ops []Op) error {
-	m := model.ToModel()
+	m := model(l.Votes).ToModel()
 	verdict, info := porcupine.CheckOperationsVerbose(m, l.operations(ops), l.Patience)
 	if verdict == porcupine.Unknown {
 		if err := exclusive(ops, l.Early); err != nil {
@@ -161,6 +166,9 @@ func (l *Limits) operations(ops []Op) []porcupine.Operation {
 			end += int64(l.Late)
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: end})
+		if l.Votes && o.Outcome == Unknown && o.Kind == Acquire {
+			all = append(all, porcupine.Operation{ClientId: o.Client, Input: &Op{Kind: Undo, ID: o.ID}, Call: o.Call, Return: end})
+		}
 		if o.Outcome <= OK && o.Kind <= Renew {
 			all = append(all, porcupine.Operation{
 				ClientId: o.Client, Input: &Op{Kind: Expire, ID: o.ID},

@@ -201,6 +201,39 @@ func TestExclusiveAfterDoubt(t *testing.T) {
 	}
 }
 
+// A majority may undo what was in doubt, which one store never does by itself; but
+// not what its client was granted when it asked again.
+func TestVotesAreTakenBack(t *testing.T) {
+	at := func(ms int64, owner string, fence int64, outcome history.Outcome) history.Op {
+		call := ms * int64(time.Millisecond)
+		return history.Op{ID: int(ms), Kind: history.Acquire, Key: "k", Owner: owner, TTL: time.Second, Granted: fence,
+			Outcome: outcome, Call: call, Return: call + int64(time.Millisecond)}
+	}
+	undone := []history.Op{at(1, "a", 0, history.Unknown), at(10, "b", 0, history.Held), at(20, "c", 1, history.OK), at(30, "a", 0, history.Held)}
+	if err := history.Check(undone, history.Limits{}); !history.Refuted(err) {
+		t.Errorf("one store cannot have answered that: %v", err)
+	}
+	if err := history.Check(undone, history.Limits{Votes: true}); err != nil {
+		t.Errorf("a majority can have answered that: %v", err)
+	}
+	granted := []history.Op{at(1, "a", 0, history.Unknown), at(10, "b", 0, history.Held), at(20, "a", 1, history.OK), at(30, "c", 2, history.OK)}
+	if err := history.Check(granted, history.Limits{Votes: true}); !history.Refuted(err) {
+		t.Errorf("nobody can have answered that: %v", err)
+	}
+}
+
+// Who releases a lease that is over may be told so by a majority of which others
+// have votes that are not enough for any of them; not by one store that is free.
+func TestVotesOfOthersRefuse(t *testing.T) {
+	ops := []history.Op{{Kind: history.Release, Key: "k", Owner: "a", Fence: 1, TTL: time.Second, Return: 1, Outcome: history.Lost}}
+	if err := history.Check(ops, history.Limits{}); !history.Refuted(err) {
+		t.Errorf("one store cannot have answered that: %v", err)
+	}
+	if err := history.Check(ops, history.Limits{Votes: true}); err != nil {
+		t.Errorf("a majority can have answered that: %v", err)
+	}
+}
+
 func found(t *testing.T, err error) {
 	t.Helper()
 	if !history.Refuted(err) {

@@ -13,14 +13,17 @@ type state struct {
 	fence int64  // of the owner; 0: granted by a request that was not answered
 	last  int64  // the highest fence that anyone was told
 	set   int    // the operation that set the deadline
+	votes bool   // see Limits.Votes
 }
 
 // model is a store of one key.
-var model = porcupine.NondeterministicModel{
-	Init:              func() []any { return []any{state{}} },
-	Step:              func(s, in, _ any) []any { return s.(state).after(in.(*Op)) },
-	DescribeOperation: func(in, _ any) string { return in.(*Op).String() },
-	DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
+func model(votes bool) *porcupine.NondeterministicModel {
+	return &porcupine.NondeterministicModel{
+		Init:              func() []any { return []any{state{votes: votes}} },
+		Step:              func(s, in, _ any) []any { return s.(state).after(in.(*Op)) },
+		DescribeOperation: func(in, _ any) string { return in.(*Op).String() },
+		DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
+	}
 }
 
 // after returns the states in which the store may be once it has answered o, none
@@ -34,16 +37,16 @@ func (s state) after(o *Op) []any {
 	case Release:
 		return s.released(o)
 	}
-	if s.set == o.ID && s.owner != "" {
+	if s.set == o.ID && s.owner != "" && (o.Kind == Expire || s.fence == 0) {
 		return []any{s.free()}
 	}
 	return []any{s}
 }
 
-func (s state) free() state { return state{last: s.last} }
+func (s state) free() state { return state{last: s.last, votes: s.votes} }
 
 func (s state) grant(o *Op) state {
-	return state{owner: o.Owner, fence: o.Granted, last: max(s.last, o.Granted), set: o.ID}
+	return state{owner: o.Owner, fence: o.Granted, last: max(s.last, o.Granted), set: o.ID, votes: s.votes}
 }
 
 func (s state) acquired(o *Op) []any {
@@ -86,7 +89,7 @@ func (s state) released(o *Op) []any {
 	switch {
 	case o.Outcome == Unknown && s.has(o):
 		return []any{s, s.free()}
-	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && s.owner != "" && !s.has(o):
+	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && (s.votes || s.owner != "") && !s.has(o):
 		return []any{s}
 	case o.Outcome == OK && s.has(o):
 		return []any{s.free()}

@@ -10,15 +10,17 @@ import (
 // Kind is what a client asked for.
 type Kind uint8
 
-// The kinds of operations. Expire is added by Check, for each lease.
+// The kinds of operations. Check adds Expire, for each lease, and Undo, for each
+// acquisition in doubt that a store undoes.
 const (
 	Acquire Kind = iota
 	Renew
 	Release
 	Expire
+	Undo
 )
 
-var kinds = [...]string{"acquire", "renew", "release", "expire"}
+var kinds = [...]string{"acquire", "renew", "release", "expire", "undo"}
 
 // Outcome is what a client was told.
 type Outcome uint8
@@ -53,8 +55,8 @@ func (o *Op) String() string {
 	switch o.Kind {
 	case Acquire:
 		return fmt.Sprintf("acquire(%s) %s %d", o.Owner, outcomes[o.Outcome], o.Granted)
-	case Expire:
-		return fmt.Sprintf("expire(%d)", o.ID)
+	case Expire, Undo:
+		return fmt.Sprintf("%s(%d)", kinds[o.Kind], o.ID)
 	}
 	return fmt.Sprintf("%s(%s, %d) %s", kinds[o.Kind], o.Owner, o.Fence, outcomes[o.Outcome])
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
@@ -341,68 +340,5 @@ func TestCloseTellsNobody(t *testing.T) {
 	must(t, d.Close())
 	if n := d.Untold(); n != 0 || votes(cs, "closed", "key") != 3 {
 		t.Errorf("%d leases to tell, %d votes: want none, and the 3 of the grant", n, votes(cs, "closed", "key"))
-	}
-}
-
-// telling is how many grants a history needs.
-const telling = 5
-
-// counting counts the grants of a driver.
-type counting struct {
-	lock.Driver
-	granted *atomic.Int64
-}
-
-func (c counting) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	g, err := c.Driver.Acquire(ctx, a)
-	if err == nil {
-		c.granted.Add(1)
-	}
-	return g, err
-}
-
-// Six clients with three drivers want three keys while up to two of five servers
-// are stopped at a time, so that grants stand on any three of them. What they saw
-// has no two holders and no fence that fell.
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	all, _ := servers(t, 5)
-	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
-	addrs := make([]string, len(all))
-	for i, s := range all {
-		addrs[i] = s.Addr()
-	}
-	var ds []lock.Driver
-	for range 3 {
-		ds = append(ds, driver(t, clients(t, addrs...), redlock.Options{NodeTimeout: 20 * time.Millisecond}))
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var granted atomic.Int64
-	go func() {
-		defer stop()
-		for begun := time.Now(); time.Since(begun) < 4*time.Second || granted.Load() < telling && time.Since(begun) < 40*time.Second; {
-			<-time.After(20 * time.Millisecond)
-		}
-	}()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		for ctx.Err() == nil {
-			i := rand.Perm(5)[:2]
-			signal(syscall.SIGSTOP, all[i[0]], all[i[1]])
-			<-time.After(rand.N(100 * time.Millisecond))
-			signal(syscall.SIGCONT, all[i[0]], all[i[1]])
-			<-time.After(rand.N(50 * time.Millisecond))
-		}
-	}()
-	ops := history.Crowd{Driver: func(i int) lock.Driver { return counting{ds[i%3], &granted} }, Pause: 5 * time.Millisecond}.Run(ctx)
-	<-over
-	t.Logf("%d requests, %d grants", len(ops), granted.Load())
-	if granted.Load() < telling {
-		t.Errorf("%d grants say nothing", granted.Load())
-	}
-	if err := history.Exclusive(ops); err != nil {
-		t.Error(err)
 	}
 }
