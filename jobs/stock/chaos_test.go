@@ -37,9 +37,6 @@ const (
 // exact: no order that a buyer saw accepted is lost, none is doubled, and every
 // item is where it must be.
 func TestChaos(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a while, and -short was asked for: run it without")
-	}
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		c := setup{Driver: "sqlite", DSN: sqliteDSN(filepath.Join(t.TempDir(), "db")), Dialect: stock.SQLite}

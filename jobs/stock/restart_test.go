@@ -21,9 +21,6 @@ import (
 // Everything is killed in the middle of the sale, the store, the database and all
 // processes, and comes back: no order is lost that a buyer saw accepted.
 func TestRestartOfEverything(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a while, and -short was asked for: run it without")
-	}
 	always := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
