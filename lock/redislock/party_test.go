@@ -223,6 +223,29 @@ func TestPartyTakesOneRun(t *testing.T) {
 	}
 }
 
+// Who asks together is granted each for its own time.
+func TestPartyOfDifferentTTLs(t *testing.T) {
+	s := redisserver.Start(t)
+	var asks []func(*redislock.Driver) error
+	key := func(i int) string { return fmt.Sprint("key-", i) }
+	ttl := func(i int) time.Duration { return time.Minute << (i % 3) }
+	for i := range 9 {
+		asks = append(asks, func(d *redislock.Driver) error {
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key(i), Owner: fmt.Sprint("a/", i), TTL: ttl(i)})
+			return err
+		})
+	}
+	must(t, errors.Join(inOneFlight(t, s.Addr(), asks...)...))
+	d := driver(t, client(t, s.Addr()), redislock.Options{})
+	for i := range asks {
+		at, err := d.Inspect(t.Context(), key(i))
+		must(t, err)
+		if at.Left > ttl(i) || at.Left < ttl(i)-20*time.Second {
+			t.Errorf("%q, asked for %v, has %v left", key(i), ttl(i), at.Left)
+		}
+	}
+}
+
 // At maxmemory a party's releases go on and its acquisitions are doubt, also next
 // to each other.
 func TestPartyOnAFullServer(t *testing.T) {
