@@ -186,10 +186,10 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	saw(&l.seenPlain, g.Fence)
 	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.fixed, lease.limit = fixed, a.Limit
-	lease.trust.Store(l.keeper.trust(sent, g.Left, a.TTL))
+	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
 	now := l.keeper.now()
-	if now >= lease.trust.Load() {
+	if lease.over(now) {
 		l.undo(ctx, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}

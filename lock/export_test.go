@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,4 +18,12 @@ func (s *Lease) RenewedLate() {
 	k := &s.locker.keeper
 	s.trust.Store(k.now())
 	k.renewed(s, Renewed{Alive: true, Left: s.ref.TTL}, time.Now())
+}
+
+// Suspended returns for how many nanoseconds the machine was suspended since, to be
+// set: the wall clock went on meanwhile, the monotonic one did not.
+func (l *Locker) Suspended() *atomic.Int64 {
+	var slept atomic.Int64
+	l.keeper.wall = func() int64 { return wallClock() + slept.Load() }
+	return &slept
 }

@@ -13,7 +13,8 @@ import (
 // trusted. One timer serves all leases; it makes no call to the store itself, so
 // that no call can delay the end of trust.
 type keeper struct {
-	start  time.Time // the keeper's clock counts nanoseconds from here, on the monotonic clock
+	start  time.Time    // the keeper's clock counts nanoseconds from here, on the monotonic clock
+	wall   func() int64 // the wall clock: nanoseconds since 1970
 	renew  func([]*Lease)
 	forgot func(*Lease) // is told of a lease that the store does not know though its time is not over
 
@@ -31,14 +32,33 @@ const together = 50 * time.Millisecond
 func (k *keeper) now() int64              { return int64(time.Since(k.start)) }
 func (k *keeper) time(at int64) time.Time { return k.start.Add(time.Duration(at)) }
 
-// trust is how long a lease may be believed in: from when the request was sent,
-// so that no delay on the way counts for us, less a margin for what a timer and
-// a cancelled function need.
-func (k *keeper) trust(sent time.Time, left, ttl time.Duration) int64 {
-	return int64(sent.Sub(k.start) + left - max(minMargin, min(left, ttl)/10))
+func wallClock() int64 { return time.Now().UnixNano() }
+
+// trust is for how long after a request was sent its answer allows to believe in a
+// lease: no longer than was asked for, whatever the store's clock did since, and
+// less a margin that a timer and a cancelled function need.
+func trust(left, ttl time.Duration) time.Duration {
+	left = min(left, ttl)
+	return left - max(minMargin, left/10)
 }
 
 const minMargin = 50 * time.Millisecond
+
+// believe extends the trust in a lease by the answer to a request, counted from
+// when that was sent: no delay on the way counts for us. The keeper's mutex is held,
+// or the lease is not kept yet.
+func (s *Lease) believe(sent time.Time, left time.Duration) {
+	d := trust(left, s.ref.TTL)
+	s.trust.Store(max(s.trust.Load(), int64(sent.Sub(s.locker.keeper.start)+d)))
+	s.wall.Store(max(s.wall.Load(), sent.UnixNano()+int64(d)))
+}
+
+// over reports whether the trust in a lease has ended at now, on the keeper's clock.
+// That clock stands still while the machine is suspended; the wall clock does not.
+// If that is put forward meanwhile the trust ends early, which does no harm.
+func (s *Lease) over(now int64) bool {
+	return now >= s.trust.Load() || s.locker.keeper.wall() >= s.wall.Load()
+}
 
 // add keeps leases that were granted by now.
 func (k *keeper) add(now int64, ls ...*Lease) {
@@ -117,7 +137,7 @@ func (k *keeper) collect() (lost, due []*Lease) {
 	for len(k.held) > 0 {
 		s := k.held[0].s
 		switch {
-		case now >= s.trust.Load():
+		case s.over(now):
 			k.drop(s)
 			lost = append(lost, s)
 		case now+int64(together) >= s.renewAt:
@@ -160,7 +180,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	now := k.now()
 	var cause error
 	switch {
-	case now >= s.trust.Load(): // Check may have said so, and says it again
+	case s.over(now): // Check may have said so, and says it again
 		k.drop(s)
 		cause = ErrLost
 	case r.Err != nil:
@@ -171,7 +191,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		cause = ErrForgotten
 		s.trust.Store(now)
 	default:
-		s.trust.Store(max(s.trust.Load(), k.trust(sent, r.Left, s.ref.TTL)))
+		s.believe(sent, r.Left)
 		s.span = min(r.Left, s.ref.TTL)
 		s.renewAt = now + int64(s.span/3)
 		k.fix(s)

@@ -22,6 +22,7 @@ type Lease struct {
 	life   lifetime
 
 	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
+	wall  atomic.Int64 // the same on the wall clock, ns since 1970
 	ended atomic.Bool
 	newer atomic.Bool // a renewal said that a newer number waits
 	late  bool        // it was lost before it was released; for who releases it
@@ -59,16 +60,17 @@ func (s *Lease) Deadline() time.Time {
 	return s.locker.keeper.time(s.trust.Load())
 }
 
-// Check returns nil while the lease may be believed in. It reads the clock
+// Check returns nil while the lease may be believed in. It reads the clocks
 // itself and does not depend on any timer: call it right before something that
-// cannot be taken back.
+// cannot be taken back. It also notices that the machine was suspended for longer
+// than the lease lasts, by the wall clock.
 func (s *Lease) Check() error {
 	switch {
 	case s.ended.Load():
 		return ErrReleased
 	case s.outer != nil:
 		return s.outer.Check()
-	case s.locker.keeper.now() >= s.trust.Load():
+	case s.over(s.locker.keeper.now()):
 		s.life.end(ErrLost)
 		return ErrLost
 	}

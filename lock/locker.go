@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strconv"
 	"sync/atomic"
@@ -19,9 +20,9 @@ const DefaultTTL = 30 * time.Second
 // with [New].
 type Locker struct {
 	driver   Driver
-	numbered Numbered // nil if the store has no series
-	shares   bool     // the store is a Sharer
-	node     string
+	numbered Numbered      // nil if the store has no series
+	shares   bool          // the store is a Sharer
+	owners   string        // what the owners begin with: the node, and random bits
 	asked    atomic.Uint64 // numbers the owners
 	seen     atomic.Int64  // the highest fence of any series: a floor for the next
 	// The same of plain keys: a store may count the fences of the two apart.
@@ -53,24 +54,29 @@ type Options struct {
 	Replicas int
 }
 
-// New returns a Locker on a store. Node names this process in the store and
-// must be unique; empty means a random name.
+// New returns a Locker on a store. Node names this process in the store, for those
+// that read who holds a key; empty means a random name. Lockers that share a name
+// exclude each other all the same: every Locker adds random bits of its own.
 func New(d Driver, node string) *Locker {
 	if node == "" {
 		node = uuid.NewString()
 	}
-	l := &Locker{driver: d, node: node}
+	l := &Locker{driver: d, owners: node + "/" + rand.Text()[:randomText] + "."}
 	l.numbered, _ = d.(Numbered)
 	_, l.shares = d.(Sharer)
-	l.keeper.start, l.keeper.renew = time.Now(), l.renew
+	l.keeper.start, l.keeper.wall, l.keeper.renew = time.Now(), wallClock, l.renew
 	l.keeper.forgot = func(s *Lease) { l.troubles.tell(Trouble{Key: s.ref.Key, Fence: s.ref.Fence}) }
 	return l
 }
 
-// Owner returns a fresh owner. Each attempt to get a lease needs its own.
+// randomText is how much of a random text in base32 holds 65 bits.
+const randomText = 13
+
+// Owner returns a fresh owner: node/random.number. Each attempt to get a lease
+// needs its own.
 func (l *Locker) Owner() string {
 	room := make([]byte, 0, 128)
-	return string(strconv.AppendUint(append(append(room, l.node...), '/'), l.asked.Add(1), 36))
+	return string(strconv.AppendUint(append(room, l.owners...), l.asked.Add(1), 36))
 }
 
 // Claim asks for numbers, all in one batch, once. Granted answers have a Lease
@@ -143,7 +149,7 @@ func (l *Locker) granted(s *Lease, base context.Context, c *Claim, a *Answer, se
 	s.locker, s.index = l, -1
 	s.ref = RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas}
 	s.life.base, s.ctx = base, &s.life
-	s.trust.Store(l.keeper.trust(sent, a.Left, c.TTL))
+	s.believe(sent, a.Left)
 	s.span = min(a.Left, c.TTL)
 }
 

@@ -278,13 +278,13 @@ func ExampleLocker_Holders() {
 	two, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
 	holders, err := locker.Holders(ctx, "gateway")
 	for _, h := range holders {
-		fmt.Println(h.Owner, h.Limit)
+		fmt.Println(lock.NodeOf(h.Owner), h.Limit)
 	}
 	fmt.Println(err, holders[0].Fence == one.Fence(), holders[1].Fence > one.Fence())
 	_, _ = one.Release(ctx), two.Release(ctx)
 	// Output:
-	// pod-1/1 3
-	// pod-1/2 3
+	// pod-1 3
+	// pod-1 3
 	// <nil> true true
 }
 
