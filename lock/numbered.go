@@ -179,7 +179,7 @@ type Series struct {
 	PauseChange int64
 	Runs        []Run  // that are not settled, waiting ones included, by number
 	Other       string // a revision other than the asker's that another node used since the asker's was seen first; "" if none
-	Since       int64  // when the asker's revision was seen first, Unix ms (Open only)
+	Since       int64  // when the asker's spec was seen first, by its text and zone, whatever its revision was then; Unix ms (Open only)
 	Err         error
 }
 

@@ -29,7 +29,11 @@ func (n *Node) compare(ctx context.Context) {
 	n.differing = nil
 	n.mu.Unlock()
 	for _, e := range es {
-		n.events.specsDiffer(e, inZone(e.spec.Text(), e.spec.Zone().String()), n.otherSpec(ctx, e))
+		own, other := inZone(e.spec.Text(), e.spec.Zone().String()), n.otherSpec(ctx, e)
+		if other == own {
+			other += ", by another time zone database"
+		}
+		n.events.specsDiffer(e, own, other)
 	}
 }
 

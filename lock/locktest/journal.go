@@ -19,6 +19,7 @@ var journalTests = []test{
 	{"the newest lines are given, oldest first", journalNewest},
 	{"the journal is bounded, the oldest lines go first, and it says so", journalBounded},
 	{"the revisions are kept with their spec, zone, node and times", journalRevisions},
+	{"the first sighting belongs to spec text and zone name, whatever the revision", journalFirstSighting},
 	{"the revisions are bounded, and those in use stay", journalManyRevisions},
 	{"the series are listed, sorted", journalKeys},
 	{"each takeover and each settlement has its line", journalRuns},

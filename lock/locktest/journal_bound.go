@@ -59,6 +59,34 @@ func journalRevisions(s *stand) {
 	equal(s, "the other's zone", rs[1].Zone, "Asia/Shanghai")
 }
 
+func journalFirstSighting(s *stand) {
+	s.open() // r1, "* * * * *", UTC
+	first := s.journal(0).Revisions[0].First
+	for _, o := range []struct {
+		opening lock.Opening
+		known   bool
+		other   string
+	}{
+		{lock.Opening{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, ""},
+		{lock.Opening{Node: "c", Revision: "r3", Spec: "* * * * *", Zone: "Asia/Shanghai"}, false, ""},
+		{lock.Opening{Node: "d", Revision: "r4", Spec: "5 * * * *", Zone: "UTC"}, false, ""},
+		{lock.Opening{Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}, true, "r4"},
+		{lock.Opening{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, "r1"},
+		{lock.Opening{Node: "e", Revision: "r5"}, false, ""}, // without a text
+		{lock.Opening{Node: "f", Revision: "r6"}, false, ""},
+	} {
+		s.env.Wait(5 * time.Millisecond)
+		o.opening.Key = s.key
+		is := s.opened(o.opening)
+		want := is.Now
+		if o.known {
+			want = first
+		}
+		equal(s, o.opening.Revision+": since", is.Since, want)
+		equal(s, o.opening.Revision+": other", is.Other, o.other)
+	}
+}
+
 func journalManyRevisions(s *stand) {
 	s.open()
 	for i := range 50 {

@@ -56,17 +56,23 @@ func (all Sightings) Sorted() []lock.Sighting {
 }
 
 // See records the revision that a node opens the series with, at ms, Unix
-// milliseconds of the store. It returns when that revision was seen first, and the
-// one another node used latest since then.
+// milliseconds of the store. It returns when the spec was seen first, which belongs
+// to its text and its zone's name: a new year or another zone database changes the
+// revision alone. And it returns the revision that another node used latest since
+// this node's revision was seen first.
 func (all *Sightings) See(ms int64, o *lock.Opening) (since int64, other string) {
 	if o.Revision == "" {
 		return 0, ""
 	}
 	mine := all.of(o.Revision, ms)
 	mine.Spec, mine.Zone, mine.Node, mine.Last = o.Spec, o.Zone, o.Node, ms
-	since, latest := mine.First, int64(0)
+	since = mine.First
+	latest := mine.First
 	for _, v := range *all {
-		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= max(since, latest) {
+		if o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone {
+			since = min(since, v.First)
+		}
+		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= latest {
 			other, latest = v.Revision, v.Last
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A revision is a spec that nodes had, and when.
+// A revision is a spec that nodes had, and when. What was recorded under several
+// names of one text and zone, as in another year or with another zone database, is
+// one revision: it is read with the zones of this process in any case.
 type revision struct {
 	lock.Sighting
 	schedule *spec.Schedule // nil: the spec cannot be read
@@ -41,7 +43,7 @@ func (r *revision) count(after, through int64) int {
 	return r.schedule.Count(after, through, math.MaxInt)
 }
 
-// revisions are all that were seen of a job, by name and by first sighting.
+// revisions are all that were seen of a job, by their names and by first sighting.
 type revisions struct {
 	byName map[string]*revision
 	all    []*revision // that can be read
@@ -50,9 +52,16 @@ type revisions struct {
 // readRevisions gathers the sightings. A line is a sighting too.
 func readRevisions(j *lock.Journal) revisions {
 	rs := revisions{byName: make(map[string]*revision, len(j.Revisions))}
+	byText := make(map[[2]string]*revision, len(j.Revisions))
 	for _, s := range j.Revisions {
+		text := [2]string{s.Spec, s.Zone}
+		if known := byText[text]; known != nil {
+			known.First, known.used = min(known.First, s.First), max(known.used, s.Last)
+			rs.byName[s.Revision] = known
+			continue
+		}
 		r := readRevision(s)
-		rs.byName[s.Revision] = r
+		byText[text], rs.byName[s.Revision] = r, r
 		if r.schedule != nil {
 			rs.all = append(rs.all, r)
 		}

@@ -115,6 +115,33 @@ func TestSharedTicksAreCountedOnce(t *testing.T) {
 	}
 }
 
+// Revisions of one text and zone, as of two years, are one spec, whose first sighting
+// is the earliest: the ticks of a stop in which the revision changed are due.
+func TestRevisionsOfOneText(t *testing.T) {
+	last, next := sighting(everyTen, 0, 22), sighting(everyTen, 45, 60)
+	last.Revision, next.Revision = "last", "next"
+	of := func(l lock.Line, revision string) lock.Line {
+		l.Revision = revision
+		return l
+	}
+	seen := []lock.Sighting{last, next}
+	silent := of(ran(50), "next")
+	silent.From = at(20) // nothing is said of the ticks at 30 and 40
+	told := silent
+	told.Between = lock.VerdictMissed
+	open := of(opening(), "last")
+	for name, c := range map[string]struct {
+		line              lock.Line
+		undecided, broken int
+	}{"said": {told, 0, 0}, "silent": {silent, 2, 1}} {
+		j := lock.Journal{Key: "job", Lines: []lock.Line{open, of(ran(10), "last"), of(ran(20), "last"), c.line, of(ran(60), "next")}, Revisions: seen}
+		got := verify.Job(j, verify.Options{})
+		if got.Due != 6 || got.Undecided != c.undecided || got.Broken("I4") != c.broken || len(got.Violations) != c.broken {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 // A summary adds the jobs up, and is as good as the worst of them.
 func TestSum(t *testing.T) {
 	good := verify.Job(journal(ran(10), ran(20)), verify.Options{})

@@ -27,24 +27,26 @@ local function forget(revisions, all)
   call('HDEL', revisions, name)
 end
 
--- sighted records that node uses revision now. It returns since when it is known
--- and another revision that another node has used since then.
-local function sighted(revisions, who, revision, rest)
+-- sighted records that node uses revision now. It returns when the spec was seen
+-- first, by its text and zone, whatever it meant then; and another revision that
+-- another node has used since this one was seen first.
+local function sighted(revisions, who, revision, rest, named)
   if revision == '' then return '0', '' end
   local all, known, first = call('HGETALL', revisions), false, now
   for i = 1, #all, 2 do
     if all[i] == revision then known, first = true, match(all[i + 1], '^%d+') end
   end
-  local other, latest = '', tonumber(first)
+  local since, other, latest = first, '', tonumber(first)
   for i = 1, #all, 2 do
-    local last, user = match(all[i + 1], '^%d+|(%d+)|([^|]*)|')
+    local begun, last, user, meant = match(all[i + 1], '^(%d+)|(%d+)|([^|]*)|(.*)$')
+    if named and meant == rest and tonumber(begun) < tonumber(since) then since = begun end
     if all[i] ~= revision and user ~= who and tonumber(last) >= latest then
       other, latest = all[i], tonumber(last)
     end
   end
   if not known and #all >= 2 * REVISIONS then forget(revisions, all) end
   call('HSET', revisions, revision, first .. '|' .. now .. '|' .. who .. '|' .. rest)
-  return first, other
+  return since, other
 end
 
 local function open(i)
@@ -59,7 +61,7 @@ local function open(i)
     call('PEXPIRE', s.key, LIFE)
   end
   call('SADD', KEYS[3], name)
-  local since, other = sighted(revisions, who, revision, zone .. '|' .. spec)
+  local since, other = sighted(revisions, who, revision, zone .. '|' .. spec, spec ~= '')
   call('PEXPIRE', s.journal, LIFE)
   call('PEXPIRE', revisions, LIFE)
   return series(s, since, other)
