@@ -54,6 +54,12 @@ type Line struct {
 	Attempt  int
 	Outcome  string // of VerdictEnded; of VerdictRan when its end was written into the same line
 	Ended    int64  // when it ended, Unix ms, if Outcome is set
+	Error    string // the text of the error it ended with, as the function returned it: escape it before showing it
+
+	// Of VerdictSkipped and VerdictWaiting: the run that was in the way. A merged
+	// line speaks of one run alone. 0: not known.
+	Blocker      int64 // its number
+	BlockerFence int64
 }
 
 // A Sighting tells when a revision was in use.

@@ -155,18 +155,19 @@ func (s *Lease) holding() Holding {
 	return Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
 }
 
-// End ends a numbered lease: it ends the context, stops renewing, and sends the
-// ending with all others of the next few milliseconds in one batch. It returns
-// at once; then, unless nil, is told the store's answer. After doubt the ending
+// End ends a numbered lease as e says, whose run is that of the lease: it ends the
+// context, stops renewing, and sends the ending with all others of the next few
+// milliseconds in one batch. Of e.Error the journal keeps what [ErrorText] returns.
+// End returns at once; then, unless nil, gets the store's answer. After doubt the ending
 // is sent again until the TTL, and at least 5 seconds, have passed. Only the
 // first End of a lease does anything; it reports whether it was that.
-func (s *Lease) End(how How, outcome string, ok bool, then Ender) bool {
+func (s *Lease) End(e Ending, then Ender) bool {
 	if !s.locker.keeper.remove(s, true) {
 		return false
 	}
 	s.life.end(ErrReleased)
-	s.locker.endings.add(s.locker, Ending{RunRef: s.ref, How: how, Outcome: outcome, OK: ok},
-		telling{then: then, until: time.Now().Add(max(s.ref.TTL, minEndTime))})
+	e.RunRef, e.Error = s.ref, ErrorText(e.Error)
+	s.locker.endings.add(s.locker, e, telling{then: then, until: time.Now().Add(max(s.ref.TTL, minEndTime))})
 	return true
 }
 

@@ -218,6 +218,7 @@ type Ending struct {
 	How     How
 	Outcome string // Done: one of the outcomes, for the journal
 	OK      bool   // Done: the outcome is a success
+	Error   string // why it ended so, for the journal: at most MaxErrorText bytes of UTF-8, see ErrorText
 }
 
 // An Ended is the answer to an ending.

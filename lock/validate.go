@@ -15,6 +15,8 @@ const (
 
 	// MaxNumber bounds numbers and fences: stores compute with doubles.
 	MaxNumber = 1<<53 - 1
+
+	MaxErrorText = 512 // bytes of an error's text that a journal keeps
 )
 
 // CheckKey refuses a key that is empty, longer than MaxKey bytes, not UTF-8, or

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // CheckName refuses a node, or what else argument names, that is empty, longer
@@ -152,7 +153,32 @@ func CheckEnding(e *Ending) error {
 	if e.How > GivenBack {
 		return refuse("how", fmt.Sprint(e.How), "one of the three ways to end")
 	}
-	return first(checkRun(&e.RunRef), checkWord("outcome", e.Outcome))
+	return first(checkRun(&e.RunRef), checkWord("outcome", e.Outcome), checkErrorText(e.Error))
+}
+
+func checkErrorText(text string) error {
+	if len(text) > MaxErrorText || !utf8.ValidString(text) {
+		return refuse("error", quote(text), fmt.Sprintf("at most %d bytes of UTF-8", MaxErrorText))
+	}
+	return nil
+}
+
+// ErrorText returns what a journal keeps of an error's text: the first MaxErrorText
+// bytes, cut between characters. Bytes that are no UTF-8 become U+FFFD. Control
+// characters stay as they are.
+func ErrorText(text string) string {
+	if len(text) > 2*MaxErrorText {
+		text = text[:2*MaxErrorText] // more is not looked at, however long it is
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= MaxErrorText {
+		return text
+	}
+	end := MaxErrorText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // CheckChange refuses a pause or a resume that no store could answer.

@@ -100,6 +100,32 @@ func TestCheckRequests(t *testing.T) {
 	}
 }
 
+func TestErrorText(t *testing.T) {
+	const most = lock.MaxErrorText
+	x := strings.Repeat("x", most)
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"control characters are data", "\x1b[31m\x00\n", "\x1b[31m\x00\n"},
+		{"as long as allowed", x, x},
+		{"a byte too long", x + "y", x},
+		{"a character ends with the last byte", x[2:] + "é", x[2:] + "é"},
+		{"a character lies across the end", x[1:] + "é", x[1:]},
+		{"one of four bytes lies across the end", x[3:] + "👩y", x[3:]},
+		{"no UTF-8", "a\xff\xfeb", "a\uFFFDb"},
+		{"no UTF-8 at the end", x[1:] + "\xff", x[1:]},
+		{"a megabyte", strings.Repeat("é", 1<<19), strings.Repeat("é", most/2)},
+	} {
+		got := lock.ErrorText(c.text)
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		e := lock.Ending{RunRef: lock.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}, Error: got}
+		if err := lock.CheckEnding(&e); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 func TestArgumentErrorIsCut(t *testing.T) {
 	err := lock.CheckKey(strings.Repeat("é", 5000))
 	if text := err.Error(); len(text) > 250 || !utf8.ValidString(text) || !strings.Contains(text, "(10000 bytes)") {

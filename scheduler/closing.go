@@ -21,9 +21,9 @@ const (
 	putOff     = 250 * time.Millisecond // but no longer than this
 )
 
-// leave frees the slot and ends the lease, now or when the starts let it.
-func (r *running) leave(how lock.How, outcome string, ok bool) {
-	r.how, r.outcome, r.ok = how, outcome, ok
+// leave frees the slot and ends the lease as e says, now or when the starts let it.
+func (r *running) leave(e lock.Ending) {
+	r.how = e
 	n := r.node
 	c := &n.closings
 	wait := n.starts.Load() > manyStarts && !n.draining.Load() && r.lease.Context().Err() == nil
@@ -54,7 +54,7 @@ func (n *Node) close() {
 		c.mu.Unlock()
 		n.vacate(runs...)
 		for _, r := range runs {
-			if !r.lease.End(r.how, r.outcome, r.ok, r) {
+			if !r.lease.End(r.how, r) {
 				n.ended()
 			}
 		}

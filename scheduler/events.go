@@ -204,9 +204,12 @@ func tick(ms int64) zap.Field { return zap.String("tick", formatTick(ms)) }
 
 func formatTick(ms int64) string { return time.UnixMilli(ms).UTC().Format(tickLayout) }
 
-func errField(err error) zap.Field {
+func errField(err error) zap.Field { return zap.String("err", errorText(err)) }
+
+// errorText is the text of an error, empty if there is none.
+func errorText(err error) string {
 	if err == nil {
-		return zap.String("err", "")
+		return ""
 	}
-	return zap.String("err", err.Error())
+	return err.Error()
 }

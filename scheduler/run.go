@@ -23,9 +23,7 @@ type running struct {
 	backlog bool // the next missed tick runs when this run has ended
 	info    Run  // what the function is told
 
-	how     lock.How // how it ended
-	outcome string
-	ok      bool
+	how lock.Ending // how it ended
 
 	// Guarded by the node's mutex.
 	place    int       // among the node's runs
@@ -104,7 +102,7 @@ func (r *running) run() {
 	began := r.begin()
 	n.starts.Add(-1)
 	if !began {
-		r.leave(lock.NeverStarted, lock.OutcomeUnstarted, false)
+		r.leave(lock.Ending{How: lock.NeverStarted, Outcome: lock.OutcomeUnstarted})
 		return
 	}
 	n.events.runStarted(r)
@@ -218,9 +216,9 @@ func (r *running) end(began time.Time, err error) {
 	case outcome == lock.OutcomeLost && err != nil:
 		r.abandon()
 	case outcome == lock.OutcomeInterrupted && r.e.rules.interrupted == InterruptedRerun:
-		r.leave(lock.GivenBack, outcome, false)
+		r.leave(lock.Ending{How: lock.GivenBack, Outcome: outcome, Error: errorText(err)})
 	default:
-		r.leave(lock.Done, outcome, outcome == lock.OutcomeOK)
+		r.leave(lock.Ending{How: lock.Done, Outcome: outcome, OK: outcome == lock.OutcomeOK, Error: errorText(err)})
 	}
 }
 

@@ -101,6 +101,9 @@ func badRuns(s *stand) {
 		s.refused(s.numbered.RenewRuns(s.done(), []lock.RunRef{r})[0].Err, "TTL")
 		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, How: lock.GivenBack + 1}})[0].Err, "how")
 		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
+		for _, text := range []string{strings.Repeat("x", lock.MaxErrorText+1), "\xff"} {
+			s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, Error: text}})[0].Err, "error")
+		}
 	})
 	run.TTL = 0
 	s.ended(run, lock.Done) // an ending needs no TTL

@@ -119,6 +119,7 @@ var parts = []part{
 	{"arguments", needNumbered, argumentTests},
 	{"names", needNumbered, nameTests},
 	{"journal", needNumbered | needJournal, journalTests},
+	{"causes in the journal", needNumbered | needJournal, causeTests},
 	{"clock", needClock, clockTests},
 	{"clock steps", needNumbered | needSetClock, clockStepTests},
 	{"nodes", needMembership, memberTests},

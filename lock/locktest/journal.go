@@ -132,7 +132,7 @@ func journalEndApart(s *stand) {
 }
 
 func journalFolded(s *stand) {
-	s.beside(lock.OverlapSkip)
+	run, _ := s.beside(lock.OverlapSkip)
 	first := s.look().Mark
 	var node string
 	for range 5 {
@@ -146,7 +146,7 @@ func journalFolded(s *stand) {
 	equal(s, "lines", len(lines), 2)
 	l := lines[1]
 	equal(s, "the line", l, lock.Line{At: l.At, Verdict: lock.VerdictSkipped, From: first, To: s.look().Mark,
-		Between: lock.VerdictSkipped, Reason: lock.ReasonOverlap, Node: node, Revision: "r1"})
+		Between: lock.VerdictSkipped, Reason: lock.ReasonOverlap, Node: node, Revision: "r1", Blocker: run.Number, BlockerFence: run.Fence})
 	s.contiguous()
 }
 

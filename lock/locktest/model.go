@@ -234,7 +234,7 @@ func (tw *twin) compareLines(m *model) {
 	}
 	want := slices.Clone(m.lines)
 	for i := range want {
-		want[i].Fence = m.store[want[i].Fence]
+		want[i].Fence, want[i].BlockerFence = m.store[want[i].Fence], m.store[want[i].BlockerFence]
 	}
 	if !slices.Equal(j.Lines, want) {
 		n := 0

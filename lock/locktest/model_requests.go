@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -212,6 +213,7 @@ func (tw *twin) ending(m *model) {
 		e.OK = tw.chance(70)
 		e.Outcome = one(tw, lock.OutcomeOK, lock.OutcomeFailed, "")
 	}
+	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", lock.MaxErrorText/2))
 	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }
 	tw.last()
 }
@@ -243,7 +245,7 @@ func (tw *twin) endedAt(m *model) int64 {
 	var last lock.Line
 	if n := len(m.lines); n > 0 {
 		last = m.lines[n-1]
-		last.Fence = m.store[last.Fence]
+		last.Fence, last.BlockerFence = m.store[last.Fence], m.store[last.BlockerFence]
 	}
 	if l := j.Lines[0]; l != last && l.Ended != 0 {
 		return l.Ended

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
@@ -37,6 +38,14 @@ type journal struct {
 	lines []line
 	first int
 	cut   bool // older lines existed
+	texts []errorText
+}
+
+// An errorText is the text of an error in a journal, oldest first. The fence is
+// that of the run, which ended once.
+type errorText struct {
+	fence int64
+	text  string
 }
 
 // A pen writes to the journal of the series at hand and counts for all.
@@ -45,8 +54,13 @@ type pen struct {
 	lines  int // the bound of this journal
 	budget int // the bound of all
 	total  int // lines of all journals
+	bytes  int // of the errors' texts of all journals
 	words  vocabulary
 }
+
+// textBytes is how many bytes errors may have in all for each line that the
+// journals may have.
+const textBytes = 64
 
 // Append adds a line to the journal, or to its last line if the two fold.
 func (p *pen) Append(line lock.Line) {
@@ -56,17 +70,48 @@ func (p *pen) Append(line lock.Line) {
 		last := &j.lines[(j.first+n-1)%n]
 		if old := p.words.unpack(last); series.Fold(&old, line) {
 			*last = p.words.pack(&old)
+			p.keepText(&line)
 			return
 		}
 	}
+	p.keepText(&line)
 	packed := p.words.pack(&line)
 	if n < p.lines && (n < fewLines || p.total < p.budget) {
 		j.lines = append(j.lines, packed)
 		p.total++
 		return
 	}
+	if old := &j.lines[j.first]; old.ended != 0 {
+		p.dropText(old.fence)
+	}
 	j.lines[j.first] = packed
 	j.first, j.cut = (j.first+1)%n, true
+}
+
+// keepText keeps the text of the error in a line. When those of all journals are
+// too many bytes, a journal keeps its newest alone.
+func (p *pen) keepText(l *lock.Line) {
+	if l.Error == "" {
+		return
+	}
+	j := p.to
+	for len(j.texts) > 0 && p.bytes+len(l.Error) > p.budget*textBytes {
+		p.dropText(j.texts[0].fence)
+	}
+	j.texts = append(j.texts, errorText{l.Fence, strings.Clone(l.Error)})
+	p.bytes += len(l.Error)
+}
+
+// dropText forgets the text of the run with a fence, if there is one.
+func (p *pen) dropText(fence int64) {
+	j := p.to
+	for i, t := range j.texts {
+		if t.fence == fence {
+			j.texts = slices.Delete(j.texts, i, i+1)
+			p.bytes -= len(t.text)
+			return
+		}
+	}
 }
 
 // newest returns the newest n lines, oldest first, and all if n <= 0.
@@ -79,7 +124,25 @@ func (j *journal) newest(n int, v *vocabulary) []lock.Line {
 	for i := range n {
 		lines[i] = v.unpack(&j.lines[(j.first+all-n+i)%all])
 	}
+	j.giveTexts(lines)
 	return lines
+}
+
+// giveTexts fills in the texts of the errors: in the lines of an end, which have
+// an outcome.
+func (j *journal) giveTexts(lines []lock.Line) {
+	if len(j.texts) == 0 {
+		return
+	}
+	texts := make(map[int64]string, len(j.texts))
+	for _, t := range j.texts {
+		texts[t.fence] = t.text
+	}
+	for i := range lines {
+		if lines[i].Ended != 0 {
+			lines[i].Error = texts[lines[i].Fence]
+		}
+	}
 }
 
 // Journal returns the newest n lines of a series, oldest first.

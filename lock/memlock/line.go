@@ -6,11 +6,12 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// A line is a lock.Line as it is kept. There may be millions: its words are
-// numbers, so that it fills one cache line and the garbage collector need not
-// look into it.
+// A line is a lock.Line as it is kept, but for the text of an error. There may be
+// millions: its words are numbers, so that it is small and the garbage collector
+// need not look into it.
 type line struct {
 	at, from, to, fence, ended      int64
+	blocker, blockerFence           int64
 	attempt                         int32
 	reason, node, revision, outcome uint32
 	verdict, between                uint16
@@ -68,6 +69,7 @@ func (w *words) text(n uint32) string {
 func (v *vocabulary) pack(l *lock.Line) line {
 	return line{
 		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
+		blocker: l.Blocker, blockerFence: l.BlockerFence,
 		reason: v.reasons.number(l.Reason), node: v.nodes.number(l.Node),
 		revision: v.revs.number(l.Revision), outcome: v.outcomes.number(l.Outcome),
 		verdict: uint16(v.verdicts[0].number(string(l.Verdict))),
@@ -78,6 +80,7 @@ func (v *vocabulary) pack(l *lock.Line) line {
 func (v *vocabulary) unpack(l *line) lock.Line {
 	return lock.Line{
 		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
+		Blocker: l.blocker, BlockerFence: l.blockerFence,
 		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
 		Revision: v.revs.text(l.revision), Outcome: v.outcomes.text(l.outcome),
 		Verdict: lock.Verdict(v.verdicts[0].text(uint32(l.verdict))),

@@ -64,7 +64,8 @@ func readJournal(key string, lines []string, revisions map[string]string) (lock.
 	return j, nil
 }
 
-// readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended.
+// readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
+// where the blocker is "number+fence" or empty.
 func readLine(text string) (lock.Line, bool) {
 	f := fields{rest: text}
 	l := lock.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
@@ -75,7 +76,11 @@ func readLine(text string) (lock.Line, bool) {
 	}
 	l.Reason, l.Node, l.Revision = f.raw(f.text()), f.raw(f.text()), f.raw(f.text())
 	l.Fence, l.Attempt = f.optional(f.text()), int(f.optional(f.text()))
-	l.Outcome, l.Ended = f.raw(f.text()), f.optional(f.end())
+	l.Outcome, l.Ended, l.Error = f.raw(f.text()), f.optional(f.text()), f.raw(f.text())
+	if blocker := f.end(); blocker != "" {
+		number, fence, _ := strings.Cut(blocker, "+")
+		l.Blocker, l.BlockerFence = f.count(number), f.count(fence)
+	}
 	return l, !f.bad && l.Verdict != ""
 }
 

@@ -67,7 +67,7 @@ var endings = operation[lock.Ending, lock.Ended]{
 		r.escaped(e.Owner)
 		r.number(e.Fence)
 		r.text(how)
-		r.escaped(outcome)
+		r.escaped(outcome, e.Error)
 	},
 	read:  readEnded,
 	doubt: func(_ *lock.Ending, err error) lock.Ended { return lock.Ended{Err: err} },

@@ -136,9 +136,9 @@ func (s *State) fresh(us int64, c *lock.Claim, w Writer) lock.Answer {
 	case c.Number > ms && !free: // what stands in the way may be gone when it is due
 		return early(ms, c)
 	case s.Paused:
-		return s.spend(us, c, lock.Paused, w)
+		return s.spend(us, c, lock.Paused, nil, w)
 	case late:
-		return s.spend(us, c, lock.Missed, w)
+		return s.spend(us, c, lock.Missed, nil, w)
 	case free:
 		return s.grant(us, c, nil, w)
 	case c.Backlog:
@@ -148,11 +148,12 @@ func (s *State) fresh(us int64, c *lock.Claim, w Writer) lock.Answer {
 	case h.Granted > c.Number: // it was due before that run
 		return about(lock.Held, h, ms)
 	}
-	return s.spend(us, c, lock.Skipped, w)
+	return s.spend(us, c, lock.Skipped, h, w)
 }
 
-// spend moves the mark to the number without a grant.
-func (s *State) spend(us int64, c *lock.Claim, k lock.Kind, w Writer) lock.Answer {
+// spend moves the mark to the number without a grant. A number is skipped because
+// of h.
+func (s *State) spend(us int64, c *lock.Claim, k lock.Kind, h *lock.Run, w Writer) lock.Answer {
 	line := move(s, us/1000, c)
 	switch k {
 	case lock.Paused:
@@ -161,6 +162,7 @@ func (s *State) spend(us int64, c *lock.Claim, k lock.Kind, w Writer) lock.Answe
 		line.Verdict, line.Reason = lock.VerdictMissed, reasonOr(c.Late, lock.ReasonDeadline)
 	case lock.Skipped:
 		line.Verdict, line.Reason = lock.VerdictSkipped, lock.ReasonOverlap
+		line.Blocker, line.BlockerFence = h.Number, h.Fence
 	}
 	w.Append(line)
 	s.Spent = Spending{Owner: c.Owner, Kind: k}
@@ -172,6 +174,7 @@ func (s *State) wait(us int64, c *lock.Claim, h *lock.Run, w Writer) lock.Answer
 	ms := us / 1000
 	a := about(lock.Waiting, h, ms)
 	a.From = s.Mark
+	blocker, blockerFence := h.Number, h.Fence // h moves when runs are pruned
 	if c.Overlap == lock.OverlapReplace {
 		h.Replaced = true
 	}
@@ -179,6 +182,7 @@ func (s *State) wait(us int64, c *lock.Claim, h *lock.Run, w Writer) lock.Answer
 	line := move(s, ms, c)
 	fence := s.nextFence(us, c.Fence)
 	line.Verdict, line.Fence = lock.VerdictWaiting, fence
+	line.Blocker, line.BlockerFence = blocker, blockerFence
 	w.Append(line)
 	s.Spent = Spending{Owner: c.Owner, Kind: lock.Waiting, Fence: fence}
 	s.Runs = append(s.Runs, lock.Run{Number: c.Number, State: lock.RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})

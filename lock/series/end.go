@@ -33,7 +33,7 @@ func (s *State) Release(us int64, e *lock.Ending, w Writer) lock.Ended {
 		return lock.Ended{}
 	}
 	line := lock.Line{At: ms, Verdict: lock.VerdictEnded, From: r.Number, To: r.Number, Node: lock.NodeOf(r.Owner),
-		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms}
+		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms, Error: e.Error}
 	r.State = ended(e.How)
 	switch {
 	case e.How == lock.NeverStarted:

@@ -13,7 +13,7 @@ import (
 
 var (
 	ran      = lock.Line{At: 5, Verdict: lock.VerdictRan, From: 10, To: 20, Node: "a", Revision: "r", Fence: 7, Attempt: 1}
-	end      = lock.Line{At: 9, Verdict: lock.VerdictEnded, From: 20, To: 20, Node: "a", Fence: 7, Attempt: 1, Outcome: "ok", Ended: 9}
+	end      = lock.Line{At: 9, Verdict: lock.VerdictEnded, From: 20, To: 20, Node: "a", Fence: 7, Attempt: 1, Outcome: "failed", Ended: 9, Error: "no route"}
 	skipped  = lock.Line{At: 5, Verdict: lock.VerdictSkipped, From: 10, To: 20, Reason: lock.ReasonOverlap, Node: "a", Revision: "r"}
 	skipped2 = lock.Line{At: 6, Verdict: lock.VerdictSkipped, From: 20, To: 30, Reason: lock.ReasonOverlap, Node: "b", Revision: "r"}
 	paused   = lock.Line{At: 5, Verdict: lock.VerdictPaused, From: 10, To: 20, Between: lock.VerdictPaused, Node: "a", Revision: "r"}
@@ -27,7 +27,7 @@ func with(l lock.Line, change func(*lock.Line)) lock.Line {
 }
 
 func TestFold(t *testing.T) {
-	ended := with(ran, func(l *lock.Line) { l.Outcome, l.Ended = "ok", 9 })
+	ended := with(ran, func(l *lock.Line) { l.Outcome, l.Ended, l.Error = "failed", 9, "no route" })
 	both := with(skipped2, func(l *lock.Line) { l.From, l.Between = 10, lock.VerdictSkipped })
 	third := with(skipped2, func(l *lock.Line) { l.From, l.To, l.At = 30, 40, 7 })
 	for _, c := range []struct {
@@ -45,6 +45,7 @@ func TestFold(t *testing.T) {
 		{"a third skip", both, third, new(with(third, func(l *lock.Line) { l.From, l.Between = 10, lock.VerdictSkipped }))},
 		{"a skip after a gap", skipped, with(skipped2, func(l *lock.Line) { l.From = 21 }), nil},
 		{"a skip under another revision", skipped, with(skipped2, func(l *lock.Line) { l.Revision = "s" }), nil},
+		{"a skip because of another run", skipped, with(skipped2, func(l *lock.Line) { l.BlockerFence = 7 }), nil},
 		{"a skip for another reason", skipped, with(skipped2, func(l *lock.Line) { l.Reason = "x" }), nil},
 		{"a skip that passes numbers over", skipped, with(skipped2, func(l *lock.Line) { l.Between = lock.VerdictMissed }), nil},
 		{"a skip after one that passed numbers over", with(skipped, func(l *lock.Line) { l.Between = lock.VerdictMissed }), skipped2, nil},

@@ -11,7 +11,7 @@ func Fold(last *lock.Line, next lock.Line) bool {
 		if last.Verdict != lock.VerdictRan || last.To != next.To || last.Fence != next.Fence || last.Outcome != "" {
 			return false
 		}
-		last.Outcome, last.Ended = next.Outcome, next.Ended
+		last.Outcome, last.Ended, last.Error = next.Outcome, next.Ended, next.Error
 		return true
 	case lock.VerdictSkipped, lock.VerdictMissed, lock.VerdictPaused:
 		return extend(last, next)
@@ -21,7 +21,8 @@ func Fold(last *lock.Line, next lock.Line) bool {
 
 // extend merges neighbours that are identical but for their numbers, node and time.
 func extend(last *lock.Line, next lock.Line) bool {
-	same := last.Verdict == next.Verdict && last.Reason == next.Reason && last.Revision == next.Revision
+	same := last.Verdict == next.Verdict && last.Reason == next.Reason && last.Revision == next.Revision &&
+		last.BlockerFence == next.BlockerFence
 	follows := last.To == next.From && next.From < next.To && last.From < last.To
 	plain := next.Between == "" || next.Verdict == lock.VerdictPaused
 	if !same || !follows || !plain || (last.Between != "" && last.Between != last.Verdict) {

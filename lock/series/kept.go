@@ -96,4 +96,8 @@ type KeptLine struct {
 	Attempt  int          `json:"attempt,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"`
 	Ended    int64        `json:"ended,omitempty"`
+	Error    string       `json:"error,omitempty"`
+
+	Blocker      int64 `json:"blocker,omitempty"`
+	BlockerFence int64 `json:"blockerFence,omitempty"`
 }

@@ -130,6 +130,7 @@ func (b *batch) save(ctx context.Context, s session, opens bool) error {
 		if !r.found || r.err != nil {
 			continue
 		}
+		b.driver.forgo(r)
 		text, err := r.encode()
 		if err != nil {
 			return err

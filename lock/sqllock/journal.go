@@ -10,6 +10,7 @@ import (
 // write adds the lines of a record to those to be put, and counts them.
 func (b *batch) write(r *record, lines *rows) error {
 	if r.folded {
+		r.bytes += r.grown
 		text, err := encodeLine(&r.newest)
 		if err != nil {
 			return err
@@ -28,11 +29,23 @@ func (b *batch) write(r *record, lines *rows) error {
 	return nil
 }
 
+// forgo drops the text of an error that was written into the newest line of the
+// table, where all journals together are too large and this one has no two older
+// lines to give for it.
+func (d *Driver) forgo(r *record) {
+	if r.grown > 0 && d.chores.full.Load() && r.next-r.first <= 2 {
+		r.newest.Error, r.grown = "", 0
+	}
+}
+
 // cut drops the oldest lines of a journal that is too long, or, where all
 // journals together are too large, two for each new one, but never the newest. It
-// reports whether there are lines to delete.
+// reports whether there are lines to delete. The text of an error counts as a line.
 func (d *Driver) cut(r *record) bool {
 	fresh := int64(len(r.written))
+	if r.grown > 0 {
+		fresh++
+	}
 	count := r.next - r.first
 	drop := int64(0)
 	if fresh > 0 && d.chores.full.Load() {

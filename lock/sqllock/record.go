@@ -24,6 +24,7 @@ type record struct {
 	next    int64
 	bytes   int64
 	folded  bool        // the newest line of the table was changed
+	grown   int64       // by how many bytes of an error's text
 	written []lock.Line // lines that are not in the table yet
 	err     error       // it cannot be read
 }
@@ -84,5 +85,6 @@ func (r *record) Append(line lock.Line) {
 		r.written = append(r.written, line)
 	case len(r.written) == 0:
 		r.folded = true
+		r.grown += int64(len(line.Error))
 	}
 }

@@ -14,8 +14,19 @@ import (
 )
 
 // fewLines is how many of its newest lines each series keeps whatever the others
-// have, in its own node; with more they become a chunk.
-const fewLines = 16
+// have, in its own node; with more they become a chunk. So do fewer with manyBytes
+// of errors' texts, which are not kept whatever the others have.
+const (
+	fewLines  = 16
+	manyBytes = 4096
+)
+
+func errorBytes(lines []lock.Line) (n int) {
+	for i := range lines {
+		n += len(lines[i].Error)
+	}
+	return n
+}
 
 func chunkPath(series string, number int64) string {
 	return series + "/lines" + strconv.FormatInt(number, 10)
@@ -26,7 +37,7 @@ func chunkPath(series string, number int64) string {
 // of the new chunk and the numbers of those that go.
 func (d *Driver) flush(c *zk.Conn, r *record) (full []byte, dropped []int64, err error) {
 	n := len(r.tail) - 1
-	if n < fewLines {
+	if n < fewLines && errorBytes(r.tail[:max(n, 0)]) < manyBytes {
 		return nil, nil, nil
 	}
 	if full, err = encodeLines(r.tail[:n]); err != nil {
@@ -37,7 +48,12 @@ func (d *Driver) flush(c *zk.Conn, r *record) (full []byte, dropped []int64, err
 		return nil, nil, err
 	}
 	if int64(len(full)) > allowed {
-		r.tail, r.cut = r.tail[n+1-fewLines:], true
+		if n >= fewLines {
+			r.tail, r.cut = r.tail[n+1-fewLines:], true
+		}
+		for i := range len(r.tail) - 1 {
+			r.tail[i].Error = ""
+		}
 		return nil, r.shrink(d.options.JournalLines, allowed), nil
 	}
 	r.chunks = append(r.chunks, chunk{Number: r.next, Lines: n, Bytes: len(full)})

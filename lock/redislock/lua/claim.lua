@@ -112,9 +112,9 @@ local function grant(s, c, r)
 end
 
 -- spend moves the mark to the number without a grant.
-local function spend(s, c, kind, verdict, between, reason)
+local function spend(s, c, kind, verdict, between, reason, blocker)
   local from = move(s, c)
-  record(s.journal, verdict, from, c.number, between, reason, c.terms.node, c.revision)
+  record(s.journal, verdict, from, c.number, between, reason, c.terms.node, c.revision, blocker or '')
   s.spent = c.owner .. '|' .. kind .. '|0'
   return reply(s, kind, '', from)
 end
@@ -136,7 +136,7 @@ local function wait(s, c, h)
   if c.terms.overlap == REPLACE then h.replaced = '1' end
   supersede(s)
   local from, fence = move(s, c), nextfence(s, c.terms.seen)
-  push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, ''))
+  push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, '') .. blocked(h))
   s.spent = c.owner .. '|w|' .. fence
   local r = waiting(c)
   r.fence = fence
@@ -155,7 +155,7 @@ local function fresh(s, c)
   if c.terms.backlog then return reply(s, 'h', text(h)) end
   if c.terms.overlap ~= SKIP then return wait(s, c, h) end
   if tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end -- it was due before that run
-  return spend(s, c, 's', 's', c.between, 'overlap')
+  return spend(s, c, 's', 's', c.between, 'overlap', blocked(h))
 end
 
 -- blocker is an alive run beside r that must end before r can be granted.

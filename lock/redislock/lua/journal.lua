@@ -1,6 +1,7 @@
 -- The second part of the scripts that write verdicts: the journal, a list of
---   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended
--- with the verdicts o opened, r ran, e ended, s skipped, w waiting,
+--   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker
+-- where the blocker is the run in the way, "number+fence", or nothing; with the
+-- verdicts o opened, r ran, e ended, s skipped, w waiting,
 -- u superseded, m missed, p paused, l lost.
 --
 -- KEYS[2]  the bytes of all journals of the shard
@@ -31,10 +32,13 @@ local function replace(j, old, new)
   grown = grown + #new - #old
 end
 
+-- line has neither an end nor a blocker: what is written behind it is the blocker.
 local function line(verdict, from, to, between, reason, who, revision, fence, attempt)
   return now .. '|' .. verdict .. '|' .. from .. '|' .. to .. '|' .. between .. '|' .. reason .. '|' .. who
-    .. '|' .. revision .. '|' .. fence .. '|' .. attempt .. '||'
+    .. '|' .. revision .. '|' .. fence .. '|' .. attempt .. '||||'
 end
+
+local function blocked(r) return r.number .. '+' .. r.fence end
 
 -- settle gives a run that is over its end. What never started is not lost.
 local function settle(s, r)
@@ -49,28 +53,31 @@ local function settle(s, r)
   s.dirty = true
 end
 
-local LINE = '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*)$'
+local LINE = '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*|[^|]*|[^|]*)$'
 
 -- extended is the line old made longer by the numbers in (from, to], if both
 -- say the same of theirs; else nil.
-local function extended(old, verdict, from, to, between, reason, who, revision)
+local function extended(old, verdict, from, to, between, reason, who, revision, blocker)
   local v, first, last, b, why, rev, rest = match(old, LINE)
-  if v ~= verdict or why ~= reason or rev ~= revision then return end
+  if v ~= verdict or why ~= reason or rev ~= revision or rest ~= '||||||' .. blocker then return end
   if last ~= from or tonumber(from) >= tonumber(to) or tonumber(first) >= tonumber(last) then return end
   if (between ~= '' and verdict ~= 'p') or (b ~= '' and b ~= v) then return end
   return now .. '|' .. v .. '|' .. first .. '|' .. to .. '|' .. v .. '|' .. why .. '|' .. who .. '|' .. rev .. rest
 end
 
 -- record appends the verdict of (from, to], or makes the last line longer.
-local function record(j, verdict, from, to, between, reason, who, revision)
+local function record(j, verdict, from, to, between, reason, who, revision, blocker)
   local old = call('LINDEX', j, -1)
-  local new = old and extended(old, verdict, from, to, between, reason, who, revision)
+  local new = old and extended(old, verdict, from, to, between, reason, who, revision, blocker)
   if new then
     replace(j, old, new)
   else
-    push(j, line(verdict, from, to, between, reason, who, revision, '', ''))
+    push(j, line(verdict, from, to, between, reason, who, revision, '', '') .. blocker)
   end
 end
+
+-- full: the journals of the shard have all the bytes that they may have.
+local function full() return tonumber(call('GET', KEYS[2]) or '0') + grown >= BYTES end
 
 -- weigh counts the bytes that were written. Over the shard's bytes each new line
 -- costs its own series two old ones, but never the newest.

@@ -9,7 +9,7 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each run
 --   ARGV   number · owner · fence · how: k done and ok, d done, u never started,
---          b given back · outcome
+--          b given back · outcome · the error's text
 -- returns  lines: the store's µs, for each run "1|the number that waits for this
 --          end, or 0|the fence to take it over with", or "0": lost
 --
@@ -23,21 +23,31 @@ local function ended(s)
   return '1|' .. number .. '|' .. fence
 end
 
+-- fitting is the error's text if there is room for it: in a full shard the series
+-- gives two old lines for it, and none is kept where it has no two.
+local function fitting(j, why)
+  if why == '' or not full() then return why end
+  if call('LLEN', j) <= 2 then return '' end
+  pushed[#pushed + 1] = j
+  return why
+end
+
 -- note writes the end of r into the line of its grant, if that is the last one:
 -- no other line of this fence is there while r is open.
-local function note(j, r, outcome)
-  local last, tail = call('LINDEX', j, -1) or '', '|' .. r.fence .. '|' .. r.attempt .. '||'
+local function note(j, r, outcome, why)
+  local last, tail = call('LINDEX', j, -1) or '', '|' .. r.fence .. '|' .. r.attempt .. '||||'
+  local ending = outcome .. '|' .. now .. '|' .. fitting(j, why) .. '|'
   if sub(last, -#tail) == tail and match(last, '^%d+|(%a)|') == 'r' then
-    replace(j, last, sub(last, 1, -2) .. outcome .. '|' .. now)
+    replace(j, last, sub(last, 1, -4) .. ending)
   else
-    push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -2) .. outcome .. '|' .. now)
+    push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -4) .. ending)
   end
 end
 
 local writes = false -- the first write is done
 
 local function release(i)
-  local at = 5 * i - 3
+  local at = 6 * i - 4
   local s, number, how = read(KEYS[2 * i + 1], KEYS[2 * i + 2]), ARGV[at + 1], ARGV[at + 4]
   local r, state = run(s, number), how == 'k' and 'd' or how
   if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] then return '0' end
@@ -47,7 +57,7 @@ local function release(i)
     call('PEXPIRE', s.key, LIFE)
     writes = true
   end
-  note(s.journal, r, ARGV[at + 5])
+  note(s.journal, r, ARGV[at + 5], ARGV[at + 6])
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
   if how == 'k' and tonumber(number) > tonumber(s.last) then s.last = number end

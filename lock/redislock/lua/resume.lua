@@ -19,7 +19,7 @@ local function resume()
   end
   prune(s)
   if ms > tonumber(s.mark) then
-    record(s.journal, 'p', s.mark, now, 'p', '', '', '')
+    record(s.journal, 'p', s.mark, now, 'p', '', '', '', '')
     s.mark, s.by = now, ''
   end
   s.pause = -change

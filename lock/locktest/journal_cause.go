@@ -1,0 +1,117 @@
+package locktest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var causeTests = []test{
+	{"the text of an error is kept with the end of its run, byte for byte", causeOfEnd},
+	{"an error as long as allowed is kept whole", causeLongest},
+	{"a number that is skipped names the run in its way", causeOfSkip},
+	{"a number that waits names the run in its way", causeOfWait},
+	{"numbers that are skipped because of one run become one range, of two runs they stay apart", causeApart},
+}
+
+// oddTexts are errors as functions return them: what a terminal would obey, and
+// what stores keep for themselves, is data.
+var oddTexts = []string{"no route to host", "a|b;c+d%7C", "\x1b[31mred\x00\r\n\ttab", `"quoted" \n {"json":1} <&>`, "é👩\u200d🔧\u2028\uFFFD", " "}
+
+func causeOfEnd(s *stand) {
+	for _, text := range oddTexts {
+		s.key += "+"
+		s.open()
+		_, run := s.granted(s.next(1))
+		s.failed(run, lock.Done, text)
+		lines := s.lines()
+		equal(s, "lines", len(lines), 1)
+		equal(s, "the error", lines[0].Error, text)
+		_, run = s.granted(s.ask(s.due(2), s.due(1)))
+		s.pause(1)
+		s.resume(2) // a line between the grant and its end
+		s.failed(run, lock.GivenBack, text)
+		lines = s.lines()
+		equal(s, "lines", len(lines), 4)
+		equal(s, "the error of the grant's line", lines[1].Error, "")
+		equal(s, "the error of the end's line", lines[3].Error, text)
+		equal(s, "the outcome", lines[3].Outcome, lock.OutcomeInterrupted)
+	}
+}
+
+// failed ends a run with an error, and again, as after a lost reply.
+func (s *stand) failed(r lock.RunRef, how lock.How, text string) {
+	s.Helper()
+	for range 2 {
+		out := s.numbered.ReleaseRuns(s.ctx, []lock.Ending{{RunRef: r, How: how, Outcome: lock.OutcomeFailed, Error: text}})
+		if out[0].Err != nil || !out[0].Ended {
+			s.Fatalf("the ending of %d with %q: %+v", r.Number, text, out[0])
+		}
+	}
+}
+
+func causeLongest(s *stand) {
+	for _, text := range []string{strings.Repeat("x", lock.MaxErrorText), strings.Repeat("\x01", lock.MaxErrorText), strings.Repeat("é", lock.MaxErrorText/2)} {
+		s.key += "+"
+		s.open()
+		_, run := s.granted(s.next(1))
+		s.failed(run, lock.Done, text)
+		equal(s, "the error", s.lines()[0].Error, text)
+	}
+}
+
+func causeOfSkip(s *stand) {
+	run, c := s.beside(lock.OverlapSkip)
+	s.claimed(c, lock.Skipped)
+	l := s.last(lock.VerdictSkipped, s.due(1), c.Number)
+	equal(s, "the number of the run", l.Blocker, run.Number)
+	equal(s, "its fence", l.BlockerFence, run.Fence)
+}
+
+func causeOfWait(s *stand) {
+	for _, o := range []lock.Overlap{lock.OverlapQueue, lock.OverlapReplace} {
+		s.key += "+"
+		run, c := s.beside(o)
+		for range 2 { // the second supersedes the first, which goes from the state
+			mark := s.look().Mark
+			s.claimed(c, lock.Waiting)
+			l := s.last(lock.VerdictWaiting, mark, c.Number)
+			equal(s, "the number of the run", l.Blocker, run.Number)
+			equal(s, "its fence", l.BlockerFence, run.Fence)
+			s.env.Wait(5 * time.Millisecond)
+			is := s.look()
+			c = s.ask(is.Now, is.Mark)
+			c.Overlap = o
+		}
+	}
+}
+
+func causeApart(s *stand) {
+	first, c := s.beside(lock.OverlapSkip)
+	skip := func() {
+		s.claimed(c, lock.Skipped)
+		s.env.Wait(5 * time.Millisecond)
+		c = s.ask(s.look().Now, s.look().Mark)
+	}
+	skip()
+	skip()
+	c.Overlap = lock.OverlapAllow
+	_, second := s.granted(c) // alive beside the first, which is the one that is found
+	s.ended(first, lock.Done)
+	s.env.Wait(5 * time.Millisecond)
+	c = s.ask(s.look().Now, s.look().Mark)
+	skip()
+	skip()
+	var skips []lock.Line
+	for _, l := range s.lines() {
+		if l.Verdict == lock.VerdictSkipped {
+			skips = append(skips, l)
+		}
+	}
+	equal(s, "lines of skips", len(skips), 2)
+	equal(s, "the first range's run", skips[0].BlockerFence, first.Fence)
+	equal(s, "what lies between in it", skips[0].Between, lock.VerdictSkipped)
+	equal(s, "the second range's run", skips[1].BlockerFence, second.Fence)
+	equal(s, "its number", skips[1].Blocker, second.Number)
+}
