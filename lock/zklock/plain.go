@@ -170,17 +170,20 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 }
 
 // ended reports whether the lease of another owner of this Driver has ended, and
-// makes sure then that its node is gone.
+// makes sure then that its node is gone. The caller holds the place of its own
+// owner, and the other owner may be looking at that one: so this never waits for a
+// second place. One that is busy still stands in the queue; its own request, or its
+// timer, removes it.
 func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
-	if p := d.places.peek(key, owner); p == nil || !p.over() {
+	p := d.places.peek(key, owner)
+	if p == nil || !p.over() || !p.mu.TryLock() {
 		return false
 	}
-	p := d.places.find(key, owner)
-	if p == nil {
-		return true
-	}
 	defer p.mu.Unlock()
-	if !p.over() { // renewed meanwhile
+	switch {
+	case p.dead:
+		return true
+	case !p.over(): // renewed meanwhile
 		return false
 	}
 	_, *err = d.remove(c, p)

@@ -1,0 +1,117 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// A late connection hands over what the server says some time after it came, in
+// order, and however much is on its way.
+type late struct {
+	net.Conn
+	said chan chunk
+	rest chunk
+}
+
+type chunk struct {
+	b   []byte
+	err error
+	due time.Time
+}
+
+func dialLate(by time.Duration) func(network, addr string, timeout time.Duration) (net.Conn, error) {
+	return func(network, addr string, timeout time.Duration) (net.Conn, error) {
+		c, err := net.DialTimeout(network, addr, timeout)
+		if err != nil {
+			return nil, err
+		}
+		l := &late{Conn: c, said: make(chan chunk, 10_000)}
+		go func() {
+			defer close(l.said)
+			for {
+				b := make([]byte, 64<<10)
+				n, err := c.Read(b)
+				l.said <- chunk{b[:n], err, time.Now().Add(by)}
+				if err != nil {
+					return
+				}
+			}
+		}()
+		return l, nil
+	}
+}
+
+func (l *late) Read(b []byte) (int, error) {
+	for len(l.rest.b) == 0 && l.rest.err == nil {
+		next, ok := <-l.said
+		if !ok {
+			return 0, net.ErrClosed
+		}
+		<-time.After(time.Until(next.due))
+		l.rest = next
+	}
+	n := copy(b, l.rest.b)
+	if l.rest.b = l.rest.b[n:]; n > 0 {
+		return n, nil
+	}
+	return 0, l.rest.err
+}
+
+// The reads of a late connection end by Close alone.
+func (l *late) SetReadDeadline(time.Time) error { return nil }
+
+// Two owners of one process ask for the same key, and the time of both has passed
+// when the replies to their creations arrive. Each finds the place of the other in
+// the queue, over and still there: neither waits for the other, no place stays
+// behind, and Close returns.
+func TestRepliesLaterThanTheTTL(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	warm := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	d, err := zklock.New([]string{s.Addr()}, zklock.Options{Session: time.Minute, Dial: dialLate(600 * time.Millisecond)})
+	must(t, err)
+	const keys = 40
+	for k := range keys { // makes the parents
+		must(t, hold(t, lock.New(warm, "warm"), fmt.Sprint("k", k)).Release(t.Context()))
+	}
+	_, err = d.Now(t.Context()) // connects
+	must(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), 8*time.Second)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := range 3 * keys {
+		wg.Go(func() {
+			a := lock.Acquisition{Key: fmt.Sprint("k", i%keys), Owner: fmt.Sprint("a/", i), TTL: lock.MinTTL}
+			g, err := d.Acquire(ctx, a)
+			if ctx.Err() != nil {
+				t.Errorf("%s of %s is not answered: %v", a.Owner, a.Key, err)
+			}
+			if err == nil {
+				_ = d.Release(ctx, holding(a, g))
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "no place is left", func() bool { return d.Places() == 0 })
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = d.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close hangs")
+	}
+	for k := range keys {
+		must(t, hold(t, lock.New(warm, "next"), fmt.Sprint("k", k)).Release(t.Context()))
+	}
+}
