@@ -108,6 +108,7 @@ var parts = []part{
 	{"looking", needInspector, inspectTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
+	{"exact instants", needNumbered | needSetClock, instantTests},
 	{"peeks", needNumbered | needPeeker, peekTests},
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},
