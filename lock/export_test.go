@@ -16,7 +16,7 @@ func Bound(ctx context.Context, d time.Duration) (context.Context, context.Cance
 // the keeper's timer has noticed.
 func (s *Lease) RenewedLate() {
 	k := &s.locker.keeper
-	s.trust.Store(k.now())
+	s.trust.Store(min(s.trust.Load(), k.now()))
 	k.renewed(s, Renewed{Alive: true, Left: s.ref.TTL}, time.Now())
 }
 
@@ -26,4 +26,9 @@ func (l *Locker) Suspended() *atomic.Int64 {
 	var slept atomic.Int64
 	l.keeper.wall = func() int64 { return wallClock() + slept.Load() }
 	return &slept
+}
+
+// TrustEnded lets the trust have ended a while ago, before the keeper's timer has noticed.
+func (s *Lease) TrustEnded(ago time.Duration) {
+	s.trust.Store(s.locker.keeper.now() - int64(ago))
 }

@@ -39,8 +39,11 @@ func wallClock() int64 { return time.Now().UnixNano() }
 // less a margin that a timer and a cancelled function need.
 func trust(left, ttl time.Duration) time.Duration {
 	left = min(left, ttl)
-	return left - max(minMargin, left/10)
+	return left - margin(left)
 }
+
+// margin is how long before its deadline a lease of this length is not trusted any more.
+func margin(span time.Duration) time.Duration { return max(minMargin, span/10) }
 
 const minMargin = 50 * time.Millisecond
 
@@ -70,7 +73,7 @@ func (k *keeper) add(now int64, ls ...*Lease) {
 	for _, s := range ls {
 		s.renewAt = never
 		if !s.fixed {
-			s.renewAt = now + int64(s.span/3)
+			s.renewAt = s.due(now)
 		}
 		s.index = len(k.held)
 		k.held = append(k.held, held{s.event(), s})
@@ -122,7 +125,7 @@ const longestAlarm = time.Minute
 func (k *keeper) fire() {
 	lost, due := k.collect()
 	for _, s := range lost {
-		s.life.end(ErrLost)
+		s.life.end(s.loss())
 	}
 	if len(due) > 0 {
 		k.renew(due)
@@ -182,8 +185,9 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	switch {
 	case s.over(now): // Check may have said so, and says it again
 		k.drop(s)
-		cause = ErrLost
+		cause = s.lossAt(now, r.Err == nil)
 	case r.Err != nil:
+		s.doubt = r.Err
 		s.renewAt = min(s.renewAt, now+min(s.again(), int64(maxRetry)))
 		k.fix(s)
 	case !r.Alive:
@@ -191,9 +195,10 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		cause = ErrForgotten
 		s.trust.Store(now)
 	default:
+		s.doubt = nil
 		s.believe(sent, r.Left)
 		s.span = min(r.Left, s.ref.TTL)
-		s.renewAt = now + int64(s.span/3)
+		s.renewAt = s.due(now)
 		k.fix(s)
 		if r.Replaced {
 			s.newer.Store(true)
@@ -210,18 +215,22 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	}
 }
 
-// renew sends the renewals: numbered leases in one batch, plain ones each alone.
-// It returns before the answers are there, and every request has an end.
+// renew sends the renewals: plain leases each alone, numbered ones of the same TTL
+// together. Leases of different TTLs share no request, because a request has one
+// end. It returns before the answers are there.
 func (l *Locker) renew(due []*Lease) {
-	var batch []*Lease
+	var batches map[time.Duration][]*Lease
 	for _, s := range due {
 		if s.plain {
 			go l.renewPlain(s)
-		} else {
-			batch = append(batch, s)
+			continue
 		}
+		if batches == nil {
+			batches = make(map[time.Duration][]*Lease)
+		}
+		batches[s.ref.TTL] = append(batches[s.ref.TTL], s)
 	}
-	if len(batch) > 0 {
+	for _, batch := range batches {
 		go l.renewBatch(batch)
 	}
 }
@@ -229,7 +238,7 @@ func (l *Locker) renew(due []*Lease) {
 func (l *Locker) renewPlain(s *Lease) {
 	sent := time.Now()
 	h := s.holding()
-	ctx, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
+	ctx, stop := worthwhile(s.ref.TTL)
 	defer stop()
 	r := bounded(ctx, func(ctx context.Context) Renewed {
 		g, err := l.driver.Renew(ctx, h)
@@ -239,17 +248,24 @@ func (l *Locker) renewPlain(s *Lease) {
 		return Renewed{Alive: err == nil, Left: g.Left}
 	}, func(err error) Renewed { return Renewed{Err: err} })
 	l.keeper.renewed(s, r, sent)
-	l.troubles.look(ctx, l.driver, l.keeper.start)
+	looking, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
+	defer stop()
+	l.troubles.look(looking, l.driver, l.keeper.start)
 }
 
+// worthwhile returns a context for a renewal by ttl that is sent now. It ends when
+// an answer would no longer help: the lease would not be trusted by then.
+func worthwhile(ttl time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), ttl-margin(ttl))
+}
+
+// renewBatch renews leases of one TTL.
 func (l *Locker) renewBatch(batch []*Lease) {
 	refs := make([]RunRef, len(batch))
-	limit := MaxTTL
 	for i, s := range batch {
 		refs[i] = s.ref
-		limit = min(limit, s.ref.TTL/3)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), limit)
+	ctx, stop := worthwhile(batch[0].ref.TTL)
 	defer stop()
 	sent := time.Now()
 	answers := bounded(ctx, func(ctx context.Context) []Renewed {
@@ -258,6 +274,13 @@ func (l *Locker) renewBatch(batch []*Lease) {
 	for i, s := range batch {
 		l.keeper.renewed(s, answers[i], sent)
 	}
+}
+
+// due is when a lease whose request was answered now is to be renewed: a third of its
+// time after that request was sent, since its trust counts from there as well.
+func (s *Lease) due(now int64) int64 {
+	sent := s.trust.Load() - int64(s.span-margin(s.span))
+	return max(now, sent+int64(s.span/3))
 }
 
 // again is how long a renewal waits for its answer before the next one is sent

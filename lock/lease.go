@@ -31,6 +31,7 @@ type Lease struct {
 	renewAt int64         // on the keeper's clock; never: not at all
 	span    time.Duration // what the last answer left, at most the TTL: a store may give less than was asked for
 	index   int           // in the keeper's heap; -1 outside
+	doubt   error         // of the last renewal, if it had no answer
 }
 
 // newLease makes a plain lease.
@@ -41,8 +42,9 @@ func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
 	return s
 }
 
-// Context returns the lease's context. Its cause tells why it ended: ErrLost,
-// ErrReplaced, ErrReleased, or what the caller's context or Cancel gave.
+// Context returns the lease's context. Its cause tells why it ended: an error that
+// wraps ErrLost and says how it was lost, ErrReplaced, ErrReleased, or what the
+// caller's context or Cancel gave.
 func (s *Lease) Context() context.Context { return s.ctx }
 
 // Key returns the key.
@@ -71,7 +73,9 @@ func (s *Lease) Check() error {
 	case s.outer != nil:
 		return s.outer.Check()
 	case s.over(s.locker.keeper.now()):
-		s.life.end(ErrLost)
+		if s.life.Err() == nil {
+			s.life.end(s.loss())
+		}
 		return ErrLost
 	}
 	return nil

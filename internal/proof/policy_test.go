@@ -3,6 +3,7 @@ package proof_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +90,7 @@ func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 	ends := e.Find(func(r *proof.Record) bool { return r.Job == j.Name && r.Kind == proof.End && r.At.Before(e.To) })
 	for _, r := range ends {
 		late := r.At.Sub(r.Instant().Add(j.Every))
-		if r.Cause == lock.ErrLost.Error() && e.Starved(r.Instant(), r.At) >= j.Lease/2 {
+		if strings.HasPrefix(r.Cause, lock.ErrLost.Error()) && e.Starved(r.Instant(), r.At) >= j.Lease/2 {
 			lost++
 			continue
 		}
