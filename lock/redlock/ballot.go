@@ -100,8 +100,7 @@ func (b ballot) decided() bool {
 	if b.count(yes) >= b.majority {
 		return b.overdue || b.with(b.fence()) >= b.majority
 	}
-	_, votes := b.rival()
-	return votes >= b.majority
+	return b.held() >= b.majority
 }
 
 // freeing reports whether the key is free on a majority: where it was freed, and
@@ -126,21 +125,39 @@ func (b ballot) left() time.Duration {
 	return all[len(all)-b.majority]
 }
 
-// rival is the other owner's attempt with the most votes.
+// held is how many servers say the same lease of another owner: its fence and the
+// owner. Which of the owner's requests a server has seen last does not count: one
+// that was restarted, or was silent, has the lease from a later request.
+func (b ballot) held() (votes int) {
+	_, votes = b.most(func(lease string) string { return lease })
+	return votes
+}
+
+// rival is the other owner with the most votes, under whatever fences: it makes
+// them one as soon as they are a majority.
 func (b ballot) rival() (owner string, votes int) {
+	return b.most(func(lease string) string {
+		_, owner, _ := strings.Cut(lease, "|")
+		return owner
+	})
+}
+
+// most counts the votes of others by what of says of their leases. Of several with
+// the same number it is the first by name.
+func (b ballot) most(of func(lease string) string) (name string, votes int) {
 	all := make(map[string]int, 1)
 	for i := range b.answers {
 		a := &b.answers[i]
 		if a.err != nil || a.code != no {
 			continue
 		}
-		all[a.about]++
-		_, name, _ := strings.Cut(a.about, "|")
-		if n := all[a.about]; n > votes || n == votes && name < owner {
-			owner, votes = name, n
+		by := of(a.about)
+		all[by]++
+		if n := all[by]; n > votes || n == votes && by < name {
+			name, votes = by, n
 		}
 	}
-	return owner, votes
+	return name, votes
 }
 
 // freed is how long it takes until enough votes of others have ended for a
@@ -167,10 +184,9 @@ func (b ballot) leads(me string) bool {
 	return cmp.Or(cmp.Compare(b.count(yes), votes), cmp.Compare(owner, me)) > 0
 }
 
-// split reports whether certainly nobody has a majority.
+// split reports whether certainly no owner has a majority under one fence.
 func (b ballot) split() bool {
-	_, votes := b.rival()
-	return b.count(yes) < b.majority && votes+b.silent()+b.count(odd) < b.majority
+	return b.count(yes) < b.majority && b.held()+b.silent()+b.count(odd) < b.majority
 }
 
 // voted are the servers that answered with code.

@@ -342,3 +342,26 @@ func TestCloseTellsNobody(t *testing.T) {
 		t.Errorf("%d leases to tell, %d votes: want none, and the 3 of the grant", n, votes(cs, "closed", "key"))
 	}
 }
+
+// Servers lose a lease one after the other, and get it again with the renewal that
+// follows: each has it from another request of its owner. They say one lease all
+// the same, so the key is held and not in doubt.
+func TestHeldAfterRestarts(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	d := driver(t, cs, redlock.Options{Namespace: "restarts", NodeTimeout: slow})
+	_, h := acquire(t, d, asking("key", time.Minute))
+	for i := range cs {
+		must(t, cs[i].FlushAll(t.Context()).Err())
+		_, err := d.Renew(t.Context(), h)
+		must(t, err)
+		if n := votes(cs, "restarts", "key"); n != 3 {
+			t.Fatalf("after the restart of server %d the lease is on %d servers", i, n)
+		}
+	}
+	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
+	if held, is := errors.AsType[*lock.HeldError](err); !is || held.Left <= 0 {
+		t.Errorf("the key that all servers say another has: %v, want a *lock.HeldError", err)
+	}
+	must(t, d.Release(t.Context(), h))
+}

@@ -37,7 +37,7 @@ const (
 type answer struct {
 	code  int64
 	fence int64         // of a yes
-	about string        // of a no: "attempt|owner" of the holder
+	about string        // of a no: "fence|owner" of the holder
 	left  time.Duration // until the deadline, counted from when the request was sent at the earliest
 	err   error
 }

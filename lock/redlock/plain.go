@@ -67,12 +67,11 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence i
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
-	_, votes := b.rival()
 	switch {
 	case b.count(yes) >= d.majority:
 		g, err := d.grant(ctx, a, attempt, b, sent, proposed)
 		return g, b, err
-	case votes >= d.majority:
+	case b.held() >= d.majority:
 		return lock.Grant{}, b, &lock.HeldError{Key: a.Key, Left: b.freed()}
 	}
 	return lock.Grant{}, b, d.doubt(ctx, "acquire", b)

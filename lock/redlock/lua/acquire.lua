@@ -1,11 +1,11 @@
 -- acquire votes for an owner if nobody else has the vote of this server.
 --
--- returns  {1, fence, ms left}; {0, "attempt|owner", ms left} if another owner
+-- returns  {1, fence, ms left}; {0, "fence|owner", ms left} if another owner
 --          has the vote; {2, "", 0} if this attempt was undone before it came
 
 if alive and not mine then
   write()
-  return {0, latest .. '|' .. owner, left}
+  return {0, fence .. '|' .. owner, left}
 end
 if since >= 0 and not alive then
   write()

@@ -1,0 +1,46 @@
+package redlock
+
+import "testing"
+
+// What three servers' answers amount to. A number alone is a yes with that fence;
+// a text is another owner's lease, "fence|owner"; an empty text is no answer.
+func TestBallot(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers         []any
+		held            int
+		split, leads    bool
+		rival           string
+		votesOfTheRival int
+	}{
+		"all say one lease":             {[]any{"7|a", "7|a", "7|a"}, 3, false, false, "a", 3},
+		"a majority says one lease":     {[]any{"7|a", "7|a", 9}, 2, false, false, "a", 2},
+		"one owner under two fences":    {[]any{"7|a", "8|a", 9}, 1, true, false, "a", 2},
+		"three owners":                  {[]any{"7|a", "8|b", 9}, 1, true, false, "a", 1},
+		"two owners, and the last":      {[]any{"7|n", "8|p", 9}, 1, true, true, "n", 1},
+		"one server is silent":          {[]any{"7|a", "8|b", ""}, 1, false, false, "a", 1},
+		"one fence of different owners": {[]any{"7|a", "7|b", "7|c"}, 1, true, false, "a", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := ballot{majority: 2}
+			for _, said := range c.answers {
+				a := answer{code: no}
+				switch said := said.(type) {
+				case int:
+					a = answer{code: yes, fence: int64(said)}
+				case string:
+					if a.about = said; said == "" {
+						a.err = errLate
+					}
+				}
+				b.answers = append(b.answers, a)
+			}
+			rival, votes := b.rival()
+			if b.held() != c.held || b.split() != c.split || b.leads("m") != c.leads || rival != c.rival || votes != c.votesOfTheRival {
+				t.Errorf("held %d, split %v, leads %v, rival %q with %d; want %+v", b.held(), b.split(), b.leads("m"), rival, votes, c)
+			}
+			if decided := b.held() >= 2; b.decided() != decided {
+				t.Errorf("decided is %v", b.decided())
+			}
+		})
+	}
+}
