@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
 // TryAcquire asks for key once and does not wait for another owner: it returns
 // a *HeldError then, also if the key is free and others wait for it. After doubt
-// it asks again, with the same owner, until ctx ends or the TTL has passed; then
-// it undoes what may have been granted and returns the doubt, with the cause of
-// ctx's end. The lease's context carries ctx's values and ends with it; the lease
+// it asks again, with the same owner, until ctx ends, or for 3 seconds or the TTL
+// if that is less; then it undoes what may have been granted and returns the
+// doubt, with the cause of ctx's end. The lease's context carries ctx's values and ends with it; the lease
 // itself is held until Release, or until it is lost. With a context that came from
 // a lease on key it returns that lease once more: see [Locker.Acquire].
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
@@ -23,7 +24,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 		return nil, err
 	}
 	a.Barge = o.Barge
-	behind := !a.Barge && l.turns.taken(key)
+	behind := !a.Barge && l.turns.waited(key)
 	lease, err := l.try(ctx, a, o.Fixed)
 	if err != nil || !behind {
 		return lease, err
@@ -81,8 +82,14 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
-	defer l.turns.pass(turn)
-	return l.wait(ctx, a, o.Fixed)
+	var waited atomic.Bool
+	a.Refused = func(*HeldError) {
+		waited.Store(true)
+		turn.waits.Store(true)
+	}
+	lease, err := l.wait(ctx, a, o.Fixed)
+	l.turns.pass(key, turn, err != nil || waited.Load())
+	return lease, err
 }
 
 func (l *Locker) acquisition(key string, o Options) Acquisition {
@@ -104,9 +111,9 @@ func (l *Locker) check(a *Acquisition) error {
 	return l.checkReplicas(a.Replicas)
 }
 
-// try asks until there is an answer, ctx ends, or the TTL has passed.
+// try asks until there is an answer, ctx ends, or the time of a try has passed.
 func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lease, err error) {
-	err = insist(ctx, a.TTL, func(bound context.Context) error {
+	err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
 		lease, err = l.ask(ctx, bound, &a, fixed)
 		return err
 	})
@@ -116,6 +123,10 @@ func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lea
 	}
 	return lease, err
 }
+
+// tryTime is for how long a try asks again after doubt: its caller wants an answer
+// soon, however long the lease is to be.
+func tryTime(ttl time.Duration) time.Duration { return min(ttl, 3*time.Second) }
 
 // insist asks until the answer is no doubt, ctx ends, or d has passed, and
 // returns the last answer that is not just that end.

@@ -60,7 +60,7 @@ func TestEndKeepsTheDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, stop := context.WithTimeoutCause(t.Context(), 3*time.Second, errImpatient)
+				ctx, stop := context.WithTimeoutCause(t.Context(), 2*time.Second, errImpatient)
 				defer stop()
 				s := &cutOff{Store: new(memlock.Store)}
 				err := ask(ctx, s)

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 )
@@ -43,6 +44,20 @@ type Acquisition struct {
 	Limit int           // how many may hold the key at once, this owner included; above 1: see Sharer
 
 	Replicas int // how many replicas must have the grant, or it is undone and a *ReplicasError; 0: not asked for
+
+	Refused func(*HeldError) // see Waiter; not used by others
+}
+
+// NoteRefusal calls a.Refused if err is the first refusal, a *HeldError. It is for
+// drivers, in Wait.
+func (a *Acquisition) NoteRefusal(err error) {
+	if a.Refused == nil {
+		return
+	}
+	if held, is := errors.AsType[*HeldError](err); is {
+		a.Refused(held)
+		a.Refused = nil
+	}
 }
 
 // NoLimit is the limit of a reader, who minds nobody that minds nobody either.
@@ -75,6 +90,9 @@ type Waiter interface {
 	// within a short time of its own. Then the error wraps that of ctx, and the
 	// last answer or doubt: a *HeldError tells that the key was held to the end.
 	// Any other error is an *ArgumentError: nothing was sent.
+	//
+	// If a.Refused is not nil, Wait calls it once, from any goroutine, with the first
+	// answer that the key is held, before it waits on. It returns at once.
 	Wait(ctx context.Context, a Acquisition) (Grant, error)
 }
 

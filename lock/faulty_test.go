@@ -20,6 +20,7 @@ type faulty struct {
 	acquires atomic.Int32
 	renewals atomic.Int32
 	releases atomic.Int32
+	waits    atomic.Int32
 }
 
 func newFaulty() *faulty {
@@ -34,6 +35,11 @@ func (f *faulty) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 		return lock.Grant{}, errNetwork
 	}
 	return g, err
+}
+
+func (f *faulty) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	f.waits.Add(1)
+	return f.Store.Wait(ctx, a)
 }
 
 func (f *faulty) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {

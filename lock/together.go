@@ -16,7 +16,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
 		return nil, nil
 	}
-	if !o.Barge && slices.ContainsFunc(keys, l.turns.taken) {
+	if !o.Barge && slices.ContainsFunc(keys, l.turns.waited) {
 		return nil, nil
 	}
 	a := l.acquisition("", o)

@@ -1,76 +1,98 @@
 package lock
 
 import (
+	"container/list"
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // turns are the lines of this process, one per key: who is first has the turn to
 // ask the store. Readers that stand next to each other have it together.
+//
+// The mutex is held for a look at the map only, and never while a line's mutex is
+// waited for: a crowd that leaves its line together delays no other key.
 type turns struct {
 	mu    sync.Mutex
 	lines map[string]*line
-	spare []*line // that nobody stands in, to be used again
+	spare []*line // without members, to be used again
 }
 
 // abreast is how many readers of one line ask the store at the same time: each
 // may take a place in its queue.
 const abreast = 16
 
-// A line is there while somebody has the turn. Those behind are woken in order.
+// A line is there while callers are in it. Those behind are woken in order.
 type line struct {
-	key     string
-	asking  int  // how many have the turn
-	readers bool // all who have it are
-	behind  []turn
+	members atomic.Int64 // who has the turn or stands behind; raised under the mutex of turns
+	waits   atomic.Bool  // the store refused a caller, and has granted none at once since
+
+	mu      sync.Mutex
+	asking  int       // how many have the turn
+	readers bool      // all who have it are
+	behind  list.List // of *turn: to leave costs the same wherever in the line
 }
 
-// A turn is what somebody stands in line for.
+// A turn is what a caller stands in line for.
 type turn struct {
 	come   chan struct{} // closed when it has come
 	reader bool
+	place  *list.Element // nil once it has come
 }
 
-// take returns when it is the caller's turn, who must then pass it on, in the line
-// that he stands in.
+// take returns when it is the caller's turn in the returned line. The caller must
+// then pass it on. A caller whose context has ended gets no turn, so that it asks
+// the store for nothing.
 func (t *turns) take(ctx context.Context, key string, reader bool) (*line, error) {
-	l, come := t.join(key, reader)
-	if come == nil {
+	l := t.enter(key)
+	next := l.join(reader)
+	if next == nil {
 		return l, nil
 	}
 	select {
-	case <-come:
-		return l, nil
+	case <-next.come:
+		if ctx.Err() == nil {
+			return l, nil
+		}
 	case <-ctx.Done():
 	}
-	if !t.leave(l, come) { // it was our turn meanwhile
-		t.pass(l)
+	if l.leave(next) {
+		t.exit(key, l)
+	} else { // it was our turn meanwhile
+		t.pass(key, l, true)
 	}
 	return nil, context.Cause(ctx)
 }
 
-// taken reports whether somebody waits in a line here, be it first.
-func (t *turns) taken(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lines[key] != nil
+// pass gives a turn to the next in line. Waited is false if the store granted the
+// key at once: then nothing is known to keep others from it.
+func (t *turns) pass(key string, l *line, waited bool) {
+	if !waited {
+		l.waits.Store(false)
+	}
+	l.pass()
+	t.exit(key, l)
 }
 
-// join returns nil for the turn if it is the caller's at once.
-func (t *turns) join(key string, reader bool) (l *line, come chan struct{}) {
+// waited reports whether callers in a line here wait because the store refused
+// the key, rather than only for the answers of those before them.
+func (t *turns) waited(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l = t.lines[key]; l == nil {
+	l := t.lines[key]
+	return l != nil && l.waits.Load()
+}
+
+// enter makes the caller a member of a line.
+func (t *turns) enter(key string) *line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.lines[key]
+	if l == nil {
 		l = t.begin(key)
 	}
-	next := turn{reader: reader}
-	if len(l.behind) == 0 && l.let(next) {
-		return l, nil
-	}
-	next.come = make(chan struct{})
-	l.behind = append(l.behind, next)
-	return l, next.come
+	l.members.Add(1)
+	return l
 }
 
 // begin begins a line. The mutex is held.
@@ -84,51 +106,75 @@ func (t *turns) begin(key string) *line {
 	} else {
 		l = new(line)
 	}
-	l.key = key
 	t.lines[key] = l
 	return l
 }
 
-// leave reports whether the turn had not come yet. Those behind may go on then.
-func (t *turns) leave(l *line, come chan struct{}) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.IndexFunc(l.behind, func(b turn) bool { return b.come == come })
-	if i < 0 {
-		return false
+// exit ends a membership, and with the last one the line. Another caller may enter
+// before the mutex is held, and leave again: the line has ended then, or lives on.
+func (t *turns) exit(key string, l *line) {
+	if l.members.Add(-1) > 0 {
+		return
 	}
-	l.behind = slices.Delete(l.behind, i, i+1)
-	l.advance()
-	return true
-}
-
-// pass gives a turn to whoever is next in line.
-func (t *turns) pass(l *line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l.asking--
-	l.advance()
-	if l.asking == 0 {
-		delete(t.lines, l.key)
-		*l = line{}
+	if t.lines[key] == l && l.members.Load() == 0 {
+		delete(t.lines, key)
+		l.waits.Store(false)
 		t.spare = append(t.spare, l)
 	}
 }
 
+// join returns no turn if it is the caller's at once.
+func (l *line) join(reader bool) *turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.behind.Len() == 0 && l.let(reader) {
+		return nil
+	}
+	next := &turn{come: make(chan struct{}), reader: reader}
+	next.place = l.behind.PushBack(next)
+	return next
+}
+
+// leave reports whether the turn had not come yet. Those behind may go on then.
+func (l *line) leave(left *turn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left.place == nil {
+		return false
+	}
+	l.behind.Remove(left.place)
+	l.advance()
+	return true
+}
+
+func (l *line) pass() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asking--
+	l.advance()
+}
+
 // advance gives the turn to all at the head of the line that may have it now.
 func (l *line) advance() {
-	for len(l.behind) > 0 && l.let(l.behind[0]) {
-		close(l.behind[0].come)
-		l.behind = l.behind[1:]
+	for head := l.behind.Front(); head != nil; head = l.behind.Front() {
+		next := head.Value.(*turn)
+		if !l.let(next.reader) {
+			return
+		}
+		l.behind.Remove(head)
+		next.place = nil
+		close(next.come)
 	}
 }
 
-// let gives the turn to the next one, if it may have it beside those who do.
-func (l *line) let(next turn) bool {
-	if l.asking > 0 && (!l.readers || !next.reader || l.asking >= abreast) {
+// let gives the turn to one more, if it may have it beside those who do.
+func (l *line) let(reader bool) bool {
+	if l.asking > 0 && (!l.readers || !reader || l.asking >= abreast) {
 		return false
 	}
 	l.asking++
-	l.readers = next.reader
+	l.readers = reader
 	return true
 }

@@ -64,6 +64,7 @@ func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
 		if !isHeld(err) && !doubtful(err) {
 			return g, err
 		}
+		a.NoteRefusal(err)
 		last = latest(ctx, last, err)
 		if !sleep(ctx, pause/2+rand.N(pause)) {
 			if !isHeld(err) {

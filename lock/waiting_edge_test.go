@@ -36,37 +36,202 @@ func (h *hooked) Done() <-chan struct{} {
 	return h.Context.Done()
 }
 
-// Who waits in the line of this process is overtaken by nobody who tries, nor by
-// who asks for several keys, before the store knows of it. Barging overtakes.
+// The key was refused to a line of this process. Those who still stand in it are
+// overtaken by no try, nor by a request for several keys, also in the moment in
+// which the store knows of none of them. Barging overtakes.
 func TestLineHereIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := gated{Store: new(memlock.Store), gate: make(chan struct{})}
+		store := gated{Store: new(memlock.Store), gate: make(chan struct{}, 1)}
 		l := lock.New(store, "a")
+		first := acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
 		var wg sync.WaitGroup
 		var o order
-		enter(t, &wg, l, &o, "waiter")
-		_, err := l.TryAcquire(t.Context(), "k", lock.Options{})
+		store.gate <- struct{}{}
+		enter(t, &wg, l, &o, "refused")
+		enter(t, &wg, l, &o, "behind")
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		time.Sleep(2 * time.Millisecond) // the refused one had the key; the one behind is at the gate
+
+		lease, err := l.TryAcquire(t.Context(), "k", lock.Options{})
 		if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != "k" {
-			t.Errorf("the key of who waits: %v, want a HeldError", err)
+			t.Fatalf("a try of the key that another waits for: %+v, %v, want a HeldError", lease, err)
 		}
 		free(t, l, "k")
 		wg.Go(func() {
 			all, err := l.AcquireAll(t.Context(), []string{"j", "k"}, lock.Options{})
-			wantErr(t, "several", err, nil)
+			if err != nil {
+				t.Errorf("several: %v", err)
+				return
+			}
 			o.add("several")
 			wantErr(t, "release", all.Release(t.Context()), nil)
 		})
 		synctest.Wait()
 		barging, err := l.TryAcquire(t.Context(), "k", lock.Options{Barge: true})
-		wantErr(t, "barge", err, nil)
+		if err != nil {
+			t.Fatalf("barge: %v", err)
+		}
 		o.add("barging")
 		wantErr(t, "release", barging.Release(t.Context()), nil)
 		close(store.gate)
 		wg.Wait()
-		if got := fmt.Sprint(o.list); got != "[barging waiter several]" {
+		if got := fmt.Sprint(o.list); got != "[refused barging behind several]" {
 			t.Errorf("served in the order %s", got)
 		}
 	})
+}
+
+// A caller that is merely asking, and those behind it who have not been refused,
+// keep nobody from a key that is free.
+func TestTryBesideThoseWhoAsk(t *testing.T) {
+	for name, limit := range map[string]int{"a mutex": 1, "permits": 1000, "readers": lock.NoLimit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := gated{Store: new(memlock.Store), gate: make(chan struct{})}
+				l := lock.New(store, "a")
+				var wg sync.WaitGroup
+				for range 20 {
+					wg.Go(func() {
+						lease, err := l.Acquire(t.Context(), "k", lock.Options{Limit: limit})
+						if err != nil {
+							t.Errorf("acquire: %v", err)
+							return
+						}
+						wantErr(t, "release", lease.Release(t.Context()), nil)
+					})
+				}
+				synctest.Wait() // they ask, or stand behind those who do
+				for range 5 {
+					lease, err := l.TryAcquire(t.Context(), "k", lock.Options{Limit: limit})
+					if err != nil {
+						t.Fatalf("a try of a free key: %v", err)
+					}
+					wantErr(t, "release", lease.Release(t.Context()), nil)
+				}
+				close(store.gate)
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// A line that was refused once, and then granted at once, keeps no try from the key.
+func TestTryAfterRefusalIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := gated{Store: new(memlock.Store), gate: make(chan struct{}, 9)}
+		l := lock.New(store, "a")
+		first := acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		store.gate <- struct{}{}
+		for _, name := range []string{"refused", "granted at once", "asking"} {
+			enter(t, &wg, l, &o, name)
+		}
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		time.Sleep(2 * time.Millisecond) // the refused one had the key
+		store.gate <- struct{}{}
+		time.Sleep(2 * time.Millisecond) // so had the second
+		lease, err := l.TryAcquire(t.Context(), "k", lock.Options{})
+		if err != nil {
+			t.Fatalf("a try beside one who has not been refused: %v", err)
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+		close(store.gate)
+		wg.Wait()
+	})
+}
+
+// A try of a store that does not answer ends after seconds, however long the lease
+// was to be.
+func TestTryIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		store.lose = func(op string) bool { return op == "acquire" }
+		began := time.Now()
+		_, err := lock.New(store, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Hour})
+		wantErr(t, "try", err, errNetwork)
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		began = time.Now()
+		_, err = lock.New(store, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: lock.MinTTL})
+		wantErr(t, "try", err, errNetwork)
+		if took := time.Since(began); took > lock.MinTTL+time.Second {
+			t.Errorf("a short lease: it took %v", took)
+		}
+	})
+}
+
+// A crowd that waits for one key gives up together: those who stood behind have
+// asked nobody, and ask nobody to undo it.
+func TestCrowdGivesUp(t *testing.T) {
+	const crowd = 1000
+	store := newFaulty()
+	l := lock.New(store, "a")
+	acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
+	ctx, end := context.WithCancel(t.Context())
+	waits := store.waits.Load()
+	var wg sync.WaitGroup
+	for range crowd {
+		wg.Go(func() {
+			if _, err := l.Acquire(ctx, "k", lock.Options{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("gave up with %v", err)
+			}
+		})
+	}
+	for l.Behind("k") < crowd-1 {
+		time.Sleep(time.Millisecond)
+	}
+	end()
+	wg.Wait()
+	if n := store.waits.Load() - waits; n != 1 {
+		t.Errorf("%d of them asked the store, want only the first", n)
+	}
+	if n := l.Lines(); n != 0 {
+		t.Errorf("%d lines are left", n)
+	}
+}
+
+// While a line is busy with those who leave it, other keys are acquired and
+// released.
+func TestBusyLineDelaysNoOtherKey(t *testing.T) {
+	l := lock.New(new(memlock.Store), "a")
+	held := acquire(t, l, "k", lock.Options{})
+	ctx, end := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wait := func() {
+		wg.Go(func() {
+			if _, err := l.Acquire(ctx, "k", lock.Options{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("gave up with %v", err)
+			}
+		})
+	}
+	for range 3 {
+		wait()
+	}
+	for l.Behind("k") < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	goOn := l.Stall("k")
+	end()
+	wait() // comes while the line is busy
+	done := make(chan error, 1)
+	go func() {
+		lease, err := l.Acquire(t.Context(), "other", lock.Options{})
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		wantErr(t, "the other key", err, nil)
+	case <-time.After(10 * time.Second):
+		t.Error("the other key waits for the line")
+	}
+	goOn()
+	wg.Wait()
+	wantErr(t, "release", held.Release(t.Context()), nil)
 }
 
 // A turn that comes in the very moment in which its waiter gives up is passed on:

@@ -10,6 +10,7 @@ import (
 
 var waitTests = []test{
 	{"a free key is granted without waiting", waitFree},
+	{"the first refusal is told while the waiter waits on", waitRefused},
 	{"an owner that has the key already gets the same fence", waitAgain},
 	{"waiters get the key in the order in which they came, with growing fences", waitOrder},
 	{"a key that is handed on is trusted from when its new owner confirmed", waitTrust},
@@ -103,6 +104,27 @@ func waitFree(s *stand) {
 	s.release(s.served(w))
 	s.within("left", w.got.Left, long)
 	equal(s, "the key after the release", s.inspect("key"), lock.Standing{})
+}
+
+func waitRefused(s *stand) {
+	told := make(chan *lock.HeldError, 9)
+	free := s.acquisition(long)
+	free.Refused = func(e *lock.HeldError) { told <- e }
+	h := s.served(s.await(free))
+	equal(s, "refusals of a free key", len(told), 0)
+	a := s.acquisition(long)
+	a.Refused = free.Refused
+	w := s.queued(a)
+	select {
+	case e := <-told:
+		equal(s, "the refused key", e.Key, a.Key)
+	case <-time.After(patience):
+		s.Fatal("the refusal is not told")
+	}
+	s.waiting(w)
+	s.release(h)
+	s.served(w)
+	equal(s, "refusals told again", len(told), 0)
 }
 
 func waitAgain(s *stand) {

@@ -42,6 +42,7 @@ func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error
 			g.Asked = asked
 			return g, nil
 		}
+		a.NoteRefusal(err)
 		p.sleep(ctx, err)
 	}
 	s.leave(&a)

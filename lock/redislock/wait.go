@@ -36,6 +36,7 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 			return g, nil
 		}
 	}
+	a.NoteRefusal(err)
 	woken, ready := d.inbox.join(a.Owner)
 	defer d.inbox.leave(a.Owner)
 	pause(ctx, subscribed, ready)
@@ -51,6 +52,7 @@ func (d *Driver) waitInLine(ctx context.Context, a lock.Acquisition, woken <-cha
 			g.Asked = asked
 			return g, nil
 		}
+		a.NoteRefusal(err)
 		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
 			last = err
 		}

@@ -75,6 +75,7 @@ func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 			g.Asked = asked
 			return g, nil
 		}
+		w.a.NoteRefusal(err)
 		if ctx.Err() == nil { // else it is the answer before that counts
 			last = err
 		}

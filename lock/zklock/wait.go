@@ -58,6 +58,9 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 		if g, changed, err = d.stand(c, p, a); err == nil {
 			return g, nil
 		}
+		if errors.Is(err, errBehind) {
+			a.NoteRefusal(&lock.HeldError{Key: a.Key}) // for how long would take one more look
+		}
 		d.sleep(ctx, c, p, changed)
 	}
 	if errors.Is(err, errBehind) {

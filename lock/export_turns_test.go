@@ -1,0 +1,29 @@
+package lock
+
+// Behind is how many stand in the line of a key behind those who ask the store.
+func (l *Locker) Behind(key string) int {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	if line := l.turns.lines[key]; line != nil {
+		line.mu.Lock()
+		defer line.mu.Unlock()
+		return line.behind.Len()
+	}
+	return 0
+}
+
+// Lines is how many lines there are.
+func (l *Locker) Lines() int {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	return len(l.turns.lines)
+}
+
+// Stall keeps the line of a key busy until the returned function is called.
+func (l *Locker) Stall(key string) (goOn func()) {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	line := l.turns.lines[key]
+	line.mu.Lock()
+	return line.mu.Unlock
+}
