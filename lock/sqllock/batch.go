@@ -82,7 +82,7 @@ func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (
 		if m == opening {
 			fields = append(fields, &r.seen)
 		}
-		if err := rows.Scan(append(fields, &us)...); err != nil {
+		if err := rows.Scan(append(fields, (*instant)(&us))...); err != nil {
 			return nil, err
 		}
 		b.us = max(b.us, us) // of the last row: when all were locked
@@ -93,7 +93,7 @@ func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (
 		return b, err
 	}
 	var server string
-	return b, s.QueryRowContext(ctx, d.texts.now).Scan(&b.us, &server)
+	return b, s.QueryRowContext(ctx, d.texts.now).Scan((*instant)(&b.us), &server)
 }
 
 // query is the one for some series, in the order of their keys.

@@ -16,12 +16,12 @@ import (
 // writes nothing. The error joins all that was found; one that is not a
 // *SettingError is doubt.
 func (d *Driver) Check(ctx context.Context) error {
-	if _, err := again(ctx, func() (none, error) { return none{}, d.tables(ctx) }); err != nil {
+	if _, err := ask(ctx, d, func(s session) (none, error) { return none{}, tables(ctx, s) }); err != nil {
 		return failed("check", err)
 	}
 	var found []error
 	for _, s := range settings[d.grammar.dialect] {
-		bad, err := again(ctx, func() (bool, error) { return s.bad(ctx, d.db) })
+		bad, err := ask(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on) })
 		switch {
 		case err != nil:
 			return failed("check", err)
@@ -40,7 +40,7 @@ func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
 	}
 	var found []lock.Risk
 	for _, h := range hazards[d.grammar.dialect] {
-		bad, err := again(ctx, func() (bool, error) { return h.bad(ctx, d.db) })
+		bad, err := ask(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on) })
 		switch {
 		case err != nil:
 			return nil, failed("check", err)
@@ -64,10 +64,10 @@ func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.
 func (e *SettingError) Is(target error) bool { return target == lock.ErrUnfit }
 
 // tables reads nothing from each table.
-func (d *Driver) tables(ctx context.Context) error {
+func tables(ctx context.Context, s session) error {
 	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes"} {
 		var n int
-		err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE ns = ''").Scan(&n)
+		err := s.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE ns = ''").Scan(&n)
 		if err != nil {
 			return fmt.Errorf("table %s (see CreateTables): %w", table, err)
 		}
@@ -79,9 +79,9 @@ func (d *Driver) tables(ctx context.Context) error {
 // MySQL has announced the end of binlog_format.
 type setting struct{ name, query, fix string }
 
-func (s *setting) bad(ctx context.Context, db *sql.DB) (bool, error) {
+func (s *setting) bad(ctx context.Context, on session) (bool, error) {
 	var is sql.NullInt64
-	err := db.QueryRowContext(ctx, s.query).Scan(&is)
+	err := on.QueryRowContext(ctx, s.query).Scan(&is)
 	if err != nil && strings.Contains(err.Error(), "Error 1193") { // of MySQL: an unknown variable
 		return false, nil
 	}
@@ -99,6 +99,8 @@ var settings = map[Dialect][]setting{
 			"use a database with the encoding UTF8"},
 	},
 	MySQL: {
+		{"autocommit", "SELECT NOT (" + commits + ")",
+			"connect with autocommit=1 and completion_type=NO_CHAIN: a statement that is not committed grants a key twice"},
 		{"read_only", "SELECT @@read_only", "this is a replica: use the server that is written to"},
 		{"sysdate-is-now", "SELECT sysdate(6) = now(6) FROM (SELECT sleep(0.01) AS slept) s",
 			"start the server without it: the clock must be read after the wait for a row"},

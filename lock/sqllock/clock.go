@@ -14,8 +14,8 @@ import (
 func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 	var us int64
 	r := lock.Reading{Sent: time.Now()}
-	_, err := again(ctx, func() (none, error) {
-		return none{}, d.db.QueryRowContext(ctx, d.texts.now).Scan(&us, &r.Server)
+	_, err := ask(ctx, d, func(s session) (none, error) {
+		return none{}, s.QueryRowContext(ctx, d.texts.now).Scan((*instant)(&us), &r.Server)
 	})
 	if err != nil {
 		return nil, failed("now", err)
@@ -24,32 +24,41 @@ func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 	return []lock.Reading{r}, nil
 }
 
+// clock reads the clock.
+func (d *Driver) clock(ctx context.Context) (us int64, err error) {
+	rs, err := d.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return rs[0].Time.UnixMicro(), nil
+}
+
 // Beat tells that node lives for ttl more, with two statements.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	if err := lock.CheckBeat(node, ttl); err != nil {
 		return lock.Pulse{}, err
 	}
-	_, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.beat, d.ns, node, micros(ttl)) })
+	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
 	if err != nil {
 		return lock.Pulse{}, failed("beat", err)
 	}
-	p, err := again(ctx, func() (lock.Pulse, error) { return d.pulse(ctx) })
-	d.sweep(ctx)
+	p, err := ask(ctx, d, func(s session) (lock.Pulse, error) { return d.pulse(ctx, s) })
+	d.sweep()
 	return p, failed("beat", err)
 }
 
-func (d *Driver) pulse(ctx context.Context) (lock.Pulse, error) {
+func (d *Driver) pulse(ctx context.Context, s session) (lock.Pulse, error) {
 	var p lock.Pulse
 	var us int64
 	r := lock.Reading{Sent: time.Now()}
-	rows, err := d.db.QueryContext(ctx, d.texts.nodes, d.ns)
+	rows, err := s.QueryContext(ctx, d.texts.nodes, d.ns)
 	if err != nil {
 		return p, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var node sql.NullString
-		if err := rows.Scan(&us, &r.Server, &node); err != nil {
+		if err := rows.Scan((*instant)(&us), &r.Server, &node); err != nil {
 			return p, err
 		}
 		if node.Valid {
@@ -67,6 +76,6 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := lock.CheckName("node", node); err != nil {
 		return err
 	}
-	_, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.quit, d.ns, node) })
+	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.quit, d.ns, node) })
 	return failed("leave", err)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,4 +101,27 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// texts is all that a query returns.
+func texts(t testing.TB, db *sql.DB, query string) string {
+	t.Helper()
+	rows, err := db.Query(query)
+	must(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	must(t, err)
+	var all strings.Builder
+	for rows.Next() {
+		fields := make([]any, len(columns))
+		for i := range fields {
+			fields[i] = new(sql.NullString)
+		}
+		must(t, rows.Scan(fields...))
+		for _, f := range fields {
+			fmt.Fprintln(&all, f.(*sql.NullString).String)
+		}
+	}
+	must(t, rows.Err())
+	return all.String()
 }

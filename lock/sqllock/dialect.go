@@ -29,37 +29,48 @@ func (d Dialect) String() string {
 // A grammar is what differs between the dialects.
 type grammar struct {
 	dialect  Dialect
-	clock    string // the database's clock, µs since 1970, read when it is evaluated
+	clock    string // the database's clock, µs since 1970, read when it is evaluated; NULL in a session that is not usable
+	usable   string // the condition under which a statement of its own counts, with AND behind it; empty: always
 	server   string // which server that is
 	greatest string // the function
 	divide   string // the operator for whole numbers
 	nothing  string // what makes an insert of what is there already do nothing
+	skip     string // what makes a query lock its rows and pass those that are locked
 }
 
 // idle is how long a transaction may stand still before PostgreSQL ends it: a
 // process that was stopped in the middle must not keep the others from the row.
 const idle = "5s"
 
+// commits is the condition that a statement of MySQL which stands alone is committed
+// when it is answered. With autocommit=0, or with a completion_type that begins the
+// next transaction at once, it is taken back when its connection closes.
+const commits = "@@autocommit = 1 AND @@completion_type = 'NO_CHAIN'"
+
 var grammars = map[Dialect]grammar{
 	PostgreSQL: {
-		dialect:  PostgreSQL,
-		clock:    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		dialect: PostgreSQL,
+		// A replica answers with what was true earlier.
+		clock:    "(CASE WHEN pg_is_in_recovery() THEN NULL ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END)",
 		server:   "coalesce(host(inet_server_addr()), 'local') || ':' || current_setting('port')",
 		greatest: "greatest",
 		divide:   "/",
 		nothing:  " ON CONFLICT DO NOTHING",
+		skip:     " FOR UPDATE SKIP LOCKED",
 	},
 	MySQL: {
 		dialect: MySQL,
 		// UTC_TIMESTAMP is of the statement's begin, SYSDATE of now but in the
 		// session's time zone. So what has passed since is added, less what a
 		// change of that zone in between would add: multiples of half an hour.
-		clock: "(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))" +
-			" + mod(timestampdiff(microsecond, now(6), sysdate(6)) + 180900000000, 1800000000) - 900000000)",
+		clock: "if(" + commits + " AND @@read_only = 0, timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))" +
+			" + mod(timestampdiff(microsecond, now(6), sysdate(6)) + 180900000000, 1800000000) - 900000000, NULL)",
+		usable:   commits + " AND ",
 		server:   "concat(@@hostname, ':', @@port)",
 		greatest: "greatest",
 		divide:   "DIV",
 		nothing:  " ON DUPLICATE KEY UPDATE ns = ns",
+		skip:     " FOR UPDATE SKIP LOCKED",
 	},
 	SQLite: {
 		dialect:  SQLite,
@@ -72,10 +83,10 @@ var grammars = map[Dialect]grammar{
 }
 
 // text makes a statement of the dialect out of one with the words {clock},
-// {server}, {greatest}, {divide} and {nothing}, and ? for each argument.
+// {usable}, {server}, {greatest}, {divide}, {nothing} and {skip}, and ? for each argument.
 func (g *grammar) text(s string) string {
-	s = strings.NewReplacer("{clock}", g.clock, "{server}", g.server, "{greatest}", g.greatest,
-		"{divide}", g.divide, "{nothing}", g.nothing).Replace(s)
+	s = strings.NewReplacer("{clock}", g.clock, "{usable}", g.usable, "{server}", g.server, "{greatest}", g.greatest,
+		"{divide}", g.divide, "{nothing}", g.nothing, "{skip}", g.skip).Replace(s)
 	if g.dialect != PostgreSQL {
 		return s
 	}
@@ -122,7 +133,7 @@ func (g *grammar) yielding(u update) string {
 	case MySQL:
 		u.value = "last_insert_id(" + u.value + ")"
 	}
-	text := now("UPDATE cronce_leases SET "+u.sets+u.value+" WHERE "+u.where, "{clock}")
+	text := now("UPDATE cronce_leases SET "+u.sets+u.value+" WHERE "+g.usable+u.where, "{clock}")
 	if g.dialect == SQLite {
 		text += " RETURNING " + u.column
 	}

@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,10 +11,11 @@ import (
 )
 
 const (
-	grace      = time.Second            // for a database's driver to see that a context has ended
-	tries      = 30                     // of what the database took back
-	firstPause = 500 * time.Microsecond // between them, doubled up to
-	maxPause   = 100 * time.Millisecond
+	grace       = time.Second            // for a database's driver to see that a context has ended
+	tries       = 30                     // of what the database took back
+	firstPause  = 500 * time.Microsecond // between them, doubled up to
+	connections = 5                      // that are dropped in a row because nothing can be written on them
+	maxPause    = 100 * time.Millisecond
 )
 
 // none is the value of what has none.
@@ -21,11 +23,12 @@ type none struct{}
 
 // again asks until the database answers, or it is doubt. It asks again only when
 // the database says that it took the request back whole: a deadlock, a
-// serialisation that failed, a lock that was busy. All else may have been done.
+// serialisation that failed, a lock that was busy; and a few times on other
+// connections if nothing can be written on this one. All else may have been done.
 func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for i, wait := 1, firstPause; ; i, wait = i+1, min(2*wait, maxPause) {
 		v, err := bounded(ctx, ask)
-		if err == nil || i == tries || !takenBack(err) {
+		if err == nil || i == tries || !takenBack(err) && (!unusable(err) || i == connections) {
 			return v, ended(ctx, err)
 		}
 		pause(ctx, wait/2+rand.N(wait), nil)
@@ -81,6 +84,9 @@ func ended(ctx context.Context, err error) error {
 // asked. The drivers are the caller's, so their errors are known by what they
 // have in common.
 func takenBack(err error) bool {
+	if errors.Is(err, driver.ErrBadConn) { // so database/sql has it
+		return true
+	}
 	if state, ok := errors.AsType[interface {
 		error
 		SQLState() string

@@ -28,11 +28,19 @@ func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
 // TakenBack reports whether the database did nothing of what was asked.
 func TakenBack(err error) bool { return takenBack(err) }
 
-// ChoresDue makes the chores due with the next request that does them.
+// ChoresDue makes the chores due with the next request that starts them.
 func (d *Driver) ChoresDue() {
 	d.chores.mu.Lock()
 	defer d.chores.mu.Unlock()
-	d.chores.last = time.Time{}
+	d.chores.next = time.Time{}
+}
+
+// ChoresDone returns when the chores that were started are done.
+func (d *Driver) ChoresDone() { d.chores.busy.Wait() }
+
+// SweepPlan is the statement that finds the leases to remove, and its arguments.
+func (d *Driver) SweepPlan(now int64) (text string, args []any) {
+	return d.texts.idle, []any{d.ns, now/micros(day) - 1, now - micros(unused), choreRows}
 }
 
 // Turn does something while the row of a key is locked, and saves the row.

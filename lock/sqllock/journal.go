@@ -68,16 +68,16 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, 
 	if err := lock.CheckKey(key); err != nil {
 		return lock.Journal{}, err
 	}
-	j, err := again(ctx, func() (lock.Journal, error) { return d.journal(ctx, key, n) })
+	j, err := ask(ctx, d, func(s session) (lock.Journal, error) { return d.journal(ctx, s, key, n) })
 	return j, failed("journal", err)
 }
 
-func (d *Driver) journal(ctx context.Context, key string, n int) (lock.Journal, error) {
+func (d *Driver) journal(ctx context.Context, s session, key string, n int) (lock.Journal, error) {
 	if n <= 0 {
 		n = 1 << 30
 	}
 	j := lock.Journal{Key: key}
-	texts, err := d.strings(ctx, d.texts.lines, d.ns, key, n)
+	texts, err := column(ctx, s, d.texts.lines, d.ns, key, n)
 	if err != nil {
 		return j, err
 	}
@@ -89,7 +89,7 @@ func (d *Driver) journal(ctx context.Context, key string, n int) (lock.Journal, 
 		j.Lines = append(j.Lines, line)
 	}
 	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
-	revisions, err := d.strings(ctx, d.texts.revisions, d.ns, key)
+	revisions, err := column(ctx, s, d.texts.revisions, d.ns, key)
 	if err != nil || len(revisions) == 0 {
 		return j, err
 	}
@@ -100,14 +100,14 @@ func (d *Driver) journal(ctx context.Context, key string, n int) (lock.Journal, 
 
 // Keys lists the series of the namespace, sorted.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
-	keys, err := again(ctx, func() ([]string, error) { return d.strings(ctx, d.texts.keys, d.ns) })
+	keys, err := ask(ctx, d, func(s session) ([]string, error) { return column(ctx, s, d.texts.keys, d.ns) })
 	slices.Sort(keys)
 	return keys, failed("keys", err)
 }
 
-// strings returns the only column of a query.
-func (d *Driver) strings(ctx context.Context, text string, args ...any) (all []string, err error) {
-	rows, err := d.db.QueryContext(ctx, text, args...)
+// column returns the only column of a query.
+func column(ctx context.Context, s session, text string, args ...any) (all []string, err error) {
+	rows, err := s.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -22,14 +22,14 @@ type lease struct {
 
 // fields are where the columns of a query for leases go.
 func (l *lease) fields() []any {
-	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.waiting, &l.ticket, &l.holders, &l.now}
+	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.waiting, &l.ticket, &l.holders, (*instant)(&l.now)}
 }
 
 // look reads the row of a key without locking it. The row of a key that was
 // never used is free.
 func (d *Driver) look(ctx context.Context, key string) (l lease, found bool, err error) {
-	found, err = again(ctx, func() (bool, error) {
-		return row(d.db.QueryRowContext(ctx, d.texts.look, d.ns, key), l.fields()...)
+	found, err = ask(ctx, d, func(s session) (bool, error) {
+		return row(s.QueryRowContext(ctx, d.texts.look, d.ns, key), l.fields()...)
 	})
 	if err == nil {
 		err = l.read(key)

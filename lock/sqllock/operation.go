@@ -54,8 +54,8 @@ func (o *operation[Q, A]) some(ctx context.Context, d *Driver, qs []Q, at []int)
 		keys[k] = o.key(&qs[i])
 	}
 	if o.reads {
-		return again(ctx, func() ([]A, error) {
-			b, err := d.read(ctx, d.db, reading, keys)
+		return ask(ctx, d, func(s session) ([]A, error) {
+			b, err := d.read(ctx, s, reading, keys)
 			if err != nil {
 				return nil, err
 			}

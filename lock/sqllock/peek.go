@@ -19,7 +19,7 @@ func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, _ bool) ([]*lock.Answ
 		for i, p := range some {
 			keys[i] = p.Key
 		}
-		b, err := again(ctx, func() (*batch, error) { return d.read(ctx, d.db, reading, keys) })
+		b, err := ask(ctx, d, func(s session) (*batch, error) { return d.read(ctx, s, reading, keys) })
 		if err != nil {
 			return nil, failed("peek", err)
 		}

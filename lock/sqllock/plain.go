@@ -70,7 +70,7 @@ func (d *Driver) grant(ctx context.Context, a *lock.Acquisition) (lock.Grant, er
 
 // acquireNew makes the row of a key that was not used before.
 func (d *Driver) acquireNew(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
-	_, err := again(ctx, func() (int64, error) { return exec(ctx, d.db, d.texts.insert, d.ns, a.Key) })
+	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.insert, d.ns, a.Key) })
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -143,7 +143,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	}
 	err := d.release(ctx, &h)
 	if err == nil {
-		d.sweep(ctx)
+		d.sweep()
 	}
 	return failed("release", err)
 }
@@ -181,8 +181,8 @@ func (d *Driver) free(ctx context.Context, h *lock.Holding) (int64, error) {
 	if h.Fence == 0 { // whatever was granted
 		most = lock.MaxNumber
 	}
-	return again(ctx, func() (int64, error) {
-		return exec(ctx, d.db, d.texts.free, d.ns, h.Key, h.Owner, least, most)
+	return ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.free, d.ns, h.Key, h.Owner, least, most)
 	})
 }
 

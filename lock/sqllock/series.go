@@ -73,7 +73,7 @@ var endings = operation[lock.Ending, lock.Ended]{
 // ReleaseRuns ends runs, up to 200 in one transaction.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
 	out := endings.ask(ctx, d, es)
-	d.sweep(ctx)
+	d.sweep()
 	return out
 }
 

@@ -8,9 +8,9 @@ type texts struct {
 	look, lock, insert, save string
 	watch                    string // a waiter's look
 
-	first, find, enter, refresh, leave, serve, clear string // of places
+	first, find, enter, refresh, leave, serve string // of places
 
-	idle, forget string // of leases nobody uses
+	idle string // leases that nobody uses
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
@@ -38,7 +38,7 @@ func (g *grammar) texts() texts {
 			column: "until_us", value: "{now} + $1",
 			where: "ns = $2 AND name = $3 AND owner = $4 AND fence = $5 AND place = 0 AND until_us > {now}",
 		}),
-		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE " + lease +
+		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE {usable}" + lease +
 			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ? AND waiting = 0"),
 
 		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
@@ -57,11 +57,8 @@ func (g *grammar) texts() texts {
 		refresh: g.text("UPDATE cronce_places SET seen_us = {clock} WHERE " + lease + " AND owner = ?"),
 		leave:   g.text("DELETE FROM " + places + " AND owner = ?"),
 		serve:   g.text("DELETE FROM " + places + " AND place = ?"),
-		clear:   g.text("DELETE FROM " + places),
 
-		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < {clock} {divide} 86400000000 - 1" +
-			" AND until_us < {clock} - 3600000000 LIMIT 100"),
-		forget: g.text("DELETE FROM cronce_leases WHERE " + lease),
+		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
 
 		insertSeries: g.text("INSERT INTO cronce_series (ns, name, format, state, revisions, first_line, next_line, bytes)" +
 			" VALUES (?, ?, ?, '', '', 0, 0, 0){nothing}"),
@@ -80,6 +77,6 @@ func (g *grammar) texts() texts {
 		nodes: g.text("SELECT c.us, c.server, n.node FROM (SELECT {clock} AS us, {server} AS server) c" +
 			" LEFT JOIN cronce_nodes n ON n.ns = ? AND n.until_us > c.us"),
 		quit: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND node = ?"),
-		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND until_us < {clock} - 3600000000"),
+		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND until_us < ?"),
 	}
 }

@@ -115,10 +115,10 @@ type place struct{ number, seen, before int64 }
 // look reads the key and the waiter's place. The zero lease is free.
 func (w *waiter) look(ctx context.Context) (l lease, p place, err error) {
 	d := w.driver
-	_, err = again(ctx, func() (bool, error) {
+	_, err = ask(ctx, d, func(s session) (bool, error) {
 		l, p = lease{}, place{}
 		fields := append(l.fields(), &p.number, &p.seen, &p.before)
-		return row(d.db.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
+		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
 	})
 	if err == nil {
 		err = l.read(w.a.Key)

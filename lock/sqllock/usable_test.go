@@ -1,0 +1,143 @@
+package sqllock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// In sessions whose statements are taken back when the connection closes nothing is
+// granted and nothing is refused: every request is doubt that names the setting,
+// and it keeps no row from the sessions of others.
+func TestSessionsThatDoNotCommit(t *testing.T) {
+	t.Parallel()
+	on := mariadb(t)
+	clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+	g, err := clean.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "m/1", TTL: minute})
+	must(t, err)
+	held := lock.Holding{Key: "free", Owner: "m/1", Fence: g.Fence, TTL: minute}
+	for _, setting := range []string{"autocommit=0", "completion_type=1"} {
+		bad := on
+		bad.dsn += "&" + setting
+		db := bad.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		short, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, waited := d.Wait(short, lock.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
+		stop()
+		_, acquired := d.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
+		_, fresh := d.Acquire(t.Context(), lock.Acquisition{Key: "new", Owner: "n/1", TTL: minute})
+		_, renewed := d.Renew(t.Context(), held)
+		_, beaten := d.Beat(t.Context(), "n", minute)
+		for what, err := range map[string]error{
+			"wait": waited, "acquire": acquired, "acquire a new key": fresh, "renew": renewed, "beat": beaten,
+			"release": d.Release(t.Context(), held),
+			"open":    d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err,
+			"look":    d.Look(t.Context(), []string{"job"})[0].Err,
+		} {
+			if err == nil || isHeld(err) || errors.Is(err, lock.ErrLost) {
+				t.Errorf("%s: %s is %v, want doubt", setting, what, err)
+			}
+		}
+		if !strings.Contains(acquired.Error(), "autocommit") {
+			t.Errorf("%s: the error does not name it: %v", setting, acquired)
+		}
+		if found, ok := errors.AsType[*sqllock.SettingError](d.Check(t.Context())); !ok || found.Setting != "autocommit" {
+			t.Errorf("%s: the check says %v", setting, found)
+		}
+		must(t, clean.Release(t.Context(), held)) // at once: no row is locked
+		must(t, db.Close())
+		g, err := clean.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "m/" + setting, TTL: minute})
+		must(t, err)
+		held.Owner, held.Fence = "m/"+setting, g.Fence
+	}
+}
+
+// A pool that is full of connections on which nothing can be written, as after a
+// failover to another server, is of use again without a restart: those are closed.
+func TestReadOnlyConnectionsAreDropped(t *testing.T) {
+	t.Parallel()
+	for name, on := range map[string]struct {
+		open     func(testing.TB) database
+		readOnly string
+	}{
+		"PostgreSQL": {postgres, "SET default_transaction_read_only = on"},
+		"MariaDB":    {mariadb, "SET SESSION TRANSACTION READ ONLY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := on.open(t)
+			db := is.connect(t)
+			db.SetMaxOpenConns(1)
+			d := driver(t, db, is.dialect, sqllock.Options{})
+			for i, ask := range []func() error{
+				func() error {
+					_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+					return err
+				},
+				func() error { return d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err },
+				func() error { return d.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1"}) },
+				func() error { _, err := d.Beat(t.Context(), "n", minute); return err },
+			} {
+				_, err := db.Exec(on.readOnly)
+				must(t, err)
+				if err := ask(); err != nil {
+					t.Errorf("request %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+// What the clean-up removes it finds by its index, and it removes all of it.
+func TestSweepIsIndexed(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		const keys = 6000
+		day := time.Now().Unix() / 86400
+		for first := 0; first < keys; first += 500 {
+			rows := make([]string, 500)
+			for i := range rows {
+				used := day
+				if i%10 == 0 {
+					used -= 5
+				}
+				rows[i] = fmt.Sprintf("('cronce', 'key %d', '', 1, 1, 0, 0, 0, '', %d)", first+i, used)
+			}
+			_, err := db.Exec("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, waiting, ticket, holders, used_day) VALUES " +
+				strings.Join(rows, ", "))
+			must(t, err)
+		}
+		text, args := d.SweepPlan(time.Now().UnixMicro())
+		for i := len(args) - 1; i >= 0; i-- { // not every database explains a statement with arguments
+			for _, sign := range []string{fmt.Sprintf("$%d", i+1), "?"} {
+				if at := strings.LastIndex(text, sign); at >= 0 {
+					text = text[:at] + fmt.Sprintf(map[bool]string{true: "'%v'", false: "%v"}[i == 0], args[i]) + text[at+len(sign):]
+					break
+				}
+			}
+		}
+		explain := map[sqllock.Dialect]string{sqllock.PostgreSQL: "EXPLAIN ", sqllock.MySQL: "EXPLAIN FORMAT=JSON ", sqllock.SQLite: "EXPLAIN QUERY PLAN "}
+		if on.dialect != sqllock.SQLite {
+			_, err := db.Exec(map[sqllock.Dialect]string{sqllock.PostgreSQL: "ANALYZE cronce_leases", sqllock.MySQL: "ANALYZE TABLE cronce_leases"}[on.dialect])
+			must(t, err)
+		}
+		if plan := texts(t, db, explain[on.dialect]+text); !strings.Contains(plan, "used_day") || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s\n%s", text, plan)
+		}
+		d.ChoresDue()
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key 1", Owner: "n/1"}))
+		d.ChoresDone()
+		var left int
+		must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&left))
+		if left != keys*9/10 {
+			t.Errorf("%d rows are left, want %d", left, keys*9/10)
+		}
+	})
+}
