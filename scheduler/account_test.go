@@ -62,8 +62,12 @@ func (c *world) checkRuns(j *scheduler.Job) {
 		if r.Attempt > 1 && j.Takeover == scheduler.TakeoverLost && j.Interrupted == scheduler.InterruptedLost {
 			c.t.Errorf("%s started attempt %d of %v, and may not run again", j.Name, r.Attempt, r.Tick)
 		}
-		if r.shown.Before(r.Tick) {
-			c.t.Errorf("%s started %v at %v, when the store's clock had not gone beyond %v", j.Name, r.Tick, r.began, r.shown)
+		due := r.Tick
+		if j.Jitter > 0 {
+			due = scheduler.DueAt(j, time.UTC, r.Tick)
+		}
+		if r.shown.Before(due) {
+			c.t.Errorf("%s started %v, due at %v with its jitter, at %v, when the store's clock had not gone beyond %v", j.Name, r.Tick, due, r.began, r.shown)
 		}
 	}
 }

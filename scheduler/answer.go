@@ -202,7 +202,7 @@ func (n *Node) link(e *entry, mark, now int64) {
 	if oldest == 0 || e.dueAt(oldest) > now || n.draining.Load() {
 		return
 	}
-	skip := max(0, e.spec.Count(first, now, countLimit)-backlogCap)
+	skip := max(0, e.spec.Count(first, e.dueLast(now), countLimit)-backlogCap)
 	for range skip {
 		oldest = e.spec.NextMilli(oldest)
 	}

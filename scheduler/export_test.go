@@ -1,5 +1,17 @@
 package scheduler
 
+import "time"
+
+// DueAt is when a tick of a job is to be claimed, with its jitter.
+func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
+	s, err := j.faults("job", zone)
+	if err != nil {
+		panic(err)
+	}
+	e := entry{name: j.Name, spec: s, rules: &rules{jitter: j.Jitter}, hash: hashOf(j.Name)}
+	return time.UnixMilli(e.dueAt(tick.UnixMilli()))
+}
+
 // Free returns how many more runs the node has room for.
 func (n *Node) Free() int {
 	n.mu.Lock()

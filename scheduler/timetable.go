@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -145,10 +146,7 @@ func (e *entry) advance(ms int64) (tick, after int64, ok bool) {
 	tick, after = e.next, e.prev
 	next := e.spec.NextMilli(tick)
 	if next != 0 && e.dueAt(next) <= ms { // woken late: go straight to the latest
-		tick = e.spec.PrevMilli(ms)
-		if e.dueAt(tick) > ms {
-			tick = e.spec.PrevMilli(tick - 1)
-		}
+		tick = e.dueLast(ms)
 		after = e.spec.PrevMilli(tick - 1)
 		next = e.spec.NextMilli(tick)
 	}
@@ -160,10 +158,19 @@ func (e *entry) advance(ms int64) (tick, after int64, ok bool) {
 }
 
 // start sets an entry to the ticks around ms: what is due after it will be
-// handed out.
+// handed out. A tick whose jitter is not over at ms is still to come.
 func (e *entry) start(ms int64) {
-	e.prev = e.spec.PrevMilli(ms)
-	e.next = e.spec.NextMilli(ms)
+	e.prev = e.dueLast(ms)
+	e.next = e.spec.NextMilli(cmp.Or(e.prev, ms))
+}
+
+// dueLast returns the latest tick that is due at ms, its jitter included, or 0.
+func (e *entry) dueLast(ms int64) int64 {
+	tick := e.spec.PrevMilli(ms)
+	if tick != 0 && e.dueAt(tick) > ms {
+		tick = e.spec.PrevMilli(tick - 1)
+	}
+	return tick
 }
 
 // interval is the distance from a tick to the one after it.
