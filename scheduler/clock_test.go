@@ -111,3 +111,69 @@ func onStore(c *world, late *[]time.Duration) scheduler.Func {
 		return nil
 	}
 }
+
+// The store's answers take 1.8 seconds for a while: that is no step of its clock, and
+// ticks are as late as the answers make them, and no later.
+func TestSlowStoreIsNoStep(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+		c.pass(time.Minute)
+		slow := func(there, back time.Duration) {
+			for _, n := range c.nodes {
+				n.wire.spoil(func(op string) fault {
+					if op == "beat" || op == "now" {
+						return fault{there: there, back: back}
+					}
+					return fault{}
+				})
+			}
+		}
+		slow(0, 1800*time.Millisecond)
+		c.pass(5 * time.Minute)
+		slow(1800*time.Millisecond, 0)
+		c.pass(5 * time.Minute)
+		c.wantLogged(0, "clock stepped")
+		c.wantLogged(0, "clock offset")
+		for _, r := range c.ran("a") {
+			if late := r.began.Sub(r.Tick); late > 60*time.Millisecond {
+				t.Errorf("%v ran %v late", r.Tick, late)
+			}
+		}
+	})
+}
+
+// A store whose clock is another one each time it is read keeps a node from neither its
+// beats nor its ticks. The log has it once a minute.
+func TestReadingsThatNeverAgree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
+		n := c.nodes[0]
+		c.pass(time.Minute)
+		beats, reads := 0, 0
+		c.mu.Lock()
+		c.jumpy = func() time.Duration { return time.Duration(1+reads%7) * 10 * time.Second }
+		c.mu.Unlock()
+		n.wire.spoil(func(op string) fault {
+			switch op {
+			case "beat":
+				beats++
+				reads++
+			case "now":
+				reads++
+			}
+			return fault{}
+		})
+		c.pass(10 * time.Minute)
+		n.wire.spoil(nil)
+		if beats < 50 || reads > 10*beats {
+			t.Errorf("%d beats and %d readings in ten minutes", beats, reads)
+		}
+		c.wantTally("a", "ran ok 66")
+		if told := len(n.logged("clock unsteady")); told < 9 || told > 11 {
+			t.Errorf("the log has it %d times in ten minutes", told)
+		}
+		c.mu.Lock()
+		c.jumpy = nil
+		c.mu.Unlock()
+	})
+}

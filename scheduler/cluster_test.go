@@ -36,8 +36,9 @@ type world struct {
 	strange strangeness   // what cannot be checked then
 
 	mu      sync.Mutex
-	reached time.Time // by the store's clock, before it stepped last
-	masters []string  // the processes of the store's masters; the first has the list of nodes. None: it does not tell
+	reached time.Time            // by the store's clock, before it stepped last
+	masters []string             // the processes of the store's masters; the first has the list of nodes. None: it does not tell
+	jumpy   func() time.Duration // added to each reading of the store's clock; nil: nothing
 	runs    []*run
 	open    map[ledgerKey]*run
 	grants  []grant

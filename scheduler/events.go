@@ -130,6 +130,10 @@ func (e *events) clockOffset(d time.Duration) {
 	e.log.Warn("clock offset", e.node, zap.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
+func (e *events) clockUnsteady() {
+	e.log.Warn("clock unsteady", e.node, zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
+}
+
 func (e *events) clockStepped(d time.Duration) {
 	e.log.Error("clock stepped", e.node, zap.Float64("step_ms", float64(d.Microseconds())/1000))
 }

@@ -211,6 +211,11 @@ func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
 func (c *world) answered(rs []lock.Reading) []lock.Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.jumpy != nil {
+		for i := range rs {
+			rs[i].Time = rs[i].Time.Add(c.jumpy())
+		}
+	}
 	if len(rs) != 1 || len(c.masters) == 0 {
 		return rs
 	}

@@ -81,6 +81,7 @@ var shapes = map[string][]string{
 	"store back":              {"info: node"},
 	"clock offset":            {"warn: node offset_ms"},
 	"clock stepped":           {"error: node step_ms"},
+	"clock unsteady":          {"warn: node text"},
 	"mark ahead":              {"error: job mark node"},
 	"specs differ":            {"warn: job node other spec"},
 	"working":                 {"info: attempt fence job node tick"}, // of a job's function

@@ -17,30 +17,31 @@ import (
 // A Node is one process of a cluster that runs jobs. Make one with New, run it
 // with Run. It is safe for concurrent use.
 type Node struct {
-	cfg      Config
-	id       string
-	locker   *lock.Locker
-	peeker   lock.Peeker // nil if the store is none
-	events   events
-	clock    clock
-	base     context.Context // of requests to the store: ends after the drain
-	started  atomic.Bool
-	draining atomic.Bool
-	down     atomic.Bool           // the store cannot be reached
-	failure  atomic.Pointer[error] // why
-	born     time.Time
-	heard    atomic.Int64 // when the store answered last, since born
-	unended  atomic.Int64 // runs whose end the store has not confirmed
-	starts   atomic.Int64 // asks on their way to a start, and runs that have not begun
-	closings closings
-	wg       sync.WaitGroup // beats, rota and requests
-	wake     bell           // the drain
-	opener   bell           // the rota
-	beater   bell           // the beats
-	comers   bell           // the rota: nodes that came
-	lastTick atomic.Pointer[tickText]
-	warned   time.Duration // the clock offset that was warned of; owned by the beats
-	process  string        // which one of the store answers; owned by the beats
+	cfg       Config
+	id        string
+	locker    *lock.Locker
+	peeker    lock.Peeker // nil if the store is none
+	events    events
+	clock     clock
+	base      context.Context // of requests to the store: ends after the drain
+	started   atomic.Bool
+	draining  atomic.Bool
+	down      atomic.Bool           // the store cannot be reached
+	failure   atomic.Pointer[error] // why
+	born      time.Time
+	heard     atomic.Int64 // when the store answered last, since born
+	unended   atomic.Int64 // runs whose end the store has not confirmed
+	starts    atomic.Int64 // asks on their way to a start, and runs that have not begun
+	closings  closings
+	wg        sync.WaitGroup // beats, rota and requests
+	wake      bell           // the drain
+	opener    bell           // the rota
+	beater    bell           // the beats
+	comers    bell           // the rota: nodes that came
+	lastTick  atomic.Pointer[tickText]
+	warned    time.Duration // the clock offset that was warned of; owned by the beats
+	disagreed time.Time     // when the log was told last that readings of the clock never agree; owned by the beats
+	process   string        // which one of the store answers; owned by the beats
 
 	mu        sync.Mutex
 	jobs      map[string]*entry

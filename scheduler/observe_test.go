@@ -65,3 +65,71 @@ func TestObserve(t *testing.T) {
 		})
 	}
 }
+
+// slowReading is one of a clock that is off by so much, whose request took there and
+// its answer back.
+func slowReading(off, there, back time.Duration) []lock.Reading {
+	sent := time.Now()
+	return []lock.Reading{{Sent: sent, Received: sent.Add(there + back), Time: sent.Add(there + off).Round(0)}}
+}
+
+// What a reading cannot tell, because it was slow, is no step: a difference counts from
+// where round trips end that explain it.
+func TestSlowReadings(t *testing.T) {
+	type step struct {
+		off, there, back time.Duration // of the server's clock, and the ways
+		clock            time.Duration // what the clock is off then, within a twentieth of a second
+		stepped, again   bool
+	}
+	const s, ms = time.Second, time.Millisecond
+	for name, steps := range map[string][]step{
+		"replies of 1.8 s leave a clock that is right alone": {
+			{0, 0, 0, 0, false, false}, {0, 0, 1800 * ms, 0, false, false}, {0, 0, 1800 * ms, 0, false, false}, {0, 0, 1800 * ms, 0, false, false}},
+		"and so do requests of 1.8 s": {
+			{0, 0, 0, 0, false, false}, {0, 1800 * ms, 0, 0, false, false}, {0, 1800 * ms, 0, 0, false, false}, {0, 1800 * ms, 0, 0, false, false}},
+		"a clock that was read slowly is put right by the first quick reading": {
+			{0, 0, 1800 * ms, -900 * ms, false, false}, {0, 0, 0, 0, false, false}},
+		"and is not drift where drift was known before": {
+			{0, 0, 0, 0, false, false}, {400 * ms, 0, 0, 50 * ms, false, false}, {400 * ms, 0, 0, 100 * ms, false, false}},
+		"a step is found in slow readings if it is larger than they explain": {
+			{0, 0, 0, 0, false, false}, {5 * s, 0, 1800 * ms, 0, false, true}, {5 * s, 900 * ms, 900 * ms, 0, false, true}, {5 * s, 0, 200 * ms, 4900 * ms, true, false}},
+		"just below a step": {{0, 0, 0, 0, false, false}, {499 * ms, 0, 0, 50 * ms, false, false}},
+		"just a step":       {{0, 0, 0, 0, false, false}, {503 * ms, 0, 0, 0, false, true}}, // 2 ms are drift
+		"just below a step with a round trip of 200 ms": {{0, 0, 0, 0, false, false}, {599 * ms, 100 * ms, 100 * ms, 50 * ms, false, false}},
+		"just a step with a round trip of 200 ms":       {{0, 0, 0, 0, false, false}, {603 * ms, 100 * ms, 100 * ms, 0, false, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var c clock
+				for i, of := range steps {
+					stepped, again := c.observe(slowReading(of.off, of.there, of.back))
+					off := time.Until(c.now())
+					if (stepped != 0) != of.stepped || again != of.again || (off-of.clock).Abs() > 10*ms {
+						t.Fatalf("reading %d: stepped %v, again %v, off by %v; want %v, %v, %v", i, stepped, again, off, of.stepped, of.again, of.clock)
+					}
+					time.Sleep(10 * time.Second)
+				}
+			})
+		})
+	}
+}
+
+// All that is planned moves along with a step of the clock.
+func TestShiftMovesAllPlans(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int64{-20_000, 7_000} {
+		w := watched{new(entry), 1000}
+		look := &ask{e: w.e, tick: w.tick, look: true}
+		n := &Node{watches: map[watched]plan{w: {look, 50_000}}}
+		n.agenda.add(50_000, look)
+		n.agenda.add(60_000, new(ask))
+		n.shelf.share(55_000)
+		n.shift(step)
+		if p := n.watches[w]; p.ask != look || p.at != 50_000+step {
+			t.Errorf("step %d: the watch is at %d", step, p.at)
+		}
+		if n.agenda.next() != 50_000+step || n.shelf.next() != 55_000+step || n.agenda.count != 2 {
+			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, n.agenda.next(), n.shelf.next())
+		}
+	}
+}

@@ -54,21 +54,34 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 	return came
 }
 
-// observe feeds the clock.
+// observe feeds the clock. A reading that differs by a step is followed by others,
+// until enough agree or too many do not. Then the next beat goes on: a clock that jumps
+// about, or masters whose clocks disagree, keep no beat from its time.
 func (n *Node) observe(ctx context.Context, rs []lock.Reading) {
 	stepped, again := n.clock.observe(rs)
-	for again && pauseFor(ctx, 100*time.Millisecond) {
+	for reads := 1; again && reads < mostReads && pauseFor(ctx, 100*time.Millisecond); reads++ {
 		rs, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
 		if err != nil {
 			return
 		}
 		stepped, again = n.clock.observe(rs)
 	}
+	n.compareReadings(again)
 	if stepped != 0 {
 		n.events.clockStepped(stepped)
 		n.shift(stepped.Milliseconds())
 	}
 	n.compareClocks()
+}
+
+// compareReadings warns of a store whose clock gives readings that never agree, again
+// each minute.
+func (n *Node) compareReadings(disagree bool) {
+	if !disagree || !n.disagreed.IsZero() && time.Since(n.disagreed) < time.Minute {
+		return
+	}
+	n.disagreed = time.Now()
+	n.events.clockUnsteady()
 }
 
 // shift moves what is planned along with a step of the clock: the pauses that it
@@ -85,11 +98,11 @@ func (n *Node) shift(step int64) {
 	n.mu.Unlock()
 }
 
-// compareClocks warns when this machine's clock is off the store's, once until
-// it changes.
+// compareClocks warns when this machine's clock is off the store's, by more than slow
+// answers explain, once until it changes.
 func (n *Node) compareClocks() {
 	offset := time.Now().Add(n.cfg.ClockOffset).Sub(n.clock.now())
-	if offset.Abs() <= n.cfg.ClockWarn {
+	if offset.Abs() <= n.cfg.ClockWarn+n.clock.wrongBy() {
 		n.warned = 0
 		return
 	}
