@@ -1,4 +1,4 @@
-.PHONY: help test lint fuzz bench build install tidy
+.PHONY: help test soak lint fuzz bench build install tidy
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -13,6 +13,10 @@ install: ## install what the tests need and is missing (Debian, as root); elsewh
 
 test: install ## all tests, raced and shuffled, against real servers
 	go test -race -shuffle=on -timeout 15m ./...
+	go test -count=1 -run '^TestEveryCluster$$' ./lock/series # a search by one goroutine: ten times as far without the race detector
+
+soak: install ## the long searches, whole: hours
+	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
 
 lint: ## vet, golangci-lint, gofmt, go mod tidy
 	go vet ./...

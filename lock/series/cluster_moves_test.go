@@ -1,0 +1,321 @@
+package series_test
+
+import (
+	"fmt"
+
+	"github.com/cronce/cronce/lock"
+)
+
+const (
+	byTime     = -1 // time passes
+	byOperator = -2
+	byNetwork  = -3
+)
+
+// A turn is one step that a cluster may make next.
+type turn struct {
+	label string
+	by    int8 // the node that makes it, or one of the constants above
+	fault bool // it uses a fault budget
+	do    func(c *cluster)
+}
+
+// turns lists all steps that may come next.
+func (c *cluster) turns() []turn {
+	ts := make([]turn, 0, 16)
+	ts = append(ts, turn{"time passes", byTime, false, (*cluster).pass})
+	ts = c.operator(ts)
+	if r := c.late; r.kind != noRequest {
+		ts = append(ts,
+			turn{"a late copy arrives: " + r.String(), byNetwork, true, func(c *cluster) { c.late = request{}; c.exec(r) }},
+			turn{"the late copy is lost", byNetwork, true, func(c *cluster) { c.late = request{} }})
+	}
+	for i := range c.bounds.nodes {
+		ts = c.network(ts, i)
+		ts = c.mode(ts, i)
+		if c.nodes[i].mode == nodeUp {
+			ts = c.answers(ts, i)
+			ts = c.steps(ts, i)
+		}
+	}
+	return ts
+}
+
+// pass lets an interval pass. Beyond the horizon all deadlines come nearer instead.
+func (c *cluster) pass() {
+	if c.now < c.horizon {
+		c.now++
+		return
+	}
+	for i := range c.state.Runs {
+		c.state.Runs[i].Until -= interval
+	}
+	for i := range c.nodes {
+		c.nodes[i].trust = max(c.nodes[i].trust-1, 0)
+		c.nodes[i].sent = max(c.nodes[i].sent-1, 0)
+	}
+}
+
+func (c *cluster) operator(ts []turn) []turn {
+	if c.pauses > 0 && !c.state.Paused {
+		ts = append(ts, turn{"the operator pauses", byOperator, true, func(c *cluster) {
+			c.pauses--
+			c.change++
+			c.state.Pause(c.change)
+		}})
+	}
+	if c.state.Paused {
+		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
+			c.change++
+			c.again = true
+			c.state.Resume(c.us(), c.change, &c.ledger)
+		}})
+	}
+	if c.again {
+		ts = append(ts, turn{"the last resume arrives again", byOperator, true, func(c *cluster) {
+			c.again = false
+			before := c.ledger
+			c.state.Resume(c.us(), c.change, &c.ledger)
+			if c.ledger != before {
+				c.broken("a resume asked again wrote a line")
+			}
+		}})
+	}
+	return ts
+}
+
+// network carries requests to the store, also those of a frozen node.
+func (c *cluster) network(ts []turn, i int) []turn {
+	n := &c.nodes[i]
+	if !n.flying {
+		return ts
+	}
+	r, name := n.op, nodeName(i)
+	ts = append(ts, turn{name + ": the store executes " + r.String(), int8(i), false, func(c *cluster) {
+		n := &c.nodes[i]
+		n.flying, n.reply = false, c.exec(r)
+		if n.reply.kind != lock.Granted && r.kind == claimRequest && n.mode == nodeUp {
+			c.read(n) // a delay of this answer is a delay of the request that follows
+		}
+	}})
+	if c.losses > 0 {
+		ts = append(ts,
+			turn{name + ": the store executes " + r.String() + ", the reply is lost", int8(i), true, func(c *cluster) {
+				c.losses--
+				c.nodes[i].flying = false
+				c.exec(r)
+			}},
+			turn{name + ": the request is lost", int8(i), true, func(c *cluster) {
+				c.losses--
+				c.nodes[i].flying = false
+			}})
+	}
+	if c.repeats > 0 && n.mode == nodeUp && c.late.kind == noRequest {
+		ts = append(ts, turn{name + ": the request is delayed, and sent again by the same owner", int8(i), true, func(c *cluster) {
+			c.repeats--
+			c.late = r
+			c.nodes[i].sent = c.now
+		}})
+	}
+	return ts
+}
+
+// mode stops, freezes and starts a node.
+func (c *cluster) mode(ts []turn, i int) []turn {
+	name := nodeName(i)
+	switch c.nodes[i].mode {
+	case nodeDown:
+		return append(ts, turn{name + ": starts again", int8(i), false, func(c *cluster) { c.nodes[i] = member{} }})
+	case nodeFrozen:
+		return append(ts, turn{name + ": goes on after a freeze", int8(i), false, func(c *cluster) { c.nodes[i].mode = nodeUp }})
+	}
+	if c.crashes > 0 {
+		ts = append(ts, turn{name + ": crashes", int8(i), true, func(c *cluster) {
+			c.crashes--
+			c.abandon(&c.nodes[i])
+			c.nodes[i] = member{mode: nodeDown}
+		}})
+	}
+	if c.freezes > 0 {
+		ts = append(ts, turn{name + ": freezes", int8(i), true, func(c *cluster) {
+			c.freezes--
+			c.nodes[i].mode = nodeFrozen
+		}})
+	}
+	return ts
+}
+
+// answers are read, and a request without one is sent again by the same owner.
+func (c *cluster) answers(ts []turn, i int) []turn {
+	n := &c.nodes[i]
+	switch {
+	case n.op.kind == noRequest:
+	case n.reply.here:
+		ts = append(ts, turn{fmt.Sprintf("%s: reads the answer to %s: %+v", nodeName(i), n.op, n.reply), int8(i), false,
+			func(c *cluster) { c.read(&c.nodes[i]) }})
+	case !n.flying:
+		ts = append(ts, turn{nodeName(i) + ": asks again as the same owner", int8(i), false, func(c *cluster) {
+			c.nodes[i].flying, c.nodes[i].sent = true, c.now
+		}})
+	}
+	return ts
+}
+
+// steps are what a node does by itself.
+func (c *cluster) steps(ts []turn, i int) []turn {
+	n, name := &c.nodes[i], nodeName(i)
+	add := func(label string, do func(c *cluster, n *member)) {
+		ts = append(ts, turn{name + ": " + label, int8(i), false, func(c *cluster) { do(c, &c.nodes[i]) }})
+	}
+	trusted := c.now < n.trust
+	switch n.phase {
+	case leased:
+		if trusted || c.mistake == startsAfterTrust {
+			add("starts the function", func(c *cluster, n *member) {
+				n.phase = inProcess
+				c.starts[n.tick]++
+				if c.mistake == startsAfterTrust {
+					n.trust = max(n.trust, c.now+1)
+				}
+			})
+		}
+		if !trusted || c.drain {
+			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, lock.NeverStarted) })
+		}
+	case inProcess:
+		add("the function returns", func(c *cluster, n *member) { c.end(n, lock.Done) })
+		if c.drain && trusted {
+			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, lock.GivenBack) })
+		}
+		if !trusted {
+			add("leaves a lost lease to its deadline", func(c *cluster, n *member) {
+				c.abandon(n)
+				n.phase, n.owner, n.fence, n.trust = noRun, 0, 0, 0
+			})
+		}
+		if n.op.kind == noRequest && trusted {
+			add("renews", func(c *cluster, n *member) {
+				c.send(n, request{kind: renewRequest, tick: n.tick, owner: n.owner, fence: n.fence})
+			})
+		}
+	case noRun:
+		if n.op.kind == noRequest {
+			ts = c.claims(ts, i)
+		}
+	}
+	return ts
+}
+
+// claims are asked for any tick that is due, at any time: whatever a node's clock
+// says. The first node also asks for the last tick from the beginning, as one with
+// a clock far ahead does.
+func (c *cluster) claims(ts []turn, i int) []turn {
+	n, name := &c.nodes[i], nodeName(i)
+	for k := int8(1); int(k) <= c.ticks; k++ {
+		ahead := i == 0 && int(k) == c.ticks
+		if c.now < k && !ahead || c.ledger.pages[k].fate == final {
+			continue
+		}
+		ts = append(ts, turn{fmt.Sprintf("%s: claims tick %d", name, k), int8(i), false, func(c *cluster) {
+			after := k - 1
+			if c.mistake == claimIgnoresGap {
+				after = min(after, int8(indexOf(c.state.Mark)))
+			}
+			c.send(&c.nodes[i], request{kind: claimRequest, tick: k, after: after, owner: c.fresh()})
+		}})
+	}
+	if n.watchTick != 0 && c.over(n.watchTick) { // sent sooner it would be in vain
+		ts = append(ts, turn{fmt.Sprintf("%s: takes over tick %d", name, n.watchTick), int8(i), false, func(c *cluster) {
+			n := &c.nodes[i]
+			c.send(n, request{kind: claimRequest, tick: n.watchTick, after: n.watchTick - 1, fence: n.watchFence, owner: c.fresh()})
+		}})
+	}
+	return ts
+}
+
+func (c *cluster) send(n *member, r request) {
+	n.op, n.flying, n.reply, n.sent = r, true, reply{}, c.now
+}
+
+// abandon forgets a request that is on its way. It may still arrive.
+func (c *cluster) abandon(n *member) {
+	if n.flying && c.late.kind == noRequest {
+		c.late = n.op
+	}
+	n.op, n.flying, n.reply = request{}, false, reply{}
+}
+
+func (c *cluster) end(n *member, how lock.How) {
+	c.abandon(n)
+	n.phase = ending
+	c.send(n, request{kind: endRequest, tick: n.tick, owner: n.owner, fence: n.fence, how: how})
+}
+
+// read takes the answer to a node's request.
+func (c *cluster) read(n *member) {
+	a, r := n.reply, n.op
+	n.op, n.reply = request{}, reply{}
+	sent, left := n.sent, min(a.left, c.ttl)
+	if c.mistake == trustFromReply {
+		sent = c.now
+	}
+	if c.mistake == trustFullTTL {
+		left = c.ttl
+	}
+	trust := sent + left - c.margin
+	switch r.kind {
+	case claimRequest:
+		n.watchTick, n.watchFence = 0, 0
+		c.answered(n, r, a, trust)
+	case renewRequest:
+		if a.alive {
+			n.trust = max(n.trust, trust)
+		} else {
+			n.trust = 0
+		}
+	case endRequest:
+		n.phase, n.tick, n.owner, n.fence, n.trust = noRun, 0, 0, 0, 0
+	}
+}
+
+func (c *cluster) answered(n *member, r request, a reply, trust int8) {
+	switch {
+	case a.kind == lock.Granted:
+		n.phase, n.tick, n.owner, n.fence, n.trust = leased, r.tick, r.owner, a.fence, trust
+	case a.kind == lock.Orphan:
+		c.send(n, request{kind: claimRequest, tick: a.tick, after: a.tick - 1, fence: a.fence, owner: c.fresh()})
+	case a.kind == lock.Gap:
+		c.gap(n, a.mark)
+	case a.watching && c.mistake != forgetsOthers:
+		n.watchTick, n.watchFence = a.tick, a.fence
+	}
+}
+
+// gap asks for what lies after the mark: the latest tick, which declares those
+// between as missed, or the oldest one as a backlog.
+func (c *cluster) gap(n *member, mark int8) {
+	k := c.latest()
+	if c.all {
+		k = mark + 1
+	}
+	if k > mark {
+		c.send(n, request{kind: claimRequest, tick: k, after: mark, between: k - mark - 1, backlog: c.all, owner: c.fresh()})
+	}
+}
+
+func nodeName(i int) string { return string(rune('A' + i)) }
+
+func (r request) String() string {
+	switch r.kind {
+	case claimRequest:
+		if r.fence != 0 {
+			return fmt.Sprintf("the takeover of tick %d", r.tick)
+		}
+		return fmt.Sprintf("the claim of tick %d after %d", r.tick, r.after)
+	case renewRequest:
+		return fmt.Sprintf("the renewal of tick %d", r.tick)
+	case endRequest:
+		return fmt.Sprintf("the end of tick %d (%d)", r.tick, r.how)
+	}
+	return "nothing"
+}

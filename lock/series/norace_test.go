@@ -1,0 +1,6 @@
+//go:build !race
+
+package series_test
+
+// mostStates bounds the search of each world.
+const mostStates = 10_000
