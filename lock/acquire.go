@@ -175,7 +175,7 @@ const (
 // ask sends one acquisition. After a grant that came too late, whose undoing may
 // come late as well, it is somebody new who asks next.
 func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, fixed bool) (*Lease, error) {
-	a.Fence = l.seenPlain.Load()
+	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()
 	g, err := l.driver.Acquire(bound, *a)
 	if err != nil {
@@ -194,7 +194,7 @@ func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, s
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
-	saw(&l.seenPlain, g.Fence)
+	l.plain.saw(a.Key, g.Fence)
 	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.fixed, lease.limit = fixed, a.Limit
 	lease.believe(sent, g.Left)

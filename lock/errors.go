@@ -23,6 +23,12 @@ var ErrReplaced = errors.New("lock: replaced by a newer number")
 // the first request may have been the one that ended the run.
 var errAskedAgain = errors.New("lock: the run was settled, by this ending or before it")
 
+// ErrFence is doubt: a fence of the key lies more than a day ahead of the store's
+// clock. It was forged, or a clock was off by as much when it was granted. The store
+// grants nothing under it and above it, for this key, until its clock has come
+// closer or an operator has removed it.
+var ErrFence = errors.New("lock: a fence more than a day ahead of the store's clock")
+
 // ErrUnfit is what an error of [Fitness] is, for errors.Is, that refuses a store.
 var ErrUnfit = errors.New("lock: the store is not fit")
 

@@ -32,3 +32,13 @@ func (l *Locker) Suspended() *atomic.Int64 {
 func (s *Lease) TrustEnded(ago time.Duration) {
 	s.trust.Store(s.locker.keeper.now() - int64(ago))
 }
+
+// Floors are what a process remembers of the fences of keys.
+type Floors struct{ floors }
+
+// FloorsKept is half of how many keys they are of at most.
+const FloorsKept = floorsKept
+
+func (f *Floors) Of(key string) int64         { return f.of(key) }
+func (f *Floors) Saw(key string, fence int64) { f.saw(key, fence) }
+func (f *Floors) Len() int                    { return len(f.young) + len(f.old) }

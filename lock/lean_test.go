@@ -61,8 +61,9 @@ func (s *asking) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	return s.faulty.Acquire(ctx, a)
 }
 
-// The fences of series are no floor for those of plain keys: a store may count
-// the two apart.
+// The fence of a key is a floor for the next grant of that key, and for no other,
+// which another server may judge by another clock; nor are those of series floors
+// for plain keys, which a store may count apart.
 func TestFloorsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &asking{faulty: newFaulty()}
@@ -73,11 +74,16 @@ func TestFloorsApart(t *testing.T) {
 		if a.Kind != lock.Granted {
 			t.Fatalf("the claim: %+v", a)
 		}
-		first := acquire(t, l, "k", lock.Options{})
+		first := acquire(t, l, "job", lock.Options{})
 		if store.floor != 0 {
 			t.Errorf("the first plain acquisition came with the floor %d", store.floor)
 		}
 		acquire(t, l, "other", lock.Options{})
+		if store.floor != 0 {
+			t.Errorf("the first of another key came with the floor %d", store.floor)
+		}
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		acquire(t, l, "job", lock.Options{})
 		if store.floor != first.Fence() {
 			t.Errorf("the second came with the floor %d, the first had the fence %d", store.floor, first.Fence())
 		}

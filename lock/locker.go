@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -24,13 +25,12 @@ type Locker struct {
 	shares   bool          // the store is a Sharer
 	owners   string        // what the owners begin with: the node, and random bits
 	asked    atomic.Uint64 // numbers the owners
-	seen     atomic.Int64  // the highest fence of any series: a floor for the next
-	// The same of plain keys: a store may count the fences of the two apart.
-	seenPlain atomic.Int64
-	keeper    keeper
-	endings   endings
-	turns     turns
-	troubles  troubles
+	runs     floors        // of series
+	plain    floors        // of plain keys: a store may count the fences of the two apart
+	keeper   keeper
+	endings  endings
+	turns    turns
+	troubles troubles
 }
 
 // Options are the options of one plain lease.
@@ -113,9 +113,9 @@ func (l *Locker) prepare(cs []Claim) error {
 	if l.numbered == nil {
 		return ErrUnsupported
 	}
-	floor, most := l.seen.Load(), 0
+	l.runs.raise(cs)
+	most := 0
 	for i := range cs {
-		cs[i].Fence = max(cs[i].Fence, floor)
 		most = max(most, cs[i].Replicas)
 	}
 	return l.checkReplicas(most)
@@ -128,6 +128,10 @@ func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent 
 	for i := range answers {
 		a := &answers[i]
 		if a.Kind != Granted {
+			continue
+		}
+		if err := CheckFence(a.Fence, a.Now*1000+999); err != nil {
+			*a = Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
 			continue
 		}
 		if len(room) == 0 {
@@ -145,22 +149,12 @@ func (l *Locker) lease(base context.Context, cs []Claim, answers []Answer, sent 
 const leaseRoom = 16
 
 func (l *Locker) granted(s *Lease, base context.Context, c *Claim, a *Answer, sent time.Time) {
-	saw(&l.seen, a.Fence)
+	l.runs.saw(c.Key, a.Fence)
 	s.locker, s.index = l, -1
 	s.ref = RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL, Replicas: c.Replicas}
 	s.life.base, s.ctx = base, &s.life
 	s.believe(sent, a.Left)
 	s.span = min(a.Left, c.TTL)
-}
-
-// saw raises seen to a fence.
-func saw(seen *atomic.Int64, fence int64) {
-	for {
-		old := seen.Load()
-		if fence <= old || seen.CompareAndSwap(old, fence) {
-			return
-		}
-	}
 }
 
 // checkReplicas refuses to ask a store for replicas that it cannot wait for.

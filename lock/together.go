@@ -54,7 +54,7 @@ func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, 
 // askAll is ask for several keys.
 func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquisition, fixed bool) (*Leases, error) {
 	for i := range as {
-		as[i].Fence = l.seenPlain.Load()
+		as[i].Fence = l.plain.of(as[i].Key)
 	}
 	sent := time.Now()
 	grants, err := several.AcquireSeveral(bound, as)

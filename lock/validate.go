@@ -69,6 +69,18 @@ func CheckTTL(ttl time.Duration) error {
 	return nil
 }
 
+// CheckFence returns an error that wraps [ErrFence] if a fence is more than a day
+// ahead of the store's clock at now, in µs since 1970: stores check the fence that
+// they would grant, above the key's last one and the one that its asker has seen.
+func CheckFence(fence, now int64) error {
+	if fence <= now+maxAhead {
+		return nil
+	}
+	return fmt.Errorf("%w: %d, and the clock says %d", ErrFence, fence, now)
+}
+
+const maxAhead = int64(24 * time.Hour / time.Microsecond)
+
 func refuse(argument, value, allowed string) error {
 	return &ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }

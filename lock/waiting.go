@@ -13,7 +13,7 @@ import (
 // release then finds it, or whoever of another process came before it.
 func (l *Locker) wait(ctx context.Context, a Acquisition, fixed bool) (*Lease, error) {
 	for {
-		a.Fence = l.seenPlain.Load()
+		a.Fence = l.plain.of(a.Key)
 		sent := time.Now()
 		g, err := l.queue(ctx, a)
 		if err != nil {

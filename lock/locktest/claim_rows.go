@@ -219,7 +219,10 @@ func rowMissed(s *stand) {
 	equal(s, "the runs", len(s.look().Runs), 0)
 	if s.env.exact() {
 		now := s.look().Now
-		c = s.ask(now, c.Number)
+		late := s.ask(now-5, c.Number)
+		late.Deadline = 4 * time.Millisecond
+		s.claimed(late, lock.Missed)
+		c = s.ask(now, now-5)
 		c.Deadline = 0 // at its instant it is not late
 		s.granted(c)
 	}

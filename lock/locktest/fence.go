@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 var fenceTests = []test{
 	{"fences grow over endings, expiry, takeovers, waiting and reopening", fenceGrows},
 	{"a fence is above what the asker has seen, to the last digit", fenceAboveFloor},
+	{"a fence that lies more than a day ahead is doubt, and changes nothing", fenceBeyond},
+	{"a fence that lies a day ahead is the last that is believed", fenceFurthest},
 	{"a fence of an older lease renews and ends nothing", fenceABA},
 }
 
@@ -52,13 +55,66 @@ func fenceGrows(s *stand) {
 	}
 }
 
-// Fences up to the last one that a double holds are kept to the digit: a renewal
-// must name its fence exactly, and a neighbour is another run's.
+// The µs of an hour and of a day.
+const (
+	hour = int64(time.Hour / time.Microsecond)
+	day  = 24 * hour
+)
+
+// A fence that an asker has seen more than a day ahead of the store's clock is doubt
+// for its series, which is left as it is, and for no other.
+func fenceBeyond(s *stand) {
+	s.key = "other"
+	s.open()
+	other := s.next(1)
+	s.key = "job"
+	s.open()
+	s.unchanged(func() {
+		for _, fence := range []int64{s.look().Now*1000 + day + hour, lock.MaxNumber} {
+			c := s.next(1)
+			c.Fence = fence
+			a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]
+			if a.Kind != lock.Unknown || !errors.Is(a.Err, lock.ErrFence) {
+				s.Fatalf("with the floor %d the answer is %+v", fence, a)
+			}
+		}
+	})
+	s.granted(s.next(1))
+	s.granted(other)
+}
+
+// fenceFurthest needs a clock that stands still: a day ahead is believed, to the µs,
+// and once that has been granted nothing is, until the clock has gone on.
+func fenceFurthest(s *stand) {
+	if !s.env.exact() {
+		return
+	}
+	s.open()
+	c := s.next(1)
+	c.Fence = s.look().Now*1000 + day - 1
+	a, run := s.granted(c)
+	equal(s, "the fence", a.Fence, c.Fence+1)
+	s.ended(run, lock.Done)
+	c = s.next(2)
+	c.After = run.Number
+	s.unchanged(func() {
+		if a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]; !errors.Is(a.Err, lock.ErrFence) {
+			s.Fatalf("above a fence of a day ahead the answer is %+v", a)
+		}
+	})
+	s.env.Wait(time.Millisecond)
+	again, _ := s.granted(c)
+	equal(s, "the fence after it", again.Fence, a.Fence+1)
+}
+
+// Fences ahead of the store's clock are kept to the digit: a renewal must name its
+// fence exactly, and a neighbour is another run's.
 func fenceAboveFloor(s *stand) {
-	for i, floor := range []int64{1_999_999_999_999_999, 1<<52 + 1, 1<<53 - 3} {
+	for i, above := range []int64{1, hour + 999_999, day - hour} {
 		s.key = "job" + strconv.Itoa(i)
 		s.open()
 		c := s.next(1)
+		floor := s.look().Now*1000 + above + 60_000_001 // µs: beyond the store's clock
 		c.Fence = floor
 		a, run := s.granted(c)
 		equal(s, "the fence", a.Fence, floor+1)

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -53,6 +54,35 @@ func runWindow(s *stand) {
 	c := s.after(run)
 	c.Window = short
 	s.settles(c, run, lock.VerdictLost)
+}
+
+// runLastInstant needs a clock that stands still.
+func runLastInstant(s *stand) {
+	if !s.env.exact() {
+		return
+	}
+	for i, late := range []time.Duration{0, time.Millisecond} {
+		s.key = fmt.Sprint("window ", i)
+		run := s.dead()
+		c := s.after(run)
+		c.Window = time.Duration(s.look().Now-run.Number)*time.Millisecond - late
+		if late == 0 {
+			s.granted(c)
+		} else {
+			s.settles(c, run, lock.VerdictLost)
+		}
+		s.key = fmt.Sprint("deadline ", i)
+		s.open()
+		_, run = s.granted(s.next(1))
+		s.ended(run, lock.NeverStarted)
+		c = s.after(run)
+		c.Deadline = time.Duration(s.look().Now-run.Number)*time.Millisecond - late
+		if late == 0 {
+			s.granted(c)
+		} else {
+			s.settles(c, run, lock.VerdictMissed)
+		}
+	}
 }
 
 func runDeadline(s *stand) {

@@ -19,6 +19,7 @@ var runTests = []test{
 	{"an unstarted later attempt is judged as an attempt and not by the deadline", runUnstartedLater},
 	{"a run that was given back may be taken over by the next attempt", runGivenBack},
 	{"a takeover past the window settles the run as lost", runWindow},
+	{"a takeover is granted at the last instant of the window, and of the deadline, to the millisecond", runLastInstant},
 	{"the deadline binds the first attempt only", runDeadline},
 	{"a replaced run is not run again", runReplaced},
 	{"a replaced run that never started is superseded", runReplacedUnstarted},

@@ -10,7 +10,7 @@ import (
 var kinds = map[byte]lock.Kind{
 	'u': lock.Unknown, 'g': lock.Granted, 'o': lock.Over, 'p': lock.Passed, 'h': lock.Held,
 	'e': lock.Early, 'a': lock.Ahead, 'G': lock.Gap, 'O': lock.Orphan, 'x': lock.Expired,
-	's': lock.Skipped, 'w': lock.Waiting, 'm': lock.Missed, 'z': lock.Paused,
+	'f': lock.Unknown, 's': lock.Skipped, 'w': lock.Waiting, 'm': lock.Missed, 'z': lock.Paused,
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer speaks
@@ -20,14 +20,19 @@ func readAnswer(at instant, text string, c *lock.Claim) (lock.Answer, bool) {
 	head, settled, some := strings.Cut(text, "+")
 	head, about, told := strings.Cut(head, ";")
 	f := fields{rest: head}
-	kind, ok := kinds[f.letter(f.text())]
+	letter := f.letter(f.text())
+	kind, ok := kinds[letter]
 	now := at.ms()
 	a := lock.Answer{Kind: kind, Now: now}
 	a.Mark, a.Last, a.From = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	fence, node := f.count(f.text()), f.raw(f.end())
+	if letter == 'f' && !f.bad {
+		err := lock.CheckFence(fence+1, int64(at))
+		return lock.Answer{Now: now, Err: err}, err != nil
+	}
 	if told {
 		r, good := readRun(about)
-		ok = ok && good && fits(kind, &r, c, now)
+		ok = ok && good && fits(kind, &r, c, at)
 		speak(&a, &r, now)
 	} else if speaksOfNumber(kind) {
 		a.Number, a.Node = c.Number, node
@@ -46,10 +51,11 @@ func readAnswer(at instant, text string, c *lock.Claim) (lock.Answer, bool) {
 
 // fits reports whether an answer of this kind may speak of r. What allows to run
 // must be right in every part.
-func fits(kind lock.Kind, r *lock.Run, c *lock.Claim, now int64) bool {
+func fits(kind lock.Kind, r *lock.Run, c *lock.Claim, at instant) bool {
 	switch kind {
 	case lock.Granted:
-		return r.Number == c.Number && r.Owner == c.Owner && r.State == lock.RunOpen && r.Until > now && r.Fence > 0
+		return r.Number == c.Number && r.Owner == c.Owner && r.State == lock.RunOpen && r.Until > at.ms() &&
+			r.Fence > 0 && lock.CheckFence(r.Fence, int64(at)) == nil
 	case lock.Over:
 		return r.Number == c.Number && r.Owner == c.Owner
 	case lock.Passed:

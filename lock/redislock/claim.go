@@ -25,7 +25,7 @@ var claims = operation[lock.Claim, lock.Answer]{
 			between = "m"
 		}
 		r.escaped(c.Owner)
-		r.number(c.Number, c.After, c.From)
+		r.number(c.Number, c.After, c.From, c.Fence)
 		r.escaped(between, c.Revision)
 		r.terms(c)
 	},
@@ -81,14 +81,14 @@ type terms struct {
 	attempts              int
 	rerun, backlog        bool
 	overlap               lock.Overlap
-	latest, seen          int64
+	latest                int64
 }
 
 func termsOf(c *lock.Claim) terms {
 	t := terms{
 		ttl: c.TTL.Milliseconds(), deadline: c.Deadline.Milliseconds(), window: c.Window.Milliseconds(),
 		late: c.Late, node: lock.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
-		overlap: c.Overlap, latest: c.Latest, seen: c.Fence,
+		overlap: c.Overlap, latest: c.Latest,
 	}
 	if t.late == "" {
 		t.late = lock.ReasonDeadline
@@ -119,7 +119,6 @@ func (t *terms) pack(b []byte) []byte {
 	number(t.window)
 	b = append(b, '0'+byte(t.overlap), '|', flag(t.backlog), '|')
 	number(t.latest)
-	number(t.seen)
 	return appendEscaped(b, t.node)
 }
 

@@ -128,7 +128,8 @@ func TestForgottenScripts(t *testing.T) {
 func TestStoredDigits(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "job")
-	for i, seen := range []int64{0, 1_999_999_999_999_998, 1<<53 - 4} {
+	const hour = 3_600_000_000 // µs
+	for i, seen := range []int64{0, due*1000 + hour + 1, due*1000 + 20*hour + 7} {
 		cl := claimOf("job", fmt.Sprint("a/", i), due)
 		cl.Fence = seen
 		a := claim(t, d, cl, lock.Granted)

@@ -20,6 +20,9 @@ func (s *State) decide(us int64, c *lock.Claim, w Writer) lock.Answer {
 	if s.Mark == 0 {
 		return lock.Answer{Kind: lock.Unknown}
 	}
+	if err := lock.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
+		return lock.Answer{Kind: lock.Unknown, Err: err}
+	}
 	if a, ok := s.again(ms, c); ok {
 		return a
 	}

@@ -8,17 +8,20 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each claim
 --   ARGV   owner · number · number before it · fence to take over from, or 0 ·
+--          the highest fence of the series that the asker has seen ·
 --          m if numbers lie between, or nothing · revision · terms
--- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|seen|node:
+-- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
 --          times in ms, window -1 for none, late a reason, flags 0 or 1, latest
---          the last instant, seen the highest fence; one text for many claims
+--          the last instant; one text for many claims
 -- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
 --          +number|fence|attempt|verdict for each number that was settled
 -- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
---          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not open
+--          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not
+--          open, f the fence that it names is more than a day ahead: doubt
 
 local DAY = 86400000
+local FURTHEST = int(us + 1000 * DAY) -- the highest fence that is believed
 local SKIP, ALLOW, REPLACE = 0, 2, 3
 
 -- spent is the answer of the latest spending, given again. Who waits is told of
@@ -38,18 +41,18 @@ local function again(s, about, owner, number)
   return reply(s, alive(r) and 'g' or 'o', about)
 end
 
-local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(%d+)|(.*)$'
+local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(.*)$'
 local known = {}
 
 -- terms reads what many claims share.
 local function terms(packed)
   local t = known[packed]
   if t then return t end
-  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, seen, who = match(packed, TERMS)
+  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, who = match(packed, TERMS)
   t = {
     till = int(ms + tonumber(ttl)), deadline = tonumber(deadline), late = late, attempts = tonumber(attempts),
     rerun = rerun == '1', window = tonumber(window), overlap = tonumber(overlap), backlog = backlog == '1',
-    latest = tonumber(latest), seen = tonumber(seen), node = who,
+    latest = tonumber(latest), node = who,
   }
   known[packed] = t
   return t
@@ -66,14 +69,17 @@ local function mayrun(r, c)
   return tonumber(r.attempt) < c.terms.attempts and (window < 0 or late <= window)
 end
 
--- nextfence compares texts where it can: of equal length they are in the order of
--- their numbers, and fences are never the same.
+-- beyond reports whether a fence above this one is not believed. It compares texts
+-- where it can: of equal length they are in the order of their numbers.
+local function beyond(fence) return #fence > #FURTHEST or #fence == #FURTHEST and fence >= FURTHEST end
+
+-- nextfence does so, too; fences are never the same.
 local function nextfence(s, seen)
-  if seen < us and #s.fence == #instant and s.fence < instant then
+  if #seen <= #instant and (#seen < #instant or seen < instant) and #s.fence == #instant and s.fence < instant then
     s.fence = instant
     return instant
   end
-  local fence = max(tonumber(s.fence), seen) + 1
+  local fence = max(tonumber(s.fence), tonumber(seen)) + 1
   s.fence = fence < us and instant or int(fence)
   return s.fence
 end
@@ -105,7 +111,7 @@ local function grant(s, c, r)
     r.granted = now
   end
   r.owner, r.state, r.replaced = c.owner, 'o', '0'
-  r.fence, r.attempt, r.till = nextfence(s, c.terms.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
+  r.fence, r.attempt, r.till = nextfence(s, c.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
   s.dirty = true
   push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt))
   return reply(s, 'g', text(r), from ~= c.number and from or '0')
@@ -135,7 +141,7 @@ local function wait(s, c, h)
   local about = text(h)
   if c.terms.overlap == REPLACE then h.replaced = '1' end
   supersede(s)
-  local from, fence = move(s, c), nextfence(s, c.terms.seen)
+  local from, fence = move(s, c), nextfence(s, c.seen)
   push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, '') .. blocked(h))
   s.spent = c.owner .. '|w|' .. fence
   local r = waiting(c)
@@ -214,11 +220,13 @@ local function save(s, before)
 end
 
 local function claim(i)
-  local at = 7 * i - 5
-  local owner, number, from, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], terms(ARGV[at + 7])
+  local at = 8 * i - 6
+  local owner, number, from, seen, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5], terms(ARGV[at + 8])
   local s = read(KEYS[2 * i + 1], KEYS[2 * i + 2])
   local mark, n, about = tonumber(s.mark), tonumber(number), ''
   if mark == 0 then return reply(s, 'u') end
+  if beyond(s.fence) then return reply(s, 'f', '', '0', s.fence) end
+  if beyond(seen) then return reply(s, 'f', '', '0', seen) end
   if n <= mark then -- no run is above the mark
     about = stored(s, number)
     local same = again(s, about, owner, number)
@@ -229,8 +237,8 @@ local function claim(i)
   if mark > ms + TOLERANCE then return reply(s, 'a') end
   if from == '0' and n <= mark then return passed(s, number, about) end
   local answer = decide(s, {
-    owner = owner, number = number, n = n, after = ARGV[at + 3], from = from,
-    between = ARGV[at + 5], revision = ARGV[at + 6], terms = t,
+    owner = owner, number = number, n = n, after = ARGV[at + 3], from = from, seen = seen,
+    between = ARGV[at + 6], revision = ARGV[at + 7], terms = t,
   }, about)
   if s.dirty then save(s, mark) end
   return answer

@@ -1,0 +1,55 @@
+package lock
+
+import "sync"
+
+// floors are the highest fences that this process was granted, by key: each is a
+// floor for the next grant of its key, and of no other key, which another server
+// may judge by another clock. Keys that were not used for long are forgotten, so
+// that at most twice floorsKept are known. The zero value is ready.
+type floors struct {
+	mu    sync.Mutex
+	young map[string]int64
+	old   map[string]int64 // the young ones of before; nil: there were none
+}
+
+// floorsKept bounds the memory: about 100 bytes a key, 6 MB in all.
+const floorsKept = 1 << 15
+
+// of returns the floor of a key, 0 if none is known.
+func (f *floors) of(key string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.get(key)
+}
+
+func (f *floors) get(key string) int64 {
+	if fence, known := f.young[key]; known {
+		return fence
+	}
+	return f.old[key]
+}
+
+// saw raises the floor of a key to a fence. The caller has checked the fence:
+// what is learned here stays.
+func (f *floors) saw(key string, fence int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fence = max(fence, f.get(key))
+	if len(f.young) >= floorsKept {
+		f.young, f.old = f.old, f.young
+		clear(f.young)
+	}
+	if f.young == nil {
+		f.young = make(map[string]int64)
+	}
+	f.young[key] = fence
+}
+
+// raise raises what claims ask with to the floors of their keys.
+func (f *floors) raise(cs []Claim) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range cs {
+		cs[i].Fence = max(cs[i].Fence, f.get(cs[i].Key))
+	}
+}

@@ -1,0 +1,110 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A counting store notes the floors that claims come with, and may answer with a
+// fence of its own.
+type counting struct {
+	*faulty
+	floors map[string]int64
+	fence  int64 // 0: the store's
+}
+
+func (s *counting) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	for _, c := range cs {
+		s.floors[c.Key] = c.Fence
+	}
+	answers := s.Store.Claim(ctx, cs)
+	for i := range answers {
+		if s.fence != 0 && answers[i].Kind == lock.Granted {
+			answers[i].Fence = s.fence
+		}
+	}
+	return answers
+}
+
+// A claim comes with the highest fence of its own series that this process was
+// granted, or with the one that its caller knows of; a gap of another series is none
+// of its business.
+func TestClaimsComeWithTheirFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
+		l := lock.New(store, "a")
+		cs := series(t, l, store, 2)
+		first := l.Claim(t.Context(), cs)
+		if store.floors["job-0"] != 0 || first[0].Kind != lock.Granted || first[1].Kind != lock.Granted {
+			t.Fatalf("the first claims came with %v and were answered %+v", store.floors, first)
+		}
+		time.Sleep(time.Second)
+		for i := range cs {
+			first[i].Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, nil)
+			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
+		}
+		cs[1].Fence = first[1].Fence + 5000
+		synctest.Wait()
+		l.Claim(t.Context(), cs)
+		for i, want := range []int64{first[0].Fence, first[1].Fence + 5000} {
+			if got := store.floors[fmt.Sprintf("job-%d", i)]; got != want {
+				t.Errorf("the second claim of job %d came with the floor %d, want %d", i, got, want)
+			}
+		}
+	})
+}
+
+// A claim that is granted with a fence more than a day ahead of the store's clock is
+// doubt, and the fence is not learned.
+func TestAbsurdFenceIsNotLearned(t *testing.T) {
+	const day = 24 * 60 * 60 * 1_000_000 // µs
+	for _, c := range []struct {
+		ahead int64
+		want  lock.Kind
+	}{{day, lock.Granted}, {day + 1000, lock.Unknown}, {lock.MaxNumber, lock.Unknown}} {
+		t.Run(fmt.Sprint(c.ahead), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
+				l := lock.New(store, "a")
+				cs := series(t, l, store, 1)
+				store.fence = min(time.Now().UnixMicro()+c.ahead, lock.MaxNumber)
+				a := l.Claim(t.Context(), cs)[0]
+				if a.Kind != c.want || errors.Is(a.Err, lock.ErrFence) == (c.want == lock.Granted) {
+					t.Errorf("the answer: %+v", a)
+				}
+				l.Claim(t.Context(), cs)
+				if learned := store.floors["job-0"] != 0; learned != (c.want == lock.Granted) {
+					t.Errorf("the next claim came with the floor %d", store.floors["job-0"])
+				}
+			})
+		})
+	}
+}
+
+// What a process remembers of keys is bounded, and what it used of late stays.
+func TestFloorsAreBounded(t *testing.T) {
+	var f lock.Floors
+	for i := range int64(5 * lock.FloorsKept) {
+		f.Saw(fmt.Sprint("key ", i), i+1)
+		f.Saw("used", f.Of("used")+1)
+		if last := i - lock.FloorsKept/2; last >= 0 && f.Of(fmt.Sprint("key ", last)) != last+1 {
+			t.Fatalf("key %d is forgotten after %d more", last, lock.FloorsKept/2)
+		}
+	}
+	if got := f.Of("used"); got != 5*lock.FloorsKept {
+		t.Errorf("the floor of a key that is used all the time is %d", got)
+	}
+	f.Saw("used", 1)
+	if got := f.Of("used"); got != 5*lock.FloorsKept {
+		t.Errorf("a lower fence made the floor %d", got)
+	}
+	if n := f.Len(); n > 2*lock.FloorsKept {
+		t.Errorf("%d keys are remembered", n)
+	}
+}
