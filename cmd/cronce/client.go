@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 
 	"github.com/redis/go-redis/v9"
 
@@ -102,25 +101,44 @@ func (c *config) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		pair, err := c.keyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, c.fault("redis.tls.cert", "%v", err)
+			return nil, err
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}
 	return out, nil
 }
 
+// maxCertificates is how many bytes a file of certificates, or a key, may have.
+const maxCertificates = 4 << 20
+
 func (c *config) authorities(name string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(name)
+	pem, err := readBounded(name, maxCertificates)
 	if err != nil {
-		return nil, c.fault("redis.tls.ca", "%v", err)
+		return nil, c.fault("redis.tls.ca", "names a file that cannot be used: %v", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, c.fault("redis.tls.ca", "%s has no certificate in PEM", name)
+		return nil, c.fault("redis.tls.ca", "names a file that has no certificate in PEM")
 	}
 	return pool, nil
+}
+
+func (c *config) keyPair(cert, key string) (tls.Certificate, error) {
+	certPEM, err := readBounded(cert, maxCertificates)
+	if err != nil {
+		return tls.Certificate{}, c.fault("redis.tls.cert", "names a file that cannot be used: %v", err)
+	}
+	keyPEM, err := readBounded(key, maxCertificates)
+	if err != nil {
+		return tls.Certificate{}, c.fault("redis.tls.key", "names a file that cannot be used: %v", err)
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return tls.Certificate{}, c.fault("redis.tls.cert", "and redis.tls.key are no pair: %v", err)
+	}
+	return pair, nil
 }
 
 // where says which Redis is meant, without any secret.

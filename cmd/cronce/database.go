@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -61,6 +62,9 @@ func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
 
 // openDSN opens the database that a DSN names.
 func openDSN(dsn string) (*sql.DB, stock.Dialect, error) {
+	if strings.Contains(dsn, "://") && strayAt(dsn) {
+		return nil, 0, errors.New(strayAtSays)
+	}
 	scheme, _, _ := strings.Cut(dsn, "://")
 	switch scheme {
 	case "postgres", "postgresql":
@@ -127,6 +131,9 @@ func openFile(name string) (*sql.DB, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("is a %s, allowed is a regular file", kindOf(info.Mode()))
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -87,9 +87,9 @@ func (c *config) urlFaults(bad func(path, format string, args ...any)) {
 	case err != nil:
 		bad("redis.url", "%v", err)
 	case e.hasPassword() && c.origin["redis.url"] != "CRONCE_REDIS_URL":
-		bad("redis.url", "is %s: a password may not stand here, set $%s, redis.password_env or redis.password_file", e, defaultPasswordEnv)
+		bad("redis.url", "has a password, which may not stand here: set $%s, redis.password_env or redis.password_file", defaultPasswordEnv)
 	}
-	c.endpoint, c.Redis.URL = e, e.String()
+	c.endpoint, c.Redis.URL = e, e.forFlag()
 }
 
 func (c *config) topologyFaults(bad func(path, format string, args ...any)) {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
 // instantLayouts are what a person may type, beside RFC 3339; in a zone.
@@ -34,11 +36,6 @@ func parseZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// shorten quotes s and cuts it, so that an error cannot be flooded.
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return fmt.Sprintf("%q", s)
-	}
-	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
-}
+// shorten quotes s and cuts it, so that an error cannot be flooded, and repeats no
+// credentials.
+func shorten(s string) string { return strictyaml.Quote(s) }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -111,23 +110,10 @@ func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 	if name == "" {
 		return "", nil, nil
 	}
-	data, err = readConfigFile(name)
-	return name, data, err
-}
-
-// readConfigFile reads a little more than is allowed at most, so that the decoder
-// refuses it.
-func readConfigFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
+	if data, err = readBounded(name, strictyaml.MaxSize); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return data, nil
+	return name, data, nil
 }
 
 // override takes what environment and flags say. An empty variable says nothing.

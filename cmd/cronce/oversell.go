@@ -162,12 +162,12 @@ func (f *oversellFlags) database() (string, error) {
 	}
 	switch {
 	case f.dsnEnv != "":
-		flag = "--dsn-env " + f.dsnEnv
+		flag = "--dsn-env"
 		if dsn = os.Getenv(f.dsnEnv); dsn == "" {
 			return "", usagef("oversell: %s names a variable that is not set", flag)
 		}
 	case f.dsnFile != "":
-		flag = "--dsn-file " + f.dsnFile
+		flag = "--dsn-file"
 		line, err := defaultConfig().secretFile("dsn", f.dsnFile)
 		if err != nil {
 			return "", usagef("oversell: %s: %w", flag, err)
@@ -181,7 +181,7 @@ func (f *oversellFlags) database() (string, error) {
 	case err != nil:
 		return "", usagef("oversell: %s %w", flag, err)
 	case d.hasPassword && f.dsn != "":
-		return "", usagef("oversell: --dsn is %q: a password may not stand here, name a variable or a file that has the DSN with --dsn-env or --dsn-file", d.shown)
+		return "", usagef("oversell: --dsn has a password, which may not stand here: name a variable or a file that has the DSN with --dsn-env or --dsn-file")
 	}
 	return dsn, nil
 }

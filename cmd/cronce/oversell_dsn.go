@@ -32,7 +32,10 @@ func parseDSN(dsn string) (database, error) {
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
 		return database{}, errors.New("is no DSN of a database, " + saleDSNAllowed)
 	}
-	d := database{shown: redact(u)}
+	if strayAt(dsn) {
+		return database{}, errors.New(strayAtSays)
+	}
+	d := database{shown: u.Scheme + "://" + u.Host + u.EscapedPath()}
 	if u.User != nil {
 		_, d.hasPassword = u.User.Password()
 	}

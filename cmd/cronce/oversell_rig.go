@@ -149,7 +149,9 @@ func (r *rig) sell(ctx context.Context, c *crew, k oversell.Kind) (oversell.Resu
 func (r *rig) where() string {
 	parts := []string{"Redis inside this process", "3 more inside for redlock"}
 	if !r.plan.Embedded {
-		parts[0] = r.plan.Redis[0]
+		if e, err := parseRedisURL(r.plan.Redis[0]); err == nil {
+			parts[0] = e.String()
+		}
 	}
 	if len(r.plan.Redis) >= embeddedRedlock {
 		parts[1] = fmt.Sprintf("redlock over %d", len(r.plan.Redis))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -20,12 +19,15 @@ type endpoint struct {
 
 const urlAllowed = "allowed is redis://[user@]host[:port][/db], or rediss:// for TLS"
 
-// parseRedisURL never repeats a password: neither the URL nor what package url
-// says about it is part of an error before it is known to have none.
+// parseRedisURL repeats nothing of the URL in an error: a slip can make any part of
+// a password look like another part of the URL.
 func parseRedisURL(raw string) (endpoint, error) {
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || (u.Scheme != "redis" && u.Scheme != "rediss") {
+	if err != nil || u.Hostname() == "" || (u.Scheme != "redis" && u.Scheme != "rediss") {
 		return endpoint{}, errors.New("is no URL of a Redis, " + urlAllowed)
+	}
+	if strayAt(raw) {
+		return endpoint{}, errors.New(strayAtSays)
 	}
 	e := endpoint{tls: u.Scheme == "rediss", address: u.Host}
 	if u.Port() == "" {
@@ -38,39 +40,46 @@ func parseRedisURL(raw string) (endpoint, error) {
 		}
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return endpoint{}, fmt.Errorf("is %q with parameters, %s", redact(u), urlAllowed)
+		return endpoint{}, errors.New("has parameters or a fragment, " + urlAllowed)
 	}
 	if db := strings.Trim(u.Path, "/"); db != "" {
 		if e.db, err = strconv.Atoi(db); err != nil || e.db < 0 {
-			return endpoint{}, fmt.Errorf("is %q, %s", redact(u), urlAllowed)
+			return endpoint{}, errors.New("has a path that is no number of a database, " + urlAllowed)
 		}
 	}
 	return e, nil
 }
 
-// redact shows a URL without what may be secret in it.
-func redact(u *url.URL) string {
-	shown := *u
-	shown.RawQuery, shown.Fragment = "", ""
-	return strings.Replace(shown.Redacted(), ":xxxxx@", ":***@", 1)
+const strayAtSays = "has an @ behind its host: in a password write %2F for /, %3F for ?, %23 for # and %40 for @, and elsewhere %40 for @"
+
+// strayAt reports whether a URL has an @ behind its host. Then the host is probably
+// the beginning of a password with a raw / ? or # in it, and would be shown, and
+// connected to.
+func strayAt(raw string) bool {
+	_, rest, _ := strings.Cut(raw, "://")
+	i := strings.IndexAny(rest, "/?#")
+	return i >= 0 && strings.Contains(rest[i:], "@")
 }
 
 func (e endpoint) hasPassword() bool { return e.password.reveal != nil }
 
-// String shows the endpoint without its password.
+// String shows the endpoint without its user, who may be a password in the wrong place.
 func (e endpoint) String() string {
-	scheme, user, db := "redis://", "", ""
+	e.username = ""
+	return e.forFlag()
+}
+
+// forFlag is the endpoint as a URL without a password.
+func (e endpoint) forFlag() string {
+	u := url.URL{Scheme: "redis", Host: e.address}
 	if e.tls {
-		scheme = "rediss://"
+		u.Scheme = "rediss"
 	}
-	switch {
-	case e.hasPassword():
-		user = e.username + ":***@"
-	case e.username != "":
-		user = e.username + "@"
+	if e.username != "" {
+		u.User = url.User(e.username)
 	}
 	if e.db != 0 {
-		db = "/" + strconv.Itoa(e.db)
+		u.Path = strconv.Itoa(e.db)
 	}
-	return scheme + user + e.address + db
+	return u.String()
 }

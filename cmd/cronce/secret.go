@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strings"
 )
@@ -30,7 +29,8 @@ const maxSecret = 64 << 10
 
 // readSecret reads a secret from a file, or else from the environment, by names
 // that the configuration has under path + "_file" and path + "_env". A variable
-// that is not set is a fault only if the configuration asks for it.
+// that is not set is a fault only if the configuration asks for it. No fault repeats
+// either name: a slip puts the secret itself there.
 func (c *config) readSecret(path, file, env, defaultEnv string) (secret, error) {
 	switch {
 	case file != "" && env != "":
@@ -41,7 +41,7 @@ func (c *config) readSecret(path, file, env, defaultEnv string) (secret, error) 
 		if s, ok := os.LookupEnv(env); ok {
 			return newSecret(s), nil
 		}
-		return secret{}, c.fault(path+"_env", "names the variable %s, which is not set", env)
+		return secret{}, c.fault(path+"_env", "names a variable that is not set (allowed is the name of a variable, never the secret itself)")
 	case defaultEnv != "":
 		return newSecret(os.Getenv(defaultEnv)), nil
 	}
@@ -51,24 +51,16 @@ func (c *config) readSecret(path, file, env, defaultEnv string) (secret, error) 
 // secretFile does not insist on a file that only its owner can read: that is not
 // how Kubernetes mounts secrets.
 func (c *config) secretFile(path, name string) (secret, error) {
-	f, err := os.Open(name)
+	text, err := readBounded(name, maxSecret)
 	if err != nil {
-		return secret{}, c.fault(path, "%v", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	switch {
-	case err != nil:
-		return secret{}, c.fault(path, "%v", err)
-	case len(text) > maxSecret:
-		return secret{}, c.fault(path, "is larger than %d bytes", maxSecret)
+		return secret{}, c.fault(path, "names a file that cannot be used: %v", err)
 	}
 	line := strings.TrimRight(string(text), "\r\n")
 	if line == "" {
-		return secret{}, c.fault(path, "%s is empty", name)
+		return secret{}, c.fault(path, "names a file that is empty")
 	}
 	if strings.ContainsAny(line, "\r\n\x00") {
-		return secret{}, c.fault(path, "%s has several lines, allowed is one", name)
+		return secret{}, c.fault(path, "names a file with several lines, allowed is one")
 	}
 	return newSecret(line), nil
 }

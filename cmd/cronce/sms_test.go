@@ -66,7 +66,7 @@ func TestSMSGateway(t *testing.T) {
 		t.Error("the log shows a token or a recipient")
 	}
 	n = startWith(t, []string{"GATEWAY_TOKEN="}, "node", "--config", file(t, "c.yaml", strings.Replace(yaml, "GATEWAY_TOKEN", "NOT_THERE", 1)), "--redis", url, "--http", "off")
-	if code := n.code(); code != exitUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names the variable NOT_THERE, which is not set") {
+	if code := n.code(); code != exitUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names a variable that is not set") {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -110,15 +110,18 @@ func transport() http.RoundTripper {
 }
 
 func checkURL(raw string) error {
+	// Nothing of it is repeated: it may hold a secret, in its query also one that is meant.
 	const allowed = "an http or https URL with a host and without user or password"
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return &FieldError{"url", "not a URL", allowed} // it may hold a secret: not repeated
+		return &FieldError{"url", "not a URL", allowed}
 	case u.User != nil:
 		return &FieldError{"url", "one with a user or password", allowed}
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return &FieldError{"url", quote(u.Redacted()), allowed}
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return &FieldError{"url", "of another scheme, or without a host", allowed}
+	case strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"): // its host may be the beginning of a password with a / in it
+		return &FieldError{"url", "one with an @ behind its host", allowed + "; %40 for an @ in its path"}
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func TestNewHTTPRefuses(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                          `url is ""`,
 		"gateway:8080/send":         `url is "gateway:8080/send"`,
-		"ftp://gateway/send":        `url is "ftp://gateway/send"`,
+		"ftp://gateway/send":        "url is of another scheme, or without a host",
 		"https:///send":             `url is "https:///send"`,
 		"https://me:s3cret@gateway": "url is one with a user or password",
 		"http://s3cret\x7f":         "url is not a URL",

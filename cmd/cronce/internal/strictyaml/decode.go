@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -107,7 +108,7 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 		return
 	}
 	if allowed := set(into, node, text); allowed != "" {
-		d.fault(node, path, "is %s, allowed is %s", quote(text), allowed)
+		d.fault(node, path, "is %s, allowed is %s", Quote(text), allowed)
 	}
 }
 
@@ -155,12 +156,16 @@ func describe(node ast.Node) string {
 		return "a list"
 	}
 	text, _ := textOf(node)
-	return quote(text)
+	return Quote(text)
 }
 
-// quote quotes s and cuts it.
-func quote(s string) string {
-	const most = 60
+// Quote quotes a value for an error and cuts it. One that may be a URL or a DSN with
+// a password is not repeated: it stood where something else is allowed.
+func Quote(s string) string {
+	const most = 80
+	if before, _, ok := strings.Cut(s, "@"); ok && strings.Contains(before, ":") {
+		return "a text with credentials (not shown)"
+	}
 	if len(s) <= most {
 		return strconv.Quote(s)
 	}

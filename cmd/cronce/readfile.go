@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// pipePatience is how long a file may take to be read: a pipe may never end.
+const pipePatience = 10 * time.Second
+
+// readBounded reads a file that the configuration names: a regular one, or a pipe
+// that ends, of at most most bytes. Its error does not repeat the name, which may be
+// a secret in the wrong place.
+func readBounded(name string, most int64) ([]byte, error) {
+	return readWithin(name, most, pipePatience)
+}
+
+func readWithin(name string, most int64, patience time.Duration) ([]byte, error) {
+	info, err := os.Stat(name) // before it is opened, which can change a device, or wait for ever
+	switch {
+	case err != nil:
+		return nil, nameless(err)
+	case info.Mode()&(os.ModeType&^os.ModeNamedPipe) != 0:
+		return nil, fmt.Errorf("is a %s, allowed is a regular file or a pipe", kindOf(info.Mode()))
+	case info.Size() > most:
+		return nil, fmt.Errorf("is %d bytes long, allowed is up to %d", info.Size(), most)
+	}
+	type content struct {
+		data []byte
+		err  error
+	}
+	read := make(chan content, 1)
+	go func() { // ends with the pipe, or with the process: nothing interrupts the opening of a pipe
+		data, err := readAtMost(name, most)
+		read <- content{data, err}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case c := <-read:
+		return c.data, c.err
+	case <-timer.C:
+		return nil, fmt.Errorf("did not end within %v", patience)
+	}
+}
+
+func readAtMost(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nameless(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, nameless(err)
+	case int64(len(data)) > most:
+		return nil, fmt.Errorf("is longer than %d bytes", most)
+	}
+	return data, nil
+}
+
+// nameless is an error of a file without the file's name.
+func nameless(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "directory"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	}
+	return "device"
+}
