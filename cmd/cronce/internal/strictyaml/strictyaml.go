@@ -8,6 +8,7 @@
 package strictyaml
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -29,11 +30,15 @@ const MaxSize = 1 << 20
 // terminal.
 const maxFaults = 20
 
-// The parser takes time in proportion to the square of the depth: of brackets
-// inside brackets, and of "- - -" along a line.
+// The parser takes memory in proportion to the number of nodes, a kilobyte or more
+// for each, and time in proportion to the square of the depth (of brackets inside
+// brackets, and of "- - -" along a line), of the keys of one mapping, and of the
+// documents. So these are bounded before it sees a file.
 const (
+	maxNodes  = 100_000
 	maxDepth  = 50
 	maxColumn = 4096
+	maxKeys   = 1000 // of one mapping; no struct has so many fields
 )
 
 // An Error is one thing that is wrong with a file.
@@ -102,10 +107,13 @@ func (f *File) parse(data []byte) (*ast.File, error) {
 	if len(data) > MaxSize {
 		return nil, &Error{File: f.name, Text: fmt.Sprintf("is %d bytes long, allowed is up to %d", len(data), MaxSize)}
 	}
+	if nodes(data) > maxNodes {
+		return nil, &Error{File: f.name, Text: fmt.Sprintf("has more than %d nodes", maxNodes)}
+	}
 	tokens := lexer.Tokenize(string(data))
-	if t := tooDeep(tokens); t != nil {
+	if t, why := tooMuch(tokens); t != nil {
 		f.places[""] = place{t.Position.Line, t.Position.Column}
-		return nil, f.Fault("", "nested in more than %d brackets, or beyond column %d", maxDepth, maxColumn)
+		return nil, f.Fault("", "%s", why)
 	}
 	parsed, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -126,21 +134,67 @@ func (d *decoder) documents(parsed *ast.File, into any) {
 	}
 }
 
-// tooDeep returns the first token that the parser should not see.
-func tooDeep(tokens token.Tokens) *token.Token {
-	depth := 0
+// nodes is about how many nodes the parser would make, counted without it: one for
+// each line that is neither empty nor a comment, each further item of a list that
+// begins in it, each comma and each opening bracket.
+func nodes(data []byte) (n int) {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		line = bytes.TrimPrefix(line, []byte("- "))
+		n += 1 + bytes.Count(line, []byte("- ")) + bytes.Count(line, []byte(",")) + bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
+	}
+	return n
+}
+
+// tooMuch returns the first token that the parser should not see, and why.
+func tooMuch(tokens token.Tokens) (*token.Token, string) {
+	depth, documents := 0, 0
+	var open mappings
 	for _, t := range tokens {
 		switch t.Type {
 		case token.MappingStartType, token.SequenceStartType:
 			depth++
 		case token.MappingEndType, token.SequenceEndType:
 			depth--
+		case token.SequenceEntryType:
+			open.close(t.Position.Column)
+		case token.DocumentHeaderType:
+			documents++
 		}
-		if depth > maxDepth || t.Position.Column > maxColumn {
-			return t
+		switch {
+		case depth > maxDepth || t.Position.Column > maxColumn:
+			return t, fmt.Sprintf("nested in more than %d brackets, or beyond column %d", maxDepth, maxColumn)
+		case documents > 1:
+			return t, "is a second document, allowed is one"
+		case t.Type == token.MappingValueType && t.Prev != nil && open.key(t.Prev.Position.Column) > maxKeys:
+			return t.Prev, fmt.Sprintf("is a mapping with more than %d keys", maxKeys)
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// mappings are those that a token may be in: the columns of their keys, growing, and
+// how many keys each has so far.
+type mappings []struct{ column, keys int }
+
+// close ends the mappings whose keys stand right of a column.
+func (m *mappings) close(column int) {
+	for len(*m) > 0 && (*m)[len(*m)-1].column > column {
+		*m = (*m)[:len(*m)-1]
+	}
+}
+
+// key counts a key, and returns how many its mapping has.
+func (m *mappings) key(column int) int {
+	m.close(column)
+	if n := len(*m); n == 0 || (*m)[n-1].column < column {
+		*m = append(*m, struct{ column, keys int }{column: column})
+	}
+	last := &(*m)[len(*m)-1]
+	last.keys++
+	return last.keys
 }
 
 // syntax gives an error of the parser our form: without its excerpt of the file.

@@ -2,6 +2,7 @@ package strictyaml_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -99,13 +100,13 @@ func TestFaults(t *testing.T) {
 		"name: a\n---\nname: b":         `is a second document, allowed is one`,
 		"name: a\nname: b":              `c.yaml:2:1: mapping key "name" already defined at [1:1]`,
 		"name: [a":                      `c.yaml:1:7: sequence end token ']' not found`,
-		strings.Repeat("[", 100000):     `c.yaml:1:51: nested in more than 50 brackets`,
-		strings.Repeat("- ", 100000):    `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
+		strings.Repeat("[", 50000):      `c.yaml:1:51: nested in more than 50 brackets`,
+		strings.Repeat("- ", 50000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
 		"- a":                           `is a list, allowed is a mapping`,
 	} {
 		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+			t.Errorf("%.80q:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }
@@ -134,6 +135,39 @@ func TestTooLarge(t *testing.T) {
 	_, err := strictyaml.Decode("c.yaml", make([]byte, strictyaml.MaxSize+1), &settings{})
 	if err == nil || !strings.Contains(err.Error(), "allowed is up to 1048576") {
 		t.Error(err)
+	}
+}
+
+// What would cost the parser seconds or gigabytes is refused before it is parsed, and
+// what a large fleet may need is not.
+func TestTooMuch(t *testing.T) {
+	keys := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"1 MiB of keys":     {keys(104_000, "k%05d: a\n"), "c.yaml: has more than 100000 nodes"},
+		"1 MiB of items":    {strings.Repeat("- a\n", 1<<18), "c.yaml: has more than 100000 nodes"},
+		"items in one line": {"tags: [" + strings.Repeat("a,", 100_001) + "]", "c.yaml: has more than 100000 nodes"},
+		"brackets":          {strings.Repeat("- [] \n- {}\n", 30_000), "c.yaml: has more than 100000 nodes"},
+		"dashes":            {strings.Repeat("- - - -\n", 50_000), "c.yaml: has more than 100000 nodes"},
+		"100,000 keys":      {keys(99_000, "k%05d: a\n"), "c.yaml:1001:1: is a mapping with more than 1000 keys"},
+		"1,001 keys inside": {"jobs:\n- name: a\n" + keys(1000, "  k%d: {a: b, c: d}\n"), "c.yaml:1002:3: is a mapping with more than 1000 keys"},
+		"1,000 keys":        {keys(1000, "k%03d: a\n"), `c.yaml:1:1: k000: unknown key`},
+		"documents":         {strings.Repeat("---\nname: a\n", 30_000), "c.yaml:3:1: is a second document, allowed is one"},
+		"10,000 jobs":       {"jobs:\n" + strings.Repeat("- name: abcdefghij\n  overlap: skip\n  retry: {tries: 5}\n", 10_000), ""},
+	} {
+		start := time.Now()
+		_, err := strictyaml.Decode("c.yaml", []byte(c.text), &settings{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: %.200v, want %s", name, err, c.want)
+		}
+		if took := time.Since(start); took > 20*time.Second { // the parser takes minutes, raced
+			t.Errorf("%s takes %v", name, took)
+		}
 	}
 }
 
