@@ -39,7 +39,7 @@ func checkConfig(w io.Writer, c *config, now time.Time) error {
 	if err != nil {
 		return refused(err)
 	}
-	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, c.where())
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, printable(c.where()))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
 	for i := range settings.Jobs {
@@ -56,7 +56,7 @@ func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Tim
 	if err != nil {
 		return // newScheduler has refused it
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t", job.Name, s.Text(), s.Zone())
+	fmt.Fprintf(w, "%s\t%s\t%s\t", printable(job.Name), printable(s.Text()), s.Zone())
 	day := ""
 	for _, t := range ticksAfter(s, now, 3) {
 		at := t.Tick.UTC()
@@ -76,7 +76,7 @@ func printRemarks(w io.Writer, settings scheduler.Config) error {
 			continue
 		}
 		for _, remark := range s.Remarks() {
-			fmt.Fprintf(w, "note: %s: %s\n", settings.Jobs[i].Name, remark)
+			fmt.Fprintf(w, "note: %s: %s\n", printable(settings.Jobs[i].Name), printable(remark))
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")

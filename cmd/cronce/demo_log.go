@@ -111,7 +111,7 @@ func (d *demoLog) show(l logLine) {
 
 func (d *demoLog) emit(value any) {
 	if text, err := json.Marshal(value); err == nil {
-		fmt.Fprintf(d.w, "%s\n", text)
+		fmt.Fprintf(printableJSON{d.w}, "%s\n", text)
 	}
 }
 

@@ -81,6 +81,6 @@ func checkHealth(ctx context.Context, w io.Writer, address string) error {
 	if answer.StatusCode != http.StatusOK {
 		return errors.New("healthcheck: not ready: " + strings.TrimSpace(string(text)))
 	}
-	_, err = w.Write(text)
+	_, err = fmt.Fprintln(w, printable(strings.TrimSpace(string(text))))
 	return err
 }

@@ -59,7 +59,7 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l),
+		printRow(table, instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l),
 			l.Verdict, dash(l.Node), number(int64(l.Attempt)), number(l.Fence), remark(l))
 	}
 	return table.Flush()

@@ -23,7 +23,7 @@ func (s *store) tellDoubt(ctx context.Context, w io.Writer, key string) (over fu
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			fmt.Fprintf(w, "cronce: lock %q: %v: asking on\n", key, err)
+			fmt.Fprintf(w, "cronce: lock %q: %s: asking on\n", key, printable(err.Error()))
 		}
 	}
 	go func() {

@@ -58,7 +58,7 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT")
 	for _, h := range holders {
-		fmt.Fprintf(table, "%s\t%s\t%v\t%s\n", h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h))
+		printRow(table, h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -33,7 +33,7 @@ func newLogger(c logConfig, w io.Writer) *zap.Logger {
 		EncodeTime: func(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
 			enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
 		},
-	}), out, level))
+	}), zapcore.AddSync(printableJSON{out}), level))
 }
 
 // A consoleCore writes lines for a person.

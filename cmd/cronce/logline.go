@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // A logLine is one line of a node's log, for a person.
@@ -41,16 +40,6 @@ func (l *logLine) text(key string) string {
 		return ""
 	}
 	return printable(fmt.Sprint(v))
-}
-
-// printable keeps a job's text from ending the line or painting the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, s)
 }
 
 // render writes the line: when, which node, what, of which tick, and the rest.

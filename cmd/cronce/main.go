@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return e.code
 	}
 	if _, silent := errors.AsType[*brokenError](err); !silent {
-		fmt.Fprintf(stderr, "cronce: %v\n", err)
+		fmt.Fprintf(stderr, "cronce: %s\n", printableText(err.Error()))
 	}
 	if e, ok := errors.AsType[*conflictError](err); ok {
 		return e.code

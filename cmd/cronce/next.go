@@ -100,7 +100,7 @@ func ticksAfter(s *spec.Schedule, from time.Time, n int) []nextTick {
 
 func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) error {
 	for _, remark := range s.Remarks() {
-		fmt.Fprintf(w, "note: %s\n", remark)
+		fmt.Fprintf(w, "note: %s\n", printable(remark))
 	}
 	header, utc := s.Zone().String(), func(time.Time) string { return "" }
 	if header != time.UTC.String() { // or else both columns say the same

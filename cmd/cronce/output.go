@@ -34,7 +34,7 @@ func (v *outputValue) Set(s string) error {
 }
 
 func printJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(printableJSON{w})
 	enc.SetIndent("", "  ")
 	return enc.Encode(value)
 }

@@ -41,7 +41,7 @@ func (t *oversellTable) head() {
 	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", plural(t.flags.stock, "item"), plural(t.flags.buyers, "buyer"),
 		plural(t.flags.processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
-	fmt.Fprintf(t.w, "Stores: %s.\n\n", t.rig.where())
+	fmt.Fprintf(t.w, "Stores: %s.\n\n", printable(t.rig.where()))
 	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "P50", "P99", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }

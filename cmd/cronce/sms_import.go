@@ -53,7 +53,7 @@ func smsImport(cmd *cobra.Command, name, zoneName string) error {
 // printImport prints what was done, also before an error.
 func printImport(w io.Writer, r *sms.Report, err error) error {
 	for _, bad := range r.Bad {
-		fmt.Fprintln(w, bad)
+		fmt.Fprintln(w, printable(bad.String()))
 	}
 	if more := r.Refused - len(r.Bad); more > 0 {
 		fmt.Fprintf(w, "and %d more bad rows\n", more)

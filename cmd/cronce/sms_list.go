@@ -81,8 +81,8 @@ func printMessages(w io.Writer, records []sms.Record) error {
 	}
 	for i := range records {
 		r := &records[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\n", r.Message.ID, sms.Mask(r.Message.To), r.State,
-			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, dash(printable(r.Reason)))
+		printRow(table, r.Message.ID, sms.Mask(r.Message.To), r.State,
+			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, dash(r.Reason))
 	}
 	return table.Flush()
 }

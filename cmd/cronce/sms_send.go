@@ -47,7 +47,7 @@ func smsSend(ctx context.Context, w io.Writer, o *sms.Outbox, m sms.Message) err
 	if !fresh {
 		said = "known already, nothing changed:"
 	}
-	_, err = fmt.Fprintln(w, said, m)
+	_, err = fmt.Fprintln(w, said, printable(m.String()))
 	return err
 }
 

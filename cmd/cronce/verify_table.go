@@ -37,14 +37,14 @@ func printProof(w io.Writer, p *proof) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "note: %s\n", remark)
+		fmt.Fprintf(w, "note: %s\n", printable(remark))
 	}
 	_, err := fmt.Fprintln(w, "\n"+sentence(p, broken))
 	return err
 }
 
 func printJob(w io.Writer, r *verify.Report, now time.Time) {
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.Job, r.Due, r.Once, r.Again,
+	printRow(w, r.Job, r.Due, r.Once, r.Again,
 		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.TakenOver,
 		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}),
 		fences(r), since(r.Begins, now))
@@ -90,13 +90,13 @@ func since(t, now time.Time) string {
 func printViolations(w io.Writer, r *verify.Report) {
 	for i, v := range r.Violations {
 		if i == maxViolations {
-			fmt.Fprintf(w, "%s: and %d more, -o json has them all\n", r.Job, len(r.Violations)-maxViolations)
+			fmt.Fprintf(w, "%s: and %d more, -o json has them all\n", printable(r.Job), len(r.Violations)-maxViolations)
 			return
 		}
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", r.Job, v)
+		fmt.Fprintf(w, "%s: %s\n", printable(r.Job), printable(v.String()))
 	}
 }
 
