@@ -86,7 +86,7 @@ func (c *config) urlFaults(bad func(path, format string, args ...any)) {
 	switch {
 	case err != nil:
 		bad("redis.url", "%v", err)
-	case e.hasPassword() && c.origin["redis.url"] != "CRONCE_REDIS_URL":
+	case e.hasPassword() && c.origin["redis.url"] != redisURLEnv:
 		bad("redis.url", "has a password, which may not stand here: set $%s, redis.password_env or redis.password_file", defaultPasswordEnv)
 	}
 	c.endpoint, c.Redis.URL = e, e.forFlag()

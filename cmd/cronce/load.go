@@ -18,7 +18,7 @@ type override struct {
 
 // The settings that say where the store is.
 var storeOverrides = []override{
-	{"redis.url", "redis", "CRONCE_REDIS_URL", "URL of the Redis, without a password: redis://[user@]host:port[/db], rediss:// for TLS",
+	{"redis.url", "redis", redisURLEnv, "URL of the Redis, without a password: redis://[user@]host:port[/db], rediss:// for TLS",
 		func(c *config) *string { return &c.Redis.URL }},
 	{"redis.username", "", "CRONCE_REDIS_USERNAME", "", func(c *config) *string { return &c.Redis.Username }},
 	{"namespace", "namespace", "CRONCE_NAMESPACE", "what all keys in the store begin with",
@@ -35,7 +35,12 @@ var nodeOverrides = append([]override{
 	{"log.format", "log-format", "CRONCE_LOG_FORMAT", "json, console, or auto: console on a terminal", func(c *config) *string { return &c.Log.Format }},
 }, storeOverrides...)
 
-const configEnv = "CRONCE_CONFIG"
+// The variables that are not settings alone: one names the file, and one may hold a
+// password.
+const (
+	configEnv   = "CRONCE_CONFIG"
+	redisURLEnv = "CRONCE_REDIS_URL"
+)
 
 // configFlags adds --config and the flags of overrides to a command.
 func configFlags(cmd *cobra.Command, overrides []override) {

@@ -22,6 +22,7 @@ const fenceEnv = "CRONCE_FENCE"
 
 type lockFlags struct {
 	try, shared, show bool
+	secrets           bool
 	permits, conflict int
 	wait, ttl, grace  time.Duration
 	output            string
@@ -47,7 +48,8 @@ func lockCommand() *cobra.Command {
 			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
 			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
 			fenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
-			"earlier holder.\n\n" +
+			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
+			"a password, and the variables that the configuration names) is not in it, unless --with-secrets is given.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
 			"lost, that of --conflict-exit-code if another held it for too long; 2 for wrong usage. With --show\n" +
 			"no command runs: it tells who holds the lock.",
@@ -76,12 +78,13 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
 	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitFailed, "the exit code if another held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
+	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
 }
 
 // runFlags are of use only with a command.
-var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace"}
+var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
@@ -142,7 +145,11 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	if err != nil {
 		return err
 	}
-	err = execute(lease, command, f.grace, cmd)
+	environ := os.Environ()
+	if !f.secrets {
+		environ = c.childEnv(environ)
+	}
+	err = execute(lease, command, environ, f.grace, cmd)
 	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer stop()
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
@@ -192,10 +199,10 @@ type conflictError struct {
 
 // execute runs the command until it ends, or is stopped because the lease's
 // context ended.
-func execute(lease *lock.Lease, command []string, grace time.Duration, s streams) error {
+func execute(lease *lock.Lease, command, environ []string, grace time.Duration, s streams) error {
 	c := exec.CommandContext(lease.Context(), command[0], command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
-	c.Env = append(os.Environ(), fenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
+	c.Env = append(environ, fenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
 	c.SysProcAttr = within()

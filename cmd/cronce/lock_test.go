@@ -47,6 +47,31 @@ func TestLock(t *testing.T) {
 	free(t, m)
 }
 
+// A command under a lock does not get what cronce reads its secrets from, unless it is asked for;
+// the rest of the environment is the command's as before.
+func TestLockKeepsItsSecrets(t *testing.T) {
+	m, url := newRedis(t)
+	m.RequireAuth("hunter2")
+	for name, value := range map[string]string{
+		"CRONCE_REDIS_URL": "redis://:hunter2@" + m.Addr(), "CRONCE_REDIS_PASSWORD": "hunter2", "CRONCE_SHOP_DSN": "postgres://u:hunter2@h/d",
+		"SENTINELS": "hunter2", "GATEWAY": "hunter2", "ORDERS": "hunter2", "CRONCE_NAMESPACE": "ns", "PLAIN": "kept",
+	} {
+		t.Setenv(name, value)
+	}
+	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS}\nshop: {database: {dsn_env: ORDERS}}\njobs: [{kind: sms, sms: {gateway: http, url: 'http://h', token_env: GATEWAY}}]\n")
+	r := cronce(t, under(url, []string{"--config", config}, "env")...)
+	r.want(t, exitFine, "PLAIN=kept", "CRONCE_NAMESPACE=ns", "CRONCE_FENCE=")
+	if strings.Contains(r.stdout, "hunter2") {
+		t.Errorf("the command is given secrets:\n%s", r.stdout)
+	}
+	t.Setenv("CRONCE_REDIS_URL", url) // without a password it is no secret
+	cronce(t, under(url, nil, "env")...).want(t, exitFine, "CRONCE_REDIS_URL="+url)
+	r = cronce(t, under(url, []string{"--config", config, "--with-secrets"}, "env")...)
+	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 5 {
+		t.Errorf("with --with-secrets:\n%s", r.stdout)
+	}
+}
+
 // hold takes the lock for another holder.
 func hold(t *testing.T, url string) *lock.Lease { return holdWith(t, url, lock.Options{}) }
 
