@@ -18,7 +18,7 @@ func TestRender(t *testing.T) {
 		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"run started","node":"n-1","job":"sendSms","tick":"2026-01-01T23:59:55.000Z","attempt":2,"fence":12,"late_ms":11050.2}`,
 			"03:04:05.006  n-1  run started    sendSms       2026-01-01 23:59:55  11.1s late  attempt 2"},
 		{`{"ts":"2026-01-02T03:04:05.006Z","level":"error","msg":"run finished","node":"n-1","job":"j","tick":"2026-01-02T03:04:05.000Z","attempt":1,"fence":1,"outcome":"failed","took_ms":0.5,"err":"boom\u001b[31m\nmore"}`,
-			"03:04:05.006  n-1  run finished   j             03:04:05  failed in 500µs  boom [31m more"},
+			"03:04:05.006  n-1  run finished   j             03:04:05  failed in 500µs  boom\\x1b[31m\\nmore"},
 		{`{"ts":"2026-01-02T03:04:05.006Z","level":"warn","msg":"tick missed","node":"n-1","job":"j","tick":"2026-01-02T03:04:00.000Z","count":3,"reason":"misfire"}`,
 			"03:04:05.006  n-1  tick missed    j             03:04:00  misfire  3 ticks"},
 		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"messages sent","node":"n-1","sent":2,"failed":0}`,

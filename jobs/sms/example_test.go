@@ -142,5 +142,5 @@ func ExampleParseTime() {
 func ExampleNewHTTP() {
 	_, err := sms.NewHTTP(sms.HTTPConfig{URL: "gateway.example/send"})
 	fmt.Println(err)
-	// Output: sms: new HTTP gateway: url is "gateway.example/send", allowed is an http or https URL with a host and without user or password
+	// Output: sms: new HTTP gateway: url is of another scheme, or without a host, allowed is an http or https URL with a host and without user or password
 }

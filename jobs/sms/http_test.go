@@ -173,12 +173,13 @@ func TestRetryAfterHeader(t *testing.T) {
 
 func TestNewHTTPRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"":                          `url is ""`,
-		"gateway:8080/send":         `url is "gateway:8080/send"`,
-		"ftp://gateway/send":        "url is of another scheme, or without a host",
-		"https:///send":             `url is "https:///send"`,
-		"https://me:s3cret@gateway": "url is one with a user or password",
-		"http://s3cret\x7f":         "url is not a URL",
+		"":                           "url is of another scheme, or without a host",
+		"gateway:8080/send":          "url is of another scheme, or without a host",
+		"ftp://gateway/send":         "url is of another scheme, or without a host",
+		"https:///send":              "url is of another scheme, or without a host",
+		"https://me:s3cret@gateway":  "url is one with a user or password",
+		"http://s3cret\x7f":          "url is not a URL",
+		"https://h:1/s3cret@gateway": "url is one with an @ behind its host",
 	} {
 		_, err := sms.NewHTTP(sms.HTTPConfig{URL: url, Timeout: -1, Token: "s3cret\n"})
 		for _, part := range []string{want, "timeout is -1ns", "token is hidden"} {

@@ -180,12 +180,12 @@ func TestReleasePastUnreadable(t *testing.T) {
 			now, err := client.Time(t.Context()).Result()
 			return err == nil && now.After(last.Due)
 		})
-		if err := stock.Release(t.Context(), s, fence(1), pass); err == nil || !strings.Contains(err.Error(), "1 reserved orders") {
+		if err := stock.Release(soon(t), s, fence(1), pass); err == nil || !strings.Contains(err.Error(), "1 reserved orders") {
 			t.Errorf("%v, want the unreadable one", err)
 		}
 		wantState(t, s, "b", stock.Expired)
 		wantProduct(t, s, "tea", 10, 9, 1, 0)
-		if err := stock.Release(t.Context(), s, fence(2), pass); err != nil {
+		if err := stock.Release(soon(t), s, fence(2), pass); err != nil {
 			t.Error(err)
 		}
 		p := sqlite(t)

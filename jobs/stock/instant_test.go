@@ -1,0 +1,198 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// onFrozen returns a store whose clock stands still until it is set.
+func onFrozen(t *testing.T) (*miniredis.Miniredis, redis.UniversalClient, time.Time) {
+	m := miniredis.RunT(t)
+	at := time.UnixMilli(1_795_207_852_937)
+	m.SetTime(at)
+	return m, connect(t, m.Addr()), at
+}
+
+// soon is a context that ends long after a run that ends by itself.
+func soon(t *testing.T) context.Context {
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// An order can be paid up to the last millisecond of its time. At the end of its
+// time it cannot, and the job gives it back.
+func TestExactEndOfAnOrder(t *testing.T) {
+	t.Parallel()
+	const hold = time.Minute
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		expired bool
+	}{
+		{"one millisecond before", hold - time.Millisecond, false},
+		{"the last microsecond before", hold - time.Microsecond, false},
+		{"at the end", hold, true},
+		{"one millisecond after", hold + time.Millisecond, true},
+	} {
+		for settled, where := range map[bool]string{false: "fresh", true: "in the database"} {
+			t.Run(c.name+", "+where, func(t *testing.T) {
+				m, client, at := onFrozen(t)
+				s := newSale(t, client, stock.Options{Hold: hold})
+				put(t, s, "tea", 2)
+				reserve(t, s, order("buyer"))
+				reserve(t, s, order("job"))
+				if settled {
+					settle(t, s, sqlite(t), 1, 2)
+				}
+				m.SetTime(at.Add(c.after))
+				_, err := s.Pay(t.Context(), "buyer")
+				if closed, is := errors.AsType[*stock.ClosedError](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
+					t.Errorf("Pay: %v", err)
+				}
+				if err := stock.Release(soon(t), s, fence(1), pass); err != nil {
+					t.Fatal(err)
+				}
+				if c.expired {
+					wantState(t, s, "job", stock.Expired)
+					wantProduct(t, s, "tea", 2, 2, 0, 0)
+				} else {
+					wantState(t, s, "job", stock.Reserved)
+					wantProduct(t, s, "tea", 2, 0, 1, 1)
+				}
+			})
+		}
+	}
+}
+
+// The job closes only what is past its time in the step that closes it: an order
+// that was due when the job looked, by a clock that has been set back since, stays.
+func TestExpireLooksAtTheClockItself(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]stock.State{time.Minute - time.Millisecond: stock.Reserved, time.Minute: stock.Expired} {
+		m, client, at := onFrozen(t)
+		s := newSale(t, client, stock.Options{Hold: time.Minute})
+		put(t, s, "tea", 1)
+		reserve(t, s, order("o"))
+		m.SetTime(at.Add(time.Hour))
+		err := stock.Release(soon(t), s, fence(1), func(step string) error {
+			if step == "expire" { // the order was found
+				m.SetTime(at.Add(after))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, s, "o", want)
+	}
+}
+
+// A settled order is looked up at the instant at which it is old enough.
+func TestExactAgeOfALookUp(t *testing.T) {
+	t.Parallel()
+	_, client, _ := onFrozen(t)
+	s, p := newSale(t, client, stock.Options{}), sqlite(t)
+	put(t, s, "tea", 2)
+	fill(t, s, 2)
+	settle(t, s, p, 1, 2)
+	if got, err := stock.Reconciliation(t.Context(), s, p.Database, fence(2), pass, nil); err != nil || got.Looked != 2 {
+		t.Errorf("%+v, %v, want both looked up", got, err)
+	}
+}
+
+// A paid order that is disputed is not counted as what the database has.
+func TestDisputedPaidOrderIsNotCounted(t *testing.T) {
+	t.Parallel()
+	_, client, _ := onFrozen(t)
+	s, p := newSale(t, client, stock.Options{}), sqlite(t)
+	put(t, s, "tea", 9)
+	for _, id := range []string{"disputed", "fine"} {
+		reserve(t, s, order(id, stock.Item{SKU: "tea", Quantity: 2}))
+	}
+	if _, err := s.Cancel(t.Context(), "disputed"); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 1, 2)
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "tea", 9)
+	for _, id := range []string{"disputed", "fine"} {
+		quantity := map[string]int64{"disputed": 3, "fine": 2}[id]
+		reserve(t, s, order(id, stock.Item{SKU: "tea", Quantity: quantity}))
+		if _, err := s.Pay(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil || n != 2 {
+		t.Errorf("settled %d, %v, want the dispute", n, err)
+	}
+	const key = "cronce:v1:stock:{cronce:shop}:"
+	if got, err := client.HGet(t.Context(), key+"settled", "tea").Result(); err != nil || got != "2" {
+		t.Errorf("%q teas are counted as in the database, %v, want the 2 of the order that is", got, err)
+	}
+	if got, err := client.HLen(t.Context(), key+"disputed").Result(); err != nil || got != 1 {
+		t.Errorf("%d orders are disputed, %v", got, err)
+	}
+}
+
+// What a buyer is told of an order's end counts only when enough replicas have it,
+// also that the order is closed. A refusal that changes nothing needs no replica.
+func TestClosedIsConfirmed(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t, "--save", "", "--repl-diskless-sync-delay", "0")
+	link := proof.NewProxy(t, server.Addr())
+	replica(t, link.Addr())
+	direct := connect(t, server.Addr())
+	free := newSale(t, direct, stock.Options{})
+	put(t, free, "tea", 9)
+	for _, id := range []string{"paid", "cancelled"} {
+		reserve(t, free, order(id))
+	}
+	_, paid := free.Pay(t.Context(), "paid")
+	_, cancelled := free.Cancel(t.Context(), "cancelled")
+	late := reserve(t, newSale(t, direct, stock.Options{Hold: time.Millisecond}), order("late"))
+	if err := errors.Join(paid, cancelled); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the order is due", func() bool {
+		now, err := direct.Time(t.Context()).Result()
+		return err == nil && now.After(late.Due)
+	})
+	link.Set(proof.Faults{Hole: true})
+	for _, c := range []struct {
+		name  string
+		ask   func(s *stock.Sale) error
+		doubt bool
+	}{
+		{"pay too late", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "late"); return err }, true},
+		{"pay too late, again", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "late"); return err }, true},
+		{"pay a cancelled one", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "cancelled"); return err }, true},
+		{"cancel a paid one", func(s *stock.Sale) error { _, err := s.Cancel(t.Context(), "paid"); return err }, true},
+		{"cancel again", func(s *stock.Sale) error { _, err := s.Cancel(t.Context(), "cancelled"); return err }, true},
+		{"pay an unknown one", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "unknown"); return err }, false},
+		{"another order with its id", func(s *stock.Sale) error {
+			_, _, err := s.Reserve(t.Context(), order("paid", stock.Item{SKU: "tea", Quantity: 2}))
+			return err
+		}, false},
+		{"sold out", func(s *stock.Sale) error {
+			_, _, err := s.Reserve(t.Context(), order("new", stock.Item{SKU: "tea", Quantity: 10}))
+			return err
+		}, false},
+	} {
+		s := newSale(t, connect(t, server.Addr()), stock.Options{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond})
+		if err := c.ask(s); err == nil || errors.Is(err, stock.ErrUnconfirmed) != c.doubt {
+			t.Errorf("%s: %v, want doubt: %v", c.name, err, c.doubt)
+		}
+	}
+}
