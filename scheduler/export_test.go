@@ -2,6 +2,9 @@ package scheduler
 
 import "time"
 
+// MaxLead is how long before it is due a tick is claimed at most.
+const MaxLead = maxLead * time.Millisecond
+
 // DueAt is when a tick of a job is to be claimed, with its jitter.
 func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 	s, err := j.faults("job", zone)
