@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -56,12 +58,52 @@ func (c *config) redisOptions() (*redis.UniversalOptions, error) {
 		encrypted = encrypted || c.endpoint.tls
 	}
 	if encrypted {
-		if o.TLSConfig, err = c.tlsConfig(); err != nil {
+		if err = c.encrypt(o); err != nil {
 			return nil, err
 		}
 	}
-	return o, nil
+	return o, c.reread(o)
 }
+
+// reread asks for the password each time that a connection is made, if it is in a
+// file. That of the Sentinels is read once: the client takes no other.
+func (c *config) reread(o *redis.UniversalOptions) error {
+	name := c.Redis.PasswordFile
+	if name == "" || c.embedded || c.endpoint.hasPassword() {
+		return nil
+	}
+	password, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile("redis.password_file", name) }, name)
+	if err != nil {
+		return err
+	}
+	username := o.Username
+	o.CredentialsProvider = func() (string, string) { return username, password.value().text() }
+	return nil
+}
+
+// encrypt makes connections with the certificates as they are when one is made.
+func (c *config) encrypt(o *redis.UniversalOptions) error {
+	t := &c.Redis.TLS
+	var files []string
+	for _, name := range []string{t.CA, t.Cert, t.Key} {
+		if name != "" {
+			files = append(files, name)
+		}
+	}
+	settings, err := newCurrent(c.stale, c.tlsConfig, files...)
+	if err != nil {
+		return err
+	}
+	o.TLSConfig = settings.last
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: o.DialTimeout, KeepAlive: keepAlive}, Config: settings.value()}
+		return d.DialContext(ctx, network, address)
+	}
+	return nil
+}
+
+// keepAlive is how often an idle connection is looked after, as the client does by itself.
+const keepAlive = 5 * time.Minute
 
 // passwords reads those of the Redis and of its Sentinels.
 func (c *config) passwords() (password, sentinel secret, err error) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -41,10 +43,16 @@ func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
 		return nil, 0, err
 	}
 	if text := dsn.text(); text != "" && d.File == "" {
-		db, dialect, err := openDSN(text)
+		first, dialect, err := connectorOf(text)
 		if err != nil {
 			return nil, 0, c.fault("shop.database", "the DSN %v", err)
 		}
+		if d.DSNFile != "" {
+			if first, err = c.rereadDSN(d.DSNFile, dialect); err != nil {
+				return nil, 0, err
+			}
+		}
+		db := sql.OpenDB(first)
 		db.SetMaxOpenConns(maxConnections)
 		db.SetMaxIdleConns(maxConnections)
 		db.SetConnMaxLifetime(connectionLifetime)
@@ -60,8 +68,37 @@ func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
 	return db, stock.SQLite, nil
 }
 
-// openDSN opens the database that a DSN names.
-func openDSN(dsn string) (*sql.DB, stock.Dialect, error) {
+// A dsnFile connects to the database that the DSN in a file names at that time.
+type dsnFile struct {
+	driver.Connector // the first one, for its driver
+	now              *current[driver.Connector]
+}
+
+// Connect makes one connection.
+func (f dsnFile) Connect(ctx context.Context) (driver.Conn, error) {
+	return f.now.value().Connect(ctx)
+}
+
+func (c *config) rereadDSN(name string, dialect stock.Dialect) (driver.Connector, error) {
+	now, err := newCurrent(c.stale, func() (driver.Connector, error) {
+		dsn, err := c.secretFile("shop.database.dsn_file", name)
+		if err != nil {
+			return nil, err
+		}
+		connector, kind, err := connectorOf(dsn.text())
+		if err == nil && kind != dialect {
+			err = errors.New("names a database of another kind than it did at the start")
+		}
+		if err != nil {
+			return nil, c.fault("shop.database", "the DSN %v", err)
+		}
+		return connector, nil
+	}, name)
+	return dsnFile{now.last, now}, err
+}
+
+// connectorOf connects to the database that a DSN names.
+func connectorOf(dsn string) (driver.Connector, stock.Dialect, error) {
 	if strings.Contains(dsn, "://") && strayAt(dsn) {
 		return nil, 0, errors.New(strayAtSays)
 	}
@@ -75,7 +112,7 @@ func openDSN(dsn string) (*sql.DB, stock.Dialect, error) {
 		if config.ConnectTimeout == 0 {
 			config.ConnectTimeout = connectTimeout
 		}
-		return stdlib.OpenDB(*config), stock.PostgreSQL, nil
+		return stdlib.GetConnector(*config), stock.PostgreSQL, nil
 	case "mysql", "mariadb":
 		u, err := url.Parse(dsn)
 		if err != nil {
@@ -103,7 +140,7 @@ func mysqlDSN(u *url.URL) string {
 	return dsn
 }
 
-func openMySQL(dsn string) (*sql.DB, stock.Dialect, error) {
+func openMySQL(dsn string) (driver.Connector, stock.Dialect, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil || config.DBName == "" {
 		return nil, 0, errors.New("is none, or names no database, " + dsnAllowed)
@@ -116,7 +153,7 @@ func openMySQL(dsn string) (*sql.DB, stock.Dialect, error) {
 	if err != nil {
 		return nil, 0, errors.New("is none that MySQL takes, " + dsnAllowed)
 	}
-	return sql.OpenDB(connector), stock.MySQL, nil
+	return connector, stock.MySQL, nil
 }
 
 // silence keeps the driver from printing beside our log; its errors reach us as

@@ -53,6 +53,13 @@ func (c *config) gateway(at string, s *smsConfig, p parts) (sms.Gateway, error) 
 			return nil, err
 		}
 		h.Token = sms.Secret(token.text())
+		if s.TokenFile != "" {
+			now, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile(at+".token_file", s.TokenFile) }, s.TokenFile)
+			if err != nil {
+				return nil, err
+			}
+			h.TokenSource = func() sms.Secret { return sms.Secret(now.value().text()) }
+		}
 	}
 	g, err := sms.NewHTTP(h)
 	if err != nil {

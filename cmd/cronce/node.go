@@ -72,6 +72,7 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 // and its shop once the node is ready: the Redis answers then, and is fit.
 func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
 	log := newLogger(c.Log, stderr)
+	c.stale = func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) }
 	client, err := newClient(c)
 	if err != nil {
 		return err

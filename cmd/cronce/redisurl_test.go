@@ -55,7 +55,7 @@ func TestSlipsAreNotShown(t *testing.T) {
 		readers := map[string]func(string) error{
 			"redis":    func(s string) error { _, err := parseRedisURL(s); return err },
 			"oversell": func(s string) error { _, err := parseDSN(s + "/db"); return err },
-			"shop":     func(s string) error { _, _, err := openDSN(s + "/db"); return err },
+			"shop":     func(s string) error { _, _, err := connectorOf(s + "/db"); return err },
 			"gateway":  func(s string) error { _, err := sms.NewHTTP(sms.HTTPConfig{URL: s}); return err },
 		}
 		for reader, read := range readers {

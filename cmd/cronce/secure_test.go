@@ -28,6 +28,12 @@ import (
 // certificate makes a certificate that is its own authority, for both ends.
 func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
 	t.Helper()
+	certPEM, keyPEM, pair := certificatePEM(t)
+	return file(t, "cert.pem", certPEM), file(t, "key.pem", keyPEM), pair
+}
+
+func certificatePEM(t *testing.T) (cert, keyText string, pair tls.Certificate) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +57,7 @@ func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) 
 	if pair, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
 		t.Fatal(err)
 	}
-	return file(t, "cert.pem", string(certPEM)), file(t, "key.pem", string(keyPEM)), pair
+	return string(certPEM), string(keyPEM), pair
 }
 
 // A Redis that wants to know who asks is reached with ca, cert and key, and not

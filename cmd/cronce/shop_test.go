@@ -70,10 +70,7 @@ func TestDSN(t *testing.T) {
 		{"oracle://u:secret@127.0.0.1/db", ""},
 		{"secret", ""},
 	} {
-		db, dialect, err := openDSN(c.dsn)
-		if err == nil {
-			_ = db.Close()
-		}
+		_, dialect, err := connectorOf(c.dsn)
 		if (err == nil) != (c.dialect != "") || err == nil && dialect.String() != c.dialect {
 			t.Errorf("%s: %v, %v, want %q", c.dsn, dialect, err, c.dialect)
 		}

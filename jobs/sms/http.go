@@ -46,6 +46,9 @@ type HTTPConfig struct {
 	URL string
 	// Token is sent as Authorization: Bearer. Empty: none. It is never logged.
 	Token Secret
+	// TokenSource, if not nil, is asked for the token before each request instead, so that it
+	// can be replaced while the gateway is in use. It may be called concurrently.
+	TokenSource func() Secret
 	// Timeout bounds one request and its reply. Zero: DefaultTimeout.
 	Timeout time.Duration
 	// Client makes the requests. Nil: one of its own. Redirects are not followed.
@@ -160,8 +163,12 @@ func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", m.ID)
-	if g.config.Token != "" {
-		request.Header.Set("Authorization", "Bearer "+string(g.config.Token))
+	token := g.config.Token
+	if g.config.TokenSource != nil {
+		token = g.config.TokenSource()
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+string(token))
 	}
 	return request, nil
 }
