@@ -1,7 +1,8 @@
 # docker build --build-arg VERSION=v0.1.0 -t cronce:v0.1.0 .
 # docker run --rm -v ./config.yaml:/etc/cronce/config.yaml:ro -e CRONCE_REDIS_URL=redis://host:6379 cronce:v0.1.0
 
-FROM golang:1.26-bookworm AS build
+# By digest, so that the same source is built by the same compiler; `make pin` moves it to what the tag is now.
+FROM golang:1.26-bookworm@sha256:b305420a68d0f229d91eb3b3ed9e519fcf2cf5461da4bef997bf927e8c0bfd2b AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

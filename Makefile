@@ -1,6 +1,8 @@
-.PHONY: help test soak lint fuzz bench build install tidy
+.PHONY: help test soak lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+BASE = golang:1.26-bookworm
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -18,12 +20,22 @@ test: install ## all tests, raced and shuffled, against real servers
 soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
 
-lint: ## vet, golangci-lint, gofmt, go mod tidy
+lint: vuln ## vet, golangci-lint, gofmt, go mod tidy, govulncheck
 	go vet ./...
 	go run $(GOLANGCI) run ./...
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
+
+vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
+	@.ci/vuln
+
+sbom: ## write what the binary is made of (CycloneDX) into cronce.cdx.json
+	CGO_ENABLED=0 go run $(CYCLONEDX) app -json -licenses -main cmd/cronce -output cronce.cdx.json
+
+pin: ## pin the base image of the Dockerfile to what its tag is now (needs docker)
+	digest=$$(docker buildx imagetools inspect $(BASE) --format '{{.Manifest.Digest}}') && \
+	  sed -i.bak "s|^FROM $(BASE)[^ ]*|FROM $(BASE)@$$digest|" Dockerfile && rm Dockerfile.bak
 
 fuzz: ## every fuzz target for 30 seconds
 	@for p in $$(go list ./...); do \

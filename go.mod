@@ -16,6 +16,7 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/zap v1.28.0
+	golang.org/x/net v0.62.0
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.3.0
 )

@@ -126,6 +126,7 @@ type shopConfig struct {
 	Sale           string         `yaml:"sale"`
 	Address        string         `yaml:"address"`
 	AllowRemote    bool           `yaml:"allow_remote"`
+	Hosts          []string       `yaml:"hosts"`
 	Hold           duration       `yaml:"hold"`
 	Retention      duration       `yaml:"retention"`
 	Replicas       int            `yaml:"replicas"`

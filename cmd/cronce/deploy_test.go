@@ -211,4 +211,9 @@ func TestDockerfile(t *testing.T) {
 	if len(stages) != 3 || !strings.Contains(stages[1], "CGO_ENABLED=0 go build -trimpath") {
 		t.Errorf("%d stages", len(stages)-1)
 	}
+	for _, stage := range stages[1:] {
+		if base, _, _ := strings.Cut(stage, "\n"); !regexp.MustCompile(`^(scratch|\S+@sha256:[0-9a-f]{64} AS \w+)$`).MatchString(base) {
+			t.Errorf("the base %q has no digest", base)
+		}
+	}
 }

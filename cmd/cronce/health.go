@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -26,7 +25,7 @@ func serveHealth(c httpConfig, ready func() error, log *zap.Logger) (*health, er
 	if c.off() {
 		return &health{}, nil
 	}
-	listener, err := net.Listen("tcp", c.Address)
+	listener, err := listen(c.Address, maxHealthConnections)
 	if err != nil {
 		return nil, fmt.Errorf("http.address: %w", err)
 	}
@@ -55,7 +54,7 @@ func healthHandler(ready func() error) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := ready(); err != nil {
-			answer(w, http.StatusServiceUnavailable, err.Error())
+			answer(w, http.StatusServiceUnavailable, printable(err.Error()))
 			return
 		}
 		answer(w, http.StatusOK, "ok")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
@@ -71,6 +73,11 @@ func (c *config) shopFaults(bad func(path, format string, args ...any)) {
 		s.Address = defaultShop
 	}
 	c.listenFaults(bad, "shop", httpConfig{Address: s.Address, AllowRemote: s.AllowRemote})
+	for i, host := range s.Hosts {
+		if host == "" || strings.ContainsAny(host, ":/@ []") {
+			bad(fmt.Sprintf("shop.hosts[%d]", i), "is %s, allowed is a name without a port, or * for any", shorten(host))
+		}
+	}
 	if s.Batch < 0 || s.Batch > stock.MaxBatch {
 		bad("shop.batch", "is %d, allowed is 1 to %d", s.Batch, stock.MaxBatch)
 	}

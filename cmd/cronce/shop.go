@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -65,6 +64,7 @@ type shop struct {
 	database *stock.Database
 	db       *sql.DB
 	address  string
+	hosts    []string // what it may be asked for as
 }
 
 // openShop makes the shop of a configuration, which need not have one. It
@@ -86,7 +86,7 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 	if err != nil {
 		return s, usage(err)
 	}
-	s.sale, s.db, s.address = sale, db, o.Address
+	s.sale, s.db, s.address, s.hosts = sale, db, o.Address, o.servedAs()
 	s.database, err = stock.NewDatabase(db, dialect)
 	return s, err
 }
@@ -132,12 +132,12 @@ func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logge
 			return nil
 		}
 	}
-	listener, err := net.Listen("tcp", s.address)
+	listener, err := listen(s.address, maxShopConnections)
 	if err != nil {
 		return fmt.Errorf("shop.address: %w", err)
 	}
 	server := &http.Server{
-		Handler:           stock.NewHandler(s.sale, log),
+		Handler:           onlyHosts(s.hosts, stock.NewHandler(s.sale, log)),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      15 * time.Second,

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/netutil"
+)
+
+// How many connections a listener has open at once. More wait in the system's queue:
+// the timeouts of the server end those that are idle or slow.
+const (
+	maxHealthConnections = 64
+	maxShopConnections   = 4096
+)
+
+// listen listens at an address, for at most so many connections at once.
+func listen(address string, most int) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return netutil.LimitListener(l, most), nil
+}
+
+// anyHost allows every Host, for a server behind one that checks it.
+const anyHost = "*"
+
+// onlyHosts refuses requests for hosts that are not listed. A page of another site can let its
+// own name lead to this address (DNS rebinding), and would then be no other site to a browser; it
+// cannot make the browser send another name. An IP address is no name, so it is always allowed,
+// and so is localhost.
+func onlyHosts(hosts []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hostAllowed(hosts, r.Host) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.WriteHeader(http.StatusMisdirectedRequest)
+			_, _ = w.Write([]byte(`{"type":"urn:cronce:stock:host","title":"this is no server of that name: shop.hosts lists them","status":421}` + "\n"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func hostAllowed(hosts []string, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if net.ParseIP(host) != nil || strings.EqualFold(host, "localhost") || slices.Contains(hosts, anyHost) {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}
+
+// servedAs are the names that a shop is asked by: those listed, and that of its address.
+func (s *shopConfig) servedAs() []string {
+	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultShop))
+	return append(slices.Clone(s.Hosts), host)
+}
