@@ -62,7 +62,10 @@ func (c *config) redisOptions() (*redis.UniversalOptions, error) {
 			return nil, err
 		}
 	}
-	return o, c.reread(o)
+	if err = c.reread(o); err != nil {
+		return nil, err
+	}
+	return o, c.redisInPlain(o)
 }
 
 // reread asks for the password each time that a connection is made, if it is in a

@@ -11,6 +11,7 @@ type config struct {
 	Name      string       `yaml:"name"`
 	Namespace string       `yaml:"namespace"`
 	Zone      string       `yaml:"zone"`
+	Plaintext string       `yaml:"plaintext"`
 	Redis     redisConfig  `yaml:"redis"`
 	HTTP      httpConfig   `yaml:"http"`
 	Log       logConfig    `yaml:"log"`
@@ -22,7 +23,8 @@ type config struct {
 	origin   map[string]string // paths that environment or flags set, and which
 	endpoint endpoint          // what redis.url says, with a password from the environment
 	stale    func(error)       // is told of a secret or certificate that can no longer be read; nil: nobody is
-	embedded bool              // the Redis is inside a demo: what the environment says about another does not count
+	warn     func(path, text string)
+	embedded bool // the Redis is inside a demo: what the environment says about another does not count
 }
 
 type redisConfig struct {

@@ -47,6 +47,12 @@ func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
 		if err != nil {
 			return nil, 0, c.fault("shop.database", "the DSN %v", err)
 		}
+		if dsnInPlain(text) {
+			err = c.inPlain("shop.database", "the DSN allows a connection to another machine without TLS: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL, MariaDB)")
+			if err != nil {
+				return nil, 0, err
+			}
+		}
 		if d.DSNFile != "" {
 			if first, err = c.rereadDSN(d.DSNFile, dialect); err != nil {
 				return nil, 0, err

@@ -27,6 +27,9 @@ func (c *config) faults() (errs []error) {
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
 		bad("log.format", "is %s, allowed is auto, json or console", shorten(c.Log.Format))
 	}
+	if !slices.Contains([]string{"", plaintextWarn, plaintextRefuse, plaintextAllow}, c.Plaintext) {
+		bad("plaintext", "is %s, allowed is warn, refuse or allow", shorten(c.Plaintext))
+	}
 	c.listenFaults(bad, "http", c.HTTP)
 	c.shopFaults(bad)
 	c.redisFaults(bad)

@@ -53,6 +53,11 @@ func (c *config) gateway(at string, s *smsConfig, p parts) (sms.Gateway, error) 
 			return nil, err
 		}
 		h.Token = sms.Secret(token.text())
+		if h.Token != "" && gatewayInPlain(s.URL) {
+			if err := c.inPlain(at+".url", "is http, so the token is sent to another machine in plain text: use https"); err != nil {
+				return nil, err
+			}
+		}
 		if s.TokenFile != "" {
 			now, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile(at+".token_file", s.TokenFile) }, s.TokenFile)
 			if err != nil {

@@ -59,6 +59,7 @@ func loadConfig(cmd *cobra.Command) (*config, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
+	c.warn = func(path, text string) { fmt.Fprintf(cmd.ErrOrStderr(), "cronce: warning: %s %s\n", path, text) }
 	return c, nil
 }
 

@@ -72,6 +72,9 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 // and its shop once the node is ready: the Redis answers then, and is fit.
 func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
 	log := newLogger(c.Log, stderr)
+	c.warn = func(path, text string) {
+		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
+	}
 	c.stale = func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) }
 	client, err := newClient(c)
 	if err != nil {
