@@ -35,6 +35,9 @@ var ErrUnfit = errors.New("lock: the store is not fit")
 // ErrUnsupported is returned for what a store cannot do.
 var ErrUnsupported = errors.New("lock: not supported by this store")
 
+// ErrNotOpen is the answer to a pause, or a resume, of a series that was never opened.
+var ErrNotOpen = errors.New("lock: the series was never opened")
+
 // A HeldError is the answer that another owner has the key, or others wait for
 // it. Match it with errors.AsType[*HeldError].
 type HeldError struct {

@@ -67,7 +67,8 @@ type Sighting struct {
 	Revision string
 	Spec     string
 	Zone     string
-	Node     string // who was seen with it last
+	Policies string // of the opening that was seen last
+	Node     string // which node was seen with it last
 	First    int64  // Unix ms
 	Last     int64  // Unix ms
 }

@@ -28,10 +28,11 @@ type Numbered interface {
 	Look(ctx context.Context, keys []string) []Series
 	// Pause stops grants of a series, takeovers included; runs go on. Change is
 	// the operator's number for this change, one above the series' PauseChange;
-	// a change that was made already is not made twice.
+	// a change that was made already is not made twice. Of a series that was never
+	// opened the Err is ErrNotOpen: there is nothing to pause.
 	Pause(ctx context.Context, key string, change int64) Series
 	// Resume settles runs that are over, covers (mark, now] as paused and ends
-	// the pause. The mark never goes down.
+	// the pause. The mark never goes down. ErrNotOpen as of Pause.
 	Resume(ctx context.Context, key string, change int64) Series
 }
 
@@ -63,6 +64,7 @@ type Opening struct {
 	Revision string // what the spec means to this node; recorded, never part of the identity
 	Spec     string // the text the revision was made from
 	Zone     string // the zone's name
+	Policies string // what else readers of the journal must know, in the asker's words; recorded with the revision
 	Mark     int64  // the highest mark this node has seen; 0 if none
 }
 

@@ -94,6 +94,7 @@ func CheckOpening(o *Opening) error {
 		CheckKey(o.Key),
 		CheckName("node", o.Node),
 		checkWord("revision", o.Revision),
+		checkWord("policies", o.Policies),
 		inRange("mark", o.Mark, 0),
 	)
 }

@@ -187,7 +187,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) (fail
 	n.mu.Lock()
 	now := n.clock.ms()
 	for i, e := range es {
-		os[i] = lock.Opening{Key: e.name, Node: n.id, Revision: n.revision(e.spec, now), Spec: e.spec.Text(), Zone: e.spec.Zone().String(), Mark: e.mark}
+		os[i] = lock.Opening{Key: e.name, Node: n.id, Revision: n.revision(e.spec, now), Spec: e.spec.Text(), Zone: e.spec.Zone().String(), Policies: e.rules.policies, Mark: e.mark}
 	}
 	n.mu.Unlock()
 	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Series, error) {

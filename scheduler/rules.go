@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -15,10 +16,7 @@ const (
 	defaultLease    = 30 * time.Second
 	defaultAttempts = 3
 	defaultWindow   = time.Hour
-	backlogCap      = 10          // how many missed ticks MisfireAll runs at most
-	punctual        = time.Second // later than this, MisfireSkip does not run a tick
-	minDeadline     = time.Second
-	maxDeadline     = time.Hour
+	backlogCap      = policy.Backlog
 )
 
 // rules are a job's policies with their defaults filled in. Jobs with the same
@@ -36,6 +34,7 @@ type rules struct {
 	jitter      time.Duration
 	lease       time.Duration
 	replicas    int
+	policies    string // the record as it is kept
 }
 
 func rulesOf(j *Job) rules {
@@ -49,21 +48,27 @@ func rulesOf(j *Job) rules {
 	}
 	r.retry.Wait = orDefault(r.retry.Wait, time.Second)
 	r.retry.Max = orDefault(r.retry.Max, max(time.Minute, r.retry.Wait))
+	r.policies = r.record().String()
 	return r
 }
 
 // startWithin is how late the first attempt of a tick may start, and the reason
 // that is recorded for one that comes later.
 func (r *rules) startWithin(interval time.Duration) (time.Duration, string) {
-	switch {
-	case r.misfire == MisfireSkip:
-		return r.jitter + punctual, lock.ReasonMisfire
-	case r.deadline > 0:
-		return r.jitter + r.deadline, lock.ReasonDeadline
-	case r.misfire == MisfireAll:
-		return r.jitter + backlogCap*max(interval, minDeadline), lock.ReasonDeadline
+	reason := lock.ReasonDeadline
+	if r.misfire == MisfireSkip {
+		reason = lock.ReasonMisfire
 	}
-	return r.jitter + min(max(interval, minDeadline), maxDeadline), lock.ReasonDeadline
+	return r.record().Within(interval), reason
+}
+
+// record is what the store keeps of the policies beside the spec.
+func (r *rules) record() policy.Record {
+	return policy.Record{
+		Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[r.overlap],
+		Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[r.misfire],
+		Deadline: r.deadline, Jitter: r.jitter,
+	}
 }
 
 // faults returns what is wrong with a job, each fault with its path.

@@ -123,6 +123,7 @@ func badOthers(s *stand) {
 	for argument, o := range map[string]lock.Opening{
 		"node":     {Key: "job"},
 		"revision": {Key: "job", Node: "n", Revision: "a|b"},
+		"policies": {Key: "job", Node: "n", Policies: "a|b"},
 		"mark":     {Key: "job", Node: "n", Mark: -1},
 	} {
 		s.refused(s.numbered.Open(s.done(), []lock.Opening{o})[0].Err, argument)

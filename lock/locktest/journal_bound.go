@@ -46,9 +46,9 @@ func journalRevisions(s *stand) {
 	equal(s, "revisions", len(first), 1)
 	want := lock.Sighting{Revision: "r1", Spec: "* * * * *", Zone: "UTC", Node: "opener", First: first[0].First, Last: first[0].First}
 	equal(s, "the sighting", first[0], want)
-	s.opened(lock.Opening{Key: s.key, Node: "b", Revision: "r2", Spec: `a|b;c "d" é`, Zone: "Asia/Shanghai"})
+	s.opened(lock.Opening{Key: s.key, Node: "b", Revision: "r2", Spec: `a|b;c "d" é`, Zone: "Asia/Shanghai", Policies: `x:1/y%7C "z"`})
 	s.env.Wait(5 * time.Millisecond)
-	is := s.opened(lock.Opening{Key: s.key, Node: "c", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
+	is := s.opened(lock.Opening{Key: s.key, Node: "c", Revision: "r1", Spec: "* * * * *", Zone: "UTC", Policies: "x:2"})
 	equal(s, "since", is.Since, first[0].First)
 	rs := s.journal(0).Revisions
 	equal(s, "revisions", len(rs), 2)
@@ -57,6 +57,8 @@ func journalRevisions(s *stand) {
 	equal(s, "seen last", rs[0].Last, is.Now)
 	equal(s, "the other's spec", rs[1].Spec, `a|b;c "d" é`)
 	equal(s, "the other's zone", rs[1].Zone, "Asia/Shanghai")
+	equal(s, "the other's policies", rs[1].Policies, `x:1/y%7C "z"`)
+	equal(s, "the latest policies", rs[0].Policies, "x:2")
 }
 
 func journalFirstSighting(s *stand) {

@@ -13,6 +13,8 @@ var memberTests = []test{
 	{"a node that does not beat is forgotten after its time", memberDies},
 	{"a node that leaves is forgotten at once", memberLeaves},
 	{"a beat comes with the clock", memberClock},
+	{"the list tells which nodes live, which left and when, and which fell silent, and reading it changes nothing", memberRoll},
+	{"a node that left and beats again lives", memberReturns},
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }
 
@@ -57,6 +59,67 @@ func memberLeaves(s *stand) {
 	s.beat("b", long, "b")
 }
 
+func (s *stand) roll() (int64, map[string]lock.Member) {
+	s.Helper()
+	r, err := s.driver.(lock.Membership).Members(s.ctx)
+	if err != nil {
+		s.Fatalf("members: %v", err)
+	}
+	byName := make(map[string]lock.Member, len(r.Members))
+	for i, m := range r.Members {
+		if i > 0 && m.Node <= r.Members[i-1].Node {
+			s.Fatalf("%q comes after %q", m.Node, r.Members[i-1].Node)
+		}
+		byName[m.Node] = m
+	}
+	return r.Now, byName
+}
+
+func memberRoll(s *stand) {
+	if _, all := s.roll(); len(all) != 0 {
+		s.Fatalf("before the first beat the nodes are %+v", all)
+	}
+	before := s.beat("silent", short, "silent").Readings[0].Time.UnixMilli()
+	s.beat("drained", long, "drained", "silent")
+	s.beat("{l} é", long, "drained", "silent", "{l} é")
+	if err := s.driver.(lock.Membership).Leave(s.ctx, "never seen"); err != nil {
+		s.Fatalf("leave: %v", err)
+	}
+	if err := s.driver.(lock.Membership).Leave(s.ctx, "drained"); err != nil {
+		s.Fatalf("leave: %v", err)
+	}
+	s.env.Wait(short + slack)
+	for range 2 {
+		now, all := s.roll()
+		equal(s, "nodes", len(all), 3)
+		silent, drained, lives := all["silent"], all["drained"], all["{l} é"]
+		equal(s, "the silent one lives", silent.Alive(now), false)
+		equal(s, "it left", silent.Left, 0)
+		if d := silent.Until - before - short.Milliseconds(); d < 0 || d > 2000 {
+			s.Errorf("the silent one lived until %d, its beat was at about %d", silent.Until, before)
+		}
+		if drained.Alive(now) || drained.Left < before || drained.Left > now {
+			s.Errorf("the one that left is %+v at %d", drained, now)
+		}
+		if !lives.Alive(now) || lives.Left != 0 || lives.Until > now+long.Milliseconds() {
+			s.Errorf("the one that lives is %+v at %d", lives, now)
+		}
+	}
+}
+
+func memberReturns(s *stand) {
+	s.beat("a", long, "a")
+	if err := s.driver.(lock.Membership).Leave(s.ctx, "a"); err != nil {
+		s.Fatalf("leave: %v", err)
+	}
+	s.beat("b", long, "b")
+	s.beat("a", long, "a", "b")
+	now, all := s.roll()
+	if a := all["a"]; !a.Alive(now) || a.Left != 0 {
+		s.Fatalf("the node that returned is %+v", a)
+	}
+}
+
 func memberClock(s *stand) {
 	before := time.Now()
 	p := s.beat("a", long, "a")
@@ -77,5 +140,7 @@ func memberRefused(s *stand) {
 	_, err = m.Beat(s.done(), "a", long)
 	s.canceled("beat", err)
 	s.canceled("leave", m.Leave(s.done(), "a"))
+	_, err = m.Members(s.done())
+	s.canceled("members", err)
 	s.beat("b", long, "b")
 }

@@ -22,8 +22,8 @@ func openNothingElse(s *stand) {
 		s.claimed(s.ask(1, 0), lock.Unknown)
 		equal(s, "a renewal", s.renew(run).Alive, false)
 		equal(s, "a release", s.end(run, lock.Done).Ended, false)
-		s.pause(1)
-		s.resume(2)
+		_ = s.numbered.Pause(s.ctx, s.key, 1)
+		_ = s.numbered.Resume(s.ctx, s.key, 2)
 	})
 	equal(s, "the mark", s.look().Mark, 0)
 	if s.journaled != nil {

@@ -1,6 +1,8 @@
 package locktest
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -15,6 +17,18 @@ var pauseTests = []test{
 	{"a resume never lowers the mark", pauseMark},
 	{"a late copy of a pause or a resume changes nothing", pauseLate},
 	{"a number claimed while paused stays paused", pauseSpent},
+	{"what was never opened cannot be paused or resumed, and that is said", pauseUnknown},
+}
+
+func pauseUnknown(s *stand) {
+	for name, change := range map[string]func(context.Context, string, int64) lock.Series{"pause": s.numbered.Pause, "resume": s.numbered.Resume} {
+		if got := change(s.ctx, "never opened", 1); !errors.Is(got.Err, lock.ErrNotOpen) || got.Paused {
+			s.Errorf("the %s of a series that was never opened is answered %+v", name, got)
+		}
+	}
+	s.key = "never opened"
+	s.open()
+	equal(s, "paused", s.look().Paused, false)
 }
 
 func (s *stand) pause(change int64) lock.Series {

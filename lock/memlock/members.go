@@ -9,7 +9,10 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// Beat tells that node lives for ttl more and returns who else does.
+// A member is a node: until when it lives, or when it left.
+type member struct{ until, left int64 }
+
+// Beat records that node lives for ttl more, and returns the nodes that live.
 func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	if err := ask(ctx, "beat of", node, lock.CheckBeat(node, ttl)); err != nil {
 		return lock.Pulse{}, err
@@ -17,23 +20,53 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
-		s.nodes = make(map[string]int64)
+		s.nodes = make(map[string]member)
 	}
 	p := lock.Pulse{Readings: []lock.Reading{s.reading()}}
 	ms := p.Readings[0].Time.UnixMilli()
-	s.nodes[node] = ms + ttl.Milliseconds()
-	maps.DeleteFunc(s.nodes, func(_ string, until int64) bool { return until <= ms })
-	p.Nodes = slices.Sorted(maps.Keys(s.nodes))
+	s.nodes[node] = member{until: ms + ttl.Milliseconds()}
+	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-lock.GoneFor.Milliseconds() })
+	for _, m := range s.members(ms) {
+		if m.Alive(ms) {
+			p.Nodes = append(p.Nodes, m.Node)
+		}
+	}
+	if !slices.Contains(p.Nodes, node) {
+		p.Nodes[len(p.Nodes)-1] = node
+	}
+	slices.Sort(p.Nodes)
 	return p, nil
 }
 
-// Leave takes node off the list.
+// members are the nodes that are told of at ms, by name.
+func (s *Store) members(ms int64) []lock.Member {
+	all := make([]lock.Member, 0, len(s.nodes))
+	for node, m := range s.nodes {
+		all = append(all, lock.Member{Node: node, Until: m.until, Left: m.left})
+	}
+	return lock.LatestMembers(all, ms)
+}
+
+// Leave takes node off the list of those that live, and records when it left.
 func (s *Store) Leave(ctx context.Context, node string) error {
 	if err := ask(ctx, "leave of", node, lock.CheckName("node", node)); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.nodes, node)
+	if m, known := s.nodes[node]; known && m.left == 0 {
+		s.nodes[node] = member{left: s.now().UnixMilli()}
+	}
 	return nil
+}
+
+// Members reads the list of nodes and changes nothing.
+func (s *Store) Members(ctx context.Context) (lock.Roll, error) {
+	if err := ask(ctx, "list", "the nodes", nil); err != nil {
+		return lock.Roll{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ms := s.now().UnixMilli()
+	return lock.Roll{Now: ms, Members: s.members(ms)}, nil
 }

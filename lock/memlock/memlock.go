@@ -50,9 +50,9 @@ type Store struct {
 	sweepAt int   // how many leases there must be to look for expired ones
 	granted int64 // the last fence of any plain lease
 	series  map[string]*record
-	opened  *record          // the latest
-	looked  *record          // the one looked at last
-	nodes   map[string]int64 // until when each lives, Unix ms
+	opened  *record // the latest
+	looked  *record // the one looked at last
+	nodes   map[string]member
 	pen     pen
 }
 

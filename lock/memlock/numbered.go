@@ -134,7 +134,7 @@ func (s *Store) change(ctx context.Context, what, key string, change int64, do f
 	us := s.now().UnixMicro()
 	r := s.look(key)
 	do(us, r)
-	return r.Series(us, key)
+	return series.Changed(r.Series(us, key))
 }
 
 // look returns the record of a key, or an empty one that is not kept: the rules

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +66,7 @@ func address(client redis.UniversalClient) string {
 	return "redis"
 }
 
-// Beat tells that node lives for ttl more. The reading is of the server with
+// Beat records that node lives for ttl more. The reading is of the server with
 // the list, in a Cluster one of several.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	if err := lock.CheckBeat(node, ttl); err != nil {
@@ -77,10 +78,11 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock
 		return lock.Pulse{}, fmt.Errorf("redislock: beat: %w", err)
 	}
 	r, nodes, ok := readReading(reply)
-	if !ok || len(nodes) == 0 || slices.Contains(nodes, "") {
+	if !ok || len(nodes) == 0 {
 		return lock.Pulse{}, unreadable("beat", reply)
 	}
 	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
+	nodes = slices.DeleteFunc(nodes, func(n string) bool { return lock.CheckName("node", n) != nil })
 	slices.Sort(nodes)
 	return lock.Pulse{Nodes: nodes, Readings: []lock.Reading{r}}, nil
 }
@@ -105,16 +107,39 @@ func readTexts(reply any) ([]string, bool) {
 	return texts, ok
 }
 
-// Leave takes node off the list.
+// Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := lock.CheckName("node", node); err != nil {
 		return err
 	}
-	_, err := bounded(ctx, d.prompt, func() (int64, error) { return d.client.ZRem(ctx, d.nodes(), node).Result() })
-	if err != nil {
+	if _, err := d.run(ctx, d.scripts.leaving, []string{d.nodes()}, []any{node}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}
 	return nil
+}
+
+// Members reads the list of nodes and changes nothing. What cannot be a node is
+// left out.
+func (d *Driver) Members(ctx context.Context) (lock.Roll, error) {
+	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
+	if err != nil {
+		return lock.Roll{}, fmt.Errorf("redislock: members: %w", err)
+	}
+	r, rest, ok := readReading(reply)
+	if !ok || len(rest)%2 != 0 {
+		return lock.Roll{}, unreadable("members", reply)
+	}
+	roll := lock.Roll{Now: r.Time.UnixMilli()}
+	for pair := range slices.Chunk(rest, 2) {
+		score, err := strconv.ParseFloat(pair[1], 64)
+		if err != nil || lock.CheckName("node", pair[0]) != nil || math.Abs(score) > lock.MaxNumber {
+			continue
+		}
+		m := lock.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
+		roll.Members = append(roll.Members, m)
+	}
+	roll.Members = lock.LatestMembers(roll.Members, roll.Now)
+	return roll, nil
 }
 
 // nodes is the key of the list. It lives in the first shard.

@@ -84,11 +84,11 @@ func readLine(text string) (lock.Line, bool) {
 	return l, !f.bad && l.Verdict != ""
 }
 
-// readSighting reads first|last|node|zone|spec.
+// readSighting reads first|last|node|zone|policies|spec.
 func readSighting(revision, text string) (lock.Sighting, bool) {
 	f := fields{rest: text}
 	s := lock.Sighting{Revision: f.raw(revision), First: f.count(f.text()), Last: f.count(f.text())}
-	s.Node, s.Zone, s.Spec = f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
+	s.Node, s.Zone, s.Policies, s.Spec = f.raw(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
 	return s, !f.bad
 }
 

@@ -19,6 +19,7 @@ type scripts struct {
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
+	leaving, members                      *redis.Script
 	peek, now, agree                      *redis.Script
 }
 
@@ -60,7 +61,9 @@ func load(source func(name string) string) *scripts {
 		pause:       join("state", "pause"),
 		resume:      join("state", "journal", "resume"),
 		recount:     join("recount"),
-		beating:     join("process", "beat"),
+		beating:     join("process", "nodes", "beat"),
+		leaving:     join("nodes", "leave"),
+		members:     join("process", "nodes", "members"),
 		now:         join("process", "now"),
 		agree:       join("agree"),
 	}

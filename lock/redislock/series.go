@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[lock.Opening, lock.Series]{
@@ -24,7 +25,7 @@ var openings = operation[lock.Opening, lock.Series]{
 	add: func(r *request, name string, o *lock.Opening) {
 		r.series(name)
 		r.text(name)
-		r.escaped(o.Node, o.Revision, o.Zone, o.Spec)
+		r.escaped(o.Node, o.Revision, o.Zone, o.Policies, o.Spec)
 		r.number(o.Mark)
 	},
 	read: func(now instant, text string, o *lock.Opening) (lock.Series, bool) {
@@ -84,8 +85,11 @@ func changes(name string, script func(*scripts) *redis.Script, add func(*request
 		check:  func(c *change) error { return lock.CheckChange(c.key, c.number) },
 		begin:  func(*Driver, *request) {},
 		add:    add,
-		read:   func(now instant, text string, c *change) (lock.Series, bool) { return readSeries(now, text, c.key) },
-		doubt:  func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
+		read: func(now instant, text string, c *change) (lock.Series, bool) {
+			s, ok := readSeries(now, text, c.key)
+			return series.Changed(s), ok
+		},
+		doubt: func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
 	}
 }
 

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -85,6 +86,14 @@ func (s *State) Pause(change int64) {
 		return
 	}
 	s.Paused, s.PauseChange = true, change
+}
+
+// Changed is the answer to a pause or a resume, r being the series after it.
+func Changed(r lock.Series) lock.Series {
+	if r.Err == nil && r.Mark == 0 {
+		r.Err = fmt.Errorf("%w: %q", lock.ErrNotOpen, r.Key)
+	}
+	return r
 }
 
 // Resume ends a pause: runs that are over are settled, (mark, now] is covered

@@ -20,6 +20,7 @@ type keptSighting struct {
 	Revision string `json:"revision"`
 	Spec     string `json:"spec,omitempty"`
 	Zone     string `json:"zone,omitempty"`
+	Policies string `json:"policies,omitempty"`
 	Node     string `json:"node,omitempty"`
 	First    int64  `json:"first"`
 	Last     int64  `json:"last"`
@@ -65,7 +66,7 @@ func (all *Sightings) See(ms int64, o *lock.Opening) (since int64, other string)
 		return 0, ""
 	}
 	mine := all.of(o.Revision, ms)
-	mine.Spec, mine.Zone, mine.Node, mine.Last = o.Spec, o.Zone, o.Node, ms
+	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
 	since = mine.First
 	latest := mine.First
 	for _, v := range *all {

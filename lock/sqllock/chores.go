@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/lock"
 )
 
 const (
@@ -87,13 +89,15 @@ func (d *Driver) remove(ctx context.Context, s session, table string, names []st
 	return err
 }
 
-// sweepNodes removes the nodes that died an hour ago.
+// sweepNodes removes the nodes that left or fell silent long ago, and times that no
+// beat can have written.
 func (d *Driver) sweepNodes(ctx context.Context) error {
 	now, err := d.clock(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.dead, d.ns, now-micros(unused)) })
+	over, latest := now-micros(lock.GoneFor), now+micros(lock.MaxTTL)
+	_, err = ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.dead, d.ns, -over, over, latest, -latest) })
 	return err
 }
 

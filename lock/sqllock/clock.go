@@ -33,7 +33,7 @@ func (d *Driver) clock(ctx context.Context) (us int64, err error) {
 	return rs[0].Time.UnixMicro(), nil
 }
 
-// Beat tells that node lives for ttl more, with two statements.
+// Beat records that node lives for ttl more, with two statements.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	if err := lock.CheckBeat(node, ttl); err != nil {
 		return lock.Pulse{}, err
@@ -43,8 +43,44 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock
 		return lock.Pulse{}, failed("beat", err)
 	}
 	p, err := ask(ctx, d, func(s session) (lock.Pulse, error) { return d.pulse(ctx, s) })
+	if err == nil && !slices.Contains(p.Nodes, node) { // there are too many
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), lock.MaxNodes-1)], node)
+	}
+	slices.Sort(p.Nodes)
 	d.sweep()
 	return p, failed("beat", err)
+}
+
+// Members reads the list of nodes and changes nothing.
+func (d *Driver) Members(ctx context.Context) (lock.Roll, error) {
+	us, err := d.clock(ctx)
+	if err != nil {
+		return lock.Roll{}, err
+	}
+	roll := lock.Roll{Now: us / 1000}
+	all, err := ask(ctx, d, func(s session) ([]lock.Member, error) { return d.members(ctx, s) })
+	roll.Members = lock.LatestMembers(all, roll.Now)
+	return roll, failed("members", err)
+}
+
+func (d *Driver) members(ctx context.Context, s session) (all []lock.Member, err error) {
+	rows, err := s.QueryContext(ctx, d.texts.members, d.ns)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m lock.Member
+		var us int64
+		if err := rows.Scan(&m.Node, &us); err != nil {
+			return nil, err
+		}
+		if lock.CheckName("node", m.Node) == nil {
+			m.Until, m.Left = max(0, us/1000), max(0, -us/1000)
+			all = append(all, m)
+		}
+	}
+	return all, rows.Err()
 }
 
 func (d *Driver) pulse(ctx context.Context, s session) (lock.Pulse, error) {
@@ -61,17 +97,16 @@ func (d *Driver) pulse(ctx context.Context, s session) (lock.Pulse, error) {
 		if err := rows.Scan((*instant)(&us), &r.Server, &node); err != nil {
 			return p, err
 		}
-		if node.Valid {
+		if node.Valid && lock.CheckName("node", node.String) == nil {
 			p.Nodes = append(p.Nodes, node.String)
 		}
 	}
 	r.Time, r.Received = time.UnixMicro(us), time.Now()
-	slices.Sort(p.Nodes)
 	p.Readings = []lock.Reading{r}
 	return p, rows.Err()
 }
 
-// Leave takes node off the list.
+// Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := lock.CheckName("node", node); err != nil {
 		return err

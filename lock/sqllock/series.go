@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[lock.Opening, lock.Series]{
@@ -104,7 +105,7 @@ func changes(name string, do func(r *record, us, number int64)) *operation[chang
 		check: func(c *change) error { return lock.CheckChange(c.key, c.number) },
 		apply: func(r *record, us int64, c *change) (lock.Series, error) {
 			do(r, us, c.number)
-			return r.Series(us, c.key), nil
+			return series.Changed(r.Series(us, c.key)), nil
 		},
 		doubt: func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
 	}

@@ -1,5 +1,11 @@
 package sqllock
 
+import (
+	"strconv"
+
+	"github.com/cronce/cronce/lock"
+)
+
 // texts are the statements of a dialect.
 type texts struct {
 	now string
@@ -16,8 +22,11 @@ type texts struct {
 	putSeries, putOpened, putLines put
 	lines, cutLines, weigh         string
 
-	beat, nodes, quit, dead string
+	beat, nodes, members, quit, dead string
 }
+
+// dayMicros is the longest that a node lives for, or is remembered.
+const dayMicros = "86400000000"
 
 const leaseColumns = "owner, fence, until_us, place, waiting, ticket, holders"
 
@@ -75,8 +84,11 @@ func (g *grammar) texts() texts {
 
 		beat: g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
 		nodes: g.text("SELECT c.us, c.server, n.node FROM (SELECT {clock} AS us, {server} AS server) c" +
-			" LEFT JOIN cronce_nodes n ON n.ns = ? AND n.until_us > c.us"),
-		quit: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND node = ?"),
-		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND until_us < ?"),
+			" LEFT JOIN cronce_nodes n ON n.ns = ? AND n.until_us > c.us AND n.until_us <= c.us + " + dayMicros +
+			" ORDER BY n.until_us, n.node LIMIT " + strconv.Itoa(lock.MaxNodes)),
+		members: g.text("SELECT node, until_us FROM cronce_nodes WHERE ns = ? AND abs(until_us) <= {clock} + " + dayMicros +
+			" ORDER BY abs(abs(until_us) - {clock}) LIMIT " + strconv.Itoa(lock.MaxNodes+lock.MaxGone)),
+		quit: g.text("UPDATE cronce_nodes SET until_us = -{clock} WHERE ns = ? AND node = ?"),
+		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND (until_us BETWEEN ? AND ? OR until_us > ? OR until_us < ?)"),
 	}
 }

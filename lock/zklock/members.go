@@ -3,7 +3,6 @@ package zklock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -13,9 +12,8 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// Beat tells that node lives for ttl more: its ephemeral node holds the ttl, and
-// was written at the time of the beat. A node whose session ended is forgotten
-// with it.
+// Beat records that node lives for ttl more: its node holds the ttl, and was written
+// at the time of the beat. It stays for a day after the last one.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
 	if err := lock.CheckBeat(node, ttl); err != nil {
 		return lock.Pulse{}, err
@@ -30,72 +28,117 @@ func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (lock.Pulse, e
 		return lock.Pulse{}, err
 	}
 	p := lock.Pulse{Readings: []lock.Reading{d.reading(ms, sent)}}
-	names, _, err := c.Children(d.paths.nodes)
+	all, err := d.members(c, ms, true)
 	if err != nil {
 		return lock.Pulse{}, err
 	}
-	alive, errs := make([]bool, len(names)), make([]error, len(names))
-	parallel(len(names), func(i int) { alive[i], errs[i] = d.lives(c, names[i], ms) })
-	for i, name := range names {
-		if n, ok := unescape(name); ok && alive[i] {
-			p.Nodes = append(p.Nodes, n)
+	for _, m := range all {
+		if m.Alive(ms) {
+			p.Nodes = append(p.Nodes, m.Node)
 		}
 	}
-	slices.Sort(p.Nodes)
-	return p, errors.Join(errs...)
+	if !slices.Contains(p.Nodes, node) { // there are too many
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), lock.MaxNodes-1)], node)
+		slices.Sort(p.Nodes)
+	}
+	return p, nil
 }
 
-// write writes the node of a member, which is this session's, and returns when.
+// left is what the node of a member holds that left.
+const left = "left"
+
+// maxMembers is how many members one step reads.
+const maxMembers = 5000
+
+// write writes the node of a member and returns when.
 func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err error) {
 	for range tries {
-		session := c.SessionID()
 		stat, err := c.Set(path, data, -1)
-		switch {
-		case errors.Is(err, zk.ErrNoNode):
-			err = d.within(c, d.paths.nodes, func() error {
-				_, err := c.Create(path, data, zk.FlagEphemeral, d.options.ACL)
-				return err
-			})
-			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-				return 0, err
-			}
-		case err != nil:
-			return 0, err
-		case stat.EphemeralOwner != session: // it would go with that one
-			if _, err := gone(c.Delete(path, stat.Version)); err != nil && !errors.Is(err, zk.ErrBadVersion) {
-				return 0, err
-			}
-		default:
+		if err == nil {
 			d.clock.saw(stat.Mtime)
 			return stat.Mtime, nil
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return 0, err
+		}
+		err = d.within(c, d.paths.nodes, func() error {
+			_, err := c.Create(path, data, zk.FlagPersistent, d.options.ACL)
+			return err
+		})
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return 0, err
 		}
 	}
 	return 0, errRestless
 }
 
-// lives reports whether a member has beaten within its time.
-func (d *Driver) lives(c *zk.Conn, name string, ms int64) (bool, error) {
-	data, stat, err := c.Get(d.paths.nodes + "/" + name)
+// members reads the members as they are at ms. To tidy is to remove those that are
+// over for a day.
+func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]lock.Member, error) {
+	names, _, err := c.Children(d.paths.nodes)
 	if errors.Is(err, zk.ErrNoNode) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	ttl, err := strconv.ParseInt(string(data), 10, 64)
-	if err != nil {
-		return false, fmt.Errorf("%s/%s holds %q: %w", d.paths.nodes, name, data, err)
-	}
-	return ms < stat.Mtime+ttl, nil
+	names = names[:min(len(names), maxMembers)]
+	all, errs := make([]lock.Member, len(names)), make([]error, len(names))
+	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
+	all = slices.DeleteFunc(all, func(m lock.Member) bool { return m.Node == "" })
+	return lock.LatestMembers(all, ms), errors.Join(errs...)
 }
 
-// Leave takes node off the list.
+// member reads one; without a name it is none.
+func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (lock.Member, error) {
+	path := d.paths.nodes + "/" + name
+	data, stat, err := c.Get(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return lock.Member{}, nil
+	}
+	if err != nil {
+		return lock.Member{}, err
+	}
+	m := lock.Member{Left: stat.Mtime}
+	if string(data) != left {
+		ttl, err := strconv.ParseInt(string(data), 10, 64)
+		if err != nil || ttl <= 0 || ttl > lock.MaxTTL.Milliseconds() {
+			return lock.Member{}, nil
+		}
+		m = lock.Member{Until: stat.Mtime + ttl}
+	}
+	if over := max(m.Until, m.Left) <= ms-lock.GoneFor.Milliseconds(); over && tidy {
+		_ = c.Delete(path, stat.Version) // it takes room, and does nothing else
+		return lock.Member{}, nil
+	}
+	node, ok := unescape(name)
+	if !ok || lock.CheckName("node", node) != nil {
+		return lock.Member{}, nil
+	}
+	m.Node = node
+	return m, nil
+}
+
+// Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := lock.CheckName("node", node); err != nil {
 		return err
 	}
 	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
-		return gone(c.Delete(d.paths.nodes+"/"+escape(node), -1))
+		_, err := c.Set(d.paths.nodes+"/"+escape(node), []byte(left), -1)
+		return gone(err)
 	}, nil)
 	return err
+}
+
+// Members reads the list of nodes.
+func (d *Driver) Members(ctx context.Context) (lock.Roll, error) {
+	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (lock.Roll, error) {
+		ms, err := d.tick(c)
+		if err != nil {
+			return lock.Roll{}, err
+		}
+		all, err := d.members(c, ms, false)
+		return lock.Roll{Now: ms, Members: all}, err
+	}, nil)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The kinds of requests about series. What they do is in lock/series.
@@ -55,7 +56,7 @@ var (
 		check: func(q *change) error { return lock.CheckChange(q.key, q.number) },
 		step: func(r *record, us int64, q *change) lock.Series {
 			q.do(r, us, q.number)
-			return r.Series(us, q.key)
+			return series.Changed(r.Series(us, q.key))
 		},
 		doubt: func(q *change, err error) lock.Series { return lock.Series{Key: q.key, Err: err} },
 	}

@@ -1,15 +1,44 @@
--- beat tells that a node lives and returns all that do.
+-- beat records that a node lives and returns all that do.
 --
--- KEYS[1]  the nodes: a sorted set by the store's ms until which each lives
+-- KEYS[1]  the nodes
 -- ARGV     node, ms that it lives for
 -- returns  {the store's µs, its process, then the nodes}
 
-local time = redis.call('TIME')
-local ms = math.floor((time[1] * 1000000 + time[2]) / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', ms))
-redis.call('ZADD', KEYS[1], string.format('%.0f', ms + ARGV[2]), ARGV[1])
-redis.call('PEXPIRE', KEYS[1], 86400000)
-local nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
-table.insert(nodes, 1, string.format('%.0f', time[1] * 1000000 + time[2]))
-table.insert(nodes, 2, process())
-return nodes
+local NAME = 200   -- the longest name, in bytes
+local MOST = 10000 -- how many nodes are kept
+local DROP = 500   -- how many one step drops
+
+local function drop(names)
+  if #names > 0 then call('ZREM', KEYS[1], unpack(names)) end
+  return #names
+end
+
+local function between(low, high) return call('ZRANGE', KEYS[1], low, high, 'BYSCORE', 'LIMIT', 0, DROP) end
+
+-- tidy drops what is over for a day, and scores that no beat can have written. Of too
+-- many nodes those go first that left or fell silent, then those whose time ends last.
+local function tidy()
+  drop(between(int(DAY - ms), int(ms - DAY)))
+  drop(between('(' .. int(ms + DAY), '+inf'))
+  drop(between('-inf', '(' .. int(-ms - DAY)))
+  if call('ZCARD', KEYS[1]) > MOST and drop(between('-inf', int(ms))) == 0 then
+    drop(call('ZRANGE', KEYS[1], -DROP, -1))
+  end
+end
+
+tidy()
+call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
+call('PEXPIRE', KEYS[1], 2 * DAY)
+local out, odd, listed = {int(us), process()}, {}, false
+local all = living()
+for i = 1, #all, 2 do
+  if #all[i] > NAME then
+    if #odd < DROP then odd[#odd + 1] = all[i] end
+  else
+    listed = listed or all[i] == ARGV[1]
+    out[#out + 1] = all[i]
+  end
+end
+drop(odd)
+if not listed then out[math.min(#out + 1, LIVING + 2)] = ARGV[1] end
+return out

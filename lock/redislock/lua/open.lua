@@ -9,11 +9,11 @@
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
---   ARGV   name · node · revision · zone · spec · mark
+--   ARGV   name · node · revision · zone · policies · spec · mark
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause
 --          and its runs as they are stored, then the bytes of all journals
 --
--- A revision is kept as first|last|node|zone|spec. The expiry before the first
+-- A revision is kept as first|last|node|zone|policies|spec. The expiry before the first
 -- other write lets a node start on a store that is full.
 
 local REVISIONS = 32 -- how many of a series are kept
@@ -30,7 +30,7 @@ end
 -- sighted records that node uses revision now. It returns when the spec was seen
 -- first, by its text and zone, whatever it meant then; and another revision that
 -- another node has used since this one was seen first.
-local function sighted(revisions, who, revision, rest, named)
+local function sighted(revisions, who, revision, zone, policies, spec)
   if revision == '' then return '0', '' end
   local all, known, first = call('HGETALL', revisions), false, now
   for i = 1, #all, 2 do
@@ -38,30 +38,31 @@ local function sighted(revisions, who, revision, rest, named)
   end
   local since, other, latest = first, '', tonumber(first)
   for i = 1, #all, 2 do
-    local begun, last, user, meant = match(all[i + 1], '^(%d+)|(%d+)|([^|]*)|(.*)$')
-    if named and meant == rest and tonumber(begun) < tonumber(since) then since = begun end
+    local begun, last, user, place, meant = match(all[i + 1], '^(%d+)|(%d+)|([^|]*)|([^|]*)|[^|]*|(.*)$')
+    local same = spec ~= '' and meant == spec and place == zone
+    if same and tonumber(begun) < tonumber(since) then since = begun end
     if all[i] ~= revision and user ~= who and tonumber(last) >= latest then
       other, latest = all[i], tonumber(last)
     end
   end
   if not known and #all >= 2 * REVISIONS then forget(revisions, all) end
-  call('HSET', revisions, revision, first .. '|' .. now .. '|' .. who .. '|' .. rest)
+  call('HSET', revisions, revision, first .. '|' .. now .. '|' .. who .. '|' .. zone .. '|' .. policies .. '|' .. spec)
   return since, other
 end
 
 local function open(i)
-  local at = 6 * i - 4
-  local name, who, revision, zone, spec = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+  local at = 7 * i - 5
+  local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local s, revisions = read(KEYS[3 * i + 1], KEYS[3 * i + 2]), KEYS[3 * i + 3]
   call('PEXPIRE', s.key, LIFE)
   if s.mark == '0' then
-    s.mark = int(math.max(ms, tonumber(ARGV[at + 6])))
+    s.mark = int(math.max(ms, tonumber(ARGV[at + 7])))
     push(s.journal, line('o', s.mark, s.mark, '', '', who, revision, '', ''))
     call('HSET', s.key, 'm', s.mark)
     call('PEXPIRE', s.key, LIFE)
   end
   call('SADD', KEYS[3], name)
-  local since, other = sighted(revisions, who, revision, zone .. '|' .. spec, spec ~= '')
+  local since, other = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
   call('PEXPIRE', s.journal, LIFE)
   call('PEXPIRE', revisions, LIFE)
   return series(s, since, other)

@@ -53,11 +53,11 @@ CREATE TABLE IF NOT EXISTS cronce_journal (
   PRIMARY KEY (ns, name, n)
 ) ENGINE = InnoDB;
 
--- The nodes that are alive.
+-- The nodes that live, or did within a day.
 CREATE TABLE IF NOT EXISTS cronce_nodes (
   ns       VARBINARY(64) NOT NULL,
   node     VARBINARY(200) NOT NULL,
-  until_us BIGINT NOT NULL,
+  until_us BIGINT NOT NULL, -- until when it lives; when it left, negative
   PRIMARY KEY (ns, node)
 ) ENGINE = InnoDB;
 

@@ -52,11 +52,11 @@ CREATE TABLE IF NOT EXISTS cronce_journal (
   PRIMARY KEY (ns, name, n)
 );
 
--- The nodes that are alive.
+-- The nodes that live, or did within a day.
 CREATE TABLE IF NOT EXISTS cronce_nodes (
   ns       TEXT COLLATE "C" NOT NULL,
   node     TEXT COLLATE "C" NOT NULL,
-  until_us BIGINT NOT NULL,
+  until_us BIGINT NOT NULL, -- until when it lives; when it left, negative
   PRIMARY KEY (ns, node)
 );
 

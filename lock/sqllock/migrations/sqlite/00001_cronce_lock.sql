@@ -52,11 +52,11 @@ CREATE TABLE IF NOT EXISTS cronce_journal (
   PRIMARY KEY (ns, name, n)
 ) WITHOUT ROWID;
 
--- The nodes that are alive.
+-- The nodes that live, or did within a day.
 CREATE TABLE IF NOT EXISTS cronce_nodes (
   ns       TEXT NOT NULL,
   node     TEXT NOT NULL,
-  until_us INTEGER NOT NULL,
+  until_us INTEGER NOT NULL, -- until when it lives; when it left, negative
   PRIMARY KEY (ns, node)
 ) WITHOUT ROWID;
 

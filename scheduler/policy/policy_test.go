@@ -1,0 +1,60 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/policy"
+)
+
+func TestWithin(t *testing.T) {
+	const minute = time.Minute
+	for _, c := range []struct {
+		name     string
+		record   policy.Record
+		interval time.Duration
+		want     time.Duration
+	}{
+		{"the interval", policy.Record{}, minute, minute},
+		{"at least a second", policy.Record{}, 0, time.Second},
+		{"at most an hour", policy.Record{}, 24 * time.Hour, time.Hour},
+		{"as configured", policy.Record{Deadline: 5 * time.Second}, minute, 5 * time.Second},
+		{"jitter comes on top of the interval", policy.Record{Jitter: 7 * time.Second}, minute, minute + 7*time.Second},
+		{"and of what is configured", policy.Record{Deadline: time.Second, Jitter: 7 * time.Second}, minute, 8 * time.Second},
+		{"misfire skip", policy.Record{Misfire: policy.Skip, Jitter: 7 * time.Second}, minute, 8 * time.Second},
+		{"misfire all", policy.Record{Misfire: policy.All, Jitter: time.Second}, minute, 10*minute + time.Second},
+		{"misfire all, often", policy.Record{Misfire: policy.All}, 100 * time.Millisecond, 10 * time.Second},
+		{"misfire all, as configured", policy.Record{Misfire: policy.All, Deadline: minute}, minute, minute},
+	} {
+		if got := c.record.Within(c.interval); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, c := range []struct {
+		record policy.Record
+		text   string
+	}{
+		{policy.Record{}, ""},
+		{policy.Record{Overlap: policy.Skip, Misfire: policy.Once}, "overlap:skip/misfire:once"},
+		{policy.Record{Overlap: policy.Allow, Misfire: policy.All, Deadline: 90 * time.Second, Jitter: 1500 * time.Millisecond},
+			"overlap:allow/misfire:all/deadline:1m30s/jitter:1.5s"},
+	} {
+		if got := c.record.String(); got != c.text {
+			t.Errorf("got %q, want %q", got, c.text)
+		}
+		if got, err := policy.Parse(c.text); got != c.record || err != nil {
+			t.Errorf("%q: got %+v, %v", c.text, got, err)
+		}
+	}
+	if got, err := policy.Parse("new:1/overlap:queue/what"); got != (policy.Record{Overlap: policy.Queue}) || err != nil {
+		t.Errorf("of a newer version: got %+v, %v", got, err)
+	}
+	for _, text := range []string{"deadline:", "deadline:soon/jitter:1s", "overlap:skip/jitter:-1s", "deadline:x/deadline:1s"} {
+		if _, err := policy.Parse(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
