@@ -73,7 +73,8 @@ func (g *gather) wait(c *crew, ps []*passenger) {
 	c.members = append(c.members, ps...)
 }
 
-// nudge tells those who wait that it takes long.
+// nudge tells those who wait that it takes long. If they wait for a flight, one may
+// be overdue.
 func (g *gather) nudge(c *crew) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,6 +83,9 @@ func (g *gather) nudge(c *crew) {
 			p.nudged = true
 			p.told <- false
 		}
+	}
+	if c == g.next {
+		g.relieve()
 	}
 }
 

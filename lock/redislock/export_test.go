@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -59,6 +60,20 @@ func (d *Driver) Gathered() int {
 	}
 	return len(g.next.members)
 }
+
+// OverdueAfter sets after what time a flight no longer counts, NeverOverdue that it
+// always does.
+func (d *Driver) OverdueAfter(late time.Duration) { d.gathers.only.late = late }
+func (d *Driver) NeverOverdue()                   { d.OverdueAfter(1000 * time.Hour) }
+
+// ManyAsk names the script that serves several who ask.
+func ManyAsk() string { return embedded.manyAsk.Hash() }
+
+// The bounds of flights.
+const (
+	Overdue     = overdue
+	MostFlights = mostFlights
+)
 
 // Flying is how many flights are under way.
 func (d *Driver) Flying() int {

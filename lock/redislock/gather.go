@@ -11,9 +11,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// flights is how many gathered requests are under way at once: while one is on
-// the wire the server works on another.
-const flights = 2
+const (
+	// flights is how many gathered requests are under way at once: while one is on
+	// the wire the server works on another.
+	flights = 2
+	// overdue is after what time a flight no longer counts as one of these: its
+	// connection may be silent, and the others need not wait for that.
+	overdue = 20 * time.Millisecond
+	// mostFlights bounds those that are under way, the overdue ones included. A
+	// server that is merely slow gets no more requests at once than this.
+	mostFlights = 16
+)
 
 // A gather sends what many callers ask in few round trips. A lone caller's
 // request goes out at once and alone. While all flights are under way requests
@@ -22,13 +30,25 @@ const flights = 2
 type gather struct {
 	client redis.UniversalClient
 	limit  time.Duration // of a flight
+	late   time.Duration // overdue, but for tests
 	slots  atomic.Bool   // it is known that a script may not have any keys
 
 	mu     sync.Mutex
-	flying int
-	next   *crew     // who waits for a flight; nil: nobody does
-	spare  []*crew   // to be used again
-	idle   sync.Pool // of passengers, the same
+	flying int                 // flights under way that are not overdue
+	air    [mostFlights]flight // all that are under way
+	next   *crew               // who waits for a flight; nil: nobody does
+	spare  []*crew             // to be used again
+	idle   sync.Pool           // of passengers, the same
+}
+
+// A flight is a request under way, lone or gathered. The zero flight is none.
+type flight struct {
+	began   time.Time
+	overdue bool
+}
+
+func newGather(client redis.UniversalClient, limit time.Duration) *gather {
+	return &gather{client: client, limit: limit, late: overdue}
 }
 
 // run runs a script for a request, which it frees, with those of others if there
@@ -38,10 +58,10 @@ type gather struct {
 // was cancelled earlier waits for the answer, within the limit of a flight: what
 // undoes a request that nobody knows the answer of must not overtake it.
 func (g *gather) run(ctx context.Context, s, many *redis.Script, r *request) (any, error) {
-	p := g.board(ctx, s, many, r)
+	p, alone := g.board(ctx, s, many, r)
 	if p == nil {
 		defer r.free()
-		defer g.land()
+		defer g.land(alone)
 		return evaluate(ctx, g.client, s, r)
 	}
 	if landed := <-p.told; !landed && !g.sitOut(ctx, p) {
@@ -71,13 +91,13 @@ func (g *gather) sitOut(ctx context.Context, p *passenger) bool {
 	return <-p.told
 }
 
-// board returns nil if the request is to go out alone.
-func (g *gather) board(ctx context.Context, s, many *redis.Script, r *request) *passenger {
+// board returns no passenger if the request is to go out alone, in the flight that
+// it returns then.
+func (g *gather) board(ctx context.Context, s, many *redis.Script, r *request) (*passenger, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.flying < flights {
-		g.flying++
-		return nil
+	if alone := g.takeOff(); alone >= 0 {
+		return nil, alone
 	}
 	p, _ := g.idle.Get().(*passenger)
 	if p == nil {
@@ -85,7 +105,59 @@ func (g *gather) board(ctx context.Context, s, many *redis.Script, r *request) *
 	}
 	p.ctx, p.script, p.many, p.request = ctx, s, many, r
 	g.line(p)
-	return p
+	return p, -1
+}
+
+// takeOff begins a flight and returns its number, -1 if there may be no more. The
+// mutex is held.
+func (g *gather) takeOff() int {
+	if g.flying == flights {
+		return -1
+	}
+	for i := range g.air {
+		if g.air[i].began.IsZero() {
+			g.air[i].began = time.Now()
+			g.flying++
+			return i
+		}
+	}
+	return -1
+}
+
+// ended ends a flight. The mutex is held.
+func (g *gather) ended(i int) {
+	if !g.air[i].overdue {
+		g.flying--
+	}
+	g.air[i] = flight{}
+}
+
+// relieve lets those who wait take off beside flights that are overdue, or has
+// them nudged again when the next one is. The mutex is held.
+func (g *gather) relieve() {
+	now, soonest := time.Now(), g.late
+	for i := range g.air {
+		f := &g.air[i]
+		if f.began.IsZero() || f.overdue {
+			continue
+		}
+		if left := g.late - now.Sub(f.began); left > 0 {
+			soonest = min(soonest, left)
+			continue
+		}
+		f.overdue = true
+		g.flying--
+	}
+	for i := g.takeOff(); i >= 0; i = g.takeOff() {
+		next := g.embark(i)
+		if next == nil {
+			return
+		}
+		go g.fly(next, i)
+	}
+	if g.flying == flights && g.next != nil && len(g.next.members) > 0 { // else the first to land goes on
+		g.next.late.Reset(soonest)
+	}
 }
 
 // free takes a passenger back that nobody knows any more, and frees its request.
@@ -104,30 +176,41 @@ func (g *gather) leave(p *passenger) bool {
 
 // land ends the flight of a lone caller, who need not wait for those that have
 // gathered meanwhile.
-func (g *gather) land() {
-	if c := g.embark(nil); c != nil {
-		go g.fly(c)
+func (g *gather) land(alone int) {
+	if c, i := g.goOn(nil, alone); c != nil {
+		go g.fly(c, i)
 	}
 }
 
-// fly sends what has gathered, until nobody waits.
-func (g *gather) fly(c *crew) {
-	for ; c != nil; c = g.embark(c) {
+// fly sends what has gathered, until no request waits or others fly on.
+func (g *gather) fly(c *crew, i int) {
+	for c != nil {
 		g.send(c)
+		c, i = g.goOn(c, i)
 	}
 }
 
-// embark returns the next to be sent, and may use a crew again that has landed. Nil:
-// there are none, and the flight is over.
-func (g *gather) embark(landed *crew) *crew {
+// goOn ends a flight and begins the next one, whose crew and number it returns. It
+// may use a crew again that has landed.
+func (g *gather) goOn(landed *crew, i int) (*crew, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.ended(i)
 	if landed != nil {
 		g.spare = append(g.spare, landed)
 	}
+	if i = g.takeOff(); i < 0 {
+		return nil, -1
+	}
+	return g.embark(i), i
+}
+
+// embark returns the crew of a flight that has begun. Nil: no request waits, and the
+// flight is over. The mutex is held.
+func (g *gather) embark(i int) *crew {
 	c := g.next
 	if c == nil || !c.ready() {
-		g.flying--
+		g.ended(i)
 		return nil
 	}
 	g.next = nil

@@ -19,6 +19,8 @@ import (
 // A desk answers in a server's place, when it is told to.
 type desk struct {
 	open    chan struct{} // each value lets one flight land
+	silent  int           // how many of the first flights land only when end is closed
+	end     chan struct{}
 	mu      sync.Mutex
 	flights []int // how many requests each of them carried
 	fail    error
@@ -44,15 +46,18 @@ func (d *desk) serve(cmds []redis.Cmder) error {
 		carried += len(owners(c))
 	}
 	d.flights = append(d.flights, carried)
-	fail := d.fail
+	fail, open := d.fail, d.open
+	if len(d.flights) <= d.silent {
+		open = d.end
+	}
 	d.mu.Unlock()
-	<-d.open
+	<-open
 	for _, c := range cmds {
 		if fail != nil && c.Name() == "evalsha" {
 			c.SetErr(fail)
 			continue
 		}
-		c.(*redis.Cmd).SetVal(answer(owners(c)))
+		c.(*redis.Cmd).SetVal(answer(owners(c), c.Args()[1] == redislock.ManyAsk()))
 	}
 	if cmds[0].Name() == "eval" {
 		return nil
@@ -76,10 +81,12 @@ func owners(c redis.Cmder) (all []string) {
 }
 
 // answer is what the scripts say to these.
-func answer(owners []string) any {
-	if len(owners) == 1 && owners[0] == "mine" {
+func answer(owners []string, many bool) any {
+	switch {
+	case many || len(owners) > 1:
+	case owners[0] == "mine":
 		return []any{int64(1), "7", int64(30000)}
-	} else if len(owners) == 1 {
+	default:
 		return []any{int64(0), "0", int64(1)}
 	}
 	letters, left := "", ""
@@ -114,6 +121,7 @@ func atDesk(t *testing.T) (*desk, *redislock.Driver) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store.NeverOverdue()
 	return d, store
 }
 
@@ -272,6 +280,86 @@ func TestUrgentRequestsGoAlone(t *testing.T) {
 			t.Errorf("%d flights, want 5", len(got))
 		}
 		close(d.open)
+		wg.Wait()
+	})
+}
+
+// Two connections are silent. Who asks after that waits a moment, and then goes on
+// beside them: an overdue flight keeps no other from taking off. When the two land
+// at last nothing else changes.
+func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		store.OverdueAfter(redislock.Overdue)
+		d.silent, d.end = 2, make(chan struct{})
+		close(d.open)
+		var wg sync.WaitGroup
+		for range 2 {
+			call(t, &wg, store, "mine", time.Hour)
+		}
+		for i := range 20 {
+			began := time.Now()
+			if err := asks(t.Context(), store, "mine"); err != nil {
+				t.Fatalf("caller %d: %v", i, err)
+			}
+			if took := time.Since(began); i == 0 && took != redislock.Overdue || i > 0 && took != 0 {
+				t.Errorf("caller %d waited for %v", i, took)
+			}
+		}
+		close(d.end)
+		wg.Wait()
+		if n := store.Flying(); n != 0 {
+			t.Errorf("%d flights are under way", n)
+		}
+	})
+}
+
+// All connections are silent: so many flights may be overdue, and no more. Those who
+// wait then go on when one has landed.
+func TestOverdueFlightsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		store.OverdueAfter(redislock.Overdue)
+		d.silent, d.end = 1000, make(chan struct{})
+		close(d.open)
+		var wg sync.WaitGroup
+		for range 40 {
+			call(t, &wg, store, "mine", time.Hour)
+			time.Sleep(redislock.Overdue)
+		}
+		if n := len(d.carried()); n != redislock.MostFlights {
+			t.Errorf("%d flights are under way, want %d", n, redislock.MostFlights)
+		}
+		close(d.end)
+		wg.Wait()
+		if n := store.Flying(); n != 0 {
+			t.Errorf("%d flights are under way at the end", n)
+		}
+	})
+}
+
+// A flight is overdue at the very moment, not before, and again only those count
+// that have begun since.
+func TestOverdueToTheMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, store := atDesk(t)
+		store.OverdueAfter(redislock.Overdue)
+		d.silent, d.end = 4, make(chan struct{})
+		close(d.open)
+		var wg sync.WaitGroup
+		first := call(t, &wg, store, "mine", time.Hour)
+		time.Sleep(time.Millisecond)
+		call(t, &wg, store, "mine", time.Hour)
+		call(t, &wg, store, "mine", time.Hour) // waits
+		time.Sleep(redislock.Overdue - time.Millisecond - 1)
+		if n := len(d.carried()); n != 2 {
+			t.Errorf("%d flights, want 2 before the first is overdue", n)
+		}
+		time.Sleep(1)
+		if synctest.Wait(); len(d.carried()) != 3 || first.took != 0 {
+			t.Errorf("%d flights, want 3", len(d.carried()))
+		}
+		close(d.end)
 		wg.Wait()
 	})
 }

@@ -18,7 +18,7 @@ type gathers struct {
 }
 
 func newGathers(client redis.UniversalClient, limit time.Duration) *gathers {
-	return &gathers{client: client, limit: limit, only: &gather{client: client, limit: limit}}
+	return &gathers{client: client, limit: limit, only: newGather(client, limit)}
 }
 
 // of is the gather for a request, nil if with this context it is to go alone: a
@@ -37,7 +37,7 @@ func (a *gathers) of(ctx context.Context, r *request) *gather {
 	}
 	g, known := a.all.Load(master.Options().Addr)
 	if !known {
-		fresh := &gather{client: a.client, limit: a.limit}
+		fresh := newGather(a.client, a.limit)
 		fresh.slots.Store(true)
 		g, _ = a.all.LoadOrStore(master.Options().Addr, fresh)
 	}

@@ -49,7 +49,9 @@ func behindBarrier(t *testing.T, addr string) (*barrier, *redislock.Driver) {
 	t.Helper()
 	c, b := client(t, addr), new(barrier)
 	c.AddHook(b)
-	return b, driver(t, c, redislock.Options{})
+	d := driver(t, c, redislock.Options{})
+	d.NeverOverdue()
+	return b, d
 }
 
 func (b *barrier) inOneFlight(t *testing.T, d *redislock.Driver, asks ...func(*redislock.Driver) error) []error {
