@@ -11,7 +11,7 @@ import (
 type Leases struct{ all []*Lease } // in the order of their keys
 
 // AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one,
-// and holds all of them or none. Each key counts once. Keys are taken in their
+// and holds all of them or none: 1 to MaxKeys keys, of which each counts once. Keys are taken in their
 // order as texts, so callers whose keys overlap never wait for each other in a
 // circle; only a caller that held a key before can make one. While it waits for a
 // later key it holds, and renews, the earlier ones; losing one of them ends the
@@ -22,10 +22,10 @@ type Leases struct{ all []*Lease } // in the order of their keys
 // all of them or none, and only if one is held, or others wait for it, waited for
 // one by one.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Leases, error) {
-	if len(keys) == 0 {
-		return nil, refuse("keys", "empty", "1 key or more")
-	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	if err := checkKeys(len(keys)); err != nil {
+		return nil, err
+	}
 	for _, key := range keys {
 		if err := CheckKey(key); err != nil {
 			return nil, err

@@ -144,3 +144,22 @@ func ExampleLocker_AcquireAll() {
 	// account/7
 	// <nil>
 }
+
+// More keys than a store takes in one step without keeping others waiting are
+// refused before anything is sent; a key that comes twice counts once.
+func TestAcquireAllIsBounded(t *testing.T) {
+	store := newFaulty()
+	l := lock.New(store, "a")
+	keys := make([]string, 0, lock.MaxKeys+2)
+	for i := range lock.MaxKeys {
+		keys = append(keys, fmt.Sprint("key ", i))
+	}
+	all, err := l.AcquireAll(t.Context(), append(keys, keys[0]), lock.Options{})
+	wantErr(t, "as many as are allowed", err, nil)
+	wantErr(t, "release", all.Release(t.Context()), nil)
+	asked := store.acquires.Load()
+	_, err = l.AcquireAll(t.Context(), append(keys, "one more"), lock.Options{})
+	if e, is := errors.AsType[*lock.ArgumentError](err); !is || e.Argument != "keys" || store.acquires.Load() != asked {
+		t.Errorf("one more: %v, asked %d times, want it refused at once", err, store.acquires.Load()-asked)
+	}
+}

@@ -13,6 +13,10 @@ const (
 	MaxTTL = 24 * time.Hour
 	MaxKey = 200 // bytes; also of owners, nodes and what else a store keeps
 
+	// MaxKeys is how many keys may be acquired together: a store takes them in one
+	// step, and answers no other request meanwhile.
+	MaxKeys = 500
+
 	// MaxNumber bounds numbers and fences: stores compute with doubles.
 	MaxNumber = 1<<53 - 1
 
@@ -80,6 +84,14 @@ func CheckFence(fence, now int64) error {
 }
 
 const maxAhead = int64(24 * time.Hour / time.Microsecond)
+
+// checkKeys refuses no keys, and too many.
+func checkKeys(n int) error {
+	if n < 1 || n > MaxKeys {
+		return refuse("keys", fmt.Sprintf("%d keys", n), fmt.Sprintf("1 to %d keys", MaxKeys))
+	}
+	return nil
+}
 
 func refuse(argument, value, allowed string) error {
 	return &ArgumentError{Argument: argument, Value: value, Allowed: allowed}

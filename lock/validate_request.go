@@ -48,8 +48,8 @@ func checkLimit(limit int) error {
 
 // CheckSeveral refuses acquisitions that no store could answer in one step.
 func CheckSeveral(as []Acquisition) error {
-	if len(as) == 0 {
-		return refuse("keys", "empty", "1 key or more")
+	if err := checkKeys(len(as)); err != nil {
+		return err
 	}
 	keys := make(map[string]bool, len(as))
 	for i := range as {

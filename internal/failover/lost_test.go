@@ -101,7 +101,7 @@ func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Answer, mark int64)
 // warm makes the scripts known, and the lock one that was granted before.
 func (at *topology) warm(t *testing.T, d *redislock.Driver) {
 	t.Helper()
-	lease, err := lock.New(d, "w").TryAcquire(t.Context(), at.lock, lock.Options{})
+	lease, err := lock.New(d, "w").Acquire(t.Context(), at.lock, lock.Options{})
 	must(t, err)
 	must(t, lease.Release(t.Context()))
 }

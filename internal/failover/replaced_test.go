@@ -61,9 +61,9 @@ func replaced(t *testing.T, at *topology) {
 			told <- of
 		}
 	})
-	lease, err := l.TryAcquire(t.Context(), at.lock, lock.Options{TTL: 30 * time.Second})
+	lease, err := l.Acquire(t.Context(), at.lock, lock.Options{TTL: 30 * time.Second})
 	must(t, err)
-	_, err = l.TryAcquire(t.Context(), "often renewed", lock.Options{TTL: 3 * time.Second})
+	_, err = l.Acquire(t.Context(), "often renewed", lock.Options{TTL: 3 * time.Second})
 	must(t, err)
 	d.more(t, 3)
 	if at.replica != nil {
@@ -76,7 +76,7 @@ func replaced(t *testing.T, at *topology) {
 	if of := proof.Soon(t, told); of.Server == "" || of.Key != "" {
 		t.Errorf("it told of %+v", of)
 	}
-	_, err = l.TryAcquire(t.Context(), "often renewed too", lock.Options{TTL: 3 * time.Second})
+	_, err = l.Acquire(t.Context(), "often renewed too", lock.Options{TTL: 3 * time.Second})
 	must(t, err)
 	d.more(t, 2)
 	if len(told) != 0 {

@@ -20,6 +20,7 @@ var severalTests = []test{
 	{"several keys are released together, and each has its answer", severalReleased},
 	{"owners that ask for overlapping keys at once never hold one twice", severalRace},
 	{"several: a context that has ended is doubt, and nothing is done", severalDoubt},
+	{"several: as many keys as are allowed", severalMost},
 	{"several: bad arguments are refused by name", severalArguments},
 }
 
@@ -231,6 +232,10 @@ func severalDoubt(s *stand) {
 }
 
 func severalArguments(s *stand) {
+	many := make([]string, lock.MaxKeys+1)
+	for i := range many {
+		many[i] = fmt.Sprint("key ", i)
+	}
 	twice, owners, bad := s.acquisitions("a", "b", "a"), s.acquisitions("a", "b"), s.acquisitions("a", "b")
 	owners[1].Owner = "other/1"
 	bad[1].TTL = short - 1
@@ -238,9 +243,33 @@ func severalArguments(s *stand) {
 		_, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
 		s.refused(err, argument)
 	}
+	_, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, s.acquisitions(many...))
+	s.refused(err, "keys")
 	errs := s.driver.(lock.Several).ReleaseSeveral(s.ctx, []lock.Holding{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
 	if len(errs) != 2 || errs[0] != nil {
 		s.Fatalf("the answers are %v", errs)
 	}
 	s.refused(errs[1], "key")
+}
+
+func severalMost(s *stand) {
+	keys := make([]string, lock.MaxKeys)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key ", i)
+	}
+	as := s.acquisitions(keys...)
+	grants, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	if errors.Is(err, lock.ErrUnsupported) {
+		return // they do not live together
+	}
+	if err != nil || len(grants) != len(as) {
+		s.Fatalf("%d grants, %v", len(grants), err)
+	}
+	hs := make([]lock.Holding, len(as))
+	for i := range as {
+		hs[i] = lock.Holding{Key: as[i].Key, Owner: as[i].Owner, Fence: grants[i].Fence}
+	}
+	if err := errors.Join(s.driver.(lock.Several).ReleaseSeveral(s.ctx, hs)...); err != nil {
+		s.Fatalf("release: %v", err)
+	}
 }

@@ -15,7 +15,7 @@
 // move a slot. Of a series' keys all in one shard have one hash tag.
 //
 //	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease
-//	<ns>:v1:q:{<lock>}             list    who waits for it; 10 s
+//	<ns>:v1:q:{<lock>}             list    who waits for it; 10 to 20 s
 //	<ns>:v1:h:{<lock>}             hash    who shares it; expires with the last lease
 //	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
 //	<ns>:v1:m:{<lock>}             zset    their limits; the same
@@ -36,16 +36,28 @@
 //
 // # Waiting
 //
-// Who waits for a plain lock has a place in its queue, at most 1,000 to a lock.
-// The release takes the first place, keeps the lock for its owner for 2 seconds,
-// and publishes to the inbox of the owner's process; the owner confirms by asking,
-// and its lease is counted from then. Whoever asks for a free lock that others
-// wait for does the same for the first of them: so owners that do not answer, and
-// holders that died, are passed over by the server's clock. Messages may be lost:
-// each waiter also looks for itself, about once a second and when the lease of
-// the holder ends. A waiter that died costs those behind it up to 2 seconds, and a
-// queue that nobody looks at is forgotten after 10. Once the places are taken,
-// those without one get one by looking, in no order.
+// A waiter of a plain lock has a place in its queue, at most 1,000 to a lock. The
+// release takes the first place, keeps the lock for its owner for 2 seconds, and
+// publishes to the inbox of the owner's process; the owner confirms by asking, and
+// its lease is counted from then. An acquisition of a free lock that others wait
+// for does the same for the first of them: so owners that do not answer, and holders
+// that died, are passed over by the server's clock.
+//
+// A single server, and the master behind Sentinel, knows at once when the inbox of
+// a place has no connection any more: the process died, and loses its place without
+// delay. A process whose connection is there and that does not answer, as one that
+// was stopped, costs those behind it 2 seconds. In a Cluster no node knows the
+// connections of the others, so there a waiter that died costs 2 seconds as well.
+// If no process of a queue has a connection, as right after a restart of the server,
+// the lock is kept for the first for 2 seconds.
+//
+// Messages may be lost: each waiter also looks for itself. It looks when the lease
+// of the holder ends, and when the lock was kept for the one before it and that one
+// did not answer in time; and besides at least every 10 seconds. The first waiter
+// of a lock that is shared, one in a Cluster, and one whose subscription was not
+// confirmed look about once a second. A queue is forgotten 10 seconds after its
+// waiters should have looked. Once the places are taken, those without one get one
+// by looking, in no order.
 //
 // All waiters of a [Driver] share one subscription, on a connection of its own,
 // from the first waiter until 5 seconds after the last, or until [Driver.Close].
@@ -69,7 +81,7 @@
 //
 // # Several locks
 //
-// A single server, and one behind Sentinel, takes any number of locks in one
+// A single server, and one behind Sentinel, takes up to lock.MaxKeys locks in one
 // step. In a Cluster each lock has a slot of its own, decided by its whole name:
 // [Options.GroupBy] gives those that begin alike one slot, and one step.
 //

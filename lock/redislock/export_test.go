@@ -38,17 +38,32 @@ func ReadAnswer(now int64, text string, c *lock.Claim) lock.Answer {
 
 // Desert takes a place for an owner that never answers.
 func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
-	_, err := d.askInLine(ctx, &a)
+	_, err := d.LookInLine(ctx, a)
 	return err
 }
 
-// LookInLine asks as a waiter does each time it looks.
+// LookInLine asks as a waiter does each time it looks, without a subscription.
 func (d *Driver) LookInLine(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	return d.askInLine(ctx, &a)
+	return d.unsure(&a).ask(ctx)
 }
 
+// DesertSure is Desert of a process whose subscription was confirmed, and is no more.
+func (d *Driver) DesertSure(ctx context.Context, a lock.Acquisition) error {
+	w := d.unsure(&a)
+	w.seat = seat{"+" + w.seat.inbox, true}
+	_, err := w.ask(ctx)
+	return err
+}
+
+func (d *Driver) unsure(a *lock.Acquisition) *waiter {
+	return &waiter{driver: d, a: a, seat: seat{inbox: d.inbox.channel}}
+}
+
+// Inbox is the channel on which waiters are told.
+func (d *Driver) Inbox() string { return d.inbox.channel }
+
 // GiveUp does what a waiter does that gives up.
-func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.giveUp(ctx, &a) }
+func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.unsure(&a).giveUp(ctx) }
 
 // Gathered is how many requests wait for a flight.
 func (d *Driver) Gathered() int {

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +20,15 @@ type inbox struct {
 	sub atomic.Pointer[redis.PubSub] // nil: closed; written under the mutex
 
 	mu     sync.Mutex
-	owners map[string]chan struct{} // each holds one wake-up
-	ready  chan struct{}            // closed once the server knows of sub
-	idle   *time.Timer              // ends sub when nobody waits
+	owners map[string]*calls
+	ready  chan struct{} // closed once the server knows of sub
+	idle   *time.Timer   // ends sub when nobody waits
+}
+
+// calls are what one owner is told.
+type calls struct {
+	woken chan struct{} // holds one wake-up: look now
+	next  chan struct{} // the same: the lock is kept for another, look when its time is over
 }
 
 const linger = 5 * time.Second // a busy lock always has another waiter soon
@@ -30,16 +37,16 @@ func newInbox(client redis.UniversalClient, namespace string) *inbox {
 	return &inbox{
 		client:  client,
 		channel: namespace + ":v1:i:" + uuid.NewString(),
-		owners:  make(map[string]chan struct{}),
+		owners:  make(map[string]*calls),
 	}
 }
 
 // open reports whether the inbox is open already.
 func (b *inbox) open() bool { return b.sub.Load() != nil }
 
-// join opens the inbox if it is closed. The first channel wakes the owner, the
-// second is closed once messages arrive.
-func (b *inbox) join(owner string) (woken, ready chan struct{}) {
+// join opens the inbox if it is closed. It returns what the owner is told, and what
+// is closed once messages arrive.
+func (b *inbox) join(owner string) (told *calls, ready chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.idle != nil {
@@ -51,9 +58,9 @@ func (b *inbox) join(owner string) (woken, ready chan struct{}) {
 		b.sub.Store(b.client.Subscribe(context.Background()))
 		go b.listen(b.sub.Load(), b.ready)
 	}
-	woken = make(chan struct{}, 1)
-	b.owners[owner] = woken
-	return woken, b.ready
+	told = &calls{make(chan struct{}, 1), make(chan struct{}, 1)}
+	b.owners[owner] = told
+	return told, b.ready
 }
 
 func (b *inbox) leave(owner string) {
@@ -92,7 +99,7 @@ func (b *inbox) listen(sub *redis.PubSub, ready chan struct{}) {
 	for message := range sub.ChannelWithSubscriptions() {
 		switch m := message.(type) {
 		case *redis.Message:
-			b.wake(m.Payload)
+			b.tell(m.Payload)
 		case *redis.Subscription:
 			if !told {
 				close(ready)
@@ -103,19 +110,26 @@ func (b *inbox) listen(sub *redis.PubSub, ready chan struct{}) {
 	}
 }
 
-func (b *inbox) wake(owner string) {
+// tell passes a message on: the owner that is to look now, or with a | before it the
+// one that comes after that.
+func (b *inbox) tell(message string) {
+	owner, next := strings.CutPrefix(message, "|")
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if woken := b.owners[owner]; woken != nil {
-		signal(woken)
+	switch told := b.owners[owner]; {
+	case told == nil:
+	case next:
+		signal(told.next)
+	default:
+		signal(told.woken)
 	}
 }
 
 func (b *inbox) wakeAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, woken := range b.owners {
-		signal(woken)
+	for _, told := range b.owners {
+		signal(told.woken)
 	}
 }
 

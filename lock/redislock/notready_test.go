@@ -35,7 +35,7 @@ func TestLoadingIsDoubt(t *testing.T) {
 	go func() { reloaded <- patient.Do(context.Background(), "debug", "reload").Err() }()
 	until(t, "the server is loading", func() bool { return strings.HasPrefix(fmt.Sprint(c.Ping(t.Context()).Err()), "LOADING") })
 	doubts(t, d, due, "LOADING")
-	lease, err := lock.New(d, "a").TryAcquire(t.Context(), "key", lock.Options{})
+	lease, err := lock.New(d, "a").Acquire(t.Context(), "key", lock.Options{})
 	must(t, err)
 	must(t, lease.Release(t.Context()))
 	must(t, <-reloaded)

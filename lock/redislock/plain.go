@@ -23,7 +23,7 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 
 func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
 	if a.Limit > 1 {
-		return d.askShared(ctx, a, "")
+		return d.askShared(ctx, a)
 	}
 	r, many := d.asking(a), d.scripts.manyAsk
 	if a.Barge {
@@ -32,7 +32,7 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 	}
 	g, err := d.granted(ctx, "acquire", d.scripts.acquire, many, r, a)
 	if errors.Is(err, errShared) {
-		return d.askShared(ctx, a, "")
+		return d.askShared(ctx, a)
 	}
 	return g, err
 }

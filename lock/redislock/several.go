@@ -27,7 +27,7 @@ func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]l
 	grants := make([]lock.Grant, len(as))
 	for n, group := range groups {
 		asked := time.Now()
-		got, err := d.askAll(ctx, pick(as, group), "")
+		got, err := d.askAll(ctx, pick(as, group), nil)
 		if err != nil {
 			return nil, d.giveBack(ctx, as, groups[:n], err)
 		}

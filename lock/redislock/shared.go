@@ -7,21 +7,25 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// askShared asks for a lock, whoever holds it, and if the answer is no takes a
-// place in its queue unless that is empty.
-func (d *Driver) askShared(ctx context.Context, a *lock.Acquisition, place string) (lock.Grant, error) {
-	grants, err := d.askAll(ctx, []lock.Acquisition{*a}, place)
+// askShared asks for a lock, however many hold it.
+func (d *Driver) askShared(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+	grants, err := d.askAll(ctx, []lock.Acquisition{*a}, nil)
 	if err != nil {
 		return lock.Grant{}, err
 	}
 	return grants[0], nil
 }
 
-// askAll asks for locks of one slot, all or none.
-func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, place string) ([]lock.Grant, error) {
+// askAll asks for locks of one slot, all or none. If the answer is no a waiter, for
+// one lock, takes a place in its queue, and knows then whether it is the first.
+func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, w *waiter) ([]lock.Grant, error) {
 	names, replicas := make([]string, len(as)), 0
 	args := make([]any, 0, 4+4*len(as))
-	args = append(args, as[0].Owner, place, maxPlaces, queueExpiry.Milliseconds())
+	place, expiry := "", unseen
+	if w != nil {
+		place, expiry = w.place(), w.seat.expiry()
+	}
+	args = append(args, as[0].Owner, place, maxPlaces, expiry.Milliseconds())
 	for i := range as {
 		a := &as[i]
 		names[i], replicas = a.Key, max(replicas, a.Replicas)
@@ -31,7 +35,10 @@ func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, place string
 	if err != nil {
 		return nil, fmt.Errorf("redislock: acquire: %w", err)
 	}
-	grants, err := readGrants(r.reply, as)
+	grants, first, err := readGrants(r.reply, as)
+	if w != nil {
+		w.first = first
+	}
 	if short := r.short(as[0].Key, replicas); err == nil && short != nil {
 		for i := range grants {
 			d.undo(ctx, &as[i], grants[i])
@@ -41,26 +48,30 @@ func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, place string
 	return grants, err
 }
 
-// readGrants reads {1, fence, left, ...} or {0, "0", left, n}.
-func readGrants(reply any, as []lock.Acquisition) ([]lock.Grant, error) {
+// readGrants reads {1, fence, left, ...} or {0, "0", left, n}. First: n is -1, for the
+// first of a queue that must be heard of.
+func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
-		if n, ok := parts[3].(int64); ok && n >= 1 && int(n) <= len(as) {
-			_, err := readAsked(parts[:3], as[n-1].Key)
-			return nil, err
+		n, _ := parts[3].(int64)
+		if first = n == -1 && len(as) == 1; first {
+			n = 1
+		}
+		if n >= 1 && int(n) <= len(as) {
+			_, err = readAsked(parts[:3], as[n-1].Key)
+			return nil, first, err
 		}
 	}
 	if len(parts) != 1+2*len(as) {
-		return nil, unreadable("acquire", reply)
+		return nil, false, unreadable("acquire", reply)
 	}
-	grants := make([]lock.Grant, len(as))
+	grants = make([]lock.Grant, len(as))
 	for i := range as {
-		var err error
 		if grants[i], err = readAsked([]any{parts[0], parts[1+2*i], parts[2+2*i]}, as[i].Key); err != nil {
-			return nil, unreadable("acquire", reply)
+			return nil, false, unreadable("acquire", reply)
 		}
 	}
-	return grants, nil
+	return grants, false, nil
 }
 
 func (d *Driver) renewShared(ctx context.Context, h *lock.Holding) (lock.Grant, error) {

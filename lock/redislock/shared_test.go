@@ -183,16 +183,16 @@ func TestReadGrants(t *testing.T) {
 		[]any{int64(0), "0", int64(5), int64(3)}, []any{int64(0), "0", int64(5), int64(0)}, []any{int64(0), "0", int64(-1), int64(1)},
 		[]any{int64(2), "0", int64(0), int64(1)}, []any{int64(0), "7", int64(5), "8", int64(5)},
 	} {
-		gs, err := redislock.ReadGrants(reply, as)
+		gs, _, err := redislock.ReadGrants(reply, as)
 		if _, held := errors.AsType[*lock.HeldError](err); err == nil || held || gs != nil {
 			t.Errorf("%v is read as %+v, %v", reply, gs, err)
 		}
 	}
-	gs, err := redislock.ReadGrants([]any{int64(1), "7", int64(5), "8", int64(6)}, as)
+	gs, _, err := redislock.ReadGrants([]any{int64(1), "7", int64(5), "8", int64(6)}, as)
 	if err != nil || len(gs) != 2 || gs[1] != (lock.Grant{Fence: 8, Left: 6 * time.Millisecond}) {
 		t.Errorf("a grant is read as %+v, %v", gs, err)
 	}
-	_, err = redislock.ReadGrants([]any{int64(0), "0", int64(5), int64(2)}, as)
+	_, _, err = redislock.ReadGrants([]any{int64(0), "0", int64(5), int64(2)}, as)
 	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Key != "b" || held.Left != 5*time.Millisecond {
 		t.Errorf("a refusal is read as %v", err)
 	}

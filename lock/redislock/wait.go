@@ -9,16 +9,20 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/cronce/cronce/lock"
 )
 
 const (
-	maxPlaces   = 1000                   // in the queue of one lock
-	queueExpiry = 10 * time.Second       // after the last look of a waiter
-	relook      = time.Second            // how often, and up to 1/8 later, a waiter looks for itself
-	minRelook   = 10 * time.Millisecond  // after the deadline of a holder
-	subscribed  = 500 * time.Millisecond // how long the first waiter waits for its inbox
-	leaveTime   = time.Second            // for giving a place up
+	maxPlaces  = 1000                   // in the queue of one lock
+	unseen     = 10 * time.Second       // how long a queue stays after its waiters would have looked
+	relook     = time.Second            // how often, and up to 1/8 later, a waiter looks for itself
+	maxRelook  = 10 * time.Second       // the same of one whose wake-ups arrive
+	minRelook  = 10 * time.Millisecond  // after the deadline of a holder
+	reserved   = 2 * time.Second        // how long a lock is kept for an owner that does not answer
+	subscribed = 500 * time.Millisecond // how long the first waiter waits for its inbox
+	leaveTime  = time.Second            // for giving a place up
 )
 
 // Wait takes a place in the queue of the lock and returns when the lock was
@@ -37,28 +41,65 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 		}
 	}
 	a.NoteRefusal(err)
-	woken, ready := d.inbox.join(a.Owner)
+	calls, ready := d.inbox.join(a.Owner)
 	defer d.inbox.leave(a.Owner)
 	pause(ctx, subscribed, ready)
-	return d.waitInLine(ctx, a, woken, err)
+	w := waiter{driver: d, a: &a, calls: calls, seat: d.seat(ready)}
+	return w.wait(ctx, err)
 }
 
-// waitInLine asks until it is granted. Last is the answer so far.
-func (d *Driver) waitInLine(ctx context.Context, a lock.Acquisition, woken <-chan struct{}, last error) (lock.Grant, error) {
+// A seat is how a waiter stands in queues, the same for as long as it waits.
+type seat struct {
+	inbox string // as the queue has it
+	sure  bool   // wake-ups arrive, or the server knows that they do not
+}
+
+// seat is the seat of a waiter that joined the inbox. In a Cluster no server knows
+// whether another has a subscription.
+func (d *Driver) seat(ready <-chan struct{}) seat {
+	if _, single := d.client.(*redis.Client); single {
+		select {
+		case <-ready:
+			return seat{"+" + d.inbox.channel, true}
+		default:
+		}
+	}
+	return seat{d.inbox.channel, false}
+}
+
+// expiry is how long a queue stays after a look from this seat.
+func (s seat) expiry() time.Duration {
+	if s.sure {
+		return maxRelook + unseen
+	}
+	return unseen
+}
+
+// A waiter is one call of Wait.
+type waiter struct {
+	driver *Driver
+	a      *lock.Acquisition
+	calls  *calls
+	seat   seat
+	first  bool // of the queue of a lock that is shared: it must be heard of
+}
+
+// wait asks until it is granted. Last is the answer so far.
+func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
-		g, err := d.askInLine(ctx, &a)
+		g, err := w.ask(ctx)
 		if err == nil {
 			g.Asked = asked
 			return g, nil
 		}
-		a.NoteRefusal(err)
+		w.a.NoteRefusal(err)
 		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
 			last = err
 		}
-		pause(ctx, untilLook(err), woken)
+		w.sleep(ctx, w.untilLook(err))
 	}
-	d.giveUp(ctx, &a)
+	w.giveUp(ctx)
 	return lock.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
 }
 
@@ -70,14 +111,39 @@ func ended(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), last)
 }
 
-// untilLook is when a waiter that nobody wakes looks again: soon after the
-// holder's deadline, and soon after doubt.
-func untilLook(err error) time.Duration {
+// untilLook is when a waiter that is not woken looks again: soon after the holder's
+// deadline, and soon after doubt. Between these it looks rarely if its wake-ups
+// arrive.
+func (w *waiter) untilLook(err error) time.Duration {
 	wait := relook / 4
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
-		wait = min(relook, held.Left+minRelook)
+		most := relook
+		if w.seat.sure && !w.first {
+			most = maxRelook
+		}
+		wait = min(most, held.Left+minRelook)
 	}
 	return wait + rand.N(relook/8)
+}
+
+// sleep returns when d has passed, or earlier when ctx ends or the waiter is woken.
+// If the lock is kept for the one before it, it looks once that one's time is over.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) {
+	until := time.Now().Add(d)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			return
+		case <-w.calls.woken:
+			return
+		case <-w.calls.next:
+			t.Reset(min(time.Until(until), reserved+minRelook))
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // pause returns when d has passed, or earlier when ctx ends or it is woken.
@@ -91,37 +157,46 @@ func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	}
 }
 
-// askInLine asks, and takes a place if the answer is no.
-func (d *Driver) askInLine(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
-	if a.Limit > 1 {
-		return d.askShared(ctx, a, d.place(a))
+// ask asks, and takes a place if the answer is no.
+func (w *waiter) ask(ctx context.Context) (lock.Grant, error) {
+	w.first = false
+	if w.a.Limit > 1 {
+		return w.askShared(ctx)
 	}
-	r := d.asking(a)
-	r.text(d.inbox.channel)
-	r.number(maxPlaces, queueExpiry.Milliseconds())
-	g, err := d.granted(ctx, "wait", d.scripts.wait, nil, r, a)
+	r := w.driver.asking(w.a)
+	r.text(w.seat.inbox)
+	r.number(maxPlaces, w.seat.expiry().Milliseconds())
+	g, err := w.driver.granted(ctx, "wait", w.driver.scripts.wait, nil, r, w.a)
 	if errors.Is(err, errShared) {
-		return d.askShared(ctx, a, d.place(a))
+		return w.askShared(ctx)
 	}
 	return g, err
 }
 
-// place is what stands in the queue for an owner.
-func (d *Driver) place(a *lock.Acquisition) string {
-	place := d.inbox.channel + "|" + a.Owner
-	if a.Limit > 1 {
-		place += "|" + strconv.Itoa(a.Limit)
+func (w *waiter) askShared(ctx context.Context) (lock.Grant, error) {
+	grants, err := w.driver.askAll(ctx, []lock.Acquisition{*w.a}, w)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return grants[0], nil
+}
+
+// place is what stands in the queue for the owner.
+func (w *waiter) place() string {
+	place := w.seat.inbox + "|" + w.a.Owner
+	if w.a.Limit > 1 {
+		place += "|" + strconv.Itoa(w.a.Limit)
 	}
 	return place
 }
 
 // giveUp takes the place, and what was granted, out of the store.
-func (d *Driver) giveUp(ctx context.Context, a *lock.Acquisition) {
+func (w *waiter) giveUp(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer stop()
-	h := []lock.Holding{{Key: a.Key, Owner: a.Owner}}
+	h := []lock.Holding{{Key: w.a.Key, Owner: w.a.Owner}}
 	for {
-		err := d.freeShared(ctx, h, d.place(a))[0]
+		err := w.driver.freeShared(ctx, h, w.place())[0]
 		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
 			return // else its place is passed over, and its lease expires
 		}

@@ -3,7 +3,7 @@
 -- those who wait, also if it is kept.
 local function ask(lock, queue, me, ttl, seen, barge)
   if won then
-    local passed = not barge and pass(lock, queue, fence)
+    local passed = not barge and pass(lock, queue, fence, me)
     if passed == nil then
       redis.call('DEL', lock)
       return {2, '0', 0}
@@ -19,8 +19,7 @@ local function ask(lock, queue, me, ttl, seen, barge)
     return {1, last, redis.call('PTTL', lock)}
   elseif owner == me or kept and barge then
     if owner ~= me then
-      redis.call('LPUSH', queue, place)
-      redis.call('PEXPIRE', queue, UNUSED)
+      back(queue, {place}, 1, redis.call('PTTL', queue))
     end
     fence = string.format('%.0f', math.max(now, seen + 1, last + 1))
     redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)

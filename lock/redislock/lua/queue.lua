@@ -10,8 +10,8 @@
 -- ("inbox|owner|limit"), is for shared.lua: the scripts here then change nothing
 -- and answer 2.
 
-local RESERVED = 2000 -- ms that a lock is kept for who does not answer
-local UNUSED = 10000  -- ms that a queue stays after the last look of a waiter
+local RESERVED = 2000 -- ms that a lock is kept for an owner that does not answer
+local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
 
 -- read takes a lock apart: its fence, whether it is kept, its owner, and the
 -- owner's place in the queue. Of one that is shared it returns nothing.
@@ -24,22 +24,56 @@ local function read(text)
   end
 end
 
--- pass keeps a free lock for the first in its queue and wakes it. It returns
--- false if there is none, and nil if that one wants to share. Its first write is
--- one that a server at maxmemory accepts.
-local function pass(lock, queue, fence)
-  local place = redis.call('LPOP', queue)
-  if not place then
-    return false
-  end
-  local inbox, owner = string.match(place, '^([^|]*)|([^|]*)$')
-  if not owner then
-    redis.call('LPUSH', queue, place)
-    redis.call('PEXPIRE', queue, UNUSED)
-    return nil
-  end
-  redis.call('SET', lock, fence .. '?' .. place, 'PX', RESERVED)
-  redis.call('PUBLISH', inbox, owner)
-  return true
+-- tell publishes to the inbox of a place, and reports whether its process may be
+-- there. A "+" before the inbox says that the server had confirmed the subscription:
+-- if no connection has it now, the process is gone.
+local function tell(place, prefix)
+  local mark, inbox, owner = string.match(place, '^(%+?)([^|]*)|([^|]*)')
+  return redis.call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
 
+-- back puts places back at the head of the queue, which lives for at least as long
+-- as before.
+local function back(queue, places, first, rest)
+  for i = #places, first, -1 do redis.call('LPUSH', queue, places[i]) end
+  redis.call('PEXPIRE', queue, math.max(rest, UNUSED))
+end
+
+-- hint tells the next in the queue that the lock is kept for another: it may have to
+-- look when that one does not answer. Places of processes that are gone are dropped.
+local function hint(queue)
+  local place = redis.call('LINDEX', queue, 0)
+  while place and not tell(place, '|') do
+    redis.call('LPOP', queue)
+    place = redis.call('LINDEX', queue, 0)
+  end
+end
+
+-- pass keeps a free lock for the first in its queue whose process is there, or who
+-- asks, and wakes it; processes that are gone lose their places. If none is there
+-- the server may have lost all connections: then it is kept for the first. It
+-- returns false if there is none, and nil if that one wants to share. Its first write
+-- is one that a server at maxmemory accepts.
+local function pass(lock, queue, fence, asker)
+  local rest, places = redis.call('PTTL', queue), {}
+  local place = redis.call('LPOP', queue)
+  while place do
+    places[#places + 1] = place
+    local owner = string.match(place, '^[^|]*|([^|]*)$')
+    if not owner then
+      back(queue, places, 1, rest)
+      return nil
+    elseif owner == asker or tell(place, '') then
+      break
+    end
+    place = redis.call('LPOP', queue)
+  end
+  if #places == 0 then return false end
+  redis.call('SET', lock, fence .. '?' .. (place or places[1]), 'PX', RESERVED)
+  if place then
+    hint(queue)
+  else
+    back(queue, places, 2, rest)
+  end
+  return true
+end

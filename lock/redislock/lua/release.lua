@@ -14,7 +14,7 @@ if text then
   if not fence then
     return 2
   elseif owner == me and (known == '0' or not kept and known == fence) then
-    local passed = pass(KEYS[1], KEYS[2], fence)
+    local passed = pass(KEYS[1], KEYS[2], fence, '')
     if passed == nil then
       return 2
     elseif not passed then

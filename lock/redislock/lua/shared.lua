@@ -15,9 +15,9 @@
 local call, match, sub = redis.call, string.match, string.sub
 local tonumber = tonumber
 local NOLIMIT = 2147483647
-local RESERVED = 2000 -- ms that a place is kept for who does not answer
+local RESERVED = 2000 -- ms that a place is kept for an owner that does not answer
 local ABSENT = 5000   -- ms that the first of a queue keeps others waiting without a look
-local UNUSED = 10000  -- ms that a queue stays after the last look of a waiter
+local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -137,38 +137,75 @@ end
 -- heard remembers that the first of the queue was heard of now.
 local function heard(s, place) call('HSET', s.holders, '', int(ms) .. '|' .. place) end
 
--- absent reports whether the first of the queue was not heard of for long, while
--- others might fit.
+-- tell publishes to the inbox of a place, and reports whether its process may be
+-- there: see queue.lua.
+local function tell(place, prefix)
+  local mark, inbox, owner = match(place, '^(%+?)([^|]*)|([^|]*)')
+  return call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
+end
+
+-- absent reports whether the first of the queue is gone, or was not heard of for
+-- long, while others might fit. It is told when it comes to be the first: from then
+-- on it must be heard of.
 local function absent(s, place)
   if not s.shared then return false end
   local when, who = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
   if who == place then return ms - when > ABSENT end
   heard(s, place)
-  return false
+  return not tell(place, '')
+end
+
+-- keep keeps the lock for the owner of a place.
+local function keep(s, place)
+  local inbox, owner, limit = match(place, '^([^|]*)|([^|]*)|?(%d*)$')
+  limit = tonumber(limit) or 1
+  if limit == 1 then
+    alone(s, int(s.last), '?', place, RESERVED)
+  else
+    s.last = s.last + 1
+    put(s, owner, int(s.last), int(limit), RESERVED, inbox)
+  end
+end
+
+-- hint tells the next in the queue that the lock is kept for another: it may have to
+-- look when that one does not answer.
+local function hint(s)
+  local place = call('LINDEX', s.queue, 0)
+  while place and not tell(place, '|') do
+    call('LPOP', s.queue)
+    place = call('LINDEX', s.queue, 0)
+  end
 end
 
 -- serve keeps the lock for the first of its queue, and wakes it, as long as that
--- fits beside the holders.
+-- fits beside the holders. Processes that are gone lose their places; but if none of
+-- the queue is there the server may have lost all connections, and the lock is kept
+-- for the first.
 local function serve(s)
+  local gone, rest, kept = {}, call('PTTL', s.queue), false
   while true do
     local place = call('LINDEX', s.queue, 0)
-    if not place then return end
-    local inbox, owner, limit = match(place, '^([^|]*)|([^|]*)|?(%d*)$')
-    limit = tonumber(limit) or 1
-    if fits(s, limit) then
-      call('LPOP', s.queue)
-      if limit == 1 then
-        alone(s, int(s.last), '?', place, RESERVED)
-      else
-        s.last = s.last + 1
-        put(s, owner, int(s.last), int(limit), RESERVED, inbox)
-      end
-      call('PUBLISH', inbox, owner)
-    elseif absent(s, place) then
+    if not place then break end
+    local owner, limit = match(place, '^[^|]*|([^|]*)|?(%d*)$')
+    if not fits(s, tonumber(limit) or 1) then
+      if not absent(s, place) then break end
       call('LPOP', s.queue)
     else
-      return
+      call('LPOP', s.queue)
+      if owner == s.asker or tell(place, '') then
+        keep(s, place)
+        kept = true
+      else
+        gone[#gone + 1] = place
+      end
     end
+  end
+  if #gone > 0 and not kept and call('EXISTS', s.queue) == 0 then
+    keep(s, gone[1])
+    for i = #gone, 2, -1 do call('LPUSH', s.queue, gone[i]) end
+    call('PEXPIRE', s.queue, math.max(rest, UNUSED))
+  elseif kept then
+    hint(s)
   end
 end
 
@@ -197,7 +234,7 @@ local function displace(s, limit)
     call('LPUSH', s.queue, kept[i].place)
     drop(s, kept[i].owner)
   end
-  call('PEXPIRE', s.queue, UNUSED)
+  if call('PTTL', s.queue) < UNUSED then call('PEXPIRE', s.queue, UNUSED) end
 end
 
 -- may returns what the owner has already, or whether it may be granted the lock.

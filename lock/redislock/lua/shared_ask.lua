@@ -10,7 +10,8 @@
 --   ARGV   TTL in ms, the highest fence that the asker has seen, limit, 1 to barge
 -- returns  {1, fence, ms left, ...} if the leases are the owner's, also when it
 --          asks again; {0, "0", ms left, n} if others have the n-th lock, or wait
---          for it: then the owner has none of them
+--          for it: then the owner has none of them. n is -1 for the first of the
+--          queue of a lock that is shared: it must be heard of
 --
 -- The first write is a SET, as in queue.lua: only a master that has memory
 -- accepts it.
@@ -20,6 +21,7 @@ local locks, out, refused = {}, {1}, nil
 
 for i = 1, (#KEYS - 1) / 5 do
   local s, a = at(5 * i - 3), 4 * i
+  s.asker = me
   s.ttl, s.seen, s.limit, s.barge = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), ARGV[a + 4] == '1'
   if call('SET', s.lock, '+0', 'PX', s.ttl, 'NX') then
     call('DEL', s.holders, s.ends, s.limits)
@@ -62,7 +64,8 @@ if refused then
     if not call('LPOS', s.queue, place) and call('LLEN', s.queue) < tonumber(ARGV[3]) then
       call('RPUSH', s.queue, place)
     end
-    call('PEXPIRE', s.queue, ARGV[4])
+    if call('PTTL', s.queue) < tonumber(ARGV[4]) then call('PEXPIRE', s.queue, ARGV[4]) end
+    if s.shared and call('LINDEX', s.queue, 0) == place then out[4] = -1 end
   end
 end
 for _, s in ipairs(locks) do settle(s) end

@@ -2,7 +2,7 @@
 -- no. Who has a place keeps it.
 --
 -- KEYS[1]  the lock
--- KEYS[2]  its queue; it expires when no waiter has asked for so long
+-- KEYS[2]  its queue; it expires when no waiter has asked for as long as they say
 -- ARGV     owner, TTL in ms, the highest fence that the asker has seen, inbox,
 --          how many places there may be, ms until the queue expires
 -- returns  as acquire
@@ -13,6 +13,8 @@ if answer[1] == 0 then
   if not redis.call('LPOS', KEYS[2], place) and redis.call('LLEN', KEYS[2]) < tonumber(ARGV[5]) then
     redis.call('RPUSH', KEYS[2], place)
   end
-  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[6]) then
+    redis.call('PEXPIRE', KEYS[2], ARGV[6])
+  end
 end
 return answer

@@ -1,0 +1,133 @@
+package redislock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// someone returns a fresh owner.
+func someone() string { return "dead/" + uuid.NewString() }
+
+// deserters are ten processes that took a place and died: no connection has their
+// inboxes any more.
+func deserters(t *testing.T, addr string, limit int) {
+	t.Helper()
+	for range 10 {
+		d := driver(t, client(t, addr), redislock.Options{})
+		_ = d.DesertSure(t.Context(), lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}) // held
+	}
+}
+
+// waits lets a process of its own wait for the key, and returns when it has a place.
+func waits(t *testing.T, addr string, limit, places int) <-chan *lock.Lease {
+	t.Helper()
+	l, d := pod(t, addr, "waiter")
+	got := make(chan *lock.Lease, 1)
+	go func() {
+		lease, err := l.Acquire(context.WithoutCancel(t.Context()), "key", lock.Options{Limit: limit})
+		if err != nil {
+			t.Errorf("wait: %v", err)
+		}
+		got <- lease
+	}()
+	until(t, "it has a place", func() bool {
+		at, err := d.Inspect(context.Background(), "key")
+		return err == nil && at.Waiting == places
+	})
+	return got
+}
+
+// Waiters whose processes have died delay nobody: the server knows that their
+// inboxes are gone.
+func TestDeadWaitersCostNothing(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]int{"alone": 1, "readers": lock.NoLimit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := redisserver.Start(t).Addr()
+			l, _ := pod(t, addr, "holder")
+			held := acquireKey(t, l, "key")
+			deserters(t, addr, limit)
+			got := waits(t, addr, limit, 11)
+			began := time.Now()
+			must(t, held.Release(t.Context()))
+			lease := <-got
+			if took := time.Since(began); took > 1500*time.Millisecond {
+				t.Errorf("behind ten dead waiters it took %v", took)
+			}
+			must(t, lease.Release(t.Context()))
+		})
+	}
+}
+
+// A server that was restarted has lost all connections, and those who wait come back
+// a moment later: while none of them is there the key is kept for the first.
+func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
+	addr := redisserver.Start(t).Addr()
+	l, d := pod(t, addr, "holder")
+	held := acquireKey(t, l, "key")
+	first := lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}
+	_ = d.DesertSure(t.Context(), first) // held
+	deserters(t, addr, 1)
+	must(t, held.Release(t.Context()))
+	at, err := d.Inspect(t.Context(), "key")
+	must(t, err)
+	if at.Owner != first.Owner || at.Waiting != 10 {
+		t.Errorf("the key stands at %+v, want it kept for %s before ten others", at, first.Owner)
+	}
+	must(t, d.DesertSure(t.Context(), first)) // it is back
+}
+
+// One who waits hears nothing for ten seconds while the key is held, and asks nothing
+// but when it is told; one whose server cannot tell it looks each second.
+func TestIdleWaiterAsksRarely(t *testing.T) {
+	t.Parallel()
+	addr := redisserver.Start(t).Addr()
+	c := client(t, addr)
+	l, _ := pod(t, addr, "holder")
+	held := acquireKey(t, l, "key")
+	got := waits(t, addr, 1, 1)
+	before := calls(t, c, "evalsha")
+	time.Sleep(3 * time.Second)
+	if n := calls(t, c, "evalsha") - before; n > 1 {
+		t.Errorf("%d scripts in three seconds of waiting", n)
+	}
+	if left := c.PTTL(t.Context(), redislock.DefaultNamespace+":v1:q:{key}").Val(); left < 10*time.Second {
+		t.Errorf("the queue is forgotten in %v, and its waiter may look in ten seconds", left)
+	}
+	must(t, held.Release(t.Context()))
+	must(t, (<-got).Release(t.Context()))
+}
+
+// The first in line is stopped: its connection is there, so the key is kept for it.
+// The next one, which looks rarely, is told, and passes over it after two seconds.
+func TestStoppedWaiterIsPassedOver(t *testing.T) {
+	t.Parallel()
+	addr := redisserver.Start(t).Addr()
+	l, d := pod(t, addr, "holder")
+	held := acquireKey(t, l, "key")
+	stopped := driver(t, client(t, addr), redislock.Options{})
+	listening := client(t, addr).Subscribe(t.Context(), stopped.Inbox())
+	t.Cleanup(func() { _ = listening.Close() })
+	_, err := listening.Receive(t.Context())
+	must(t, err)
+	_ = stopped.DesertSure(t.Context(), lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}) // held
+	got := waits(t, addr, 1, 2)
+	began := time.Now()
+	must(t, held.Release(t.Context()))
+	lease := <-got
+	if took := time.Since(began); took < 1900*time.Millisecond || took > 5*time.Second {
+		t.Errorf("behind a stopped waiter it took %v", took)
+	}
+	must(t, lease.Release(t.Context()))
+	if at, err := d.Inspect(t.Context(), "key"); err != nil || at != (lock.Standing{}) {
+		t.Errorf("left behind: %+v, %v", at, err)
+	}
+}
