@@ -11,6 +11,7 @@ var sharingDesertTests = []test{
 	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 	{"a place that is kept counts, until it is passed over", sharingKept},
 	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
+	{"barging takes two places that are kept, and whom they were kept for come next in their order", sharingBargedTwo},
 	{"barging beside a place that is kept leaves it where there is room for both", sharingBargedBeside},
 	{"barging passes those who wait where there is room", sharingBargedBy},
 }
@@ -108,4 +109,19 @@ func sharingBargedBy(s *stand) {
 	_ = s.held(alone)
 	s.renewed(h)
 	equal(s, "places", s.inspect("key").Waiting, 1)
+}
+
+func sharingBargedTwo(s *stand) {
+	h := s.taken(1)
+	dead := []lock.Acquisition{s.desertFor(lock.NoLimit), s.desertFor(lock.NoLimit)}
+	s.release(h)
+	barging := s.sharing(1)
+	barging.Barge = true
+	_, writer := s.acquire(barging)
+	equal(s, "places", s.inspect("key").Waiting, 2)
+	s.release(writer)
+	all := s.holders()
+	if len(all) != 2 || all[0].Owner != dead[0].Owner || all[1].Owner != dead[1].Owner {
+		s.Fatalf("the key is kept for %+v, want %q before %q", all, dead[0].Owner, dead[1].Owner)
+	}
 }
