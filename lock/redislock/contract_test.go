@@ -31,7 +31,7 @@ func ofSeries(part string) bool {
 
 func contractSimulated(t *testing.T, o redislock.Options, only func(part string) bool) {
 	s := simulated(t)
-	c := client(t, s.Addr())
+	c := client(t, s.Addr(), patiently) // its Lua is slow
 	var d *redislock.Driver
 	locktest.Run(t, locktest.Env{
 		Open: func(t *testing.T) lock.Driver {
