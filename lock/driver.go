@@ -22,7 +22,8 @@ import (
 //
 // What a store can do beyond plain leases it declares by also implementing
 // [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Peeker],
-// [Journaled], [Clocked], [Membership], [Replicated], [Fitness] or [Namespaced].
+// [Journaled], [Clocked], [Membership], [Replicated], [Fitness], [Namespaced],
+// [Sharded] or [Explainer].
 // All methods may be called concurrently.
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has

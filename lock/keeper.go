@@ -219,20 +219,27 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 // together. Leases of different TTLs share no request, because a request has one
 // end. It returns before the answers are there.
 func (l *Locker) renew(due []*Lease) {
-	var batches map[time.Duration][]*Lease
+	var batches map[sharing][]*Lease
 	for _, s := range due {
 		if s.plain {
 			go l.renewPlain(s)
 			continue
 		}
 		if batches == nil {
-			batches = make(map[time.Duration][]*Lease)
+			batches = make(map[sharing][]*Lease)
 		}
-		batches[s.ref.TTL] = append(batches[s.ref.TTL], s)
+		with := sharing{s.ref.TTL, l.shard(s.ref.Key)}
+		batches[with] = append(batches[with], s)
 	}
 	for _, batch := range batches {
 		go l.renewBatch(batch)
 	}
+}
+
+// sharing is what renewals have in common that share a request.
+type sharing struct {
+	ttl   time.Duration
+	shard int
 }
 
 func (l *Locker) renewPlain(s *Lease) {

@@ -89,6 +89,14 @@ func (l *Locker) Claim(ctx context.Context, cs []Claim) []Answer {
 	return <-answered
 }
 
+// shard is the one that a series lives in.
+func (l *Locker) shard(key string) int {
+	if sharded, is := l.driver.(Sharded); is {
+		return sharded.Shard(key)
+	}
+	return 0
+}
+
 // ClaimThen is Claim on the caller's goroutine, for a caller that need not wait
 // itself: then is called once, here when the driver has answered, or elsewhere
 // with doubt if ctx ends first. ClaimThen returns when the driver does, which

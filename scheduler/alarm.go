@@ -91,6 +91,7 @@ func (n *Node) arm() {
 // tend sends what is due. It arms the alarm first, and hands on what is more than
 // one request, so that nothing here waits for the store.
 func (n *Node) tend() {
+	n.regard(time.Now())
 	ms := n.clock.ms()
 	n.mu.Lock()
 	if !n.alarm.on {
@@ -99,7 +100,10 @@ func (n *Node) tend() {
 	}
 	batch, later, more := n.due(ms)
 	n.alarm.at, n.alarm.next = time.Time{}, more
-	parts := slices.Collect(slices.Chunk(batch, sendMax))
+	var parts [][]*ask
+	for _, some := range apart(n.shards, batch, shardOfAsk) {
+		parts = slices.AppendSeq(parts, slices.Chunk(some, sendMax))
+	}
 	requests := len(parts) + len(later)
 	if requests > 0 && n.alarm.waiting == 0 {
 		go n.attend()

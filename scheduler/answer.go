@@ -13,11 +13,11 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	now := n.clock.ms()
 	starts := make([]*running, 0, len(asks))
 	var failed error
-	heard := false
+	heard := false // of the store; something else may be wrong with one job
 	n.mu.Lock()
 	for i, a := range asks {
 		c := &answers[i]
-		if c.Err == nil || isShort(c.Err) {
+		if c.Err == nil || isShort(c.Err) || errors.Is(c.Err, lock.ErrUnreadable) {
 			heard = true
 		} else {
 			failed = c.Err
@@ -31,7 +31,10 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	}
 	n.arm()
 	n.mu.Unlock()
-	n.reached(heard, failed)
+	if heard {
+		failed = nil
+	}
+	n.reached(part{int(asks[0].e.shard), claiming}, failed)
 	n.starts.Add(int64(len(starts) - len(asks)))
 	start(starts)
 	for i, a := range asks {
@@ -148,7 +151,7 @@ func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
 	if c.Kind == lock.Unknown && c.Err == nil {
 		a.doubt = false
 		n.forgot(a.e, 0)
-		n.reopen = append(n.reopen, a.e)
+		n.openings.askOpen(a.e)
 		n.opener.ring()
 	}
 	n.agenda.add(onGrid(now+a.retryAfter(), retryGrid), a) // also in a drain: it may hold a lease
@@ -230,26 +233,4 @@ func (n *Node) adopt(a *ask, c *lock.Answer, now int64) {
 	first := &ask{e: a.e, tick: c.Number, after: c.Number - 1, from: c.Fence, slot: a.slot}
 	a.slot = false
 	n.agenda.add(now, first, a)
-}
-
-// reached keeps count of whether the store can be reached, and tells when that
-// changes.
-func (n *Node) reached(heard bool, failed error) {
-	switch {
-	case heard:
-		n.heard.Store(int64(time.Since(n.born)))
-		if n.down.Load() && n.down.CompareAndSwap(true, false) {
-			n.events.storeBack()
-		}
-	case failed != nil:
-		n.failure.Store(&failed)
-		if n.down.CompareAndSwap(false, true) {
-			n.events.storeUnreachable(failed)
-		}
-	}
-}
-
-// silence is how long the store has not answered.
-func (n *Node) silence() time.Duration {
-	return time.Since(n.born) - time.Duration(n.heard.Load())
 }

@@ -33,6 +33,7 @@ type world struct {
 
 	stopped time.Time
 	slack   time.Duration // how late the last ticks may have no verdict yet; 0: 100ms
+	shards  int           // of the store; 0: one
 	strange strangeness   // what cannot be checked then
 
 	mu      sync.Mutex

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Store is what a scheduler needs below it: numbered leases with a journal, a
@@ -39,7 +40,9 @@ type Config struct {
 	Jobs []Job
 	// Logger gets the log lines. Nil: none.
 	Logger *zap.Logger
-	// Zone is the zone of specs that name none. Nil: UTC, never the machine's TZ.
+	// Zone is the zone of specs that name none. Nil: UTC, never the machine's TZ. It
+	// must be one of the time zone database, as time.LoadLocation gives it: its name is
+	// what is recorded. For UTC+8 that is Etc/GMT-8.
 	Zone *time.Location
 	// Concurrency is how many runs this node has at once. Zero: 1000. Negative:
 	// no bound. Without a free slot a tick is left to the other nodes, and is
@@ -116,6 +119,9 @@ func (c *Config) faults() (errs []error) {
 	}
 	if err := lock.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))
+	}
+	if err := spec.CheckZone(c.Zone); err != nil {
+		errs = append(errs, fmt.Errorf("zone: %w", err))
 	}
 	for _, d := range []struct {
 		path  string

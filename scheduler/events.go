@@ -120,9 +120,16 @@ func (e *events) specsDiffer(j *entry, own, other string) {
 	e.log.Warn("specs differ", e.node, job(j), zap.String("spec", own), zap.String("other", other))
 }
 
-func (e *events) storeUnreachable(err error) {
-	e.log.Warn("store unreachable", e.node, errField(err))
+// storeUnreachable names what fails, each with the reason in words.
+func (e *events) storeUnreachable(err error, what string) {
+	e.log.Warn("store unreachable", e.node, errField(err), zap.String("what", what))
 }
+
+func (e *events) jobsNotOpen(count int, jobs string, err error) {
+	e.log.Warn("jobs not open", e.node, zap.Int("count", count), zap.String("jobs", jobs), errField(err))
+}
+
+func (e *events) jobsOpen() { e.log.Info("jobs open", e.node) }
 
 func (e *events) storeBack() { e.log.Info("store back", e.node) }
 

@@ -3,6 +3,8 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +21,9 @@ type wire struct {
 	mu    sync.Mutex
 	down  bool                  // nothing arrives, nobody answers
 	fault func(op string) fault // what happens to the next request; may be nil
+
+	silent map[int]bool    // shards that do not answer
+	foul   map[string]bool // keys under which the store has something else
 }
 
 // A fault is what happens to one request.
@@ -53,10 +58,53 @@ func (w *wire) spoil(f func(op string) fault) {
 	w.fault = f
 }
 
-func (w *wire) next(op string) fault {
+// Shards and Shard let the store be one with several.
+func (w *wire) Shards() int { return max(w.n.c.shards, 1) }
+
+func (w *wire) Shard(key string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	return int(h.Sum32() % uint32(w.Shards()))
+}
+
+// silence lets shards not answer from now on, those given alone.
+func (w *wire) silence(shards ...int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.silent = map[int]bool{}
+	for _, s := range shards {
+		w.silent[s] = true
+	}
+}
+
+// spoilKeys lets the store have something else under these keys from now on.
+func (w *wire) spoilKeys(keys ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.foul = map[string]bool{}
+	for _, k := range keys {
+		w.foul[k] = true
+	}
+}
+
+// unreadable returns the error of a key that cannot be read.
+func (w *wire) unreadable(key string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.foul[key] {
+		return fmt.Errorf("store at 10.0.0.1: %q: %w", key, lock.ErrUnreadable)
+	}
+	return nil
+}
+
+// next is what happens to a request about these keys. One of several shards waits for
+// the slowest of them.
+func (w *wire) next(op string, keys ...string) fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
+	case slices.ContainsFunc(keys, func(k string) bool { return w.silent[w.Shard(k)] }), (op == "beat" || op == "leave") && w.silent[0]:
+		return fault{lost: lostRequest}
 	case w.down:
 		return fault{lost: lostRequest}
 	case w.fault == nil:
@@ -67,8 +115,8 @@ func (w *wire) next(op string) fault {
 
 // through sends one request. It travels on whether or not somebody still waits
 // for the answer, so that late requests reach the store too.
-func through[T any](ctx context.Context, w *wire, op string, do func(context.Context) T, doubt func(error) T) T {
-	f := w.next(op)
+func through[T any](ctx context.Context, w *wire, op string, do func(context.Context) T, doubt func(error) T, keys ...string) T {
+	f := w.next(op, keys...)
 	if f == (fault{}) {
 		return do(ctx)
 	}
@@ -117,8 +165,15 @@ func each[T any](n int, set func(*T, error)) func(error) []T {
 
 func (w *wire) Open(ctx context.Context, os []lock.Opening) []lock.Series {
 	w.n.c.opened(len(os))
-	return through(ctx, w, "open", func(ctx context.Context) []lock.Series { return w.Store.Open(ctx, os) },
-		each(len(os), func(s *lock.Series, err error) { s.Err = err }))
+	return through(ctx, w, "open", func(ctx context.Context) []lock.Series {
+		all := w.Store.Open(ctx, os)
+		for i := range all {
+			if err := w.unreadable(os[i].Key); err != nil {
+				all[i] = lock.Series{Key: os[i].Key, Err: err}
+			}
+		}
+		return all
+	}, each(len(os), func(s *lock.Series, err error) { s.Err = err }), keysOf(os, func(o lock.Opening) string { return o.Key })...)
 }
 
 func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
@@ -127,19 +182,19 @@ func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 		as := w.Store.Claim(ctx, cs)
 		w.n.c.granted(cs, as)
 		return as
-	}, each(len(cs), func(a *lock.Answer, err error) { a.Err = err }))
+	}, each(len(cs), func(a *lock.Answer, err error) { a.Err = err }), keysOf(cs, func(c lock.Claim) string { return c.Key })...)
 }
 
 func (w *wire) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
 	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*lock.Answer] {
 		w.n.c.peeked(len(ps))
 		return replied(w.Store.Peek(ctx, ps, whole))
-	}, failed[[]*lock.Answer]))
+	}, failed[[]*lock.Answer], keysOf(ps, func(p lock.Peek) string { return p.Key })...))
 }
 
 func (w *wire) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
 	return through(ctx, w, "renew", func(ctx context.Context) []lock.Renewed { return w.Store.RenewRuns(ctx, rs) },
-		each(len(rs), func(r *lock.Renewed, err error) { r.Err = err }))
+		each(len(rs), func(r *lock.Renewed, err error) { r.Err = err }), keysOf(rs, func(r lock.RunRef) string { return r.Key })...)
 }
 
 func (w *wire) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
@@ -165,6 +220,14 @@ func (w *wire) Now(ctx context.Context) ([]lock.Reading, error) {
 func (w *wire) Leave(ctx context.Context, node string) error {
 	return through(ctx, w, "leave", func(ctx context.Context) error { return w.Store.Leave(ctx, node) },
 		func(err error) error { return err })
+}
+
+// keysOf are the keys that a batch asks about.
+func keysOf[T any](all []T, key func(T) string) (keys []string) {
+	for _, one := range all {
+		keys = append(keys, key(one))
+	}
+	return keys
 }
 
 // A reply is an answer of a single request or its error.

@@ -32,7 +32,7 @@ func (n *Node) fit(ctx context.Context) error {
 		case errors.Is(err, lock.ErrUnfit):
 			return fmt.Errorf("scheduler: run: %w", err)
 		}
-		n.reached(err == nil, err)
+		n.reached(part{0, fitness}, err)
 		if err == nil {
 			for _, r := range risks {
 				n.events.storeRisk(r)

@@ -18,6 +18,14 @@ type dueTick struct {
 	tick, after int64
 }
 
+// shard is the one of its job; of no tick the first.
+func (t *dueTick) shard() int {
+	if t.e == nil {
+		return 0
+	}
+	return int(t.e.shard)
+}
+
 // ask is the claim of the tick.
 func (t *dueTick) ask() *ask {
 	a := &ask{e: t.e, tick: t.tick, after: t.after}
@@ -113,7 +121,9 @@ func (n *Node) peek(l *laterShare) {
 // peeked takes the answers to a later share, and claims what is not known to be
 // decided.
 func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
-	n.reached(err == nil, err)
+	if len(l.ticks) > 0 {
+		n.reached(part{int(l.ticks[0].e.shard), peeking}, err)
+	}
 	if err != nil {
 		answers = make([]*lock.Answer, len(l.ticks))
 	}

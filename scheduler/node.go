@@ -26,8 +26,8 @@ type Node struct {
 	base      context.Context // of requests to the store: ends after the drain
 	started   atomic.Bool
 	draining  atomic.Bool
-	down      atomic.Bool           // the store cannot be reached
-	failure   atomic.Pointer[error] // why
+	reach     reach
+	shards    int // of the store
 	born      time.Time
 	heard     atomic.Int64 // when the store answered last, since born
 	unended   atomic.Int64 // runs whose end the store has not confirmed
@@ -62,7 +62,8 @@ type Node struct {
 	ahead     map[*entry]int64  // the mark in the future that was told of
 	lapsed    map[*entry]int64  // the mark that the store is known to have forgotten
 	lapsedAt  time.Duration     // when that was told last, since born
-	reopen    []*entry
+	openings  openBook
+	laters    []*laterShare // scratch: one for each shard
 	round     round
 	members   members
 	runs      runs // whose functions have not returned, or whose ends wait
@@ -89,6 +90,11 @@ func New(cfg Config) (*Node, error) {
 		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
+	n.shards = 1
+	if sharded, is := cfg.Store.(lock.Sharded); is {
+		n.shards = max(sharded.Shards(), 1)
+	}
+	n.laters = make([]*laterShare, n.shards)
 	errs := cfg.faults()
 	n.id = cfg.Name + "-" + uuid.NewString()[:8]
 	errs = append(errs, n.registerAll(cfg.Jobs)...)
@@ -152,7 +158,7 @@ func (n *Node) register(path string, j *Job) error {
 		return err
 	}
 	e := n.roster.add()
-	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name)}
+	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name), shard: n.shardOf(j.Name)}
 	n.jobs[j.Name] = e
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
 	if n.clock.ready() {
@@ -161,7 +167,7 @@ func (n *Node) register(path string, j *Job) error {
 	e.start(now)
 	n.table.push(e, e.dueAt(e.next))
 	if n.clock.ready() {
-		n.reopen = append(n.reopen, e)
+		n.openings.askOpen(e)
 		n.opener.ring()
 		n.arm()
 	}
@@ -180,6 +186,14 @@ func (n *Node) schedule(path string, j *Job) (*spec.Schedule, error) {
 	}
 	n.specs[key] = s
 	return s, nil
+}
+
+// shardOf returns the shard of the store that a job lives in.
+func (n *Node) shardOf(job string) uint16 {
+	if n.shards <= 1 {
+		return 0
+	}
+	return uint16(n.cfg.Store.(lock.Sharded).Shard(job))
 }
 
 func (n *Node) share(r rules) *rules {
@@ -242,8 +256,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// join waits for the store, reads its clock and opens all jobs. It reports false
-// if ctx ended first.
+// join waits for the store, reads its clock and opens the jobs that can be opened; the
+// rota tries the others again. It reports false if ctx ended first.
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.ready() {
 		n.beat(ctx)
@@ -255,16 +269,17 @@ func (n *Node) join(ctx context.Context) bool {
 	now := n.clock.ms()
 	n.table.resetAll(func(e *entry) int64 {
 		e.start(now)
-		n.reopen = append(n.reopen, e)
+		n.openings.askOpen(e)
 		return e.dueAt(e.next)
 	})
 	n.mu.Unlock()
-	for !n.openAll(ctx) {
-		if !pauseFor(ctx, time.Second) {
-			return false
-		}
+	n.openAll(ctx)
+	n.mu.Lock()
+	if n.roster.size > rotaSize {
+		n.round.at = int(hashOf(n.id) % uint64(n.roster.size)) // not where the other nodes are
 	}
-	return true
+	n.mu.Unlock()
+	return ctx.Err() == nil
 }
 
 // leave takes the node off the list, so that its share goes to others at once.
@@ -274,8 +289,12 @@ func (n *Node) leave(ctx context.Context) {
 	}) // its time to live does the same
 }
 
-// Ready returns nil while the store answers and the timetable is alive.
+// Ready returns nil while all parts of the store answer and the timetable is alive. The
+// error names what fails, in words without addresses, users or keys. A part that failed
+// counts as down until it has answered for three seconds without another failure. Jobs
+// that cannot be opened are no reason not to be ready: see Remarks.
 func (n *Node) Ready() error {
+	down := n.reach.now(time.Now())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -283,8 +302,8 @@ func (n *Node) Ready() error {
 		return errors.New("scheduler: not started")
 	case n.draining.Load():
 		return errors.New("scheduler: draining")
-	case n.down.Load():
-		return fmt.Errorf("scheduler: store unreachable: %w", *n.failure.Load())
+	case len(down) > 0:
+		return fmt.Errorf("scheduler: store unreachable: %s", n.name(down))
 	case n.silence() > 3*beatEvery:
 		return fmt.Errorf("scheduler: no answer from the store for %v", n.silence().Round(time.Second))
 	case time.Since(n.woke) > 5*maxSleep:

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -14,8 +16,9 @@ const (
 	beatEvery = 10 * time.Second
 	beatTTL   = 25 * time.Second // two beats may be lost
 	rotaEvery = 10 * time.Second
-	rotaSize  = 200  // how many jobs a turn reads
-	rotaScan  = 2000 // of how many that may need it
+	rotaSize  = 200 // how many jobs a turn reads at least
+	rotaTurns = 60  // in how many turns the nodes together read all jobs
+	rotaScan  = 10  // how many jobs a turn goes through for each that it reads
 	settling  = 2 * time.Second
 )
 
@@ -38,13 +41,17 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Pulse, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
-	n.reached(err == nil, err)
+	n.reached(part{0, listing}, err)
 	if err != nil {
+		if n.shards > 1 { // others may answer
+			n.readClock(ctx)
+		}
 		return false
 	}
+	found := membersOf(n.id, p.Nodes) // not under the mutex: there may be many
 	n.mu.Lock()
 	old := n.members
-	n.members = membersOf(n.id, p.Nodes)
+	n.members = found
 	if came = n.members.more(&old); came {
 		n.round.whole(&n.roster)
 	}
@@ -52,6 +59,18 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 	n.observe(ctx, p.Readings)
 	n.recognise(ctx, p.Readings)
 	return came
+}
+
+// readClock reads the clock where the list of nodes does not answer.
+func (n *Node) readClock(ctx context.Context) {
+	rs, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Reading, error) {
+		ctx, stop := context.WithTimeout(ctx, n.cfg.StoreTimeout/2) // servers that are silent are left out then
+		defer stop()
+		return n.cfg.Store.Now(ctx)
+	})
+	if err == nil {
+		n.observe(ctx, rs)
+	}
 }
 
 // observe feeds the clock. A reading that differs by a step is followed by others,
@@ -138,6 +157,8 @@ func (n *Node) beats(ctx context.Context) {
 func (n *Node) rota(ctx context.Context) {
 	t := time.NewTimer(beatEvery + settling)
 	defer t.Stop()
+	again := time.NewTimer(openPause)
+	defer again.Stop()
 	for {
 		select {
 		case <-t.C:
@@ -145,15 +166,19 @@ func (n *Node) rota(ctx context.Context) {
 				continue
 			}
 			if es := n.turn(); len(es) > 0 {
-				n.open(ctx, es, settling)
+				n.read(ctx, es)
 				n.compare(ctx)
 			}
 			t.Reset(rotaEvery)
 		case <-n.comers:
 			t.Reset(0)
 		case <-n.opener:
-			if !n.openAll(ctx) && pauseFor(ctx, time.Second) {
-				n.opener.ring()
+			if !n.openAll(ctx) {
+				again.Reset(openPause)
+			}
+		case <-again.C:
+			if !n.draining.Load() && !n.openAll(ctx) {
+				again.Reset(openPause)
 			}
 		case <-ctx.Done():
 			return
@@ -161,65 +186,23 @@ func (n *Node) rota(ctx context.Context) {
 	}
 }
 
-// openAll opens what was asked for. It reports whether all of it is open.
-func (n *Node) openAll(ctx context.Context) bool {
-	n.mu.Lock()
-	es := n.reopen
-	n.reopen = nil
-	n.mu.Unlock()
-	for len(es) > 0 {
-		part := es[:min(len(es), sendMax)]
-		es = es[len(part):]
-		if failed := n.open(ctx, part, 0); len(failed) > 0 {
-			n.mu.Lock()
-			n.reopen = append(append(n.reopen, failed...), es...)
-			n.mu.Unlock()
-			return false
-		}
+// read reads the state of jobs, each shard by itself.
+func (n *Node) read(ctx context.Context, es []*entry) {
+	var wg sync.WaitGroup
+	for _, some := range apart(n.shards, es, shardOfEntry) {
+		wg.Go(func() {
+			for few := range slices.Chunk(some, sendMax) {
+				n.open(ctx, few, settling)
+			}
+		})
 	}
-	return true
-}
-
-// open registers jobs in the store and reads what it has of them. It returns
-// those that could not be opened.
-func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) (failed []*entry) {
-	os := make([]lock.Opening, len(es))
-	n.mu.Lock()
-	now := n.clock.ms()
-	for i, e := range es {
-		os[i] = lock.Opening{Key: e.name, Node: n.id, Revision: n.revision(e.spec, now), Spec: e.spec.Text(), Zone: e.spec.Zone().String(), Policies: e.rules.policies, Mark: e.mark}
-	}
-	n.mu.Unlock()
-	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Series, error) {
-		return n.cfg.Store.Open(ctx, os), nil
-	})
-	if err != nil {
-		n.reached(false, err)
-		return es
-	}
-	n.mu.Lock()
-	now = n.clock.ms()
-	for i, e := range es {
-		if read[i].Err != nil {
-			failed, err = append(failed, e), read[i].Err
-			continue
-		}
-		if read[i].Mark < os[i].Mark {
-			n.forgot(e, read[i].Mark)
-		}
-		n.opened(e, &read[i], now, slack)
-		n.note(e, &read[i])
-	}
-	n.arm()
-	n.mu.Unlock()
-	n.reached(len(failed) < len(es), err)
-	return failed
+	wg.Wait()
 }
 
 // opened takes the state of a job: looks at runs that are over or will be, and
 // asks for the latest tick if nobody has.
 func (n *Node) opened(e *entry, s *lock.Series, now int64, slack time.Duration) {
-	e.mark = max(e.mark, s.Mark)
+	e.mark, e.open = max(e.mark, s.Mark), true
 	if e.since == 0 {
 		e.since = s.Since // of this process's spec; its revision may change with the year
 	}

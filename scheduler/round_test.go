@@ -23,7 +23,7 @@ func TestRoundReadsEachJob(t *testing.T) {
 			}
 			return all
 		}
-		whole, brief := (jobs+rotaSize-1)/rotaSize, (jobs+rotaScan-1)/rotaScan
+		whole, brief := (jobs+rotaSize-1)/rotaSize, (jobs+rotaScan*rotaSize-1)/(rotaScan*rotaSize)
 		read(7) // begin anywhere
 		n.round.whole(&n.roster)
 		want(t, jobs, "from when a node has come", read(whole)[:jobs])
@@ -69,5 +69,29 @@ func want(t *testing.T, jobs int, when string, es []*entry) {
 	}
 	if len(es) != jobs || len(seen) != jobs || slices.Contains(es, nil) {
 		t.Errorf("%d of %d jobs were read %s, in %d openings", len(seen), jobs, when, len(es))
+	}
+}
+
+// However many jobs there are that tick rarely, one node alone reads all of them within
+// ten minutes; of several nodes each reads its part of that.
+func TestRoundOfRareJobs(t *testing.T) {
+	const jobs = 100_000
+	for _, test := range []struct{ nodes, most int }{{1, jobs/rotaTurns + 1}, {4, jobs/rotaTurns/4 + 1}, {50, rotaSize}} {
+		n := decidedNode(jobs)
+		n.members.hashes = make([]uint64, test.nodes)
+		n.round.whole(&n.roster)
+		seen, turns := map[*entry]bool{}, 0
+		for ; len(seen) < jobs; turns++ {
+			es := n.turn()
+			if len(es) > test.most {
+				t.Fatalf("%d nodes: a turn reads %d jobs", test.nodes, len(es))
+			}
+			for _, e := range es {
+				seen[e] = true
+			}
+		}
+		if took := time.Duration(turns) * rotaEvery; test.most > rotaSize && took > time.Duration(test.nodes)*10*time.Minute+rotaEvery {
+			t.Errorf("%d nodes: a round takes %v", test.nodes, took)
+		}
 	}
 }

@@ -234,7 +234,9 @@ func (r *running) abandon() {
 // go on.
 func (r *running) Ended(e lock.Ended) {
 	n := r.node
-	n.reached(e.Err == nil, nil) // an ending in doubt says nothing new of the store
+	if e.Err == nil { // an ending in doubt says nothing new of the store
+		n.heard.Store(int64(time.Since(n.born)))
+	}
 	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
 		r.goOn(e)
 	}

@@ -16,13 +16,15 @@ const sendMax = 1024
 // and reports whether more is due. Fresh ticks are those of the lead, too. It arms
 // every next tick before anything is sent: nothing here waits for the store.
 func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
-	var later *laterShare
+	laters := n.laters // one for each shard
+	clear(laters)
 	ahead := ms + n.lead.ms()
 	for range sendMax {
 		if at := n.table.top(); at == 0 || at > ahead || n.draining.Load() {
 			break
 		}
 		t, ok := n.handOut(ahead)
+		later := &laters[t.shard()]
 		switch {
 		case !ok:
 		case n.cfg.Spread == 0 || n.members.first(t.e.hash, t.tick, ""):
@@ -30,10 +32,10 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 		case n.peeker == nil:
 			n.agenda.add(max(ms, t.tick)+n.cfg.Spread.Milliseconds(), t.ask())
 		default:
-			if later == nil {
-				later = n.shelf.share(max(ms, t.tick) + n.cfg.Spread.Milliseconds())
+			if *later == nil {
+				*later = n.shelf.share(max(ms, t.tick) + n.cfg.Spread.Milliseconds())
 			}
-			later.ticks = append(later.ticks, t)
+			(*later).ticks = append((*later).ticks, t)
 		}
 	}
 	peek = n.peekable(ms)
@@ -47,7 +49,7 @@ func (n *Node) handOut(ms int64) (t dueTick, ok bool) {
 	e := n.table.slots[0].e
 	tick, after, ok := e.advance(ms)
 	n.table.reset(e.dueAt(e.next))
-	if !ok {
+	if !ok || !e.open { // what became due of a job that is not open yet is asked for when it is
 		return t, false
 	}
 	switch old := e.latest; {

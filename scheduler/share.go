@@ -25,26 +25,39 @@ func hashOf(s string) uint64 {
 // costs a moment, never a tick.
 type members struct {
 	self   uint64
-	hashes []uint64 // of all, self included
+	hashes []uint64 // of all, self included, sorted
 }
 
+// maxMembers bounds how many nodes share the work: each tick is held against all of them.
+// Of a longer list, which may be forged, all nodes take the same part.
+const maxMembers = 1000
+
 func membersOf(self string, nodes []string) members {
-	m := members{self: hashOf(self)}
-	found := false
+	m := members{self: hashOf(self), hashes: make([]uint64, 0, len(nodes)+1)}
 	for _, n := range nodes {
-		h := hashOf(n)
-		found = found || h == m.self
-		m.hashes = append(m.hashes, h)
+		m.hashes = append(m.hashes, hashOf(n))
 	}
-	if !found {
-		m.hashes = append(m.hashes, m.self)
+	slices.Sort(m.hashes)
+	m.hashes = slices.Clip(slices.Compact(m.hashes))
+	m.hashes = m.hashes[:min(len(m.hashes), maxMembers)]
+	if at, found := slices.BinarySearch(m.hashes, m.self); !found {
+		m.hashes = slices.Insert(m.hashes, at, m.self)
 	}
 	return m
 }
 
 // more reports whether there is one that is not among the old.
 func (m *members) more(old *members) bool {
-	return slices.ContainsFunc(m.hashes, func(h uint64) bool { return !slices.Contains(old.hashes, h) })
+	known := old.hashes
+	for _, h := range m.hashes {
+		for len(known) > 0 && known[0] < h {
+			known = known[1:]
+		}
+		if len(known) == 0 || known[0] != h {
+			return true
+		}
+	}
+	return false
 }
 
 // first reports whether this node comes first for a tick by rendezvous hashing

@@ -2,7 +2,9 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 )
 
 // Each tick is the share of exactly one node, all nodes agree on which, and the
@@ -82,5 +84,34 @@ func TestShareOfAnUnknownNode(t *testing.T) {
 	}
 	if first < 800 || first > 1200 {
 		t.Errorf("first for %d of 3000 ticks, want a third", first)
+	}
+}
+
+// A list of nodes that somebody has forged costs no more than a long one.
+func TestForgedNodes(t *testing.T) {
+	t.Parallel()
+	nodes := make([]string, 300_000)
+	for i := range nodes {
+		nodes[i] = fmt.Sprint("forged", i)
+	}
+	began := time.Now()
+	m, other := membersOf("a", nodes), membersOf("b", nodes)
+	if m.more(&m) || !m.more(&members{}) || len(m.hashes) > maxMembers+1 || !slices.Contains(m.hashes, m.self) {
+		t.Errorf("%d members, more than before: %v", len(m.hashes), m.more(&m))
+	}
+	differ := 0
+	for _, h := range m.hashes {
+		if !slices.Contains(other.hashes, h) {
+			differ++
+		}
+	}
+	if differ > 1 {
+		t.Errorf("two nodes take %d different ones", differ)
+	}
+	for tick := range int64(1024) {
+		m.first(1, tick, "")
+	}
+	if took := time.Since(began); took > 10*time.Second { // it took 22 s to compare two lists
+		t.Errorf("it took %v", took)
 	}
 }

@@ -16,6 +16,8 @@ type entry struct {
 	spec  *spec.Schedule
 	rules *rules
 	hash  uint64 // of the name
+	shard uint16 // of the store
+	open  bool   // the store has told of it; guarded by the node's mutex
 
 	// Guarded by the node's mutex.
 	prev, next int64 // the tick handed out last, the tick that comes next; Unix ms

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ type health struct {
 
 // serveHealth serves /healthz, which only says that the process lives, so that an
 // outage of the store does not restart the fleet, and /readyz, which is ready's
-// answer. The result is not nil, even if nothing is served.
-func serveHealth(c httpConfig, ready func() error, log *zap.Logger) (*health, error) {
+// answer; when that is yes, what is wrong with a part follows. The result is not nil, even if nothing is served.
+func serveHealth(c httpConfig, ready func() error, remarks func() []string, log *zap.Logger) (*health, error) {
 	if c.off() {
 		return &health{}, nil
 	}
@@ -30,7 +31,7 @@ func serveHealth(c httpConfig, ready func() error, log *zap.Logger) (*health, er
 		return nil, fmt.Errorf("http.address: %w", err)
 	}
 	h := &health{server: &http.Server{
-		Handler:           healthHandler(ready),
+		Handler:           healthHandler(ready, remarks),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      5 * time.Second,
@@ -42,7 +43,7 @@ func serveHealth(c httpConfig, ready func() error, log *zap.Logger) (*health, er
 	return h, nil
 }
 
-func healthHandler(ready func() error) http.Handler {
+func healthHandler(ready func() error, remarks func() []string) http.Handler {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, status int, text string) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -57,7 +58,7 @@ func healthHandler(ready func() error) http.Handler {
 			answer(w, http.StatusServiceUnavailable, printable(err.Error()))
 			return
 		}
-		answer(w, http.StatusOK, "ok")
+		answer(w, http.StatusOK, strings.Join(append([]string{"ok"}, remarks()...), "\n"))
 	})
 	return mux
 }

@@ -18,7 +18,7 @@ func healthOf(t *testing.T, ready func() error) string {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	h, err := serveHealth(httpConfig{Address: address}, ready, zap.NewNop())
+	h, err := serveHealth(httpConfig{Address: address}, ready, func() []string { return nil }, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

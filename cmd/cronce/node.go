@@ -91,7 +91,7 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	log = log.With(zap.String("node", node.ID()))
-	health, err := serveHealth(c.HTTP, node.Ready, log)
+	health, err := serveHealth(c.HTTP, node.Ready, node.Remarks, log)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // maxBatch is how many requests one script serves: it keeps the server from
@@ -169,13 +171,24 @@ func readClock(text string) (instant, error) {
 
 func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 	if len(text) > 0 && text[0] == '!' {
-		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), errors.New(text[1:])))
+		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), refusalOf(text[1:])))
 	}
 	a, ok := op.read(now, text, q)
 	if !ok {
-		return op.doubt(q, unreadable(op.name, text))
+		return op.doubt(q, fmt.Errorf("%w: %w", lock.ErrUnreadable, unreadable(op.name, text)))
 	}
 	return a
+}
+
+// refusalOf is the error of a script that could not answer one question of several. One
+// of the server as a whole says so by its first word; any other is of the key.
+func refusalOf(text string) error {
+	for _, whole := range []string{"OOM", "MISCONF", "READONLY", "NOPERM", "NOREPLICAS"} {
+		if strings.HasPrefix(text, whole) {
+			return errors.New(text)
+		}
+	}
+	return fmt.Errorf("%w: %s", lock.ErrUnreadable, text)
 }
 
 // reply runs a script that returns lines.

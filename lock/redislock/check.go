@@ -131,10 +131,10 @@ func checkClient(client redis.UniversalClient) []Finding {
 	}
 	var found []Finding
 	if retries > 0 {
-		found = append(found, Finding{Refuse, TopicClient, "", fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries), "set MaxRetries to -1"})
+		found = append(found, Finding{Refuse, TopicClient, "", fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries), "call redislock.Harden with its options before it is made, or set MaxRetries to -1"})
 	}
 	if !deadlines {
-		found = append(found, Finding{Refuse, TopicClient, "", "the client does not respect the deadlines of contexts", "set ContextTimeoutEnabled to true"})
+		found = append(found, Finding{Refuse, TopicClient, "", "the client does not respect the deadlines of contexts", "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true"})
 	}
 	if found == nil {
 		found = []Finding{{Level: OK, Topic: TopicClient, Text: "the client respects deadlines and repeats nothing on its own"}}

@@ -17,7 +17,8 @@ import (
 
 // Now reads the clock of the server, or of each master of a Cluster, sorted by
 // address. A reading's Server is the address that the client was given; behind
-// Sentinel it is the same for every master. Its Process is the server's run id,
+// Sentinel it is the same for every master. Masters that do not answer are left out, as
+// long as one does. Its Process is the server's run id,
 // empty if the user may not ask INFO.
 func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 	var mu sync.Mutex
@@ -38,7 +39,9 @@ func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 		readings = append(readings, r)
 		return nil
 	})
-	if err != nil {
+	mu.Lock()
+	defer mu.Unlock()
+	if len(readings) == 0 && err != nil {
 		return nil, fmt.Errorf("redislock: now: %w", err)
 	}
 	slices.SortFunc(readings, func(a, b lock.Reading) int { return strings.Compare(a.Server, b.Server) })

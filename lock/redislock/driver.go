@@ -96,6 +96,8 @@ var (
 	_ lock.Replicated = (*Driver)(nil)
 	_ lock.Fitness    = (*Driver)(nil)
 	_ lock.Namespaced = (*Driver)(nil)
+	_ lock.Sharded    = (*Driver)(nil)
+	_ lock.Explainer  = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a

@@ -76,5 +76,5 @@ func ExampleCheck() {
 	_, err := redislock.Check(context.Background(), client, redislock.CheckOptions{})
 	fmt.Println(err)
 	// Output:
-	// redislock: client: the client does not respect the deadlines of contexts: set ContextTimeoutEnabled to true
+	// redislock: client: the client does not respect the deadlines of contexts: call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true
 }

@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +42,47 @@ func pickZone(name string, zone *time.Location) (*time.Location, *Error) {
 	return zone, nil
 }
 
+// CheckZone refuses, with an *Error, a zone whose name means no zone in the time zone
+// database, or another: as those of time.FixedZone. The name is all that is recorded of a
+// zone; other processes, and the proof, read the zone back by it. Nil is UTC.
+func CheckZone(zone *time.Location) error {
+	if zone == nil || zone == time.UTC {
+		return nil
+	}
+	named, fault := loadZone(zone.String())
+	if fault != nil {
+		if _, offset := time.Unix(0, 0).In(zone).Zone(); offset%3600 == 0 && !strings.Contains(fault.Reason, "Etc/") {
+			fault.Reason += offer(offset / 3600)
+		}
+		return fault
+	}
+	from := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for month := range 12 * 50 {
+		at := from.AddDate(0, month, 0)
+		_, own := at.In(zone).Zone()
+		if _, theirs := at.In(named).Zone(); own != theirs {
+			return &Error{Field: "zone", Value: zone.String(),
+				Reason: "means another zone than in the time zone database, by which it is read back; use time.LoadLocation"}
+		}
+	}
+	return nil
+}
+
+// offer names the zone of the database that is so many hours east of UTC. Its sign is
+// the other way round.
+func offer(hours int) string {
+	switch {
+	case hours == 0:
+		return "; Etc/UTC has no offset"
+	case hours < -12 || hours > 14:
+		return ""
+	}
+	return fmt.Sprintf("; Etc/GMT%+d is %d hours %s UTC", -hours, max(hours, -hours), map[bool]string{true: "ahead of", false: "behind"}[hours > 0])
+}
+
+// offsetName is how an offset is written that is no name of a zone.
+var offsetName = regexp.MustCompile(`^(?:UTC|GMT|utc|gmt)([+-][0-9]{1,2})$`)
+
 func localZone() *Error {
 	return &Error{Field: "zone", Value: "Local",
 		Reason: "differs from machine to machine; name the zone, such as UTC or Asia/Shanghai"}
@@ -57,6 +101,10 @@ func loadZone(name string) (*time.Location, *Error) {
 	}
 	unknown := &Error{Field: "zone", Value: name,
 		Reason: "not in the time zone database; allowed are names such as UTC or Asia/Shanghai"}
+	if parts := offsetName.FindStringSubmatch(name); parts != nil {
+		hours, _ := strconv.Atoi(parts[1]) // its digits were matched
+		unknown.Reason += offer(hours)
+	}
 	if !zoneName(name) {
 		return nil, unknown
 	}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// A configuration is checked, and a client is made, without any question to the network:
+// not even for a server's name.
+func TestCheckAsksNoNameServer(t *testing.T) {
+	var asked atomic.Int64
+	old := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		asked.Add(1)
+		return nil, errors.New("the network is silent")
+	}}
+	t.Cleanup(func() { net.DefaultResolver = old })
+	name := file(t, "c.yaml", "redis: {addresses: ['redis.example.invalid:6379']}\njobs: {sendSms: {spec: '@hourly'}}\n")
+	cronce(t, "node", "--check", "--config", name)
+	c := new(config)
+	c.Redis.Addresses = []string{"redis.example.invalid:6379"}
+	client, err := newClient(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d questions to name servers", n)
+	}
+}

@@ -1,0 +1,89 @@
+package redislock
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Shards returns Options.Shards.
+func (d *Driver) Shards() int { return len(d.keys.shards) }
+
+// Shard returns the shard that a series lives in.
+func (d *Driver) Shard(key string) int { return d.keys.shard(key) }
+
+// explanations are what the first word of a server's error means.
+var explanations = []struct{ prefix, text string }{
+	{"WRONGPASS", "the user or the password is wrong"},
+	{"NOAUTH", "the server asks for a password, and none is configured"},
+	{"ERR Protocol error: unauthenticated", "the server asks for a password, and none is configured"},
+	{"ERR AUTH", "the server has no password, and one is configured"},
+	{"NOPERM", "the user may not do what is asked for (see AccessRules)"},
+	{"OOM", "the server is at maxmemory and takes no writes"},
+	{"MISCONF", "the server cannot write to its disk and takes no writes"},
+	{"READONLY", "the server is a replica"},
+	{"MASTERDOWN", "the server is a replica whose master is down"},
+	{"NOREPLICAS", "the server has too few replicas and takes no writes"},
+	{"CLUSTERDOWN", "the Cluster is down: a part of its slots has no master"},
+	{"LOADING", "the server is loading its data"},
+	{"BUSY", "the server is busy with a script"},
+	{"WRONGTYPE", "a key of the job is of another type"},
+	{"ERR max number of clients", "the server has no connection left"},
+}
+
+// Explain says in plain words why a request failed.
+func (d *Driver) Explain(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	for _, e := range explanations {
+		if redis.HasErrorPrefix(err, e.prefix) || strings.Contains(text, ": "+e.prefix+" ") || strings.HasPrefix(text, e.prefix+" ") {
+			return e.text
+		}
+	}
+	_, header := errors.AsType[tls.RecordHeaderError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	timeout, timed := errors.AsType[net.Error](err)
+	switch {
+	case header:
+		return "the client speaks TLS, and the server does not"
+	case d.speaks(false) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return "the server closes connections, as a TLS port does with a client that does not speak TLS"
+	case unknown || host:
+		return "the server's certificate is not trusted"
+	case name:
+		return "the server's name is not known"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the server refuses connections"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout), timed && timeout.Timeout():
+		if d.speaks(true) {
+			return "the server does not answer in time, as one does that does not speak TLS with a client that does"
+		}
+		return "the server does not answer in time"
+	case errors.Is(err, errUnreadable):
+		return "what the server has under a key of the job cannot be read"
+	}
+	return ""
+}
+
+// speaks reports whether the client is known to speak TLS, or not to.
+func (d *Driver) speaks(encrypted bool) bool {
+	switch c := d.client.(type) {
+	case *redis.Client:
+		return (c.Options().TLSConfig != nil) == encrypted
+	case *redis.ClusterClient:
+		return (c.Options().TLSConfig != nil) == encrypted
+	}
+	return false
+}

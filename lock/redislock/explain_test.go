@@ -1,0 +1,118 @@
+package redislock_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// Why a server refuses, or cannot be reached, is said in words that name no address, no
+// user and no key.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	cert, key := certificate(t)
+	s := redisserver.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	admin := client(t, s.Addr())
+	secured := redisserver.Start(t, "--requirepass", "s3cr3t")
+	full := redisserver.Start(t, "--maxmemory", "1")
+	must(t, admin.ACLSetUser(t.Context(), "reader", "on", ">pw", "~*", "+get").Err())
+	foul := redislock.Options{Namespace: "foul"}
+	for name, test := range map[string]struct {
+		addr   string
+		change func(*redis.UniversalOptions)
+		want   string
+	}{
+		"wrong password":      {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "guess" }, "password is wrong"},
+		"no password":         {secured.Addr(), func(*redis.UniversalOptions) {}, "asks for a password"},
+		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "may not do"},
+		"at maxmemory":        {full.Addr(), func(*redis.UniversalOptions) {}, "maxmemory"},
+		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "does not speak TLS"},
+		"TLS to a plain port": {s.Addr(), func(o *redis.UniversalOptions) {
+			o.TLSConfig, o.ReadTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond
+		}, "does not speak TLS with a client that does"},
+		"an unknown certificate": {"127.0.0.1:" + port, func(o *redis.UniversalOptions) { o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} }, "not trusted"},
+		"nothing there":          {"127.0.0.1:" + freePort(t), func(*redis.UniversalOptions) {}, "refuses connections"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := driver(t, client(t, test.addr, test.change), foul)
+			err := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err
+			if err == nil {
+				_, err = d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
+			}
+			got := d.Explain(err)
+			if err == nil || !strings.Contains(got, test.want) {
+				t.Fatalf("%v is explained as %q, want %q", err, got, test.want)
+			}
+			for _, secret := range []string{"127.0.0.1", "reader", "guess", "s3cr3t"} {
+				if strings.Contains(got, secret) {
+					t.Errorf("%q tells %q", got, secret)
+				}
+			}
+		})
+	}
+}
+
+// A key of another type is the fault of one job: the answer says that the store was
+// there, and the others of the request are answered.
+func TestForeignKeyIsOfOneJob(t *testing.T) {
+	t.Parallel()
+	admin := client(t, redisserver.Start(t).Addr())
+	d := driver(t, admin, redislock.Options{Namespace: "ns"})
+	os := []lock.Opening{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}}
+	must(t, admin.Set(t.Context(), "ns:v1:{ns.0}:s:foul", "x", 0).Err())
+	d.Open(t.Context(), os)
+	must(t, admin.HSet(t.Context(), "ns:v1:{ns.0}:s:newer", "r", ";a run of another format").Err())
+	for i, s := range d.Open(t.Context(), os) {
+		switch {
+		case i == 0 && s.Err != nil:
+			t.Errorf("the others: %v", s.Err)
+		case i == 1 && (!errors.Is(s.Err, lock.ErrUnreadable) || d.Explain(s.Err) == ""):
+			t.Errorf("%s: %v, explained as %q", s.Key, s.Err, d.Explain(s.Err))
+		case i == 2 && !errors.Is(s.Err, lock.ErrUnreadable):
+			t.Errorf("%s: %v", s.Key, s.Err)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// certificate writes one that signs itself, and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	must(t, err)
+	secret, err := x509.MarshalECPrivateKey(private)
+	must(t, err)
+	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	must(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public}), 0o600))
+	must(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
+	return cert, key
+}

@@ -1,0 +1,178 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// everySecond are n jobs that are due every second, some of them in each of a few shards.
+func everySecond(n int) (jobs []scheduler.Job) {
+	for i := range n {
+		jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 3 * time.Second, Func: takes(200 * time.Millisecond)})
+	}
+	return jobs
+}
+
+// One of three shards does not answer when a node starts, and for minutes: the jobs of
+// the others run on time, and no lease is lost. The node is not ready, all the while, and
+// says which shard it is without an address or the driver's words. The log has it at
+// once, once a minute, and when it is back.
+func TestSilentShardAtStart(t *testing.T) {
+	for shard := range 3 { // the first has the list of nodes
+		t.Run(fmt.Sprint(shard), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, append(everySecond(12), scheduler.Job{Name: "long", Spec: "@every 1m", Lease: 3 * time.Second, Func: takes(30 * time.Second)})...)
+				c.shards = 3
+				n := c.start()
+				n.wire.silence(shard)
+				c.pass(10 * time.Second)
+				ready := 0
+				for range 590 {
+					if n.Ready() == nil {
+						ready++
+					}
+					c.pass(time.Second)
+				}
+				err := n.Ready()
+				if ready > 0 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("shard %d of 3", shard+1)) {
+					t.Errorf("ready in %d of 590 looks; then %v", ready, err)
+				}
+				for _, raw := range []string{"deadline exceeded", "10.0.0", "node0"} {
+					if strings.Contains(err.Error(), raw) {
+						t.Errorf("%v tells %q", err, raw)
+					}
+				}
+				for i := range c.jobs {
+					job := c.jobs[i].Name
+					ran, want := len(c.ran(job)), 594
+					if job == "long" {
+						want = 9
+					}
+					if of := n.wire.Shard(job); of == shard && ran > 0 || of != shard && ran < want {
+						t.Errorf("%s of shard %d ran %d times", job, of, ran)
+					}
+				}
+				for i := range c.jobs {
+					for _, r := range c.ran(c.jobs[i].Name) {
+						if late := r.began.Sub(r.Tick); late > 3*time.Second || r.Tick.Sub(start) > 20*time.Second && late > 100*time.Millisecond {
+							t.Errorf("%s ran %v late at %v", r.Job, late, r.Tick)
+						}
+					}
+				}
+				if un := len(n.logged("store unreachable")); un < 9 || un > 12 {
+					t.Errorf("the log has it %d times in ten minutes", un)
+				}
+				c.wantLogged(0, "store back")
+				c.wantLogged(0, "lease lost")
+				n.wire.silence()
+				c.pass(70 * time.Second)
+				if err := n.Ready(); err != nil {
+					t.Errorf("after all: %v", err)
+				}
+				for i := range c.jobs {
+					if len(c.ran(c.jobs[i].Name)) == 0 {
+						t.Errorf("%s has never run", c.jobs[i].Name)
+					}
+				}
+				c.wantLogged(1, "store back")
+				c.wantLogged(1, "jobs open")
+				c.pass(10 * time.Second)
+			})
+		})
+	}
+}
+
+// What the store has of some jobs cannot be read: the others run, however many those are.
+// They are named, in the log once a minute, and run once they can be read again.
+func TestUnreadableJobs(t *testing.T) {
+	for _, foul := range []int{1, 1100} {
+		t.Run(fmt.Sprint(foul), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var jobs []scheduler.Job
+				var names []string
+				for i := range foul {
+					jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("foul", i), Spec: "@every 10s", Func: nothing})
+					names = append(names, jobs[i].Name)
+				}
+				c := plan(t, append(jobs, everySecond(3)...)...)
+				n := c.start()
+				n.wire.spoilKeys(names...)
+				c.pass(time.Minute + 500*time.Millisecond)
+				if err := n.Ready(); err != nil {
+					t.Errorf("not ready: %v", err)
+				}
+				remarks := strings.Join(n.Remarks(), "\n")
+				if !strings.Contains(remarks, fmt.Sprintf("%d jobs", foul)) || !strings.Contains(remarks, `"foul0"`) || strings.Contains(remarks, "10.0.0") || len(remarks) > 1000 {
+					t.Errorf("remarks: %s", remarks)
+				}
+				added := scheduler.Job{Name: "added", Spec: "@every 1s", Func: nothing}
+				c.jobs = append(c.jobs, added)
+				if err := n.Add(n.recording([]scheduler.Job{added})[0]); err != nil {
+					t.Error(err)
+				}
+				c.pass(9 * time.Minute)
+				for _, job := range []string{"job0", "job1", "job2"} {
+					c.wantTally(job, "ran ok 600")
+				}
+				c.wantTally("added", "ran ok 540")
+				if told := c.logged("jobs not open"); len(told) < 9 || len(told) > 11 || told[0].keys["count"] != int64(foul) {
+					t.Errorf("the log has it %d times", len(told))
+				}
+				c.wantLogged(0, "store unreachable")
+				n.wire.spoilKeys()
+				c.pass(75 * time.Second)
+				if n.Remarks() != nil || slices.ContainsFunc(names, func(name string) bool { return len(c.ran(name)) == 0 }) {
+					t.Errorf("75 s after they could be read: %v", n.Remarks())
+				}
+				c.wantLogged(1, "jobs open")
+			})
+		})
+	}
+}
+
+// A store that beats and takes no claims, as at maxmemory, is down for as long as that
+// lasts, however often it is asked, and is back once.
+func TestStoreThatTakesNoClaims(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 2, everySecond(5)...)
+		c.pass(10 * time.Second)
+		for _, n := range c.nodes {
+			n.wire.spoil(func(op string) fault {
+				if op == "claim" || op == "release" {
+					return fault{lost: lostRequest, reset: true}
+				}
+				return fault{}
+			})
+		}
+		c.pass(2 * time.Second)
+		ready := 0
+		for range 1080 {
+			for _, n := range c.nodes {
+				if n.Ready() == nil {
+					ready++
+				}
+			}
+			c.pass(100 * time.Millisecond)
+		}
+		if err := c.nodes[0].Ready(); ready > 0 || err == nil || !strings.Contains(err.Error(), "claims: ") || strings.Contains(err.Error(), "reset by peer") {
+			t.Errorf("ready in %d of 2160 looks; then %v", ready, err)
+		}
+		c.wantLogged(4, "store unreachable") // on two nodes, at once and after a minute
+		c.wantLogged(0, "store back")
+		for _, n := range c.nodes {
+			n.wire.spoil(nil)
+		}
+		c.pass(10 * time.Second)
+		for _, n := range c.nodes {
+			if err := n.Ready(); err != nil {
+				t.Error(err)
+			}
+		}
+		c.wantLogged(2, "store back")
+	})
+}

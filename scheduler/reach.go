@@ -1,0 +1,190 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A kind is what is asked of a store. A store can answer one kind and not another: at
+// maxmemory it beats and takes no claim.
+type kind uint8
+
+const (
+	claiming kind = iota
+	peeking
+	opening
+	listing // the list of nodes, which lives in the first shard
+	fitness // of the store as a whole
+)
+
+var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "the list of nodes", "the check of the store"}
+
+// A part of the store fails or answers by itself.
+type part struct {
+	shard int
+	kind  kind
+}
+
+// A failure is what a part fails with.
+type failure struct {
+	err   error
+	since time.Time // the first of it
+	last  time.Time // the latest
+	well  time.Time // when it answered since; zero: not yet
+}
+
+// reach is what this node can reach of the store. A part is down from its first failure
+// until it has answered for a while without another: a store that answers every other
+// request is down all the while. It is safe for concurrent use.
+type reach struct {
+	mu    sync.Mutex
+	parts map[part]*failure
+	told  time.Time // when the log had it last; zero: the store is not down for it
+}
+
+const (
+	calm     = 3 * time.Second  // without a failure, before a part that answers is up again
+	moot     = 30 * time.Second // after which a failure that is not repeated says nothing, if its shard answers
+	reminder = time.Minute      // between two lines about the same trouble
+)
+
+// up reports whether the part that failed is up again.
+func (f *failure) up(now time.Time) bool { return !f.well.IsZero() && now.Sub(f.last) >= calm }
+
+// take notes the answer of a part, or its failure.
+func (r *reach) take(p part, err error, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		f := r.parts[p]
+		if f == nil {
+			if r.parts == nil {
+				r.parts = map[part]*failure{}
+			}
+			f = &failure{since: now}
+			r.parts[p] = f
+		}
+		f.err, f.last, f.well = err, now, time.Time{}
+		return
+	}
+	for of, f := range r.parts {
+		switch {
+		case of.shard != p.shard || !f.well.IsZero():
+		case of == p, of.kind == fitness, p.kind == claiming && of.kind != listing, now.Sub(f.last) > moot:
+			f.well = now // a claim that is answered says the same of looks and openings
+		}
+	}
+}
+
+// A fault is a part that is down, and why.
+type fault struct {
+	part
+	err error
+}
+
+// look forgets what is up again, and returns what is to be told: what is down, first and
+// then once a minute, or that all is back.
+func (r *reach) look(now time.Time) (down []fault, back bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.parts, func(_ part, f *failure) bool { return f.up(now) })
+	switch {
+	case len(r.parts) == 0 && !r.told.IsZero():
+		r.told = time.Time{}
+		return nil, true
+	case len(r.parts) == 0 || !r.told.IsZero() && now.Sub(r.told) < reminder:
+		return nil, false
+	}
+	r.told = now
+	return r.down(now), false
+}
+
+// down returns the parts that are down. The reach is locked.
+func (r *reach) down(now time.Time) (all []fault) {
+	for p, f := range r.parts {
+		if !f.up(now) {
+			all = append(all, fault{p, f.err})
+		}
+	}
+	slices.SortFunc(all, func(a, b fault) int { return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.kind, b.kind)) })
+	return all
+}
+
+// now returns the parts that are down.
+func (r *reach) now(now time.Time) []fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down(now)
+}
+
+// name says what is down, and why, in words that name no address, user or key.
+func (n *Node) name(down []fault) string {
+	var names []string
+	for _, f := range down {
+		text := kinds[f.kind]
+		if n.shards > 1 {
+			text += fmt.Sprintf(" of shard %d of %d", f.shard+1, n.shards)
+		}
+		names = append(names, text+": "+n.explain(f.err))
+	}
+	return listed(names)
+}
+
+// listed joins what is named, and counts what is too much of it.
+func listed(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), more)
+	}
+	return strings.Join(names, "; ")
+}
+
+// explain says why the store failed, in words that name no address, user or key.
+func (n *Node) explain(err error) string {
+	if e, can := n.cfg.Store.(lock.Explainer); can {
+		if text := e.Explain(err); text != "" {
+			return text
+		}
+	}
+	switch {
+	case errors.Is(err, lock.ErrUnreadable):
+		return "what the store has of the job cannot be read"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "no answer in time"
+	}
+	return "the request failed; the log has the error"
+}
+
+// reached notes that a part of the store answered, or why it did not.
+func (n *Node) reached(p part, err error) {
+	now := time.Now()
+	if err == nil {
+		n.heard.Store(int64(now.Sub(n.born)))
+	}
+	n.reach.take(p, err, now)
+	n.regard(now)
+}
+
+// regard tells the log of what cannot be reached, once a minute, and when all is back.
+func (n *Node) regard(now time.Time) {
+	switch down, back := n.reach.look(now); {
+	case back:
+		n.events.storeBack()
+	case len(down) > 0:
+		n.events.storeUnreachable(down[0].err, n.name(down))
+	}
+}
+
+// silence is how long the store has not answered.
+func (n *Node) silence() time.Duration {
+	return time.Since(n.born) - time.Duration(n.heard.Load())
+}
