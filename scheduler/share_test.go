@@ -115,3 +115,28 @@ func TestForgedNodes(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// Without a node that died, another comes first for its ticks, and for others nothing
+// changes.
+func TestShareOfADeadNode(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	of := func(tick int64, without string) (first []string) {
+		for _, n := range names {
+			m := membersOf(n, names)
+			if n != without && m.first(7, tick, without) {
+				first = append(first, n)
+			}
+		}
+		return first
+	}
+	for tick := range int64(300) {
+		owner := of(tick, "")
+		for _, dead := range names {
+			now := of(tick, dead)
+			if len(owner) != 1 || len(now) != 1 || owner[0] != dead && now[0] != owner[0] {
+				t.Fatalf("tick %d is the share of %q, without %s of %q", tick, owner, dead, now)
+			}
+		}
+	}
+}
