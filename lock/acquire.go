@@ -12,11 +12,10 @@ import (
 // a *HeldError then, also if the key is free and others wait for it. After doubt
 // it asks again, with the same owner, until ctx ends, or for 3 seconds or the TTL
 // if that is less; then it undoes what may have been granted and returns the
-// doubt, with the cause of ctx's end. The lease's context carries ctx's values and ends with it; the lease
-// itself is held until Release, or until it is lost. With a context that came from
-// a lease on key it returns that lease once more: see [Locker.Acquire].
+// doubt, with the cause of ctx's end. Ctx bounds the asking only: the lease is held
+// until Release, or until it is lost, and its context comes from Options.Context.
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key, o.Limit); lease != nil || err != nil {
+	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
@@ -25,7 +24,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	}
 	a.Barge = o.Barge
 	behind := !a.Barge && l.turns.waited(key)
-	lease, err := l.try(ctx, a, o.Fixed)
+	lease, err := l.try(ctx, a, &o)
 	if err != nil || !behind {
 		return lease, err
 	}
@@ -52,15 +51,10 @@ func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 // here has asked nobody and had no answer: its error wraps the cause alone, since
 // the store may as well not be there.
 //
-// The lease is that of [Locker.TryAcquire]. With a context that came from a lease
-// on key, of this Locker, Acquire asks nobody: it returns a lease that shares the
-// outer one's time and fence, and whose release frees nothing. The key is free
-// with the release of the outermost, which ends all inside it. ErrLost: that
-// lease is lost. Options have no say then, but for a Limit below that of the
-// outer lease, as a reader that would write: it is refused with an *UpgradeError.
-// Who has no such context never shares a lease, in the same process either.
+// Ctx bounds the wait only: the lease is that of [Locker.TryAcquire]. See
+// [Options].Reenter for a key that the caller may hold already.
 func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key, o.Limit); lease != nil || err != nil {
+	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
@@ -69,7 +63,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 	}
 	if o.Barge {
 		a.Barge = true
-		lease, err := l.try(ctx, a, o.Fixed)
+		lease, err := l.try(ctx, a, &o)
 		switch {
 		case isHeld(err) && ctx.Err() != nil:
 			return nil, failed(ctx, key, err)
@@ -87,7 +81,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		waited.Store(true)
 		turn.waits.Store(true)
 	}
-	lease, err := l.wait(ctx, a, o.Fixed)
+	lease, err := l.wait(ctx, a, &o)
 	l.turns.pass(key, turn, err != nil || waited.Load())
 	return lease, err
 }
@@ -112,9 +106,9 @@ func (l *Locker) check(a *Acquisition) error {
 }
 
 // try asks until there is an answer, ctx ends, or the time of a try has passed.
-func (l *Locker) try(ctx context.Context, a Acquisition, fixed bool) (lease *Lease, err error) {
+func (l *Locker) try(ctx context.Context, a Acquisition, o *Options) (lease *Lease, err error) {
 	err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
-		lease, err = l.ask(ctx, bound, &a, fixed)
+		lease, err = l.ask(ctx, bound, &a, o)
 		return err
 	})
 	if doubtful(err) {
@@ -174,34 +168,34 @@ const (
 
 // ask sends one acquisition. After a grant that came too late, whose undoing may
 // come late as well, it is somebody new who asks next.
-func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, fixed bool) (*Lease, error) {
+func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options) (*Lease, error) {
 	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()
 	g, err := l.driver.Acquire(bound, *a)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := l.keep(ctx, *a, fixed, g, sent)
+	lease, err := l.keep(o.base(ctx), *a, o.Fixed, g, sent)
 	if err != nil {
 		a.Owner = l.Owner()
 	}
 	return lease, err
 }
 
-// keep makes a lease of a grant that was asked for at a time, and renews it. A
-// grant that took longer than its trust is undone.
-func (l *Locker) keep(ctx context.Context, a Acquisition, fixed bool, g Grant, sent time.Time) (*Lease, error) {
+// keep makes a lease of a grant that was asked for at a time, and renews it. Its
+// context comes from base. A grant that took longer than its trust is undone.
+func (l *Locker) keep(base context.Context, a Acquisition, fixed bool, g Grant, sent time.Time) (*Lease, error) {
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
 	l.plain.saw(a.Key, g.Fence)
-	lease := newLease(ctx, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
+	lease := newLease(base, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.fixed, lease.limit = fixed, a.Limit
 	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
 	now := l.keeper.now()
 	if lease.over(now) {
-		l.undo(ctx, a)
+		l.undo(base, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
 	lease.ctx = (*heldContext)(lease)
@@ -219,13 +213,20 @@ func (l *Locker) undo(ctx context.Context, a Acquisition) {
 
 const undoTimeout = 200 * time.Millisecond
 
-// Do waits for key, as [Locker.Acquire] does, runs f while it holds the key, with
-// the lease's context, and releases. It returns f's error, joined with what the
-// release could not do.
+// Do waits for key, as [Locker.Acquire] does, runs f while it holds the key, and
+// releases. The context of f ends with the lease and with ctx, and with
+// Options.Context if there is one. Do returns f's error, joined with what the release
+// could not do.
 func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx context.Context, lease *Lease) error) error {
+	if o.Context == nil {
+		o.Context = ctx
+	}
 	lease, err := l.Acquire(ctx, key, o)
 	if err != nil {
 		return err
+	}
+	if o.Context != ctx {
+		defer context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })()
 	}
 	released := false
 	defer func() { // also when f panics

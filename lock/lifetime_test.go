@@ -91,7 +91,7 @@ func TestContextOfPlainLease(t *testing.T) {
 				timed, end := context.WithTimeout(t.Context(), time.Second)
 				defer end()
 				caller, stop := context.WithCancelCause(timed)
-				lease, err := l.TryAcquire(caller, "k", lock.Options{})
+				lease, err := l.TryAcquire(t.Context(), "k", lock.Options{Context: caller})
 				wantErr(t, "acquire", err, nil)
 				ctx := lease.Context()
 				if look == "before" {
@@ -99,7 +99,7 @@ func TestContextOfPlainLease(t *testing.T) {
 					defer done()
 					wantErr(t, "child before the end", child.Err(), nil)
 					defer func() { <-child.Done() }()
-					again, err := l.TryAcquire(child, "k", lock.Options{})
+					again, err := l.TryAcquire(child, "k", lock.Options{Reenter: true})
 					wantErr(t, "the same key inside", err, nil)
 					wantErr(t, "its release", again.Release(t.Context()), nil)
 				}

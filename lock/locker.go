@@ -48,6 +48,21 @@ type Options struct {
 	// has not taken it yet: more throughput, for no order. Acquire barges once,
 	// and waits in line after that.
 	Barge bool
+	// Context is what the lease's context comes from: its values, and an end beside
+	// that of the lease. The lease itself is held on. Nil: the values of the context
+	// that the lease is asked for with, and no other end; [Locker.Do] takes that
+	// context itself.
+	Context context.Context
+	// Reenter lets a caller that holds the key already take part in its lease: with a
+	// context that came from a lease on the key, of this Locker, Acquire asks nobody
+	// and returns a lease that shares the outer one's time and fence, and whose
+	// release frees nothing. The key is free with the release of the outermost, which
+	// ends all inside it. ErrLost: that lease is lost. Of the other options Context and
+	// Limit count then: a Limit below that of the outer lease, as a reader that would
+	// write, is refused with an *UpgradeError. Goroutines that were started with one
+	// such context enter together: set it where a call stack comes back to the key, and
+	// not where work fans out. False: the caller waits, for itself too.
+	Reenter bool
 	// Replicas is how many replicas must have a grant or a renewal before it
 	// counts, 0 to MaxReplicas. Fewer are doubt, and the lease ends with its trust.
 	// It needs a store that is [Replicated]; zero: none are waited for.

@@ -38,11 +38,25 @@ func (l *Locker) held(ctx context.Context, key string) *Lease {
 	}
 }
 
+// base is what the context of a lease comes from that is asked for with ctx.
+func (o *Options) base(ctx context.Context) context.Context {
+	switch {
+	case o.Context != nil:
+		return o.Context
+	case ctx.Done() == nil: // it never ends
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // again returns one more lease inside the one on key that ctx came from: nil, nil
-// if there is none, or it was released. What the outer lease grants, that so many
-// hold the key at most, must be enough for who asks.
-func (l *Locker) again(ctx context.Context, key string, limit int) (*Lease, error) {
-	outer := l.held(ctx, key)
+// if there is none, or it was released, or that is not asked for. What the outer lease
+// grants, that so many hold the key at most, must be enough for the inner one.
+func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, error) {
+	if !o.Reenter {
+		return nil, nil
+	}
+	limit, outer := o.Limit, l.held(ctx, key)
 	if outer == nil || outer.ended.Load() {
 		return nil, nil
 	}
@@ -55,7 +69,7 @@ func (l *Locker) again(ctx context.Context, key string, limit int) (*Lease, erro
 	if max(limit, 1) < max(outer.limit, 1) {
 		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
 	}
-	inner := newLease(ctx, l, outer.ref)
+	inner := newLease(o.base(ctx), l, outer.ref)
 	inner.outer, inner.limit = outer, outer.limit
 	inner.detach = context.AfterFunc(outer.ctx, func() { inner.life.end(context.Cause(outer.ctx)) })
 	return inner, nil

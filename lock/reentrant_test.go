@@ -19,9 +19,9 @@ func TestReentrant(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a")
 		outer := acquire(t, l, "k", lock.Options{})
-		middle, err := l.Acquire(outer.Context(), "k", lock.Options{})
+		middle, err := l.Acquire(outer.Context(), "k", lock.Options{Reenter: true})
 		wantErr(t, "acquire again", err, nil)
-		inner, err := l.TryAcquire(middle.Context(), "k", lock.Options{})
+		inner, err := l.TryAcquire(middle.Context(), "k", lock.Options{Reenter: true})
 		wantErr(t, "try again", err, nil)
 		if store.acquires.Load() != 1 || inner.Fence() != outer.Fence() || inner.Deadline() != outer.Deadline() {
 			t.Errorf("the store was asked %d times, the fences are %d and %d", store.acquires.Load(), outer.Fence(), inner.Fence())
@@ -47,9 +47,10 @@ func TestReentrantOnlyByContext(t *testing.T) {
 	l := lock.New(store, "a")
 	outer := acquire(t, l, "k", lock.Options{})
 	for name, try := range map[string]func() (*lock.Lease, error){
-		"another context": func() (*lock.Lease, error) { return l.TryAcquire(t.Context(), "k", lock.Options{}) },
+		"another context":                     func() (*lock.Lease, error) { return l.TryAcquire(t.Context(), "k", lock.Options{Reenter: true}) },
+		"the context, and no wish to reenter": func() (*lock.Lease, error) { return l.TryAcquire(outer.Context(), "k", lock.Options{}) },
 		"another Locker": func() (*lock.Lease, error) {
-			return lock.New(store, "b").TryAcquire(outer.Context(), "k", lock.Options{})
+			return lock.New(store, "b").TryAcquire(outer.Context(), "k", lock.Options{Reenter: true})
 		},
 	} {
 		_, err := try()
@@ -59,7 +60,7 @@ func TestReentrantOnlyByContext(t *testing.T) {
 	}
 	other, err := l.TryAcquire(outer.Context(), "other", lock.Options{})
 	wantErr(t, "another key", err, nil)
-	inner, err := l.TryAcquire(other.Context(), "k", lock.Options{}) // through the lease on another key
+	inner, err := l.TryAcquire(other.Context(), "k", lock.Options{Reenter: true}) // through the lease on another key
 	wantErr(t, "the key again", err, nil)
 	if inner.Fence() != outer.Fence() {
 		t.Errorf("the fence is %d, want %d", inner.Fence(), outer.Fence())
@@ -73,14 +74,14 @@ func TestReentrantLost(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
 		outer := acquire(t, l, "k", lock.Options{TTL: time.Second, Fixed: true})
 		detached := context.WithoutCancel(outer.Context())
-		inner, err := l.Acquire(detached, "k", lock.Options{})
+		inner, err := l.Acquire(detached, "k", lock.Options{Reenter: true})
 		wantErr(t, "acquire again", err, nil)
 		time.Sleep(2 * time.Second)
 		wantErr(t, "the cause", context.Cause(inner.Context()), lock.ErrLost)
 		wantErr(t, "check", inner.Check(), lock.ErrLost)
 		wantErr(t, "release", inner.Release(t.Context()), lock.ErrLost)
 		for _, ctx := range []context.Context{outer.Context(), detached} {
-			_, err := l.Acquire(ctx, "k", lock.Options{})
+			_, err := l.Acquire(ctx, "k", lock.Options{Reenter: true})
 			wantErr(t, "acquire after the loss", err, lock.ErrLost)
 		}
 	})
@@ -93,13 +94,13 @@ func TestReentrantAfterRelease(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
 		outer := acquire(t, l, "k", lock.Options{})
 		detached := context.WithoutCancel(outer.Context())
-		inner, err := l.Acquire(detached, "k", lock.Options{})
+		inner, err := l.Acquire(detached, "k", lock.Options{Reenter: true})
 		wantErr(t, "acquire again", err, nil)
 		wantErr(t, "release", outer.Release(t.Context()), nil)
 		synctest.Wait()
 		wantErr(t, "the cause", context.Cause(inner.Context()), lock.ErrReleased)
 		wantErr(t, "check", inner.Check(), lock.ErrReleased)
-		next, err := l.Acquire(detached, "k", lock.Options{})
+		next, err := l.Acquire(detached, "k", lock.Options{Reenter: true})
 		wantErr(t, "acquire anew", err, nil)
 		if next.Fence() <= outer.Fence() {
 			t.Errorf("the fence is %d, the one before was %d", next.Fence(), outer.Fence())
@@ -112,7 +113,7 @@ func TestReentrantAfterRelease(t *testing.T) {
 func Example_reentrant() {
 	locker := lock.New(&memlock.Store{}, "pod-1")
 	book := func(ctx context.Context) error {
-		return locker.Do(ctx, "account", lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {
+		return locker.Do(ctx, "account", lock.Options{Reenter: true}, func(ctx context.Context, lease *lock.Lease) error {
 			fmt.Println("booked")
 			return lease.Check()
 		})

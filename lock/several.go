@@ -35,24 +35,35 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Lea
 		return s, err
 	}
 	s := &Leases{all: make([]*Lease, 0, len(keys))}
-	inside := ctx // of all leases so far: it ends when one is lost
 	for _, key := range keys {
-		lease, err := l.Acquire(inside, key, o)
+		lease, err := l.beside(ctx, s, key, o)
 		if err != nil {
 			_ = s.Release(ctx) // their TTL ends them otherwise
 			return nil, err
 		}
 		s.all = append(s.all, lease)
-		inside = lease.Context()
 	}
 	return s, nil
+}
+
+// beside acquires one key more. The wait ends, and later the context of the lease,
+// when a lease before it does.
+func (l *Locker) beside(ctx context.Context, s *Leases, key string, o Options) (*Lease, error) {
+	if len(s.all) == 0 {
+		return l.Acquire(ctx, key, o)
+	}
+	o.Context = s.Context()
+	wait, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(o.Context, func() { stop(context.Cause(o.Context)) })()
+	return l.Acquire(wait, key, o)
 }
 
 // All returns the leases, sorted by key.
 func (s *Leases) All() []*Lease { return slices.Clone(s.all) }
 
 // Context returns a context that ends when the first lease does, with its cause.
-// It came from all of them: each key may be acquired again with it.
+// It came from all of them: with Options.Reenter each key may be acquired again.
 func (s *Leases) Context() context.Context { return s.all[len(s.all)-1].Context() }
 
 // Check returns nil while all leases may be believed in: see [Lease.Check].

@@ -27,7 +27,7 @@ func TestAcquireAll(t *testing.T) {
 		if keys != "abc" {
 			t.Errorf("the leases are on %s", keys)
 		}
-		inner, err := l.TryAcquire(all.Context(), "a", lock.Options{})
+		inner, err := l.TryAcquire(all.Context(), "a", lock.Options{Reenter: true})
 		wantErr(t, "the first key again", err, nil)
 		wantErr(t, "release", inner.Release(t.Context()), nil)
 		wantErr(t, "check", all.Check(), nil)

@@ -100,7 +100,7 @@ func TestReentrantLimits(t *testing.T) {
 		l := lock.New(store, "a")
 		outer := acquire(t, l, "k", lock.Options{Limit: c.outer})
 		for _, ask := range []func(context.Context, string, lock.Options) (*lock.Lease, error){l.Acquire, l.TryAcquire} {
-			inner, err := ask(outer.Context(), "k", lock.Options{Limit: c.inner})
+			inner, err := ask(outer.Context(), "k", lock.Options{Limit: c.inner, Reenter: true})
 			upgrade, refused := errors.AsType[*lock.UpgradeError](err)
 			switch {
 			case c.ok && (err != nil || inner.Fence() != outer.Fence()):
@@ -119,13 +119,19 @@ func TestReentrantLimits(t *testing.T) {
 	}
 }
 
+// again are the options of who may hold the key already.
+func again(o lock.Options) lock.Options {
+	o.Reenter = true
+	return o
+}
+
 // What a lease inside a writer's lease grants is what the writer's does.
 func TestReentrantReaderOfWriter(t *testing.T) {
 	l := lock.New(&memlock.Store{}, "a")
 	outer := acquire(t, l, "k", writer)
-	middle, err := l.Acquire(outer.Context(), "k", reader)
+	middle, err := l.Acquire(outer.Context(), "k", again(reader))
 	wantErr(t, "read", err, nil)
-	_, err = l.Acquire(middle.Context(), "k", writer)
+	_, err = l.Acquire(middle.Context(), "k", again(writer))
 	wantErr(t, "write again", err, nil)
 	wantErr(t, "release", outer.Release(t.Context()), nil)
 }
@@ -292,7 +298,7 @@ func ExampleLocker_Holders() {
 func ExampleUpgradeError() {
 	locker := lock.New(&memlock.Store{}, "pod-1")
 	err := locker.Do(context.Background(), "catalogue", lock.Options{Limit: lock.NoLimit}, func(ctx context.Context, _ *lock.Lease) error {
-		_, err := locker.Acquire(ctx, "catalogue", lock.Options{})
+		_, err := locker.Acquire(ctx, "catalogue", lock.Options{Reenter: true})
 		return err
 	})
 	upgrade, is := errors.AsType[*lock.UpgradeError](err)

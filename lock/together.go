@@ -13,7 +13,7 @@ import (
 // waits for one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Leases, error) {
 	several, can := l.driver.(Several)
-	if !can || len(keys) < 2 || slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
+	if !can || len(keys) < 2 || o.Reenter && slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
 		return nil, nil
 	}
 	if !o.Barge && slices.ContainsFunc(keys, l.turns.waited) {
@@ -28,7 +28,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 		}
 		as[i] = a
 	}
-	s, err := l.tryAll(ctx, several, as, o.Fixed)
+	s, err := l.tryAll(ctx, several, as, &o)
 	if isHeld(err) && ctx.Err() != nil {
 		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
 	}
@@ -39,9 +39,9 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 }
 
 // tryAll is try for several keys.
-func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, fixed bool) (s *Leases, err error) {
+func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, o *Options) (s *Leases, err error) {
 	err = insist(ctx, as[0].TTL, func(bound context.Context) error {
-		s, err = l.askAll(ctx, bound, several, as, fixed)
+		s, err = l.askAll(ctx, bound, several, as, o)
 		return err
 	})
 	if doubtful(err) {
@@ -52,7 +52,7 @@ func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, 
 }
 
 // askAll is ask for several keys.
-func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquisition, fixed bool) (*Leases, error) {
+func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquisition, o *Options) (*Leases, error) {
 	for i := range as {
 		as[i].Fence = l.plain.of(as[i].Key)
 	}
@@ -62,9 +62,9 @@ func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquis
 		return nil, err
 	}
 	s := &Leases{all: make([]*Lease, 0, len(as))}
-	inside := ctx
+	inside := o.base(ctx)
 	for i, a := range as {
-		lease, err := l.keep(inside, a, fixed, grants[i], sent)
+		lease, err := l.keep(inside, a, o.Fixed, grants[i], sent)
 		if err != nil {
 			l.abandonAll(ctx, several, as, s)
 			return nil, err

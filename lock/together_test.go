@@ -48,7 +48,7 @@ func TestTogetherInside(t *testing.T) {
 	store := newFaulty()
 	l := lock.New(store, "a")
 	outer := acquire(t, l, "b", lock.Options{})
-	all, err := l.AcquireAll(outer.Context(), abc, lock.Options{})
+	all, err := l.AcquireAll(outer.Context(), abc, lock.Options{Reenter: true})
 	wantErr(t, "acquire", err, nil)
 	if all.All()[1].Fence() != outer.Fence() {
 		t.Errorf("the fence is %d, that of the outer lease %d", all.All()[1].Fence(), outer.Fence())
@@ -196,7 +196,7 @@ func TestTogetherBarging(t *testing.T) {
 func TestTogetherUpgrade(t *testing.T) {
 	l := lock.New(&memlock.Store{}, "a")
 	outer := acquire(t, l, "c", reader)
-	_, err := l.AcquireAll(outer.Context(), abc, writer)
+	_, err := l.AcquireAll(outer.Context(), abc, again(writer))
 	if _, refused := errors.AsType[*lock.UpgradeError](err); !refused {
 		t.Errorf("the error is %v, want an UpgradeError", err)
 	}

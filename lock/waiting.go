@@ -11,7 +11,7 @@ import (
 // wait gets a lease for whose turn it is here. It returns with the lease, so that
 // the next one here takes a place in the store while this one holds the key: a
 // release then finds it, or whoever of another process came before it.
-func (l *Locker) wait(ctx context.Context, a Acquisition, fixed bool) (*Lease, error) {
+func (l *Locker) wait(ctx context.Context, a Acquisition, o *Options) (*Lease, error) {
 	for {
 		a.Fence = l.plain.of(a.Key)
 		sent := time.Now()
@@ -19,7 +19,7 @@ func (l *Locker) wait(ctx context.Context, a Acquisition, fixed bool) (*Lease, e
 		if err != nil {
 			return nil, failed(ctx, a.Key, err)
 		}
-		lease, err := l.keep(ctx, a, fixed, g, sent)
+		lease, err := l.keep(o.base(ctx), a, o.Fixed, g, sent)
 		switch {
 		case err != nil && ctx.Err() == nil: // too late: ask as somebody new
 			a.Owner = l.Owner()

@@ -137,10 +137,8 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	defer s.driver.Close()
 	ctx, stop := withSignals(cmd.Context(), hangups()...)
 	defer stop()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	over := s.tellDoubt(ctx, cmd.ErrOrStderr(), key)
-	lease, err := s.lease(ctx, end, key, f)
+	lease, err := s.lease(ctx, key, f)
 	over()
 	if err != nil {
 		return err
@@ -165,21 +163,23 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 // releaseTimeout bounds the release; the lock's TTL ends it otherwise.
 const releaseTimeout = 5 * time.Second
 
-// lease takes the lock, or says what keeps it from that. When the wait is over it
-// ends ctx; the lease's context is to last longer.
-func (s *store) lease(ctx context.Context, end context.CancelCauseFunc, key string, f lockFlags) (*lock.Lease, error) {
+// lease takes the lock, or says what keeps it from that. The wait has a bound; the
+// lease's context ends with ctx.
+func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
+	wait := ctx
 	if f.wait > 0 {
-		t := time.AfterFunc(f.wait, func() { end(context.DeadlineExceeded) })
-		defer t.Stop()
+		var stop context.CancelFunc
+		wait, stop = context.WithTimeout(ctx, f.wait)
+		defer stop()
 	}
 	locker := lock.New(s.driver, lockNode())
 	acquire := locker.Acquire
 	if f.try {
 		acquire = locker.TryAcquire
 	}
-	lease, err := acquire(ctx, key, lock.Options{TTL: f.ttl, Limit: f.limit()})
+	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx})
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
-		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		if ctx.Err() != nil {
 			return nil, held // it was told to stop, and would have waited on
 		}
 		return nil, &conflictError{held, f.conflict}

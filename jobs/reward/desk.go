@@ -92,11 +92,9 @@ func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
 	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || found {
 		return decide(c, r, err)
 	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	patience := time.AfterFunc(d.options.Wait, func() { end(context.DeadlineExceeded) }) // the lease outlives it
-	lease, err := d.locker.Acquire(ctx, c.key(), lock.Options{TTL: d.options.TTL})
-	patience.Stop()
+	wait, stop := context.WithTimeout(ctx, d.options.Wait) // the lease outlives it
+	lease, err := d.locker.Acquire(wait, c.key(), lock.Options{TTL: d.options.TTL, Context: ctx})
+	stop()
 	if err != nil {
 		return Record{}, err
 	}

@@ -22,7 +22,7 @@ type Lock struct {
 
 // Buy implements [Strategy].
 func (s *Lock) Buy(ctx context.Context, order string) error {
-	lease, err := s.Locker.Acquire(ctx, s.Key, lock.Options{})
+	lease, err := s.Locker.Acquire(ctx, s.Key, lock.Options{Context: ctx})
 	if err != nil {
 		return err
 	}
