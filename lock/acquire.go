@@ -36,9 +36,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 // does not know of all of them. It was asked all the same, since its doubt is not
 // to be told as held.
 func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer stop()
-	_ = lease.Release(ctx) // its TTL ends it otherwise
+	l.behind.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
 }
 
 // Acquire waits for key until ctx ends: first come, first served, where the store
@@ -203,15 +201,11 @@ func (l *Locker) keep(base context.Context, a Acquisition, fixed bool, g Grant, 
 	return lease, nil
 }
 
-// undo releases what a lost reply may have granted. It has a short time of its
-// own, because the caller's is over.
+// undo releases what a lost reply may have granted.
 func (l *Locker) undo(ctx context.Context, a Acquisition) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer stop()
-	_ = l.driver.Release(ctx, Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}) // its TTL ends it otherwise
+	h := Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
+	l.behind.do(ctx, func(ctx context.Context) { _ = l.driver.Release(ctx, h) }) // its TTL ends it otherwise
 }
-
-const undoTimeout = 200 * time.Millisecond
 
 // Do waits for key, as [Locker.Acquire] does, runs f while it holds the key, and
 // releases. The context of f ends with the lease and with ctx, and with

@@ -31,6 +31,7 @@ type Locker struct {
 	endings  endings
 	turns    turns
 	troubles troubles
+	behind   behind
 }
 
 // Options are the options of one plain lease.

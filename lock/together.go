@@ -45,7 +45,7 @@ func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, 
 		return err
 	})
 	if doubtful(err) {
-		undoAll(ctx, several, as)
+		l.undoAll(ctx, several, as)
 		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
 	}
 	return s, err
@@ -80,7 +80,7 @@ func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisiti
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)
 	}
-	undoAll(ctx, several, as)
+	l.undoAll(ctx, several, as)
 	owner := l.Owner()
 	for i := range as {
 		as[i].Owner = owner
@@ -88,14 +88,12 @@ func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisiti
 }
 
 // undoAll is undo for several keys.
-func undoAll(ctx context.Context, several Several, as []Acquisition) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer stop()
+func (l *Locker) undoAll(ctx context.Context, several Several, as []Acquisition) {
 	hs := make([]Holding, len(as))
 	for i, a := range as {
 		hs[i] = Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
 	}
-	several.ReleaseSeveral(ctx, hs) // their TTL ends them otherwise
+	l.behind.do(ctx, func(ctx context.Context) { several.ReleaseSeveral(ctx, hs) }) // their TTL ends them otherwise
 }
 
 // releaseTogether releases several leases as Lease.Release does one.

@@ -24,7 +24,7 @@ func (l *Locker) wait(ctx context.Context, a Acquisition, o *Options) (*Lease, e
 		case err != nil && ctx.Err() == nil: // too late: ask as somebody new
 			a.Owner = l.Owner()
 		case err == nil && ctx.Err() != nil:
-			_ = lease.Release(ctx) // its TTL ends it otherwise
+			l.giveBack(ctx, lease)
 			return nil, failed(ctx, a.Key, ctx.Err())
 		default:
 			return lease, err

@@ -178,6 +178,11 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 		acquire = locker.TryAcquire
 	}
 	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx})
+	if err != nil { // what it may have been granted is given back before the process ends
+		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer stop()
+		_ = locker.Wait(undone)
+	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
 			return nil, held // it was told to stop, and would have waited on

@@ -1,0 +1,77 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// behind is what goes on after a request was given up: the undoing of what it may
+// have been granted. The zero value is ready.
+type behind struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed when count is 0 again; nil: it is
+}
+
+const (
+	undoTimeout = time.Second           // of what undoes a request; the lease's TTL ends it otherwise
+	undoGrace   = 50 * time.Millisecond // how long the caller waits for that, most often for good
+)
+
+// do calls undo, with the values of ctx and a time of its own, and returns when it
+// has, or soon: a store that hangs must not hold up a caller whose time is over.
+func (b *behind) do(ctx context.Context, undo func(ctx context.Context)) {
+	b.begin()
+	done := make(chan struct{})
+	go func() {
+		defer b.end()
+		defer close(done)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		defer stop()
+		undo(ctx)
+	}()
+	t := time.NewTimer(undoGrace)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+func (b *behind) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count++; b.none == nil {
+		b.none = make(chan struct{})
+	}
+}
+
+func (b *behind) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count--; b.count == 0 {
+		close(b.none)
+		b.none = nil
+	}
+}
+
+// Wait returns nil when nothing goes on any more behind requests that were given up,
+// and the cause of ctx's end if that comes first. A request whose context ends while
+// its store is silent returns soon; what it may have been granted is given back
+// behind it, within a second. A process that ends at once calls Wait before: a key
+// that was not given back is free only when its TTL has passed.
+func (l *Locker) Wait(ctx context.Context) error {
+	l.behind.mu.Lock()
+	none := l.behind.none
+	l.behind.mu.Unlock()
+	if none == nil {
+		return nil
+	}
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
