@@ -15,6 +15,8 @@ const (
 	VerdictMissed     Verdict = "missed"
 	VerdictPaused     Verdict = "paused"
 	VerdictLost       Verdict = "lost" // To was granted and never ended
+
+	VerdictUnreadable Verdict = "unreadable" // what stands here cannot be read; Error has it, quoted and cut
 )
 
 // The reasons of a verdict.
@@ -62,6 +64,14 @@ type Line struct {
 	BlockerFence int64
 }
 
+// UnreadableLine stands in a journal for what a store has there and cannot read.
+func UnreadableLine(text string) Line {
+	return Line{Verdict: VerdictUnreadable, Error: Quote(text)}
+}
+
+// Quote quotes what a store has and cannot read, and cuts it.
+func Quote(text string) string { return ErrorText(quote(text)) }
+
 // A Sighting tells when a revision was in use.
 type Sighting struct {
 	Revision string
@@ -79,4 +89,5 @@ type Journal struct {
 	Lines     []Line     // oldest first
 	Revisions []Sighting // by First
 	Truncated bool       // older lines existed
+	Faults    []string   // what else of it cannot be read, quoted and cut
 }

@@ -19,8 +19,8 @@ var verdicts = map[byte]lock.Verdict{
 }
 
 // Journal returns the newest n lines of a series, or all if n is not positive,
-// and the revisions that were seen. A line that cannot be read is an error: what
-// it said is not known.
+// and the revisions that were seen. What cannot be read stands in its place, as
+// [lock.UnreadableLine], or in the journal's faults.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
 	if err := lock.CheckKey(key); err != nil {
 		return lock.Journal{}, err
@@ -38,22 +38,23 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, 
 	if err != nil {
 		return lock.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
 	}
-	return readJournal(key, lines.Val(), revisions.Val())
+	return readJournal(key, lines.Val(), revisions.Val()), nil
 }
 
-func readJournal(key string, lines []string, revisions map[string]string) (lock.Journal, error) {
+func readJournal(key string, lines []string, revisions map[string]string) lock.Journal {
 	j := lock.Journal{Key: key, Lines: make([]lock.Line, 0, len(lines))}
 	for _, text := range lines {
 		line, ok := readLine(text)
 		if !ok {
-			return lock.Journal{}, unreadable("journal", text)
+			line = lock.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
 	for revision, text := range revisions {
 		s, ok := readSighting(revision, text)
 		if !ok {
-			return lock.Journal{}, unreadable("journal", text)
+			j.Faults = append(j.Faults, lock.Quote(revision+": "+text))
+			continue
 		}
 		j.Revisions = append(j.Revisions, s)
 	}
@@ -61,7 +62,8 @@ func readJournal(key string, lines []string, revisions map[string]string) (lock.
 		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
 	})
 	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
-	return j, nil
+	slices.Sort(j.Faults)
+	return j
 }
 
 // readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
@@ -92,8 +94,9 @@ func readSighting(revision, text string) (lock.Sighting, bool) {
 	return s, !f.bad
 }
 
-// Keys lists the series of the namespace, sorted, without those that nobody
-// has used for so long that the store forgot them.
+// Keys lists the series of the namespace, sorted, without those that were not used
+// for so long that the store forgot them. One whose state cannot be read is among
+// them.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	var keys, known []string
 	for shard := range d.keys.shards {
@@ -103,16 +106,22 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 		}
 		keys = append(keys, names...)
 	}
-	for i := range keys {
-		keys[i], _ = unescape(keys[i]) // they were escaped
+	names := keys
+	keys = make([]string, 0, len(names))
+	for _, name := range names {
+		if key, ok := unescape(name); ok {
+			keys = append(keys, key)
+		} else {
+			known = append(known, name) // no series has this name: whoever asks for it finds that out
+		}
 	}
 	for _, s := range d.Look(ctx, keys) {
-		if s.Err != nil {
-			return nil, s.Err
-		}
-		if s.Mark != 0 {
+		if s.Mark != 0 || s.Err != nil {
 			known = append(known, s.Key)
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("redislock: keys: %w", err)
 	}
 	slices.Sort(known)
 	return known, nil

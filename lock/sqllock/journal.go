@@ -84,7 +84,7 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (loc
 	for _, text := range slices.Backward(texts) {
 		line, err := readLine(key, text)
 		if err != nil {
-			return j, err
+			line = lock.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
@@ -94,8 +94,11 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (loc
 		return j, err
 	}
 	seen, err := readSightings(key, revisions[0])
+	if err != nil {
+		j.Faults = append(j.Faults, lock.Quote(revisions[0]))
+	}
 	j.Revisions = seen
-	return j, err
+	return j, nil
 }
 
 // Keys lists the series of the namespace, sorted.

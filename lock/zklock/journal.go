@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -142,6 +141,9 @@ func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []lock.Line, whole boo
 		data, _, err := c.Get(path)
 		if err == nil {
 			parts[first+i], err = readLines(path, data)
+			if err != nil {
+				parts[first+i], err = []lock.Line{lock.UnreadableLine(string(data))}, nil
+			}
 		}
 		errs[first+i] = err
 	})
@@ -171,7 +173,7 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 	for _, name := range names {
 		key, ok := unescape(name)
 		if !ok {
-			return nil, fmt.Errorf("%s/%s is not the node of a series", d.paths.series, name)
+			key = name // no series has this name: whoever asks for it finds that out
 		}
 		keys = append(keys, key)
 	}

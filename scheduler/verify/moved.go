@@ -6,6 +6,7 @@ import "github.com/cronce/cronce/lock"
 // that it passed.
 func (p *proof) moved(l *lock.Line) {
 	p.marked = true
+	p.seen(l.From)
 	r := p.explain(l)
 	p.follow(l)
 	p.unsettled(l)
@@ -29,7 +30,7 @@ func (p *proof) explain(l *lock.Line) *revision {
 	if !r.names(l.To) {
 		p.violate("I4", l.To, "%s, but spec %q has no such tick", l.Verdict, r.Spec)
 	}
-	if n := r.count(max(l.From, p.mark), l.To-1); n > 0 && l.Between == "" {
+	if n := p.count(r, max(l.From, p.mark), l.To-1); n > 0 && l.Between == "" {
 		p.violate("I4", l.To, "%d ticks of spec %q after %s have no verdict", n, r.Spec, stamp(l.From))
 	}
 	return r
@@ -46,6 +47,7 @@ func (p *proof) follow(l *lock.Line) {
 		p.violate("I1", l.To, "decided twice: ticks after %s, while the mark was at %s", stamp(l.From), stamp(p.mark))
 	case l.From > p.mark:
 		n := p.absent(max(p.mark, p.high), l.From)
+		p.report.Undecided += n
 		p.violate("I4", l.To, "no line moves the mark from %s to %s; %d ticks there have no verdict", stamp(p.mark), stamp(l.From), n)
 		p.high = max(p.high, l.From)
 	}
@@ -99,7 +101,7 @@ func (p *proof) account(l *lock.Line, r *revision) {
 	}
 	if r != nil {
 		v, reason := betweenOf(l)
-		p.add(v, reason, r.count(after, min(through, l.To-1)))
+		p.add(v, reason, p.count(r, after, min(through, l.To-1)))
 	}
 	p.others(l, r, after, through)
 }
@@ -136,7 +138,7 @@ func (p *proof) others(l *lock.Line, r *revision, after, through int64) {
 	own := func(ms int64) bool {
 		return !resumed(l) && ms == l.To || r != nil && ms > r.First && r.names(ms)
 	}
-	n, _ := p.revisions.union(within(after, through, lastUse), own)
+	n := p.union(within(after, through, inForce), own)
 	if l.Verdict == lock.VerdictPaused {
 		p.report.Paused += n
 	} else {

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -28,6 +29,11 @@ type proof struct {
 	runs   map[int64]*run
 	states [states]int // how many runs are in each state
 	whole  bool        // every open run has been seen
+
+	blind bool       // a line that may have moved the mark could not be read
+	holes [][2]int64 // after and through: what such lines may have decided
+	work  int        // how many ticks were looked at
+	spent bool       // and no more may be
 }
 
 func newProof(j lock.Journal, o Options) *proof {
@@ -36,17 +42,40 @@ func newProof(j lock.Journal, o Options) *proof {
 	if !o.Now.IsZero() {
 		p.now = o.Now.UnixMilli()
 	}
-	p.begins = begins(&j, p.now)
+	if s := o.State; s != nil && o.Now.IsZero() {
+		p.now = s.Now
+	}
+	p.revisions.retire(o.Alive)
+	p.begins = begins(&j, p.now, o.State)
 	p.mark, p.high = p.begins, p.begins
 	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == lock.VerdictOpened
 	p.after, p.through = p.begins, p.now
 	p.report = Report{Job: j.Key, Begins: time.UnixMilli(p.begins).UTC(), Complete: p.whole && !j.Truncated}
+	if r := p.revisions.last; r != nil {
+		p.report.SeenOn, p.report.Seen = r.Node, time.UnixMilli(r.used).UTC()
+	}
+	p.specFaults(&j)
 	if !o.Since.IsZero() {
 		since := o.Since.UnixMilli()
 		p.report.TooEarly = since <= p.begins && !p.report.Complete
 		p.after = max(p.after, since-1)
 	}
 	return p
+}
+
+// specFaults reports specs that are not known: what was due by them cannot be computed.
+func (p *proof) specFaults(j *lock.Journal) {
+	for _, text := range j.Faults {
+		p.fault("cannot be read: %s", text)
+	}
+	for _, s := range j.Revisions {
+		if r := p.revisions.byName[s.Revision]; r.schedule == nil {
+			p.fault("the spec %.200q cannot be read: %v", s.Spec, r.fault)
+		}
+	}
+	if s := p.options.State; s != nil && s.Mark != 0 && len(p.revisions.byName) == 0 {
+		p.fault("no spec is recorded: what was due cannot be computed")
+	}
 }
 
 // newest is the latest instant that a journal names.
@@ -63,25 +92,35 @@ func newest(j *lock.Journal) (ms int64) {
 // begins is where the proof begins: the mark before the first kept line that
 // moved it. Lines that only speak of single ticks tell that nothing later than
 // they were written had been decided.
-func begins(j *lock.Journal, now int64) int64 {
+func begins(j *lock.Journal, now int64, s *lock.Series) int64 {
 	at := int64(math.MinInt64)
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		if l.Verdict == lock.VerdictOpened || l.From < l.To {
+		switch {
+		case l.Verdict == lock.VerdictUnreadable:
+			continue
+		case l.Verdict == lock.VerdictOpened:
+			return max(l.From, l.At) // no opening is below the store's clock
+		case l.From < l.To:
 			return l.From
 		}
 		at = max(at, l.At+series.Tolerance)
 	}
-	if len(j.Lines) == 0 {
-		return now
+	switch {
+	case at > math.MinInt64:
+		return at
+	case s != nil && s.Mark > 0: // without a line the mark tells what was decided
+		return min(s.Mark, now)
 	}
-	return at
+	return now
 }
 
 // read takes line i.
 func (p *proof) read(i int, l *lock.Line) {
 	p.latest = max(p.latest, l.At, l.Ended)
 	switch {
+	case l.Verdict == lock.VerdictUnreadable:
+		p.unreadable(l)
 	case l.From > l.To:
 		p.violate("I1", l.To, "a line moves the mark back, from %s", stamp(l.From))
 	case l.Verdict == lock.VerdictOpened:
@@ -95,7 +134,10 @@ func (p *proof) read(i int, l *lock.Line) {
 
 // opened reads an opening. Any but the first tells that the store forgot.
 func (p *proof) opened(i int, l *lock.Line) {
-	if l.From != l.To {
+	switch {
+	case l.To < l.At:
+		p.violate("I4", l.At, "opened at %s, which is before it was written", stamp(l.To))
+	case l.From != l.To:
 		p.violate("I4", l.To, "an opening covers ticks, from %s", stamp(l.From))
 	}
 	p.known(l)
@@ -107,17 +149,50 @@ func (p *proof) opened(i int, l *lock.Line) {
 		p.violate("I1", l.To, "opened again below the mark %s: ticks between may be decided twice", stamp(p.mark))
 	} else {
 		n := p.absent(p.mark, l.To)
+		p.report.Undecided += n
 		p.violate("I4", l.To, "the store forgot the mark %s: opened again, and %d ticks between have no verdict", stamp(p.mark), n)
 	}
 	p.forget()
-	p.mark, p.high, p.whole = l.To, max(p.high, l.To), true
+	p.mark, p.high, p.whole, p.blind = l.To, max(p.high, l.To), true, false
 }
 
-// absent counts the ticks of (after, through], of any revision in use, as undecided.
+// absent counts the ticks of (after, through], of any revision in force.
 func (p *proof) absent(after, through int64) int {
-	n, _ := p.revisions.union(within(max(after, p.after), min(through, p.through), lastUse), nil)
-	p.report.Undecided += n
-	return n
+	return p.union(within(max(after, p.after), min(through, p.through), inForce), nil)
+}
+
+// unreadable passes over a line that cannot be read. It may have moved the mark, and
+// ended any run.
+func (p *proof) unreadable(l *lock.Line) {
+	p.fault("a line of the journal cannot be read: %s", l.Error)
+	p.blind, p.whole = true, false
+	for _, r := range p.runs {
+		if r.state == open || r.state == waiting || r.state == unstarted || r.state == givenBack {
+			p.set(r, unseen)
+		}
+	}
+}
+
+// seen closes the hole that lines which cannot be read have left before after.
+func (p *proof) seen(after int64) {
+	if p.blind && after > p.mark {
+		known := func(tick int64) bool { return p.runs[tick] != nil }
+		p.report.Unknown += p.union(within(max(p.mark, p.high, p.after), min(after, p.through), inForce), known)
+		p.holes = append(p.holes, [2]int64{p.mark, after})
+		p.mark, p.high = after, max(p.high, after)
+	}
+	p.blind = false
+}
+
+// hidden reports whether a line that cannot be read may have decided a tick.
+func (p *proof) hidden(tick int64) bool {
+	return p.blind && tick > p.mark ||
+		slices.ContainsFunc(p.holes, func(h [2]int64) bool { return h[0] < tick && tick <= h[1] })
+}
+
+// fault reports what keeps the proof from reaching everything.
+func (p *proof) fault(format string, args ...any) {
+	p.report.Faults = append(p.report.Faults, fmt.Sprintf(format, args...))
 }
 
 // known returns the revision that a line names, or nil. One that was never

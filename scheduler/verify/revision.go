@@ -1,10 +1,11 @@
 package verify
 
 import (
-	"math"
+	"cmp"
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -16,11 +17,14 @@ type revision struct {
 	schedule *spec.Schedule // nil: the spec cannot be read
 	fault    error          // why
 	used     int64          // the latest instant at which it is known to have been in use
+	until    int64          // the latest instant at which its ticks are due
+	policies policy.Record
 }
 
 // readRevision parses what was recorded of a revision.
 func readRevision(s lock.Sighting) *revision {
 	r := &revision{Sighting: s, used: s.Last}
+	r.policies, _ = policy.Parse(s.Policies) // what cannot be read is the default
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		r.fault = err
@@ -35,18 +39,24 @@ func (r *revision) names(ms int64) bool { return r.schedule.NextMilli(ms-1) == m
 
 // count returns how many ticks of the revision are due after one instant and
 // not after another. Before it was seen first it has none.
-func (r *revision) count(after, through int64) int {
+func (p *proof) count(r *revision, after, through int64) int {
 	after = max(after, r.First)
-	if after >= through {
+	if after >= through || p.spent {
 		return 0
 	}
-	return r.schedule.Count(after, through, math.MaxInt)
+	n := r.schedule.Count(after, through, maxTicks+1)
+	if r.schedule.Every() == 0 { // else it is a division
+		p.work += n
+		p.spend()
+	}
+	return n
 }
 
 // revisions are all that were seen of a job, by their names and by first sighting.
 type revisions struct {
 	byName map[string]*revision
 	all    []*revision // that can be read
+	last   *revision   // the one in force; nil: there is none
 }
 
 // readRevisions gathers the sightings. A line is a sighting too.
@@ -56,7 +66,11 @@ func readRevisions(j *lock.Journal) revisions {
 	for _, s := range j.Revisions {
 		text := [2]string{s.Spec, s.Zone}
 		if known := byText[text]; known != nil {
-			known.First, known.used = min(known.First, s.First), max(known.used, s.Last)
+			known.First = min(known.First, s.First)
+			if s.Last > known.used {
+				known.used, known.Node = s.Last, s.Node
+				known.policies, _ = policy.Parse(s.Policies)
+			}
 			rs.byName[s.Revision] = known
 			continue
 		}
@@ -67,8 +81,8 @@ func readRevisions(j *lock.Journal) revisions {
 		}
 	}
 	for i := range j.Lines {
-		if r := rs.byName[j.Lines[i].Revision]; r != nil {
-			r.used = max(r.used, j.Lines[i].At)
+		if r := rs.byName[j.Lines[i].Revision]; r != nil && j.Lines[i].At >= r.used {
+			r.used, r.Node = j.Lines[i].At, cmp.Or(j.Lines[i].Node, r.Node)
 		}
 	}
 	return rs
@@ -83,26 +97,24 @@ func within(after, through int64, last func(*revision) int64) span {
 	return func(r *revision) (int64, int64) { return max(after, r.First), min(through, last(r)) }
 }
 
-func lastUse(r *revision) int64 { return r.used }
+func inForce(r *revision) int64 { return r.until }
 
 // union counts the instants that any revision names in its span, each once, and
-// returns the first of them. Those that except reports are left out; nil: none.
-func (rs *revisions) union(in span, except func(ms int64) bool) (n int, first int64) {
-	first = math.MaxInt64
+// returns how many they are. Those that except reports are left out; nil: none.
+func (p *proof) union(in span, except func(ms int64) bool) (n int) {
+	rs := &p.revisions
 	for i, r := range rs.all {
 		after, through := in(r)
 		if after >= through {
 			continue
 		}
-		for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through; ms = r.schedule.NextMilli(ms) {
-			if except != nil && except(ms) || rs.earlier(i, in, ms) {
-				continue
+		for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
+			if (except == nil || !except(ms)) && !rs.earlier(i, in, ms) {
+				n++
 			}
-			first = min(first, ms)
-			n++
 		}
 	}
-	return n, first
+	return n
 }
 
 // earlier reports whether one of the first n revisions names ms in its span.

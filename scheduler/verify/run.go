@@ -16,11 +16,12 @@ const (
 	missed
 	superseded
 	forgotten // left without an end
+	overdue   // over, and left to itself for too long
 	states    // how many there are
 )
 
 var stateNames = [states]string{"unseen", "open", "waiting", "unstarted", "interrupted", "done",
-	"lost", "missed", "superseded", "forgotten"}
+	"lost", "missed", "superseded", "forgotten", "overdue"}
 
 func (s state) String() string { return stateNames[s] }
 

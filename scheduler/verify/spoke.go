@@ -7,7 +7,7 @@ import (
 
 // spoke reads a line that speaks of one tick that was decided before.
 func (p *proof) spoke(l *lock.Line) {
-	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) {
+	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) && !p.hidden(l.To) {
 		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
 		if l.Verdict != lock.VerdictRan {
 			return

@@ -27,6 +27,11 @@ func (s *Summary) OK() bool {
 	return !slices.ContainsFunc(s.Jobs, func(r Report) bool { return !r.OK() })
 }
 
+// Sound reports whether every job is [Report.Sound].
+func (s *Summary) Sound() bool {
+	return !slices.ContainsFunc(s.Jobs, func(r Report) bool { return !r.Sound() })
+}
+
 // Broken counts the violations of one invariant over all jobs.
 func (s *Summary) Broken(invariant string) (n int) {
 	for i := range s.Jobs {
@@ -54,7 +59,7 @@ func (r *Report) add(o *Report) {
 func (r *Report) counts() []*int {
 	return []*int{
 		&r.Due, &r.Once, &r.Again, &r.Running, &r.Waiting, &r.Superseded, &r.Paused, &r.Lost,
-		&r.PassedOver, &r.Undecided, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped,
+		&r.PassedOver, &r.Undecided, &r.Overdue, &r.Unknown, &r.Failed, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped,
 	}
 }
 

@@ -18,20 +18,28 @@
 // I4: no tick is silently absent. Each line begins where the one before it
 // moved the mark to, says what became of the ticks between, names a recorded
 // revision and a tick of its spec, and leaves nothing that its step had to
-// settle. After the mark, no tick is past the grace and without a verdict though
-// nodes were seen for longer than that after anything was written, with no run
-// open that the tick may wait for.
+// settle.
+//
+// A tick that the mark has not passed is overdue once it is past the deadline that was
+// recorded with its spec, and the grace, unless it waits for a run that is alive: one
+// of a backlog, or one that was due before that run was granted. So is a run whose
+// lease is over, and a tick that was to be started, once they were left for longer
+// than the grace. That holds with all nodes dead too: what is due is computed from the
+// specs, up to the store's clock. A paused job has no overdue ticks.
 //
 // I7: nothing is granted or spent before its instant.
+//
+// A line that cannot be read is reported and passed over: what it may have decided
+// counts as unknown, and all else is proven. The work on one job is bounded.
 //
 // # What a journal cannot tell
 //
 // It is one look at what moves: nodes that return after an outage are seen
-// first, and decide what was missed a moment later. Whoever finds a violation
-// may look again before believing it.
+// first, and decide what was missed a moment later. Whoever finds a violation, or an
+// overdue tick, may look again before believing it.
 //
-// Renewals are not written, so a run without an end may be alive, or over and
-// not yet looked at: it is counted as running. A pause is written when ticks are
+// Renewals are not written, so a run without an end is alive or over as
+// [Options].State tells; without it, it is counted as running. A pause is written when ticks are
 // spent by it, not when it begins. A store that lost everything lost its journal
 // too: the job then begins with a new opening, and the ticks before it are not
 // known to have been due. What happened before a truncated journal begins is not
@@ -40,7 +48,9 @@
 // # Several specs
 //
 // While nodes disagree on a spec each revision has ticks of its own, due from
-// the first instant after its first sighting to its last known use. A tick that
+// the first instant after its first sighting to its last known use, or to the first
+// sighting of a later one if that came after; the one used latest is in force to this
+// day. A tick that
 // lies in a range moved by a node of another revision, and that the other spec
 // does not name, is counted as passed over and is no violation.
 package verify
@@ -57,11 +67,15 @@ type Options struct {
 	// reported. Zero: where the proof begins.
 	Since time.Time
 	// Now is the store's clock after the journal was read; later ticks are not
-	// counted. Zero: the newest instant that the journal names.
+	// counted. Zero: that of State, else the newest instant that the journal names.
 	Now time.Time
-	// Grace is how long after its instant a tick may be without a verdict. Zero:
-	// until 10 seconds after the tick that follows it, since jitter may use up the
-	// distance between the two.
+	// State is the series as it was read after the journal: it tells the pause, and
+	// which runs are alive. Nil: not known; a run without an end is taken for alive.
+	State *lock.Series
+	// Alive tells which nodes live. Nil: not known.
+	Alive func(node string) bool
+	// Grace is how long after its deadline a tick may be without a verdict, and how
+	// long a run whose lease is over may be left, before it is overdue. Zero: 10 seconds.
 	Grace time.Duration
 	// Exclusive says that runs of the job must not overlap, under every policy but
 	// allow; the journal does not tell. Then a tick that starts while an earlier run
@@ -76,7 +90,7 @@ func Job(j lock.Journal, o Options) Report {
 	for i := range j.Lines {
 		p.read(i, &j.Lines[i])
 	}
-	p.undecided()
+	p.late()
 	p.tally()
 	return p.report
 }

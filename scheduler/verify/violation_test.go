@@ -82,7 +82,7 @@ type planted struct {
 // Every kind of violation, planted in a journal that is otherwise in order, is
 // found, and nothing else.
 func TestViolationsAreFound(t *testing.T) {
-	for _, c := range slices.Concat(marks(), grants(), endings(), specs(), absences()) {
+	for _, c := range slices.Concat(marks(), grants(), endings(), specs()) {
 		t.Run(c.name, func(t *testing.T) {
 			got := verify.Job(c.journal, verify.Options{Exclusive: true})
 			if len(got.Violations) != len(c.want) {
@@ -188,6 +188,20 @@ func endings() []planted {
 			[]string{"I4 was waiting and got no verdict when 2026-01-05T00:00:30.000Z was decided"}},
 		{"an unstarted tick is left", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeUnstarted }), ran(20)),
 			[]string{"I4 was unstarted and got no verdict"}},
+		{"what never started is lost", journal(unbegun(ran(10)), with(word(lock.VerdictLost, 14, granted(10), ""), func(l *lock.Line) { l.Attempt = 0 })),
+			[]string{"I1 lost, but it was unstarted before"}},
+		{"a second attempt that never started is superseded", journal(granted(10), unbegun(attempt(2, 14, 10)), word(lock.VerdictSuperseded, 15, with(attempt(2, 14, 10), once), "")),
+			[]string{"I1 superseded, but it was unstarted before"}},
+		{"a second attempt that never started is missed", journal(granted(10), unbegun(attempt(2, 14, 10)), word(lock.VerdictMissed, 15, with(attempt(2, 14, 10), once), "")),
+			[]string{"I1 missed, but it was unstarted before"}},
+		{"an interrupted run is missed", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeInterrupted }), word(lock.VerdictMissed, 14, granted(10), "")),
+			[]string{"I1 missed, but it was interrupted before"}},
+		{"an unstarted tick is forgotten with the store", journal(unbegun(ran(10)), line(lock.VerdictOpened, 15, 15, 15), with(ran(20), func(l *lock.Line) { l.From = at(15) })),
+			[]string{"I4 the store forgot the mark"}},
+		{"a waiting tick is forgotten with the store", journal(granted(10), waits, line(lock.VerdictOpened, 25, 25, 25), with(ran(30), func(l *lock.Line) { l.From = at(25) })),
+			[]string{"I4 the store forgot the mark"}},
+		{"an opening from before it was written", lock.Journal{Key: "job", Lines: []lock.Line{line(lock.VerdictOpened, 5, 4.999, 4.999), with(ran(10), func(l *lock.Line) { l.From = at(5) })}, Revisions: []lock.Sighting{sighting(everyTen, 0, 10)}},
+			[]string{"I4 opened at 2026-01-05T00:00:04.999Z, which is before it was written"}},
 		{"a verdict that decides nothing", journal(with(line(lock.VerdictLost, 10, 0, 10), func(l *lock.Line) { l.Revision = everyTen })),
 			[]string{"I4 verdict \"lost\" decides no tick"}},
 		{"a verdict of a newer format", journal(line("postponed", 10, 0, 10)),
@@ -197,12 +211,23 @@ func endings() []planted {
 	}
 }
 
+// unbegun is a grant that was given away unstarted.
+func unbegun(l lock.Line) lock.Line {
+	l.Outcome, l.Ended = lock.OutcomeUnstarted, l.At+5
+	return l
+}
+
+// once counts one attempt less.
+func once(l *lock.Line) { l.Attempt-- }
+
 func specs() []planted {
 	return []planted{
 		{"not a tick of the spec", journal(with(ran(10), func(l *lock.Line) { l.To, l.At = at(5), at(5) }), with(ran(10), func(l *lock.Line) { l.From = at(5) })),
 			[]string{"I4 ran, but spec \"0/10 * * * * *\" has no such tick", "I2"}},
 		{"ticks between are passed in silence", journal(with(ran(40), func(l *lock.Line) { l.From = at(0) })),
 			[]string{"I4 3 ticks of spec \"0/10 * * * * *\" after 2026-01-05T00:00:00.000Z have no verdict"}},
+		{"one tick is passed in silence", journal(with(ran(20), func(l *lock.Line) { l.From = at(0) })),
+			[]string{"I4 1 ticks of spec \"0/10 * * * * *\" after 2026-01-05T00:00:00.000Z have no verdict"}},
 		{"ticks between get a verdict that is not theirs", journal(with(ran(40), func(l *lock.Line) { l.From, l.Between = at(0), lock.VerdictRan })),
 			[]string{"I4 ran cannot leave the ticks before it \"ran\""}},
 		{"a revision that was never recorded", journal(with(ran(10), func(l *lock.Line) { l.Revision = "x" }), with(ran(20), func(l *lock.Line) { l.Revision = "x" })),
@@ -217,45 +242,6 @@ func specs() []planted {
 func withSpec(j lock.Journal, text, zone string) lock.Journal {
 	j.Revisions[0].Spec, j.Revisions[0].Zone = text, zone
 	return j
-}
-
-func absences() []planted {
-	return []planted{
-		{"nothing after the mark, though nodes live", seenUntil(journal(ran(10)), 55),
-			[]string{"I4 2 ticks from here on have no verdict"}},
-		{"nothing at all, though nodes live", seenUntil(journal(), 55),
-			[]string{"I4 3 ticks from here on have no verdict"}},
-	}
-}
-
-// An open run excuses what waits behind it, and so does recent work; the grace
-// can be named.
-func TestGrace(t *testing.T) {
-	late := with(ran(10), func(l *lock.Line) { l.At = at(58) })
-	for _, c := range []struct {
-		name      string
-		journal   lock.Journal
-		options   verify.Options
-		undecided int
-		ok        bool
-	}{
-		{"the default covers jitter", seenUntil(journal(ran(10)), 39.9), verify.Options{}, 0, true},
-		{"until the next tick is ten seconds old", seenUntil(journal(ran(10)), 40), verify.Options{}, 1, false},
-		{"a named grace", seenUntil(journal(ran(10)), 25), verify.Options{Grace: 5e9}, 1, false},
-		{"a longer one", seenUntil(journal(ran(10)), 55), verify.Options{Grace: 60e9}, 0, true},
-		{"nobody was seen since", seenUntil(journal(ran(10)), 12), verify.Options{Now: instant(at(500))}, 0, true},
-		{"not yet", seenUntil(journal(ran(10)), 500), verify.Options{Now: instant(at(25))}, 0, true},
-		{"behind a run", seenUntil(journal(granted(10)), 55), verify.Options{}, 2, true},
-		{"a backlog is worked off", seenUntil(journal(late), 60), verify.Options{}, 3, true},
-		{"and then no more", seenUntil(journal(late), 70), verify.Options{}, 4, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := verify.Job(c.journal, c.options)
-			if got.Undecided != c.undecided || got.OK() != c.ok {
-				t.Errorf("undecided %d, violations %v, want %d, ok %v", got.Undecided, got.Violations, c.undecided, c.ok)
-			}
-		})
-	}
 }
 
 // What nobody said of a job's overlap is no violation, but it is counted.

@@ -36,7 +36,7 @@ func TestNothingButLaterWords(t *testing.T) {
 	j.Lines, j.Truncated = j.Lines[1:], true
 	j.Revisions[0].Last = at(55)
 	got := verify.Job(j, verify.Options{})
-	if !got.Begins.Equal(instant(at(15.02))) || !got.Mark.IsZero() || got.Undecided != 2 || len(got.Violations) != 1 {
+	if !got.Begins.Equal(instant(at(15.02))) || !got.Mark.IsZero() || got.Overdue != 2 || len(got.Late) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

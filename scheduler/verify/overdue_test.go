@@ -1,0 +1,176 @@
+package verify_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// hasPolicies records policies with the spec of a journal.
+func hasPolicies(j lock.Journal, text string) lock.Journal {
+	j.Revisions[0].Policies = text
+	return j
+}
+
+// A tick is overdue when the store's clock is past its deadline and the grace, to the
+// millisecond, whether nodes live or not, and with no line at all.
+func TestOverdue(t *testing.T) {
+	one := lock.Run{Number: at(10), State: lock.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	late := one
+	late.Granted = at(25)
+	waits := with(line(lock.VerdictWaiting, 20, 10, 20), func(l *lock.Line) { l.Fence = fence(20) })
+	waiting := lock.Run{Number: at(20), State: lock.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
+	over := func(r lock.Run, s lock.RunState) lock.Run { r.State = s; return r }
+	all, once := "overlap:skip/misfire:all/deadline:5s", "overlap:skip/misfire:once/deadline:5s"
+	for _, c := range []struct {
+		name    string
+		journal lock.Journal
+		now     float64
+		state   *lock.Series
+		want    string // overdue, waiting, running, lost, paused; then the first, how many, since when, and its state
+	}{
+		{"nothing was due", journal(), 9.999, nil, "0 0 0 0 0"},
+		{"due and inside its deadline", journal(), 10, nil, "0 0 0 0 0"},
+		{"at the end of deadline and grace", journal(), 30, nil, "0 0 0 0 0"},
+		{"a millisecond later", journal(), 30.001, nil, "1 0 0 0 0; 10 1 20 undecided"},
+		{"the next tick too", journal(), 40.001, nil, "2 0 0 0 0; 10 2 20 undecided"},
+		{"after what ran", journal(ran(10)), 40.001, nil, "1 0 0 0 0; 20 1 30 undecided"},
+		{"with a deadline of its own", hasPolicies(journal(), once), 25.001, nil, "1 0 0 0 0; 10 1 15 undecided"},
+		{"which is not over", hasPolicies(journal(), once), 25, nil, "0 0 0 0 0"},
+		{"jitter comes on top", hasPolicies(journal(), "jitter:7s"), 37, nil, "0 0 0 0 0"},
+		{"and then", hasPolicies(journal(), "jitter:7s"), 37.001, nil, "1 0 0 0 0; 10 1 27 undecided"},
+		{"misfire skip, with jitter", hasPolicies(journal(), "misfire:skip/jitter:2s"), 23, nil, "0 0 0 0 0"},
+		{"and then it is late", hasPolicies(journal(), "misfire:skip/jitter:2s"), 23.001, nil, "1 0 0 0 0; 10 1 13 undecided"},
+		{"misfire all has ten intervals", hasPolicies(journal(), "misfire:all"), 120, nil, "0 0 0 0 0"},
+		{"and no more", hasPolicies(journal(), "misfire:all"), 120.001, nil, "1 0 0 0 0; 10 1 110 undecided"},
+
+		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, one), "1 0 1 0 0; 20 1 30 undecided"},
+		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, func() lock.Run { r := late; r.Until = at(60); return r }()), "0 1 1 0 0"},
+		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
+		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50); return r }()), "2 0 1 0 0; 20 2 25 undecided"},
+		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
+		{"and then no more", hasPolicies(journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(70), at(71) })), all), 81, state(81), "4 0 0 0 0; 30 4 35 undecided"},
+		{"where runs may overlap none waits", hasPolicies(journal(granted(10)), "overlap:allow/misfire:all/deadline:5s"), 35.001, state(35.001, one), "1 0 1 0 0; 20 1 25 undecided"},
+
+		{"a lease that ends now is over", journal(granted(10), ran(20), ran(30), ran(40)), 50, state(50, one), "0 0 1 0 0"},
+		{"for longer than the grace", journal(granted(10), ran(20), ran(30), ran(40)), 50.001, state(50.001, one), "1 0 0 0 0; 10 1 40 open"},
+		{"in a pause it is lost", journal(granted(10), ran(20), ran(30), ran(40)), 50.001, paused(state(50.001, one)), "0 0 0 1 1"},
+		{"in a pause nothing is overdue", journal(ran(10)), 500, paused(state(500)), "0 0 0 0 49"},
+		{"a tick waits for a run that is alive", journal(granted(10), waits), 39.999, state(39.999, one, waiting), "0 1 1 0 0"},
+		{"and for nothing once it is over", journal(granted(10), waits, ran(30), ran(40)), 50.011, state(50.011, one, waiting), "2 0 0 0 0; 10 1 40 open; 20 1 40.005 waiting"},
+		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
+		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunUnstarted)), "0 1 0 0 0"},
+		{"interrupted and left", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeInterrupted })), 20.006, state(20.006, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
+		{"without a line, from the mark on", lock.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
+		{"decided since the journal was read", journal(ran(10)), 100, func() *lock.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
+	} {
+		got := verify.Job(c.journal, verify.Options{Now: instant(at(c.now)), State: c.state})
+		text := fmt.Sprint(got.Overdue, got.Waiting, got.Running, got.Lost, got.Paused)
+		for _, l := range got.Late {
+			text += fmt.Sprintf("; %v %d %v %s", seconds(l.Tick), l.Ticks, seconds(l.Since), l.State)
+		}
+		if text != c.want || got.OK() != (len(got.Late) == 0) || len(got.Violations) > 0 {
+			t.Errorf("%s: got %s, want %s, violations %v", c.name, text, c.want, got.Violations)
+		}
+	}
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()-epoch) / 1000 }
+
+func state(now float64, runs ...lock.Run) *lock.Series {
+	return &lock.Series{Key: "job", Now: at(now), Mark: epoch, Runs: runs}
+}
+
+func paused(s *lock.Series) *lock.Series {
+	s.Paused = true
+	return s
+}
+
+// Only the spec in force has overdue ticks, and a stop belongs to the spec from
+// before it.
+func TestSpecInForce(t *testing.T) {
+	const other = "5/10 * * * * *"
+	for _, c := range []struct {
+		name     string
+		old, new lock.Sighting
+		lines    []lock.Line
+		alive    string
+		want     string // overdue, passed over, the first
+	}{
+		{"a deployment is over", sighting(everyTen, 0, 12), sighting(other, 12, 13), nil, "", "2 0 15"},
+		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []lock.Line{with(line(lock.VerdictMissed, 41, 10, 15), func(l *lock.Line) { l.Revision = other })}, "", "1 0 25"},
+		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []lock.Line{with(line(lock.VerdictMissed, 41, 10, 35), func(l *lock.Line) { l.Revision = other })}, "", "0 2 0"},
+		{"a deployment was taken back", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "a", "1 0 20"},
+		{"and both have died", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "z", "2 0 15"},
+	} {
+		j := journal(append([]lock.Line{ran(10)}, c.lines...)...)
+		j.Revisions = []lock.Sighting{c.old, c.new}
+		got := verify.Job(j, verify.Options{Now: instant(at(45.5)), Alive: func(n string) bool { return n == c.alive }})
+		first := 0.0
+		if len(got.Late) > 0 {
+			first = seconds(got.Late[0].Tick)
+		}
+		if text := fmt.Sprint(got.Overdue, " ", got.PassedOver, " ", first); text != c.want || len(got.Violations) > 0 {
+			t.Errorf("%s: got %s, want %s: %+v", c.name, text, c.want, got)
+		}
+	}
+}
+
+func node(s lock.Sighting, name string) lock.Sighting {
+	s.Node = name
+	return s
+}
+
+// A line that cannot be read is reported, what it may have decided is not known, and
+// all else is proven.
+func TestUnreadableLines(t *testing.T) {
+	bad := lock.Line{Verdict: lock.VerdictUnreadable, Error: `"\x00"`}
+	for _, c := range []struct {
+		name    string
+		journal lock.Journal
+		unknown int
+		want    []string
+	}{
+		{"in the middle", journal(ran(10), bad, ran(30)), 1, nil},
+		{"it moved no mark", journal(ran(10), bad, ran(20)), 0, nil},
+		{"it was the end of a run", journal(granted(10), bad, ran(20)), 1, nil},
+		{"it was a grant", journal(ran(10), bad, word(lock.VerdictEnded, 25, granted(20), "ok"), ran(30)), 0, nil},
+		{"at the beginning", lock.Journal{Key: "job", Lines: []lock.Line{bad, ran(20), ran(30)}, Revisions: []lock.Sighting{sighting(everyTen, 0, 0)}}, 0, nil},
+		{"what is broken elsewhere is found", journal(ran(10), bad, ran(30), ran(50)), 1, []string{"I4"}},
+		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *lock.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
+		{"a spec that cannot be read", func() lock.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
+	} {
+		got := verify.Job(c.journal, verify.Options{})
+		var broken []string
+		for _, v := range got.Violations {
+			broken = append(broken, v.Invariant)
+		}
+		if len(got.Faults) != 1 || got.OK() || got.Unknown != c.unknown || fmt.Sprint(broken) != fmt.Sprint(c.want) {
+			t.Errorf("%s: unknown %d, faults %q, violations %v", c.name, got.Unknown, got.Faults, got.Violations)
+		}
+		if got.Sound() != (len(c.want) == 0) {
+			t.Errorf("%s: sound is %v", c.name, got.Sound())
+		}
+	}
+}
+
+// A begin that was forged does not make the work endless.
+func TestForgedBeginIsBounded(t *testing.T) {
+	const every = "* * * * * *"
+	forged := journal()
+	forged.Revisions = []lock.Sighting{sighting(every, 0, 0)}
+	forged.Revisions[0].First = 0
+	forged.Lines[0] = lock.Line{At: at(0), Verdict: lock.VerdictOpened, Revision: every}
+	old := forged
+	old.Lines = []lock.Line{{At: at(0), Verdict: lock.VerdictMissed, From: 0, To: at(0), Between: lock.VerdictMissed, Revision: every}}
+	for name, j := range map[string]lock.Journal{"an opening": forged, "a line": old} {
+		began := time.Now()
+		got := verify.Job(j, verify.Options{Now: instant(at(1))})
+		if took := time.Since(began); took > 30*time.Second || got.OK() {
+			t.Errorf("%s of 1970: took %v, ok %v", name, took, got.OK())
+		}
+	}
+}
