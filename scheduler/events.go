@@ -63,6 +63,12 @@ func (e *events) runPanicked(r *running, p *PanicError) {
 		zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", p.Stack))
 }
 
+// tryFailed logs a try after which there is another. The last one is the run's end.
+func (e *events) tryFailed(r *running, try int, err error) {
+	e.log.Warn("try failed", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+		zap.Int64("fence", r.lease.Fence()), zap.Int("try", try), errField(err))
+}
+
 func (e *events) leaseLost(r *running) {
 	e.log.Error("lease lost", e.node, job(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
 }

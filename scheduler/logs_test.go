@@ -67,6 +67,7 @@ var shapes = map[string][]string{
 	"node stopped":            {"info: node"},
 	"run started":             {"info: attempt fence job late_ms node tick"},
 	"run finished":            {"info: attempt err fence job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms"},
+	"try failed":              {"warn: attempt err fence job node tick try"},
 	"run panicked":            {"error: attempt fence job node stack tick"},
 	"run ignores its context": {"warn: attempt cause fence job node tick"},
 	"tick passed":             {"debug: job node tick winner"},

@@ -133,7 +133,11 @@ func (r *running) call() (err error) {
 		if err == nil || try >= rules.retry.Tries || ctx.Err() != nil {
 			break
 		}
-		if _, panicked := errors.AsType[*PanicError](err); panicked || !pauseFor(ctx, pause) {
+		if _, panicked := errors.AsType[*PanicError](err); panicked {
+			break
+		}
+		r.node.events.tryFailed(r, try, err)
+		if !pauseFor(ctx, pause) {
 			break
 		}
 		pause = min(2*pause, rules.retry.Max)

@@ -141,6 +141,7 @@ func TestRetry(t *testing.T) {
 				c.pass(2*time.Hour + time.Minute)
 				c.wantTally("a", test.tally)
 				want := min(test.fails+1, max(test.retry.Tries, 1))
+				c.wantLogged(24*min(test.fails, max(test.retry.Tries, 1)-1), "try failed", "job", "a", "err", errBroken.Error())
 				for _, r := range c.ran("a") {
 					if r.over.Sub(r.began) != test.took || r.tries != want || tries[r.Fence] != want {
 						t.Errorf("%v: %d tries took %v, want %d and %v", r.Tick, r.tries, r.over.Sub(r.began), want, test.took)
