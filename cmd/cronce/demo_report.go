@@ -49,7 +49,7 @@ func (d *demoStore) report(log *demoLog, fl *fleet, imported int, took time.Dura
 		return err
 	}
 	if !r.OK {
-		return &brokenError{"an invariant is broken"}
+		return told(exitFailed, "an invariant is broken")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,20 @@ func doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is wrong with the store, and say what to do",
 		Long: "Look at the Redis server (version, role, eviction, persistence, latency, clock), at the\n" +
-			"namespaces that are in use, and at jobs whose marks lie in the future.\n\nExit code 1: something must not stay as it is.",
+			"namespaces that are in use, at the nodes (which live; which left within a day, and how), at jobs whose\n" +
+			"marks lie in the future, and at what is overdue.\n\n" +
+			"Exit code 1: something must not stay as it is. 3: the server refuses this user. 4: it does not answer.",
 		Example: "  cronce doctor --redis redis://127.0.0.1:6379",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store) error {
-				return report(cmd.OutOrStdout(), s.examine(ctx), output)
+				findings, unanswered := s.examine(ctx)
+				err := report(cmd.OutOrStdout(), findings, output)
+				if unanswered != nil { // a second answer tells whether the server refuses the user
+					again := cmp.Or(s.client.Ping(ctx).Err(), unanswered)
+					return &codedError{err: again, code: exitCode(&doubtError{again}, true), silent: true}
+				}
+				return err
 			})
 		},
 	}
@@ -35,14 +44,16 @@ func doctorCommand() *cobra.Command {
 }
 
 // examine gathers all findings. If nobody answers, that is the finding.
-func (s *store) examine(ctx context.Context) []redislock.Finding {
+func (s *store) examine(ctx context.Context) ([]redislock.Finding, error) {
 	findings, err := s.check(ctx)
 	if err != nil && !errors.Is(err, lock.ErrUnfit) {
-		return findings
+		return findings, err
 	}
 	findings = append(findings, s.latency(ctx)...)
 	findings = append(findings, s.namespaces(ctx))
-	return append(findings, s.marks(ctx)...)
+	findings = append(findings, s.nodes(ctx)...)
+	findings = append(findings, s.marks(ctx)...)
+	return append(findings, s.overdue(ctx)...), nil
 }
 
 const checkTimeout = 5 * time.Second
@@ -69,7 +80,7 @@ func report(w io.Writer, findings []redislock.Finding, output string) error {
 		return err
 	}
 	if refused > 0 {
-		return &brokenError{"something must not stay as it is"}
+		return told(exitFailed, "something must not stay as it is")
 	}
 	return nil
 }

@@ -53,5 +53,5 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 }
 
 func TestDoctorWithoutServer(t *testing.T) {
-	cronce(t, "doctor", "--redis", "redis://127.0.0.1:1").want(t, exitFailed, "refuse  connection", "check its address")
+	cronce(t, "doctor", "--redis", "redis://127.0.0.1:1").want(t, exitUnknown, "refuse  connection", "check its address")
 }

@@ -30,7 +30,7 @@ func healthcheckCommand() *cobra.Command {
 		Short: "Ask the node of this machine whether it is ready",
 		Long: "Ask /readyz of a node on this machine, for the health check of a container. With the node's\n" +
 			"configuration it finds the address by itself.\n\n" +
-			"Exit code 1: not ready, or nobody answers.",
+			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := readConfig(cmd, healthOverrides)
@@ -40,7 +40,10 @@ func healthcheckCommand() *cobra.Command {
 			if c.HTTP.off() {
 				return usagef("healthcheck: http.address is %s, so nothing is served", shorten(c.HTTP.Address))
 			}
-			return checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address))
+			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
+				return &codedError{err: err, code: exitFailed} // container runtimes know no other code
+			}
+			return nil
 		},
 	}
 	configFlags(cmd, healthOverrides)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,16 +17,20 @@ import (
 const maxJournal = 100_000
 
 type journalFlags struct {
-	n      int
-	output string
+	n                     int
+	since, until, verdict string
+	output                string
 }
 
 func journalCommand() *cobra.Command {
 	var f journalFlags
 	cmd := &cobra.Command{
-		Use:     "journal <job>",
-		Short:   "Print the newest verdicts of a job",
-		Example: "  cronce journal sendSms -n 20",
+		Use:   "journal <job>",
+		Short: "Print the newest verdicts of a job",
+		Long: "Print the newest verdicts of a job: when each was written, how late a grant was, the error of a run\n" +
+			"that failed, which run a skipped or waiting tick gave way to, and which attempts were killed.\n\n" +
+			"Exit code 4: the store does not answer, or a line cannot be read.",
+		Example: "  cronce journal sendSms -n 20\n  cronce journal sendSms --since 1h --verdict missed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("journal: got %d arguments, allowed is the name of one job", len(args))
@@ -40,6 +45,9 @@ func journalCommand() *cobra.Command {
 	}
 	configFlags(cmd, storeOverrides)
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many lines, the newest")
+	cmd.Flags().StringVar(&f.since, "since", "", "only lines of ticks from here on: how long ago (1h), or RFC 3339")
+	cmd.Flags().StringVar(&f.until, "until", "", "only lines of ticks up to here")
+	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only lines of this verdict, such as ran, skipped, missed, lost")
 	outputFlag(cmd, &f.output)
 	return cmd
 }
@@ -48,18 +56,45 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 	if _, err := s.jobs(ctx, job); err != nil {
 		return err
 	}
-	j, err := s.driver.Journal(ctx, job, f.n)
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	filter, err := f.filter(now)
+	if err != nil {
+		return err
+	}
+	n := f.n
+	if !filter.all() {
+		n = 0 // the newest of what is let through may be old
+	}
+	j, err := s.driver.Journal(ctx, job, n)
 	if err != nil {
 		return s.failed(err)
 	}
-	if f.output == outputJSON {
-		return printJSON(w, journalReportOf(&j))
+	lines := filter.shown(&j, f.n)
+	if err := printLines(w, &j, lines, f.output); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == lock.VerdictUnreadable }) {
+		return told(exitUnknown, "a line of the journal cannot be read")
+	}
+	return nil
+}
+
+func printLines(w io.Writer, j *lock.Journal, lines []shownLine, output string) error {
+	if output == outputJSON {
+		return printJSON(w, journalReportOf(j, lines))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
-	for i := range j.Lines {
-		l := &j.Lines[i]
-		printRow(table, instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l),
+	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
+	for i := range lines {
+		l := &lines[i]
+		if l.Verdict == lock.VerdictUnreadable {
+			printRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
+			continue
+		}
+		printRow(table, instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l.Line), lateOf(l.Line),
 			l.Verdict, dash(l.Node), number(int64(l.Attempt)), number(l.Fence), remark(l))
 	}
 	return table.Flush()
@@ -85,8 +120,11 @@ func number(n int64) string {
 }
 
 // remark says in words what else a line has.
-func remark(l *lock.Line) string {
+func remark(l *shownLine) string {
 	var parts []string
+	if l.killed != "" {
+		parts = append(parts, l.killed)
+	}
 	if l.Outcome != "" {
 		text := l.Outcome
 		if took := l.Ended - l.At; l.Verdict == lock.VerdictRan && l.Ended > 0 && took >= 0 {
@@ -94,8 +132,14 @@ func remark(l *lock.Line) string {
 		}
 		parts = append(parts, text)
 	}
+	if l.Error != "" {
+		parts = append(parts, l.Error)
+	}
 	if l.Reason != "" {
 		parts = append(parts, l.Reason)
+	}
+	if l.Blocker != 0 {
+		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", since(instant(l.Blocker), instant(l.At)), l.BlockerFence))
 	}
 	from := since(instant(l.From), instant(l.At))
 	switch l.Between {
@@ -129,6 +173,12 @@ type journalLine struct {
 	Attempt  int          `json:"attempt,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"`
 	Ended    time.Time    `json:"ended,omitzero"`
+	Error    string       `json:"error,omitempty"`
+	Killed   string       `json:"killed,omitempty"`  // what became of an attempt without an end
+	LateMs   *int64       `json:"late_ms,omitempty"` // of a grant: how long after its tick
+
+	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run in the way
+	BlockerFence int64     `json:"blocker_fence,omitempty"`
 }
 
 type journalRevision struct {
@@ -140,15 +190,22 @@ type journalRevision struct {
 	Last     time.Time `json:"last"`
 }
 
-func journalReportOf(j *lock.Journal) journalReport {
+func journalReportOf(j *lock.Journal, lines []shownLine) journalReport {
 	r := journalReport{Job: j.Key, Truncated: j.Truncated, Lines: []journalLine{}, Revisions: []journalRevision{}}
-	for _, l := range j.Lines {
+	for _, l := range lines {
 		line := journalLine{
 			At: instant(l.At), Verdict: l.Verdict, From: instant(l.From), Tick: instant(l.To), Between: l.Between, Reason: l.Reason,
 			Node: l.Node, Revision: l.Revision, Fence: l.Fence, Attempt: l.Attempt, Outcome: l.Outcome,
 		}
 		if l.Ended != 0 {
 			line.Ended = instant(l.Ended)
+		}
+		line.Error, line.BlockerFence, line.Killed = l.Error, l.BlockerFence, l.killed
+		if l.Blocker != 0 {
+			line.Blocker = instant(l.Blocker)
+		}
+		if l.Verdict == lock.VerdictRan {
+			line.LateMs = new(l.At - l.To)
 		}
 		r.Lines = append(r.Lines, line)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -50,9 +51,10 @@ func lockCommand() *cobra.Command {
 			fenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
 			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
 			"a password, and the variables that the configuration names) is not in it, unless --with-secrets is given.\n\n" +
-			"Exit code: that of the command, 128 + n if signal n ended it; 1 if the lock was not granted or was\n" +
-			"lost, that of --conflict-exit-code if another held it for too long; 2 for wrong usage. With --show\n" +
-			"no command runs: it tells who holds the lock.",
+			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
+			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
+			"another held it for too long, 4 if the store did not say who holds it. With --show no command runs:\n" +
+			"it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
@@ -76,7 +78,7 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
 	outputFlag(cmd, &f.output)
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
-	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitFailed, "the exit code if another held the lock for too long, with --try or --wait")
+	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitRefused, "the exit code if another held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
 	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
@@ -111,9 +113,19 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return &usageError{err}
 	}
 	if _, err := exec.LookPath(args[1]); err != nil {
-		return usagef("lock: %w", err)
+		return notRun(err)
 	}
 	return nil
+}
+
+// notRun is the error of a command that could not be run, with the code that shells
+// have for it.
+func notRun(err error) error {
+	code := exitNotExecutable
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = exitNotFound
+	}
+	return &codedError{err: fmt.Errorf("lock: %w", err), code: code}
 }
 
 // asUsage is an error of wrong usage, if it is one.
@@ -187,19 +199,12 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 		if ctx.Err() != nil {
 			return nil, held // it was told to stop, and would have waited on
 		}
-		return nil, &conflictError{held, f.conflict}
+		return nil, &codedError{err: held, code: f.conflict}
 	}
 	if err != nil {
 		return nil, s.failed(err)
 	}
 	return lease, nil
-}
-
-// A conflictError says that another held the lock for too long, with the exit code
-// for that.
-type conflictError struct {
-	*lock.HeldError
-	code int
 }
 
 // execute runs the command until it ends, or is stopped because the lease's
@@ -212,8 +217,11 @@ func execute(lease *lock.Lease, command, environ []string, grace time.Duration, 
 	c.WaitDelay = grace
 	c.SysProcAttr = within()
 	err := c.Run()
-	if c.ProcessState == nil || err == nil {
-		return err
+	if c.ProcessState == nil && err != nil {
+		return notRun(err)
+	}
+	if err == nil {
+		return nil
 	}
 	code := c.ProcessState.ExitCode()
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -222,7 +230,7 @@ func execute(lease *lock.Lease, command, environ []string, grace time.Duration, 
 	if code == exitFine { // it ended well after it was told to stop
 		return nil
 	}
-	return &exitError{code}
+	return told(code, fmt.Sprintf("the command ended with %d", code))
 }
 
 // streams are what a command reads and writes.
@@ -231,8 +239,3 @@ type streams interface {
 	OutOrStdout() io.Writer
 	ErrOrStderr() io.Writer
 }
-
-// An exitError is the exit code of a command, which has said what is wrong.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("the command ended with %d", e.code) }

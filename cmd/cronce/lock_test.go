@@ -103,8 +103,8 @@ func TestLockHeld(t *testing.T) {
 		flags []string
 		code  int
 	}{
-		{[]string{"--try"}, exitFailed},
-		{[]string{"--wait", "50ms"}, exitFailed},
+		{[]string{"--try"}, exitRefused},
+		{[]string{"--wait", "50ms"}, exitRefused},
 		{[]string{"-n", "-E", "75"}, 75},
 		{[]string{"-w", "50ms", "--conflict-exit-code", "0"}, 0},
 	} {
@@ -193,7 +193,7 @@ func TestLockStoppedWaiting(t *testing.T) {
 // A wait goes on while the store does not answer, and says so.
 func TestLockInDoubt(t *testing.T) {
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
-	r.want(t, exitFailed, "asking on")
+	r.want(t, exitUnknown, "asking on")
 	if n := strings.Count(r.stderr, "asking on"); n != 1 || r.stdout != "" {
 		t.Errorf("told %d times, stdout %q", n, r.stdout)
 	}
@@ -263,8 +263,8 @@ func TestLockShared(t *testing.T) {
 	run("-s").want(t, exitFine, "ran")
 	run("--shared").want(t, exitFine, "ran")
 	run("--permits", "2").want(t, exitFine, "ran")
-	run().want(t, exitFailed, "held by another owner")
-	run("--permits", "1").want(t, exitFailed, "held by another owner")
+	run().want(t, exitRefused, "held by another owner")
+	run("--permits", "1").want(t, exitRefused, "held by another owner")
 	if err := both.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -305,24 +305,23 @@ func TestLockShow(t *testing.T) {
 func TestLockUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{
-		"one key, then --":          {"lock", "key", url},
-		"one key":                   {"lock", url, "--", "true"},
-		"allowed is one key, then":  {"lock", "key", "true", url},
-		"--try does not wait":       {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
-		"--wait is -1s":             {"lock", "key", "--wait", "-1s", url, "--", "true"},
-		"-code is 256":              {"lock", "key", "-E", "256", url, "--", "true"},
-		"--grace is 0s":             {"lock", "key", "--grace", "0s", url, "--", "true"},
-		"TTL is 1ms":                {"lock", "key", "--ttl", "1ms", url, "--", "true"},
-		"key is \"\"":               {"lock", "", url, "--", "true"},
-		"--permits is 0":            {"lock", "key", "--permits", "0", url, "--", "true"},
-		"--shared has no bound":     {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
-		"with --show allowed":       {"lock", "key", "--show", url, "--", "true"},
-		"executable file not found": {"lock", "key", url, "--", "no-such-command"},
+		"one key, then --":         {"lock", "key", url},
+		"one key":                  {"lock", url, "--", "true"},
+		"allowed is one key, then": {"lock", "key", "true", url},
+		"--try does not wait":      {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
+		"--wait is -1s":            {"lock", "key", "--wait", "-1s", url, "--", "true"},
+		"-code is 256":             {"lock", "key", "-E", "256", url, "--", "true"},
+		"--grace is 0s":            {"lock", "key", "--grace", "0s", url, "--", "true"},
+		"TTL is 1ms":               {"lock", "key", "--ttl", "1ms", url, "--", "true"},
+		"key is \"\"":              {"lock", "", url, "--", "true"},
+		"--permits is 0":           {"lock", "key", "--permits", "0", url, "--", "true"},
+		"--shared has no bound":    {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
+		"with --show allowed":      {"lock", "key", "--show", url, "--", "true"},
 	} {
 		cronce(t, args...).want(t, exitUsage, want)
 	}
 	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s"} {
 		cronce(t, "lock", "key", "--show", flag, url).want(t, exitUsage, "with --show allowed is")
 	}
-	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitFailed, "127.0.0.1:1")
+	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitUnknown, "127.0.0.1:1")
 }

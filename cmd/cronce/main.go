@@ -1,8 +1,9 @@
 // Command cronce runs cron jobs on N identical nodes, every tick on one of them,
 // and proves it afterwards.
 //
-// Exit codes: 0 fine, 1 failed or an invariant is broken, 2 wrong usage or
-// configuration. The command lock ends with the code of what it ran.
+// Exit codes: 0 fine, 1 failed, overdue, or an invariant is broken, 2 wrong usage or
+// configuration, 3 refused by state or right, 4 not known. The command lock ends with
+// the code of what it ran.
 package main
 
 import (
@@ -16,13 +17,6 @@ import (
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
-
-// The exit codes.
-const (
-	exitFine   = 0
-	exitFailed = 1
-	exitUsage  = 2
-)
 
 // run is the whole program: what it prints goes to stdout and stderr, what it
 // returns is the exit code.
@@ -38,19 +32,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitFine
 	}
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
-	}
-	if _, silent := errors.AsType[*brokenError](err); !silent {
+	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
 		fmt.Fprintf(stderr, "cronce: %s\n", printableText(err.Error()))
 	}
-	if e, ok := errors.AsType[*conflictError](err); ok {
-		return e.code
-	}
-	if _, usage := errors.AsType[*usageError](err); usage || !started {
-		return exitUsage
-	}
-	return exitFailed
+	return exitCode(err, started)
 }
 
 // A usageError is a mistake of whoever typed the command or wrote the
@@ -63,9 +48,3 @@ func (e *usageError) Unwrap() error { return e.err }
 func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
-
-// A brokenError says that what was asked for has been printed, and that it is
-// not fine: only the exit code is left to tell.
-type brokenError struct{ what string }
-
-func (e *brokenError) Error() string { return e.what }

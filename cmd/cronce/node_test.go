@@ -148,7 +148,7 @@ func TestEvictingStore(t *testing.T) {
 	s := redisserver.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	url := "redis://" + s.Addr()
 	n := startNode(t, url, everySecond)
-	if code := n.code(); code != exitFailed || !strings.Contains(n.stderr.String(), "set maxmemory-policy to noeviction") {
+	if code := n.code(); code != exitRefused || !strings.Contains(n.stderr.String(), "set maxmemory-policy to noeviction") {
 		t.Errorf("exit code %d", code)
 	}
 	cronce(t, "doctor", "--redis", url).want(t, exitFailed, "refuse", "allkeys-lru", "set maxmemory-policy to noeviction")
@@ -165,7 +165,7 @@ func TestNodesThatDiffer(t *testing.T) {
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 	for _, option := range []string{"shards: 2", "group_by: /"} {
 		other := startNode(t, url, "redis: {"+option+"}\n"+everySecond)
-		if code := other.code(); code != exitFailed || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
+		if code := other.code(); code != exitRefused || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
 			t.Errorf("%s: exit code %d: %s", option, code, other.stderr.String())
 		}
 	}
@@ -175,8 +175,8 @@ func TestNodesThatDiffer(t *testing.T) {
 func TestPassword(t *testing.T) {
 	s := redisserver.Start(t, "--requirepass", "hunter2")
 	url := "redis://" + s.Addr()
-	if r := cronce(t, "doctor", "--redis", url); r.code != exitFailed {
-		r.want(t, exitFailed)
+	if r := cronce(t, "doctor", "--redis", url); r.code != exitRefused {
+		r.want(t, exitRefused)
 	}
 	t.Setenv(defaultPasswordEnv, "hunter2")
 	cronce(t, "doctor", "--redis", url).want(t, exitFine)
@@ -186,7 +186,7 @@ func TestPassword(t *testing.T) {
 	n.code()
 	t.Setenv(defaultPasswordEnv, "hunter3")
 	r := cronce(t, "verify", "--redis", url)
-	r.want(t, exitFailed)
+	r.want(t, exitRefused)
 	if shown := n.stderr.String() + n.stdout.String() + r.stderr; strings.Contains(shown, "hunter") {
 		t.Errorf("a password is shown:\n%s", shown)
 	}

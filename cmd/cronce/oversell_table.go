@@ -115,7 +115,7 @@ func (t *oversellTable) foot() error {
 		return err
 	}
 	if len(broken) > 0 {
-		return &brokenError{"a strategy oversold that must not"}
+		return told(exitFailed, "a strategy oversold that must not")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func TestOversellNoServer(t *testing.T) {
 		t.Run(flag[0], func(t *testing.T) {
 			t.Parallel()
 			r := cronce(t, append([]string{"oversell"}, flag...)...)
-			r.want(t, exitFailed, "127.0.0.1:1")
+			r.want(t, exitUnknown, "127.0.0.1:1")
 			if r.stdout != "" {
 				t.Errorf("printed %q", r.stdout)
 			}

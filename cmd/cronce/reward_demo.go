@@ -105,7 +105,7 @@ func runRewardDemo(ctx context.Context, w io.Writer, output string) error {
 		err = printRewards(w, naive, guarded)
 	}
 	if err == nil && !ok {
-		err = &brokenError{"a reward was not recorded once"}
+		err = told(exitFailed, "a reward was not recorded once")
 	}
 	return err
 }

@@ -11,7 +11,7 @@ func rootCommand(started *bool) *cobra.Command {
 		Use:   "cronce",
 		Short: "Run cron jobs on N identical nodes, every tick on one of them",
 		Long: "cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it.\n\n" +
-			"Start with:  cronce demo",
+			"Start with:  cronce demo\n\n" + exitTable,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },

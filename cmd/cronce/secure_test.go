@@ -73,9 +73,9 @@ func TestTLSServer(t *testing.T) {
 	t.Cleanup(m.Close)
 	with := "redis:\n  tls: {ca: " + cert + ", cert: " + cert + ", key: " + key + "}\n"
 	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exitFine, "0 queued")
-	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exitFailed, "certificate")
+	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exitUnknown, "certificate")
 	without := "redis:\n  tls: {ca: " + cert + "}\n"
-	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exitFailed, "redis://"+m.Addr())
+	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exitUnknown, "redis://"+m.Addr())
 }
 
 // documentedACL reads the rules of the minimal user out of docs/redis.md, and those
@@ -144,10 +144,10 @@ func TestMinimalUser(t *testing.T) {
 	}
 	cronce(t, "verify", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFine)
 	strict := startNode(t, "redis://"+s.Addr(), strings.Replace(yaml, "redis:\n", "redis:\n  strict: true\n", 1)+everySecond)
-	if code := strict.code(); code != exitFailed || !strings.Contains(strict.stderr.String(), "does not tell") {
+	if code := strict.code(); code != exitRefused || !strings.Contains(strict.stderr.String(), "does not tell") {
 		t.Errorf("exit code %d", code)
 	}
-	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFailed, "sms: list failed: ")
+	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitRefused, "sms: list failed: ")
 	setUser(t, admin, outbox)
 	sendsAs(t, s.Addr(), yaml)
 }

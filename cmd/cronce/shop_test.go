@@ -167,16 +167,16 @@ func TestShop(t *testing.T) {
 // without being served.
 func TestShopThatCannotServe(t *testing.T) {
 	t.Parallel()
-	run := func(address string, redis ...string) *child {
+	run := func(want int, address string, redis ...string) *child {
 		s := redisserver.Start(t, redis...)
 		c := start(t, "shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "shop.db"))),
 			"--redis", "redis://"+s.Addr(), "--http", "off", "--address", address, "--log-format", "json")
-		if code := c.code(); code != exitFailed || strings.Contains(c.stderr.String(), "shop served") {
+		if code := c.code(); code != want || strings.Contains(c.stderr.String(), "shop served") {
 			t.Errorf("exit code %d: %s", code, c.stderr.String())
 		}
 		return c
 	}
-	c := run("127.0.0.1:0", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	c := run(exitRefused, "127.0.0.1:0", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	if !strings.Contains(c.stderr.String(), "set maxmemory-policy to noeviction") {
 		t.Errorf("evicting: %s", c.stderr.String())
 	}
@@ -185,7 +185,7 @@ func TestShopThatCannotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	c = run(taken.Addr().String())
+	c = run(exitFailed, taken.Addr().String())
 	if !strings.Contains(c.stderr.String(), "shop.address: ") || !strings.Contains(c.stderr.String(), "node stopped") {
 		t.Errorf("address taken: %s", c.stderr.String())
 	}

@@ -60,7 +60,7 @@ func printImport(w io.Writer, r *sms.Report, err error) error {
 	}
 	fmt.Fprintf(w, "%d rows: %d accepted, %d known already, %d refused\n", r.Rows, r.Accepted, r.Known, r.Refused)
 	if err == nil && r.Refused > 0 {
-		return &brokenError{"there were bad rows"}
+		return told(exitFailed, "there were bad rows")
 	}
 	return err
 }

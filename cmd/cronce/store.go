@@ -69,7 +69,7 @@ func (s *store) now(ctx context.Context) (time.Time, error) {
 
 // failed says which Redis it was.
 func (s *store) failed(err error) error {
-	return fmt.Errorf("%s: %w", s.config.where(), err)
+	return &doubtError{fmt.Errorf("%s: %w", s.config.where(), err)}
 }
 
 // jobs lists the jobs of the namespace, or the one that is asked for.

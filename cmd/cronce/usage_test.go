@@ -82,13 +82,13 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// A store that nobody answers for is a failure, not wrong usage.
+// With a store that does not answer nothing is known.
 func TestNoStore(t *testing.T) {
 	for _, args := range [][]string{
 		{"verify"}, {"journal", "a"}, {"doctor"}, {"sms", "list"}, {"sms", "send", "--to", "+12025550123", "--text", "x"},
 	} {
 		r := cronce(t, append(args, "--redis", "redis://127.0.0.1:1")...)
-		r.want(t, exitFailed, "127.0.0.1:1")
+		r.want(t, exitUnknown, "127.0.0.1:1")
 	}
 }
 

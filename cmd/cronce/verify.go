@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 type verifyFlags struct {
 	since  string
 	job    string
+	failOn string
 	output string
 }
 
@@ -27,9 +29,13 @@ func verifyCommand() *cobra.Command {
 			"and account for each. With --config, runs of a job that may not overlap are held to that.\n\n" +
 			"A tick that ran again elsewhere, since its node had died, counts as ran once, and as taken\n" +
 			"over; ran more are ticks that were granted again without a right to it.\n\n" +
-			"Exit code 1: an invariant is broken. 2: asked for a time whose lines are gone from the\n" +
-			"journal. A job that was opened after --since has no older lines that could be gone: it is\n" +
-			"proven since then, and a note says so.",
+			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
+			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
+			"nodes are dead. A stop that is planned is told by a pause.\n\n" +
+			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
+			"4: the store does not answer, a part of it cannot be read, or lines from the time that was asked for\n" +
+			"are gone from the journal. A job that was opened after --since has no older lines that could be gone:\n" +
+			"it is proven since then, and a note says so.",
 		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,8 +45,25 @@ func verifyCommand() *cobra.Command {
 	configFlags(cmd, storeOverrides)
 	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
+	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed")
 	outputFlag(cmd, &f.output)
 	return cmd
+}
+
+// A failOnValue is what of a report makes verify fail beside what always does.
+type failOnValue string
+
+const failOnFailed = "failed"
+
+func (v *failOnValue) String() string { return string(*v) }
+func (v *failOnValue) Type() string   { return "outcome" }
+
+func (v *failOnValue) Set(s string) error {
+	if s != failOnFailed {
+		return fmt.Errorf("is %s, allowed is %s", shorten(s), failOnFailed)
+	}
+	*v = failOnValue(s)
+	return nil
 }
 
 func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
@@ -56,16 +79,18 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 	if err != nil {
 		return err
 	}
-	return p.fault()
+	return p.fault(f.failOn)
 }
 
 // A proof is what verify found out.
 type proof struct {
-	OK        bool      `json:"ok"`
-	Namespace string    `json:"namespace"`
-	Since     time.Time `json:"since,omitzero"`
-	Now       time.Time `json:"now"` // the store's
-	Remarks   []string  `json:"remarks,omitempty"`
+	OK        bool       `json:"ok"`
+	Namespace string     `json:"namespace"`
+	Since     time.Time  `json:"since,omitzero"`
+	Now       time.Time  `json:"now"` // the store's
+	Remarks   []string   `json:"remarks,omitempty"`
+	Overdue   []lateness `json:"overdue,omitempty"`
+	Living    int        `json:"nodes"` // how many nodes live
 	verify.Summary
 }
 
@@ -79,41 +104,76 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 	if err != nil {
 		return nil, usagef("verify: --since %w", err)
 	}
-	reports, err := s.proveJobs(ctx, f.job, since)
+	roll, err := s.roll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &proof{Namespace: s.config.Namespace, Since: since, Now: now.UTC(), Summary: verify.Sum(reports...)}
-	p.OK, p.Remarks = p.Summary.OK(), younger(reports, since)
+	p := &proof{Namespace: s.config.Namespace, Since: since, Now: now.UTC(), Living: len(roll.alive)}
+	if err := s.proveJobs(ctx, f.job, p, roll); err != nil {
+		return nil, err
+	}
+	p.OK, p.Remarks = p.Summary.OK(), younger(p.Jobs, since)
 	return p, nil
 }
 
-// proveJobs checks all jobs, or only one.
-func (s *store) proveJobs(ctx context.Context, only string, since time.Time) ([]verify.Report, error) {
+// proveJobs checks all jobs, or only one. What is overdue is looked at again while
+// nodes live.
+func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) error {
 	jobs, err := s.jobs(ctx, only)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	exclusive := s.config.exclusive()
-	var reports []verify.Report
-	for _, job := range jobs {
-		r, err := s.proveJob(ctx, job, verify.Options{Since: since, Exclusive: exclusive[job]})
-		if err != nil {
-			return nil, err
-		}
-		reports = append(reports, r)
+	reports := make([]verify.Report, len(jobs))
+	late := make([][]lateness, len(jobs))
+	look := func(i int) {
+		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.lives}
+		reports[i], late[i] = s.proveJob(ctx, jobs[i], o, f)
 	}
-	return reports, nil
+	again := false
+	for i := range jobs {
+		look(i)
+		again = again || len(late[i]) > 0
+	}
+	if again && p.Living > 0 && pauseFor(ctx, secondLook) {
+		for i := range jobs {
+			if len(late[i]) > 0 {
+				look(i)
+			}
+		}
+	}
+	p.Summary, p.Overdue = verify.Sum(reports...), slices.Concat(late...)
+	return nil
 }
 
-// proveJob judges a journal by the store's time after it was read.
-func (s *store) proveJob(ctx context.Context, job string, o verify.Options) (verify.Report, error) {
+// proveJob judges a journal by the state, and the store's time, after it was read. What
+// cannot be read is a fault of this job alone.
+func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *roll) (verify.Report, []lateness) {
 	journal, err := s.driver.Journal(ctx, job, 0)
-	if err != nil {
-		return verify.Report{}, s.failed(err)
+	if err == nil {
+		o.State = &s.driver.Look(ctx, []string{job})[0]
+		err = o.State.Err
 	}
-	o.Now, err = s.now(ctx)
-	return verify.Job(journal, o), err
+	if err != nil {
+		return verify.Report{Job: job, Faults: []string{err.Error()}}, nil
+	}
+	if o.State.Mark == 0 {
+		return verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}, nil
+	}
+	r := verify.Job(journal, o)
+	return r, latenesses(&r, o.State, f)
+}
+
+// pauseFor reports whether d passed before ctx ended.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // younger tells of the jobs that were opened after since. That is normal after a
@@ -161,16 +221,21 @@ func (c *config) exclusive() map[string]bool {
 	return jobs
 }
 
-// fault is nil if every invariant holds as far back as was asked for.
-func (p *proof) fault() error {
+// fault is nil if every invariant holds, as far back as was asked for, and nothing is
+// overdue.
+func (p *proof) fault(failOn string) error {
 	switch {
+	case !p.Sound():
+		return told(exitFailed, "an invariant is broken, or a tick is overdue")
+	case failOn == failOnFailed && p.Total.Failed > 0:
+		return told(exitFailed, "ticks have failed")
 	case !p.OK:
-		return &brokenError{"an invariant is broken"}
+		return told(exitUnknown, "a part of the journal cannot be read")
 	case len(p.Jobs) == 0:
 		return usagef("verify: namespace %q has no jobs", p.Namespace)
 	case p.Total.TooEarly:
-		return usagef("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
-			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339))
+		return &doubtError{fmt.Errorf("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
+			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339))}
 	}
 	return nil
 }

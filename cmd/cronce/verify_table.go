@@ -21,7 +21,7 @@ func printProof(w io.Writer, p *proof) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tDUE\tRAN ONCE\tRAN MORE\tSKIPPED\tMISSED\tLOST\tTAKEN OVER\tOTHER\tFENCES\tPROVEN SINCE")
+	fmt.Fprintln(table, "JOB\tDUE\tRAN ONCE\tFAILED\tRAN MORE\tSKIPPED\tMISSED\tLOST\tOVERDUE\tTAKEN OVER\tOTHER\tFENCES\tPROVEN SINCE")
 	for i := range p.Jobs {
 		printJob(table, &p.Jobs[i], p.Now)
 	}
@@ -33,6 +33,7 @@ func printProof(w io.Writer, p *proof) error {
 		broken += len(p.Jobs[i].Violations)
 		printViolations(w, &p.Jobs[i])
 	}
+	printOverdue(w, p)
 	for i, remark := range p.Remarks {
 		if i == 0 {
 			fmt.Fprintln(w)
@@ -43,10 +44,30 @@ func printProof(w io.Writer, p *proof) error {
 	return err
 }
 
+// printOverdue names what is overdue, with its age and the cause, and what could not
+// be read.
+func printOverdue(w io.Writer, p *proof) {
+	lines := make([]string, 0, len(p.Overdue))
+	for i := range p.Overdue {
+		lines = append(lines, p.Overdue[i].String())
+	}
+	for i := range p.Jobs {
+		for _, fault := range p.Jobs[i].Faults {
+			lines = append(lines, p.Jobs[i].Job+": NOT KNOWN "+fault)
+		}
+	}
+	for i, text := range lines {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, printable(text))
+	}
+}
+
 func printJob(w io.Writer, r *verify.Report, now time.Time) {
-	printRow(w, r.Job, r.Due, r.Once, r.Again,
-		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.TakenOver,
-		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}),
+	printRow(w, r.Job, r.Due, r.Once, r.Failed, r.Again,
+		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.Overdue, r.TakenOver,
+		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}),
 		fences(r), since(r.Begins, now))
 }
 
@@ -108,8 +129,16 @@ func sentence(p *proof, broken int) string {
 		return "BROKEN: 1 violation."
 	case broken > 1:
 		return fmt.Sprintf("BROKEN: %d violations.", broken)
+	case len(p.Overdue) == 1:
+		return "OVERDUE: 1 job waits for its nodes."
+	case len(p.Overdue) > 1:
+		return fmt.Sprintf("OVERDUE: %d jobs or runs wait for their nodes.", len(p.Overdue))
+	case !p.OK:
+		return "NOT KNOWN: a part of the journal cannot be read. The rest holds."
 	case t.Due == 0:
 		return "No tick was due."
+	case t.Running+t.Waiting > 0:
+		return fmt.Sprintf("%d ticks were due: %d run or wait to run, and each of the others has one verdict.", t.Due, t.Running+t.Waiting)
 	case t.Due == 1:
 		return "1 tick was due, and has one verdict."
 	}

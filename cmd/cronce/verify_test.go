@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -15,6 +17,7 @@ import (
 // cluster is a store in which a job has decided its ticks.
 type cluster struct {
 	*store
+	server   *miniredis.Miniredis
 	url      string
 	schedule *spec.Schedule
 	revision string
@@ -39,7 +42,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl := &cluster{s, url, schedule, schedule.Revision(time.Now())}
+	cl := &cluster{s, m, url, schedule, schedule.Revision(time.Now())}
 	began := time.Now().Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
 	opened := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
@@ -159,7 +162,7 @@ func TestVerifyFindsViolations(t *testing.T) {
 func TestVerifyTooEarly(t *testing.T) {
 	cl := newCluster(t, 60, 20)
 	r := cronce(t, "verify", "--redis", cl.url, "--since", "55s")
-	r.want(t, exitUsage, "the proof begins later: --since ")
+	r.want(t, exitUnknown, "the proof begins later: --since ")
 	_, since, _ := strings.Cut(strings.TrimSpace(r.stderr), "later: --since ")
 	cronce(t, "verify", "--redis", cl.url, "--since", since).want(t, exitFine, "each has one verdict")
 	cronce(t, "verify", "--redis", cl.url).want(t, exitFine)
@@ -205,7 +208,7 @@ func TestRemark(t *testing.T) {
 		"those after 00:00:01 missed":       {Verdict: lock.VerdictRan, Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
 		"deadline; with all after 00:00:01": {Verdict: lock.VerdictMissed, Reason: "deadline", Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
 	} {
-		if got := remark(&l); got != want {
+		if got := remark(&shownLine{Line: &l}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Each exit code is that of the table, of the real binary.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	m, url := newRedis(t)
+	good, broken := newCluster(t, 3, 0), newCluster(t, 3, 0)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := broken.journalKey(t)
+	must(broken.client.LRem(t.Context(), key, 1, broken.client.LIndex(t.Context(), key, 2).Val()).Err())
+	unreadable := newCluster(t, 3, 0)
+	must(unreadable.client.LSet(t.Context(), unreadable.journalKey(t), 1, "\x1b[31mx").Err())
+	m.RequireAuth("right")
+	held := newCluster(t, 1, 0)
+	_, err := lock.New(held.driver, "holder").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
+	must(err)
+	script := filepath.Join(t.TempDir(), "script")
+	must(os.WriteFile(script, []byte("true"), 0o600))
+	const dead = "redis://127.0.0.1:1"
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{exitFine, []string{"version"}},
+		{exitFine, []string{"verify", "--redis", good.url}},
+		{exitFine, []string{"journal", "job", "--redis", good.url}},
+		{exitFine, []string{"doctor", "--redis", good.url}},
+		{exitFailed, []string{"verify", "--redis", broken.url}},
+		{exitFailed, []string{"healthcheck", "--http", "127.0.0.1:1"}},
+		{exitFailed, []string{"lock", "key", "--redis", good.url, "--", "false"}},
+		{exitUsage, []string{"nosuch"}},
+		{exitUsage, []string{"verify", "--nosuch"}},
+		{exitUsage, []string{"verify", "--fail-on", "rain"}},
+		{exitUsage, []string{"verify", "--redis", "not a url"}},
+		{exitUsage, []string{"node", "--config", filepath.Join(t.TempDir(), "nosuch.yaml")}},
+		{exitUsage, []string{"journal", "nosuch", "--redis", good.url}},
+		{exitRefused, []string{"verify", "--redis", url}},
+		{exitRefused, []string{"doctor", "--redis", url}},
+		{exitRefused, []string{"lock", "key", "--redis", url, "--try", "--", "true"}},
+		{exitRefused, []string{"lock", "key", "--redis", held.url, "--try", "--", "true"}},
+		{exitRefused, []string{"lock", "key", "--redis", held.url, "--wait", "50ms", "--", "true"}},
+		{42, []string{"lock", "key", "--redis", held.url, "--try", "-E", "42", "--", "true"}},
+		{exitUnknown, []string{"verify", "--redis", dead}},
+		{exitUnknown, []string{"verify", "--redis", unreadable.url}},
+		{exitUnknown, []string{"journal", "job", "--redis", dead}},
+		{exitUnknown, []string{"doctor", "--redis", dead}},
+		{exitUnknown, []string{"lock", "key", "--redis", dead, "--try", "--ttl", "500ms", "--", "true"}},
+		{exitUnknown, []string{"lock", "key", "--redis", dead, "--show"}},
+		{exitUnknown, []string{"sms", "list", "--redis", dead}},
+		{7, []string{"lock", "key", "--redis", good.url, "--", "sh", "-c", "exit 7"}},
+		{143, []string{"lock", "key", "--redis", good.url, "--", "sh", "-c", "kill -TERM $$"}},
+		{exitNotFound, []string{"lock", "key", "--redis", good.url, "--", "nosuch-command"}},
+		{exitNotFound, []string{"lock", "key", "--redis", good.url, "--", "./nosuch-command"}},
+		{exitNotExecutable, []string{"lock", "key", "--redis", good.url, "--", script}},
+	} {
+		t.Run(fmt.Sprint(c.code, c.args[0]), func(t *testing.T) {
+			if code := start(t, c.args...).code(); code != c.code {
+				t.Errorf("%q ends with %d, want %d", c.args, code, c.code)
+			}
+		})
+	}
+}
+
+// With all nodes dead verify and doctor name what is overdue, with its age and the
+// cause, and a pause ends that.
+func TestOverdueIsTold(t *testing.T) {
+	cl := newCluster(t, 20, 0)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "job: OVERDUE ", "has no verdict", "no node lives: n was the last to be seen with this job, at ", "OVERDUE: 1 job")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, "refuse  overdue", "nodes", "no node lives")
+	ctx := context.Background()
+	for _, node := range []string{"drained", "silent"} {
+		_, err := cl.driver.Beat(ctx, node, time.Second)
+		must(err)
+	}
+	must(cl.driver.Leave(ctx, "drained"))
+	cl.server.SetTime(time.Now().Add(2 * time.Minute))
+	r := cronce(t, "doctor", "--redis", cl.url)
+	r.want(t, exitFailed, "drained left at ", "silent fell silent before ")
+	_, err := cl.driver.Beat(ctx, "other", time.Hour)
+	must(err)
+	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")
+	r.want(t, exitFailed, `"ok": false`, `"cause": "1 nodes live, and none was seen with this job of late`, `"overdue"`, `"age_ms"`)
+	if s := cl.driver.Pause(ctx, "job", 1); s.Err != nil {
+		t.Fatal(s.Err)
+	}
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "paused")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exitFine, "no tick is overdue", "1 live: other")
+}
+
+// What failed is shown, and fails verify where that was asked for.
+func TestFailuresAreShown(t *testing.T) {
+	cl := newCluster(t, 2, 0)
+	at := time.Now().Truncate(time.Second).Add(time.Second)
+	cl.server.SetTime(at)
+	c := lock.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+		Deadline: time.Second, Attempts: 1, Latest: lock.MaxNumber, Revision: cl.revision}
+	a := cl.driver.Claim(t.Context(), []lock.Claim{c})[0]
+	e := lock.Ending{RunRef: lock.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: lock.OutcomeFailed, Error: "no route to \x1b[31mhost"}
+	if ended := cl.driver.ReleaseRuns(t.Context(), []lock.Ending{e})[0]; !ended.Ended {
+		t.Fatalf("%+v, %+v", a, ended)
+	}
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "FAILED")
+	cronce(t, "verify", "--redis", cl.url, "--fail-on", "failed").want(t, exitFailed, "FAILED")
+	cronce(t, "journal", "job", "--redis", cl.url).want(t, exitFine, `failed in`, `no route to \x1b[31mhost`)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// secondLook is how long after the first look overdue ticks are looked at again while
+// nodes live: those may have just returned, and decide what was missed a moment later.
+const secondLook = 3 * time.Second
+
+// A roll is the nodes of a namespace, as the store has them.
+type roll struct {
+	lock.Roll
+	alive map[string]bool
+}
+
+func (s *store) roll(ctx context.Context) (*roll, error) {
+	all, err := s.driver.Members(ctx)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	f := &roll{Roll: all, alive: map[string]bool{}}
+	for i := range all.Members {
+		if m := &all.Members[i]; m.Alive(all.Now) {
+			f.alive[m.Node] = true
+		}
+	}
+	return f, nil
+}
+
+func (f *roll) lives(node string) bool { return f.alive[node] }
+
+// gone are the nodes that left or fell silent, the latest first.
+func (f *roll) gone() []lock.Member {
+	all := slices.DeleteFunc(slices.Clone(f.Members), func(m lock.Member) bool { return m.Alive(f.Now) })
+	slices.SortStableFunc(all, func(a, b lock.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
+	return all
+}
+
+// parting says how a node went.
+func parting(m *lock.Member) string {
+	if m.Left != 0 {
+		return fmt.Sprintf("%s left at %s (drained)", m.Node, rfc3339(m.Left))
+	}
+	return fmt.Sprintf("%s fell silent before %s (killed, or cut off from the store)", m.Node, rfc3339(m.Until))
+}
+
+func rfc3339(ms int64) string { return instant(ms).Format(time.RFC3339) }
+
+// cause says why nothing was decided, as far as the store can tell.
+func (f *roll) cause(r *verify.Report, s *lock.Series) string {
+	seen := ""
+	if r.SeenOn != "" {
+		seen = fmt.Sprintf("%s was the last to be seen with this job, at %s", r.SeenOn, r.Seen.Format(time.RFC3339))
+	}
+	switch gone := f.gone(); {
+	case s.Mark > s.Now+series.Tolerance:
+		return fmt.Sprintf("the job is decided until %s: see cronce doctor", rfc3339(s.Mark))
+	case len(f.alive) == 0 && len(gone) > 0:
+		return fmt.Sprintf("no node lives: %s", parting(&gone[0]))
+	case len(f.alive) == 0 && seen != "":
+		return "no node lives: " + seen
+	case len(f.alive) == 0:
+		return "no node lives"
+	case f.alive[r.SeenOn]:
+		return fmt.Sprintf("%s lives and has this job: its log and its /readyz tell what keeps it", r.SeenOn)
+	case seen == "":
+		return fmt.Sprintf("%d nodes live, and none was seen with this job", len(f.alive))
+	}
+	return fmt.Sprintf("%d nodes live, and none was seen with this job of late: %s", len(f.alive), seen)
+}
+
+// A lateness is what is overdue of a job, for people and machines.
+type lateness struct {
+	Job string `json:"job"`
+	verify.Overdue
+	AgeMs int64  `json:"age_ms"` // since its time was over
+	Cause string `json:"cause"`
+}
+
+func (l *lateness) String() string {
+	what := "was due and has no verdict"
+	switch l.State {
+	case "open":
+		what = fmt.Sprintf("was granted to %s, whose lease is over, and no node has settled it or taken it over", l.Node)
+	case "waiting":
+		what = "waits, and no run is alive that it waits for"
+	case "unstarted":
+		what = fmt.Sprintf("was granted to %s and never started, and no node has taken it", l.Node)
+	case "interrupted":
+		what = fmt.Sprintf("was given back by %s, and no node has taken it", l.Node)
+	}
+	tick := l.Tick.Format("2006-01-02T15:04:05.000Z07:00")
+	if l.Ticks > 1 {
+		tick = fmt.Sprintf("%s, and %d more up to %s,", tick, l.Ticks-1, l.Last.Format("2006-01-02T15:04:05.000Z07:00"))
+	}
+	age := (time.Duration(l.AgeMs) * time.Millisecond).Round(time.Second)
+	return fmt.Sprintf("%s: OVERDUE %s %s; its time was over %v ago; %s", l.Job, tick, what, age, l.Cause)
+}
+
+// latenesses are what is overdue of a job.
+func latenesses(r *verify.Report, s *lock.Series, f *roll) (all []lateness) {
+	for _, o := range r.Late {
+		all = append(all, lateness{Job: r.Job, Overdue: o, AgeMs: s.Now - o.Since.UnixMilli(), Cause: f.cause(r, s)})
+	}
+	return all
+}
+
+// Topics of doctor.
+const (
+	topicNodes   = "nodes"
+	topicOverdue = "overdue"
+)
+
+// fewNodes is how many of each kind doctor names.
+const fewNodes = 5
+
+// nodes tells which nodes live, and how others went.
+func (s *store) nodes(ctx context.Context) []redislock.Finding {
+	f, err := s.roll(ctx)
+	if err != nil {
+		return []redislock.Finding{{Level: redislock.Warn, Topic: topicNodes, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+	}
+	living := redislock.Finding{Topic: topicNodes, Text: "no node lives"}
+	if n := len(f.alive); n > 0 {
+		living.Text = fmt.Sprintf("%d live: %s", n, named(slices.Sorted(maps.Keys(f.alive)), fewNodes))
+	}
+	all := []redislock.Finding{living}
+	gone := f.gone()
+	for i := range gone[:min(len(gone), fewNodes)] {
+		all = append(all, redislock.Finding{Topic: topicNodes, Text: parting(&gone[i])})
+	}
+	if more := len(gone) - fewNodes; more > 0 {
+		all = append(all, redislock.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
+	}
+	return all
+}
+
+// named lists the first names and counts the rest.
+func named(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// overdue tells what is overdue.
+func (s *store) overdue(ctx context.Context) []redislock.Finding {
+	p, err := s.prove(ctx, verifyFlags{})
+	if err != nil {
+		return []redislock.Finding{{Level: redislock.Refuse, Topic: topicOverdue, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+	}
+	if len(p.Overdue) == 0 {
+		return []redislock.Finding{{Topic: topicOverdue, Text: "no tick is overdue"}}
+	}
+	var all []redislock.Finding
+	for i := range p.Overdue[:min(len(p.Overdue), fewNodes)] {
+		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
+	}
+	if more := len(p.Overdue) - fewNodes; more > 0 {
+		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
+	}
+	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by a pause"
+	return all
+}
