@@ -53,7 +53,7 @@ func rulesOf(j *Job) rules {
 }
 
 // startWithin is how late the first attempt of a tick may start, and the reason
-// that is recorded for one that comes later.
+// that is recorded for one that comes later. The interval is 0 for the last tick of a spec.
 func (r *rules) startWithin(interval time.Duration) (time.Duration, string) {
 	reason := lock.ReasonDeadline
 	if r.misfire == MisfireSkip {
@@ -89,8 +89,10 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	}
 	j.boundFaults(bad)
 	j.policyFaults(bad)
-	if s != nil && j.Jitter > 0 && j.Jitter >= shortest(s) {
-		bad("jitter", "is %v, allowed is less than the interval of %v", j.Jitter, shortest(s))
+	if s != nil && j.Jitter > 0 {
+		if least := shortest(s); least > 0 && j.Jitter >= least {
+			bad("jitter", "is %v, allowed is less than the interval of %v", j.Jitter, least)
+		}
 	}
 	return s, errors.Join(errs...)
 }
@@ -152,10 +154,13 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 
 // shortest samples the distances between the next ticks. Those around a change of
 // the zone's clocks count only if there are no others: what is accepted today must
-// be accepted in a month.
+// be accepted in a month. It is 0 where no two ticks are left.
 func shortest(s *spec.Schedule) time.Duration {
 	var least, changing time.Duration
 	ms := s.NextMilli(time.Now().UnixMilli())
+	if ms == 0 {
+		return 0
+	}
 	for range 60 {
 		next := s.NextMilli(ms)
 		if next == 0 {

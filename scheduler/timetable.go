@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -48,16 +49,21 @@ func (d *due) before(other *due) bool {
 	return d.at < other.at || d.at == other.at && d.no < other.no
 }
 
-// top returns the instant of the earliest entry, or 0 if there is none.
+// never is the instant of an entry whose spec has no tick left, as one that names
+// years. It comes last.
+const never = math.MaxInt64
+
+// top returns the instant of the earliest entry, or 0 if none is ever due.
 func (t *timetable) top() int64 {
-	if len(t.slots) == 0 {
+	if len(t.slots) == 0 || t.slots[0].at == never {
 		return 0
 	}
 	return t.slots[0].at
 }
 
+// push adds an entry; at 0 it is never due.
 func (t *timetable) push(e *entry, at int64) {
-	t.slots = append(t.slots, due{at, t.pushed, e})
+	t.slots = append(t.slots, due{cmp.Or(at, never), t.pushed, e})
 	t.pushed++
 	t.up(len(t.slots) - 1)
 }
@@ -78,10 +84,10 @@ func (t *timetable) reset(at int64) {
 	}
 }
 
-// resetAll moves every entry to another instant.
+// resetAll moves every entry to another instant; at 0 it is never due.
 func (t *timetable) resetAll(at func(*entry) int64) {
 	for i := range t.slots {
-		t.slots[i].at = at(t.slots[i].e)
+		t.slots[i].at = cmp.Or(at(t.slots[i].e), never)
 	}
 	for i := range slices.Backward(t.slots) {
 		t.down(i)
@@ -163,7 +169,7 @@ func (e *entry) advance(ms int64) (tick, after int64, ok bool) {
 // handed out. A tick whose jitter is not over at ms is still to come.
 func (e *entry) start(ms int64) {
 	e.prev = e.dueLast(ms)
-	e.next = e.spec.NextMilli(cmp.Or(e.prev, ms))
+	e.next = e.spec.NextMilli(e.prev) // after 0 it is the first of a spec that names years
 }
 
 // dueLast returns the latest tick that is due at ms, its jitter included, or 0.
@@ -175,7 +181,7 @@ func (e *entry) dueLast(ms int64) int64 {
 	return tick
 }
 
-// interval is the distance from a tick to the one after it.
+// interval is the distance from a tick to the one after it; 0 if there is none.
 func (e *entry) interval(tick int64) time.Duration {
 	if tick == e.prev && e.next != 0 {
 		return time.Duration(e.next-e.prev) * time.Millisecond

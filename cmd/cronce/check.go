@@ -50,7 +50,7 @@ func checkConfig(w io.Writer, c *config, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return printRemarks(w, settings)
+	return printRemarks(w, settings, now)
 }
 
 func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {
@@ -71,7 +71,7 @@ func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Tim
 	fmt.Fprintln(w)
 }
 
-func printRemarks(w io.Writer, settings scheduler.Config) error {
+func printRemarks(w io.Writer, settings scheduler.Config, now time.Time) error {
 	for i := range settings.Jobs {
 		s, err := spec.Parse(settings.Jobs[i].Spec, settings.Zone)
 		if err != nil {
@@ -79,6 +79,9 @@ func printRemarks(w io.Writer, settings scheduler.Config) error {
 		}
 		for _, remark := range s.Remarks() {
 			fmt.Fprintf(w, "note: %s: %s\n", printable(settings.Jobs[i].Name), printable(remark))
+		}
+		if s.Next(now).IsZero() {
+			fmt.Fprintf(w, "note: %s: spec %q has no tick left: the job never runs\n", settings.Jobs[i].Name, s.Text())
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")

@@ -28,7 +28,8 @@ func nextCommand() *cobra.Command {
 		Short: "Print when a spec ticks next, and what daylight saving does to it",
 		Example: `  cronce next "0/5 * * * * ?"
   cronce next "30 2 * * *" --tz Europe/Berlin --from 2026-03-27
-  cronce next "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" -n 3`,
+  cronce next "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" -n 3
+  cronce next "0 0 18 LW * FRI#2 2027"`,
 		Args: oneSpec,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return next(cmd.OutOrStdout(), args[0], f, time.Now())
@@ -70,6 +71,9 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	ticks := ticksAfter(s, from, f.n)
 	if f.output == outputJSON {
 		return printJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
+	}
+	if len(ticks) == 0 {
+		fmt.Fprintf(w, "note: no tick after %s\n", from.In(s.Zone()).Format(time.RFC3339))
 	}
 	return printNext(w, s, ticks, now)
 }

@@ -38,8 +38,12 @@ type Record struct {
 }
 
 // Within is how late the first attempt of a tick may start. The interval is the
-// distance to the next tick.
+// distance to the next tick; 0: there is none, as after the last year of a spec, so the
+// tick may be as late as any.
 func (r Record) Within(interval time.Duration) time.Duration {
+	if interval == 0 {
+		interval = maxDeadline
+	}
 	switch {
 	case r.Misfire == Skip:
 		return r.Jitter + Punctual

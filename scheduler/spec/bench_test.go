@@ -12,6 +12,9 @@ var benchSpecs = []struct{ name, text string }{
 	{"daily", "CRON_TZ=America/New_York 30 9 * * *"},
 	{"workdays", "CRON_TZ=America/New_York 0 9 * * 1-5"},
 	{"leapday", "CRON_TZ=America/New_York 0 0 29 2 *"},
+	{"lastfriday", "CRON_TZ=America/New_York 0 9 * * FRIL"},
+	{"nearest", "CRON_TZ=America/New_York 0 9 15W,LW * ?"},
+	{"year", "CRON_TZ=America/New_York 0 0 9 1 1 ? 2199"},
 	{"every", "@every 90s"},
 }
 

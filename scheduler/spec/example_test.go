@@ -24,6 +24,27 @@ func ExampleParse() {
 	// Tue 2026-11-24 09:00 CST
 }
 
+// The last weekday of each month, and the second Friday, in one year.
+func ExampleParse_last() {
+	s, err := spec.Parse("0 0 18 LW * FRI#2 2027", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
+	for range 4 {
+		at = s.Next(at)
+		fmt.Println(at.Format("Mon 2006-01-02 15:04"))
+	}
+	fmt.Println(s.Next(time.Date(2028, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero())
+	// Output:
+	// Fri 2027-01-08 18:00
+	// Fri 2027-01-29 18:00
+	// Fri 2027-02-12 18:00
+	// Fri 2027-02-26 18:00
+	// true
+}
+
 func ExampleParse_refused() {
 	for _, text := range []string{"*/100 * * * *", "0 0 30 2 *", "@every 500ms"} {
 		_, err := spec.Parse(text, nil)

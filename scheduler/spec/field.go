@@ -15,6 +15,7 @@ const (
 	dayOfMonth
 	month
 	dayOfWeek
+	year // only as the seventh
 )
 
 // field is what a field may hold. Names stand for the values from min up.
@@ -34,23 +35,30 @@ var fields = [...]field{
 		names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
 	dayOfWeek: {name: "day of week", max: 7, maxStep: 6,
 		names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	year: {name: "year", min: firstYear, max: lastYear, maxStep: lastYear - firstYear},
 }
 
 // normalise checks a field and returns it as robfig's parser takes it, which
-// knows Sunday only as 0.
-func (f field) normalise(text string) (string, *Error) {
-	items := strings.Split(text, ",")
-	for i, item := range items {
+// knows Sunday only as 0. What that parser does not know, L, W and #, goes into r
+// and is left out; nothing is left of a field that has nothing else.
+func (f field) normalise(text string, r *rare) (string, *Error) {
+	var plain []string
+	for item := range strings.SplitSeq(text, ",") {
 		if item == "" {
 			return "", &Error{Field: f.name, Value: text, Reason: "empty list item; " + f.allowed()}
 		}
-		plain, reason := f.item(item)
+		if known, reason := r.take(f, item); reason != "" {
+			return "", &Error{Field: f.name, Value: item, Reason: reason}
+		} else if known {
+			continue
+		}
+		simple, reason := f.item(item)
 		if reason != "" {
 			return "", &Error{Field: f.name, Value: item, Reason: reason}
 		}
-		items[i] = plain
+		plain = append(plain, simple)
 	}
-	return strings.Join(items, ","), nil
+	return strings.Join(plain, ","), nil
 }
 
 // item checks one item of the list. It returns the item in plain form, or the
@@ -112,19 +120,54 @@ func (f field) value(text string) (int, bool) {
 // unknown gives the reason for a value that is none.
 func (f field) unknown(base string) string {
 	upper := strings.ToUpper(base)
-	if strings.Contains(upper, "#") || strings.HasPrefix(upper, "L") ||
-		strings.HasSuffix(upper, "L") || strings.HasSuffix(upper, "W") {
-		return "L (last), W (nearest weekday) and # (nth weekday) are not supported; " + f.allowed()
+	switch {
+	case upper == "H":
+		return "H " + spread + "; " + f.allowed()
+	case f.weekly() && yearLike(base):
+		return "looks like a year: six fields are second, minute, hour, day of month, month and day of week; " +
+			"put the second in front, and the year is the seventh"
+	case f.name == fields[month].name && fields[dayOfWeek].knows(base):
+		return "looks like a day of week: five fields begin with the minute, six with the second; " + f.allowed()
+	case strings.Contains(upper, "#"):
+		return "# (nth weekday of the month) belongs in the day of week; " + f.allowed()
+	case strings.HasSuffix(upper, "W"):
+		return "W (nearest weekday) belongs in the day of month; " + f.allowed()
+	case upper == "L" || strings.HasPrefix(upper, "L-") || strings.HasSuffix(upper, "L"):
+		return "L (last) belongs in the day of month, or behind a day of week; " + f.allowed()
 	}
 	return f.allowed()
 }
 
+// spread says what to use in place of a value that each machine, or each job, would
+// choose for itself.
+const spread = "(a value that is chosen per job) is not supported, since a spec names the same instants everywhere: " +
+	"write a value, and spread jobs by their jitter"
+
+// knows reports whether a name, or the range of names that text is, belongs to the field.
+func (f field) knows(text string) bool {
+	from, to, ranged := strings.Cut(strings.ToLower(text), "-")
+	return slices.Contains(f.names, from) && (!ranged || slices.Contains(f.names, to))
+}
+
+// yearLike reports whether a value, or a range, begins with a year.
+func yearLike(text string) bool {
+	from, _, _ := strings.Cut(text, "-")
+	v, ok := number(from)
+	return ok && firstYear <= v && v <= lastYear
+}
+
 func (f field) allowed() string {
-	names := ""
+	names, more := "", ""
 	if f.names != nil {
 		names = fmt.Sprintf(", %s-%s", strings.ToUpper(f.names[0]), strings.ToUpper(f.names[len(f.names)-1]))
 	}
-	return fmt.Sprintf("allowed are %d-%d%s, *, ?, ranges a-b, steps /n, and lists of these", f.min, f.max, names)
+	switch f.name {
+	case fields[dayOfMonth].name:
+		more = ", L, L-3, 15W, LW"
+	case fields[dayOfWeek].name:
+		more = ", 5L, 5#3"
+	}
+	return fmt.Sprintf("allowed are %d-%d%s, *, ?%s, ranges a-b, steps /n, and lists of these", f.min, f.max, names, more)
 }
 
 // weekly reports whether 7 is another name of 0.

@@ -49,6 +49,14 @@ var oracleSpecs = []struct {
 	{"0 0/15 0-2 24/1 3,4,9-11 ?", false, func(t time.Time) bool {
 		return t.Hour() <= 2 && t.Day() >= 24 && (t.Month() == 3 || t.Month() == 4 || t.Month() >= 9 && t.Month() <= 11)
 	}},
+	{"0 30 1,2 L,L-6W * SUN#2,0L 2026-2028/2", true, func(t time.Time) bool {
+		days := isLast(t, 0) || isNear(t, lastDay(t)-6) || t.Weekday() == time.Sunday && (isNth(t, 2) || isLastWeek(t))
+		return t.Minute() == 30 && (t.Hour() == 1 || t.Hour() == 2) && days && (t.Year() == 2026 || t.Year() == 2028)
+	}},
+	{"*/30 0-3 ? * SUN#1,SUNL,FRI#4", false, func(t time.Time) bool {
+		days := t.Weekday() == time.Sunday && (isNth(t, 1) || isLastWeek(t)) || t.Weekday() == time.Friday && isNth(t, 4)
+		return t.Minute()%30 == 0 && t.Hour() <= 3 && days
+	}},
 }
 
 // Every zone of the database, for three years, against brute force. Zones

@@ -1,7 +1,9 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,11 +31,19 @@ func checkText(text string) *Error {
 	if len(text) > maxText {
 		return &Error{Reason: fmt.Sprintf("%d bytes long; at most %d are allowed", len(text), maxText)}
 	}
-	if i := strings.IndexFunc(text, foreign); i >= 0 {
-		return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
-			"allowed are ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", []rune(text[i:])[0], i)}
+	i := strings.IndexFunc(text, foreign)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	before, character := strings.ToUpper(text[:i]), []rune(text[i:])[0]
+	switch {
+	case character == '~':
+		return &Error{Reason: "~ " + spread}
+	case character == '(' && strings.HasSuffix(before, "H"):
+		return &Error{Reason: "H " + spread}
+	}
+	return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
+		"allowed are ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", character, i)}
 }
 
 func foreign(r rune) bool {
@@ -45,7 +55,7 @@ func foreign(r rune) bool {
 }
 
 const shapes = "allowed are 5 fields (minute, hour, day of month, month, day of week), " +
-	"6 with seconds first, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, and @every with a duration"
+	"6 with seconds first, 7 with the year last, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, and @every with a duration"
 
 // parseEvery reads what follows "@every".
 func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
@@ -70,33 +80,50 @@ func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
 	return nil
 }
 
-// parseFields reads a descriptor or five or six fields.
-func (s *Schedule) parseFields(words []string) *Error {
-	words, fault := sixFields(words)
+// parseFields reads a descriptor or five to seven fields.
+func (s *Schedule) parseFields(given []string) *Error {
+	words, fault := allFields(given)
 	if fault != nil {
 		return fault
 	}
+	r := &rare{}
 	plain := make([]string, len(words))
 	for i, word := range words {
-		if plain[i], fault = fields[i].normalise(word); fault != nil {
+		if plain[i], fault = fields[i].normalise(word, r); fault != nil {
 			return fault
 		}
 	}
-	parsed, err := parseSets(strings.Join(plain, " "))
+	if len(words) > year {
+		r.takeYears(plain[year])
+	}
+	parsed, err := parseSets(plain)
 	if err != nil {
 		return &Error{Reason: err.Error()}
 	}
-	s.sets = newSets(parsed)
+	s.sets = newSets(parsed, plain, r)
 	if _, ok := s.sets.next(0); !ok {
-		return &Error{Field: fields[dayOfMonth].name, Value: words[dayOfMonth],
-			Reason: fmt.Sprintf("never fires: no such day in month %q", words[month])}
+		return never(words)
 	}
 	s.fixed = !strings.ContainsAny(words[second]+words[minute]+words[hour], "*?-/")
-	s.remarks = fieldRemarks(words, s.sets.eitherDay)
+	s.remarks = fieldRemarks(words, len(given), s.sets.eitherDay)
 	return nil
 }
 
-func sixFields(words []string) ([]string, *Error) {
+// never tells that no day matches.
+func never(words []string) *Error {
+	in := fmt.Sprintf("month %q", words[month])
+	if len(words) > year {
+		in += fmt.Sprintf(" of year %q", words[year])
+	}
+	at := dayOfMonth
+	if strings.Trim(words[dayOfMonth], "*?") == "" {
+		at = dayOfWeek
+	}
+	return &Error{Field: fields[at].name, Value: words[at], Reason: "never fires: no such day in " + in}
+}
+
+// allFields returns six fields, or seven if a year is among them.
+func allFields(words []string) ([]string, *Error) {
 	if strings.HasPrefix(words[0], "@") {
 		text, ok := descriptors[words[0]]
 		if !ok || len(words) > 1 {
@@ -107,10 +134,8 @@ func sixFields(words []string) ([]string, *Error) {
 	switch len(words) {
 	case 5:
 		return append([]string{"0"}, words...), nil
-	case 6:
+	case 6, 7:
 		return words, nil
-	case 7:
-		return nil, &Error{Field: "year", Value: words[6], Reason: "a year field is not supported; " + shapes}
 	}
 	return nil, &Error{Reason: fmt.Sprintf("%d fields; %s", len(words), shapes)}
 }
@@ -120,13 +145,17 @@ var parser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | c
 // parseSets hands fields that were checked to robfig's parser. It panics on
 // some input that the checks do not let through; recovering costs nothing and
 // keeps that true should one be missing.
-func parseSets(text string) (parsed *cron.SpecSchedule, err error) {
+func parseSets(plain []string) (parsed *cron.SpecSchedule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot be parsed: %v", r)
 		}
 	}()
-	schedule, err := parser.Parse(text)
+	six := slices.Clone(plain[:year])
+	for _, day := range []int{dayOfMonth, dayOfWeek} {
+		six[day] = cmp.Or(six[day], "1") // newSets takes it out
+	}
+	schedule, err := parser.Parse(strings.Join(six, " "))
 	if err != nil {
 		return nil, err
 	}

@@ -65,14 +65,57 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"1/2/3 * * * *", "minute", "1/2/3", "1 to 59"},
 	{"* * * * 7/2", "day of week", "7/2", "Sunday as 0"},
 
-	// What Quartz has and cron has not.
-	{"0 0 9 L * ?", "day of month", "L", "L (last)"},
-	{"0 0 9 L-3 * ?", "day of month", "L-3", "L (last)"},
-	{"0 0 9 15W * ?", "day of month", "15W", "W (nearest weekday)"},
-	{"0 0 9 LW * ?", "day of month", "LW", "W (nearest weekday)"},
-	{"0 0 9 ? * 6L", "day of week", "6L", "L (last)"},
-	{"0 0 9 ? * 6#3", "day of week", "6#3", "# (nth weekday)"},
-	{"0 0 9 * * ? 2027", "year", "2027", "not supported"},
+	// L, W and # in the wrong place, or of the wrong value.
+	{"0 0 9 L3 * ?", "day of month", "L3", "L stands alone"},
+	{"0 0 9 5L * ?", "day of month", "5L", "L stands alone"},
+	{"0 0 9 L/2 * ?", "day of month", "L/2", "L stands alone"},
+	{"0 0 9 L-0 * ?", "day of month", "L-0", "L-1 to L-30"},
+	{"0 0 9 L-31 * ?", "day of month", "L-31", "L-1 to L-30"},
+	{"0 0 9 L- * ?", "day of month", "L-", "L-1 to L-30"},
+	{"0 0 9 L-31W * ?", "day of month", "L-31W", "L-1 to L-30"},
+	{"0 0 9 0W * ?", "day of month", "0W", "1W to 31W"},
+	{"0 0 9 32W * ?", "day of month", "32W", "1W to 31W"},
+	{"0 0 9 W * ?", "day of month", "W", "1W to 31W"},
+	{"0 0 9 1-15W * ?", "day of month", "1-15W", "1W to 31W"},
+	{"0 0 9 15W/2 * ?", "day of month", "15W/2", "1-31"},
+	{"0 0 9 1#2 * ?", "day of month", "1#2", "# (nth weekday of the month) belongs in the day of week"},
+	{"0 0 9 1,,L * ?", "day of month", "1,,L", "empty list item"},
+	{"0 0 9 ? * L", "day of week", "L", "Saturday, which Quartz reads L as, is 6"},
+	{"0 0 9 ? * L-3", "day of week", "L-3", "L stands behind a day of week"},
+	{"0 0 9 ? * 8L", "day of week", "8L", "behind one day of week"},
+	{"0 0 9 ? * 1-5L", "day of week", "1-5L", "behind one day of week"},
+	{"0 0 9 ? * 5W", "day of week", "5W", "W (nearest weekday) belongs in the day of month"},
+	{"0 0 9 ? * 5#0", "day of week", "5#0", "1 to 5"},
+	{"0 0 9 ? * 5#6", "day of week", "5#6", "1 to 5"},
+	{"0 0 9 ? * 5#", "day of week", "5#", "1 to 5"},
+	{"0 0 9 ? * #5", "day of week", "#5", "1 to 5"},
+	{"0 0 9 ? * 8#1", "day of week", "8#1", "1 to 5"},
+	{"0 0 9 ? * MON-FRI#1", "day of week", "MON-FRI#1", "1 to 5"},
+	{"0 0 9 ? * 5#1/2", "day of week", "5#1/2", "1 to 5"},
+	{"0 0 L * * ?", "hour", "L", "L (last) belongs in the day of month"},
+	{"0 0 9 ? 5L *", "month", "5L", "L (last) belongs in the day of month"},
+	{"0 5W 9 * * ?", "minute", "5W", "W (nearest weekday) belongs in the day of month"},
+
+	// Years.
+	{"0 0 9 * * ? 1969", "year", "1969", "1970-2199"},
+	{"0 0 9 * * ? 2200", "year", "2200", "1970-2199"},
+	{"0 0 9 * * ? 27", "year", "27", "1970-2199"},
+	{"0 0 9 * * ? 2030-2027", "year", "2030-2027", "backwards"},
+	{"0 0 9 * * ? 2027,", "year", "2027,", "empty list item"},
+	{"0 0 9 * * ? */230", "year", "*/230", "1 to 229"},
+	{"0 0 9 * * ? L", "year", "L", "1970-2199"},
+	{"0 9 * * 1 2027", "day of week", "2027", "looks like a year: six fields"},
+	{"0 9 * * 1 2027-2030", "day of week", "2027-2030", "looks like a year: six fields"},
+	{"0 9 ? * MON-FRI *", "month", "MON-FRI", "looks like a day of week: five fields begin with the minute"},
+	{"0 9 ? * FRI *", "month", "FRI", "looks like a day of week"},
+
+	// What others choose for each job.
+	{"H * * * *", "minute", "H", "H (a value that is chosen per job) is not supported"},
+	{"H/15 * * * *", "minute", "H/15", "jitter"},
+	{"H(0-29)/10 * * * *", "", "", "H (a value that is chosen per job) is not supported"},
+	{"0~30 * * * *", "", "", "~ (a value that is chosen per job) is not supported"},
+	{"~ * * * *", "", "", "jitter"},
+	{"(1) * * * *", "", "", "character '('"},
 
 	// Descriptors.
 	{"@reboot", "descriptor", "@reboot", "@daily"},
@@ -109,6 +152,11 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"0 0 30 2 *", "day of month", "30", "never fires"},
 	{"0 0 31 2,4,6,9,11 ?", "day of month", "31", "never fires"},
 	{"0 0 0 30-31 feb *", "day of month", "30-31", "never fires"},
+	{"0 0 0 30W 2 ?", "day of month", "30W", "never fires"},
+	{"0 0 0 L-30 4 ?", "day of month", "L-30", "never fires"},
+	{"0 0 0 29 2 ? 2027", "day of month", "29", `never fires: no such day in month "2" of year "2027"`},
+	{"0 0 0 29 2 ? 2027/2", "day of month", "29", "never fires"},
+	{"0 0 0 ? 2 MON#5 2027", "day of week", "MON#5", "never fires"},
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -163,18 +211,38 @@ func TestParseIgnoresTZ(t *testing.T) {
 
 func TestRemarks(t *testing.T) {
 	shanghai := zone(t, "Asia/Shanghai")
+	const quartz = "Quartz counts Sunday as 1, here 1 is Monday"
 	tests := []struct {
 		text string
 		zone *time.Location
 		want []string
 	}{
-		{"0 0 9 ? * 2-6", nil, []string{"Quartz counts Sunday as 1, here 1 is Monday"}},
-		{"0 9 ? * 1", nil, []string{"Quartz counts Sunday as 1, here 1 is Monday"}},
+		{"0 0 9 ? * 2-6", nil, []string{quartz}},
+		{"0 9 ? * 1", nil, []string{quartz}},
+		{"0 0 9 * * 2-6", nil, []string{quartz}},
+		{"0 0 9 * * 2-6 2027", nil, []string{quartz}},
+		{"0 9 * * 5L", nil, []string{quartz}},
+		{"0 9 * * 5#3", nil, []string{quartz}},
+		{"0 9 * * FRI#3", nil, nil},
+		{"0 9 * * FRIL", nil, nil},
+		{"0 0 9 * * 0", nil, nil},
+		{"0 0 9 * * 0,6", nil, nil},
+		{"0 0 9 * * FRI#3,MON", nil, nil},
 		{"0 9 ? * MON-FRI", nil, nil},
 		{"0 9 ? * */2", nil, nil},
 		{"0/5 * * * * ?", nil, nil},
 		{"0 9 * * 1-5", nil, nil},
 		{"0 9 13 * 5", nil, []string{"a day matches when either does"}},
+		{"0 9 L * FRI", nil, []string{"a day matches when either does"}},
+		{"0 9 13 * FRI#2", nil, []string{"a day matches when either does"}},
+		{"0 9 LW * ?", nil, nil},
+		{"0 0 5,* * 1", nil, []string{`day of month "5,*": the * in the list matches any value`}},
+		{"0,*,30 0 5 * *", nil, []string{`minute "0,*,30": the * in the list`}},
+		{"0,*/30 0 5 * *", nil, nil},
+		{"0 10 * * ? *", nil, []string{"six fields begin with the second"}},
+		{"0 18 ? * 2-6 *", nil, []string{"six fields begin with the second"}},
+		{"0 0 10 * * ? *", nil, nil},
+		{"0 0 10 ? * MON *", nil, nil},
 		{"@every 24h", shanghai, []string{"zone Asia/Shanghai has no effect"}},
 		{"@every 24h", nil, nil},
 	}

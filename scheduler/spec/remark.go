@@ -1,15 +1,27 @@
 package spec
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// fieldRemarks looks at six fields as they were written.
-func fieldRemarks(words []string, eitherDay bool) []string {
+// fieldRemarks looks at six or seven fields as they were written, of which so many
+// were given.
+func fieldRemarks(words []string, given int, eitherDay bool) []string {
 	var remarks []string
-	if words[dayOfMonth] == "?" && numericDay(words[dayOfWeek]) {
+	if quartzDays(words, given) {
 		remarks = append(remarks, "Quartz counts Sunday as 1, here 1 is Monday")
+	}
+	if given == 6 && (words[hour] == "?" || words[month] == "?") {
+		remarks = append(remarks, "six fields begin with the second and end with the day of week; "+
+			"if these are minute to year, put a second in front: seven fields end with the year")
+	}
+	for i, word := range words {
+		if items := strings.Split(word, ","); len(items) > 1 && (slices.Contains(items, "*") || slices.Contains(items, "?")) {
+			remarks = append(remarks, fmt.Sprintf("%s %q: the * in the list matches any value, and the rest of it has no effect", fields[i].name, word))
+		}
 	}
 	if eitherDay {
 		remarks = append(remarks, "day of month and day of week are both set: a day matches when either does")
@@ -17,15 +29,24 @@ func fieldRemarks(words []string, eitherDay bool) []string {
 	return remarks
 }
 
-// numericDay reports whether a day of week is given by number.
-func numericDay(text string) bool {
-	for item := range strings.SplitSeq(text, ",") {
+// quartzDays reports whether a day of week is given by number in a spec that may
+// have been written for Quartz: one with ?, L or #, or with more than five fields.
+// Quartz does not know 0.
+func quartzDays(words []string, given int) bool {
+	asQuartz := given > 5 || words[dayOfMonth] == "?"
+	numeric := false
+	for item := range strings.SplitSeq(words[dayOfWeek], ",") {
 		base, _, _ := strings.Cut(item, "/")
-		if strings.ContainsAny(base, "0123456789") {
-			return true
+		day, _, nth := strings.Cut(base, "#")
+		if strings.HasPrefix(day, "0") {
+			return false
+		}
+		if strings.ContainsAny(day, "0123456789") {
+			numeric = true
+			asQuartz = asQuartz || nth || strings.HasSuffix(strings.ToUpper(day), "L")
 		}
 	}
-	return false
+	return numeric && asQuartz
 }
 
 // Remark says what daylight saving has to do with one tick: that its local

@@ -19,7 +19,11 @@ func (s *Schedule) Revision(from time.Time) string {
 		fmt.Fprintf(h, "every %d", s.every)
 		return fmt.Sprintf("%016x", h.Sum64())
 	}
-	fmt.Fprintf(h, "%v %t %s", s.sets, s.fixed, s.zone)
+	f := &s.sets
+	fmt.Fprintf(h, "{%d %d %d %d %d %d %t} %t %s", f.second, f.minute, f.hour, f.dayOfMonth, f.month, f.dayOfWeek, f.eitherDay, s.fixed, s.zone)
+	if f.rare != nil {
+		fmt.Fprintf(h, " %v", *f.rare)
+	}
 	year := from.UTC().Year()
 	start := time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 	end := time.Date(year+2, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()

@@ -19,6 +19,8 @@ func TestRevision(t *testing.T) {
 	}{
 		{"@daily", newYork, true},
 		{"0 0 0 * * ?", newYork, true},
+		{"0 0 0 * * ? *", newYork, true},
+		{"0 0 0 * * ? */1", newYork, true},
 		{"  00 0 * JAN-DEC *", newYork, true},
 		{"TZ=America/New_York 0 0 * * *", nil, true},
 
@@ -36,6 +38,38 @@ func TestRevision(t *testing.T) {
 	for _, tt := range tests {
 		if got := parse(t, tt.text, tt.zone).Revision(from); (got == base) != tt.same {
 			t.Errorf("%q in %v: revision %s, base %s", tt.text, tt.zone, got, base)
+		}
+	}
+}
+
+// Specs that differ only in L, W, # or the year differ in their revision, and the
+// order of a list does not matter.
+func TestRevisionOfRare(t *testing.T) {
+	from := instant(t, "2026-07-09", time.UTC)
+	of := map[string]string{}
+	for _, text := range []string{"0 9 1 * *", "0 9 L * *", "0 9 L-1 * *", "0 9 LW * *", "0 9 L-1W * *", "0 9 1W * *", "0 9 2W * *",
+		"0 9 1,L * *", "0 9 * * 5", "0 9 * * 5L", "0 9 * * 4L", "0 9 * * 5#1", "0 9 * * 5#2", "0 9 * * 4#2", "0 9 L * 5L",
+		"0 0 9 L * * 2027", "0 0 9 L * * 2028", "0 0 9 L * * 2027-2028", "0 0 9 L * * 1970-2199", "0 0 9 1 * * 2027"} {
+		revision := parse(t, text, nil).Revision(from)
+		if other := of[revision]; other != "" {
+			t.Errorf("%q and %q have one revision", text, other)
+		}
+		of[revision] = text
+	}
+	for a, b := range map[string]string{"0 9 15,L * *": "0 9 L,15 * *", "0 9 * * FRI#3": "0 0 9 ? * 5#3 *", "0 9 * * 7L": "0 9 * * SUNL", "0 0 9 L * * 2027,2028": "0 0 9 L * * 2027-2028"} {
+		if parse(t, a, nil).Revision(from) != parse(t, b, nil).Revision(from) {
+			t.Errorf("%q and %q differ", a, b)
+		}
+	}
+}
+
+// The revision of a spec is kept by stores over versions of this package: it does not
+// change with it.
+func TestRevisionIsStable(t *testing.T) {
+	from := instant(t, "2026-07-09", time.UTC)
+	for text, want := range map[string]string{"0 9 * * 1-5": "dbc0264b404a6ecc", "0/5 * 1 13 * 5": "bbcf0e8e4b1a3a7f", "@every 90s": "9020bba131a59b8d"} {
+		if got := parse(t, text, nil).Revision(from); got != want {
+			t.Errorf("%q: revision %s, was %s", text, got, want)
 		}
 	}
 }

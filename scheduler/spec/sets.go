@@ -15,13 +15,18 @@ type sets struct {
 	// eitherDay is true when both day fields are restricted: then a day
 	// matches when one of them does.
 	eitherDay bool
+
+	// rare is what few specs have; nil if there is none of it.
+	rare *rare
 }
 
 // star is the bit that robfig's parser sets for a field that was * or ?.
 const star = 1 << 63
 
-func newSets(p *cron.SpecSchedule) sets {
-	return sets{
+// newSets takes the fields that robfig's parser read. A day field of which nothing
+// was left for it restricts the days all the same, to those of r.
+func newSets(p *cron.SpecSchedule, plain []string, r *rare) sets {
+	s := sets{
 		second:     p.Second &^ star,
 		minute:     p.Minute &^ star,
 		hour:       p.Hour &^ star,
@@ -30,6 +35,16 @@ func newSets(p *cron.SpecSchedule) sets {
 		dayOfWeek:  p.Dow &^ star,
 		eitherDay:  p.Dom&star == 0 && p.Dow&star == 0,
 	}
+	if plain[dayOfMonth] == "" {
+		s.dayOfMonth = 0
+	}
+	if plain[dayOfWeek] == "" {
+		s.dayOfWeek = 0
+	}
+	if *r != (rare{}) {
+		s.rare = r
+	}
+	return s
 }
 
 // next returns the first local time in the sets at or after local.
@@ -103,20 +118,28 @@ func (s *sets) prevClock(clock int) (int, bool) {
 	return 0, false
 }
 
-// searchMonths is how far days are looked for. The longest wait is that for
-// 29 February over a century without one: eight years.
+// searchMonths is in how many months of the spec a day is looked for. The longest
+// wait is that for a fifth Monday of February over a century without a leap day: 40
+// years.
 const searchMonths = 12 * 12
 
 func (s *sets) nextDay(day int64) (int64, bool) {
 	year, month, dom := civil(day)
 	for range searchMonths {
+		y, ok := s.rare.yearFrom(year)
+		if !ok {
+			return 0, false
+		}
+		if y > year {
+			year, month, dom = y, 1, 1
+		}
 		if dom = atOrAfter(s.days(year, month), dom); dom < none {
 			return dayNumber(year, month, dom), true
 		}
-		if month++; month > 12 {
-			year, month = year+1, 1
-		}
 		dom = 1
+		if month = atOrAfter(s.month, month+1); month == none {
+			year, month = year+1, first(s.month)
+		}
 	}
 	return 0, false
 }
@@ -124,13 +147,20 @@ func (s *sets) nextDay(day int64) (int64, bool) {
 func (s *sets) prevDay(day int64) (int64, bool) {
 	year, month, dom := civil(day)
 	for range searchMonths {
+		y, ok := s.rare.yearUntil(year)
+		if !ok {
+			return 0, false
+		}
+		if y < year {
+			year, month, dom = y, 12, 31
+		}
 		if dom = atOrBefore(s.days(year, month), dom); dom >= 0 {
 			return dayNumber(year, month, dom), true
 		}
-		if month--; month < 1 {
-			year, month = year-1, 12
-		}
 		dom = 31
+		if month = atOrBefore(s.month, month-1); month < 0 {
+			year, month = year-1, last(s.month)
+		}
 	}
 	return 0, false
 }
@@ -140,15 +170,17 @@ func (s *sets) days(year int64, month int) uint64 {
 	if s.month>>month&1 == 0 {
 		return 0
 	}
-	// Turn the week so that bit 0 is the first of the month, then repeat it.
-	turn := weekday(dayNumber(year, month, 1))
-	week := (s.dayOfWeek>>turn | s.dayOfWeek<<(7-turn)) & 0x7f
-	byWeek := week * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28) << 1
-	inMonth := uint64(1)<<(monthLength(year, month)+1) - 2
-	if s.eitherDay {
-		return (s.dayOfMonth | byWeek) & inMonth
+	m := shape{length: monthLength(year, month), turn: weekday(dayNumber(year, month, 1))}
+	days, byWeek := s.dayOfMonth, m.week(s.dayOfWeek)
+	if s.rare != nil {
+		days |= s.rare.daysOfMonth(m)
+		byWeek |= s.rare.daysOfWeek(m)
 	}
-	return s.dayOfMonth & byWeek & inMonth
+	inMonth := uint64(1)<<(m.length+1) - 2
+	if s.eitherDay {
+		return (days | byWeek) & inMonth
+	}
+	return days & byWeek & inMonth
 }
 
 // none is what atOrAfter returns when there is no such bit.

@@ -1,14 +1,32 @@
 // Package spec turns the text of a schedule into the instants it names.
 //
-// A spec has five fields (minute, hour, day of month, month, day of week), or
-// six with seconds first, or is a descriptor (@hourly, @daily, @midnight,
-// @weekly, @monthly, @yearly, @annually) or "@every 90s". A prefix such as
-// "CRON_TZ=Asia/Shanghai " (or "TZ=...") names the zone of the fields.
+// A spec has five fields (minute, hour, day of month, month, day of week), six with
+// seconds first, or seven with seconds first and the year last; or it is a descriptor
+// (@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually) or "@every 90s".
+// A prefix such as "CRON_TZ=Asia/Shanghai " (or "TZ=...") names the zone of the fields.
 //
 // The grammar is that of github.com/robfig/cron/v3, and so is the rule for
 // days: when both day fields are restricted, a day matches when either does.
 // On top of it Sunday may be written 7, and what can only be a mistake is
 // refused: empty list items, steps beyond the field, specs that never fire.
+//
+// # Last days, nearest weekdays, weekdays of the month, years
+//
+// What Quartz and some versions of Vixie's cron have is understood too. Each of these
+// is an item, and may stand in a list with others:
+//
+//	L, L-3      day of month  the last day of the month, the third before it
+//	15W         day of month  the weekday (Monday to Friday) nearest to the 15th, in the same month
+//	LW, L-3W    day of month  the weekday nearest to that day: LW is the last weekday of the month
+//	5L, FRIL    day of week   the last Friday of the month
+//	5#3, FRI#3  day of week   the third Friday of the month; a month without a fifth one has no tick
+//	2027-2030   year          1970 to 2199; values, ranges and steps
+//
+// A month without the day has no tick: 31W has none in April. Weekdays have the
+// numbers that robfig/cron and Vixie's cron give them, 0 to 7 with Sunday as 0 and 7.
+// Quartz counts from 1 for Sunday to 7 for Saturday, so its 6#3 is FRI#3 or 5#3
+// here: [Schedule.Remarks] says so where a spec looks as if it came from there, and
+// names mean the same in both. L alone in the day of week, Saturday in Quartz, is refused.
 //
 // # Daylight saving
 //

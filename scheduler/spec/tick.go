@@ -2,9 +2,9 @@ package spec
 
 import "time"
 
-// searchYears bounds the search for a tick, in seconds: far beyond the eight
-// years between two 29 Februaries, should a gap swallow one of them.
-const searchYears = 40 * 366 * daySeconds
+// searchPeriods bounds the search for a tick, in periods: gaps may swallow one
+// after the other, the search gives up only when they have done so for decades.
+const searchPeriods = 160
 
 // Next returns the first tick after t, in the schedule's zone, or the zero
 // time if there is none.
@@ -78,7 +78,7 @@ func (s *Schedule) Count(after, through int64, limit int) int {
 }
 
 // Interval returns the distance from the tick at a Unix millisecond to the
-// tick after it; 0 if there is none.
+// tick after it; 0 if there is none, as after the last year of a spec.
 func (s *Schedule) Interval(ms int64) time.Duration {
 	next := s.NextMilli(ms)
 	if next == 0 {
@@ -98,7 +98,7 @@ func (s *Schedule) next(unix int64) (int64, bool) {
 		return tick, tick <= maxUnix
 	}
 	p := s.period(at)
-	for limit := at + searchYears; at < limit; p = periodAt(s.zone, at) {
+	for range searchPeriods {
 		local, ok := s.sets.next(s.resume(p, at))
 		if !ok {
 			break
@@ -107,9 +107,21 @@ func (s *Schedule) next(unix int64) (int64, bool) {
 			tick := max(local-p.offset, p.start)
 			return tick, tick <= maxUnix
 		}
-		at = p.end
+		at = beyond(p.end, p.end-at, local-farApart)
+		p = periodAt(s.zone, at)
 	}
 	return 0, false
+}
+
+// beyond returns where the search goes on after a part of a period that has no
+// tick: at the period's end, or not far before the next local time of the spec. No
+// clock shows a local time farther than that from its instant. Only after a short
+// part may the clock be set back to local times that were not looked at.
+func beyond(end, part, near int64) int64 {
+	if part > farApart {
+		return max(end, near)
+	}
+	return end
 }
 
 // resume returns the local time from which ticks at or after unix, a part of
@@ -144,7 +156,7 @@ func (s *Schedule) prev(unix int64) (int64, bool) {
 		return tick, tick >= minUnix
 	}
 	p := s.period(at)
-	for limit := max(at-searchYears, minUnix); at >= limit; p = periodAt(s.zone, at) {
+	for range searchPeriods {
 		local, ok := s.sets.prev(at + p.offset)
 		if !ok {
 			break
@@ -153,7 +165,11 @@ func (s *Schedule) prev(unix int64) (int64, bool) {
 			tick := max(local-p.offset, p.start)
 			return tick, tick >= minUnix
 		}
-		at = p.start - 1
+		at = -beyond(1-p.start, at-p.start, -local-farApart)
+		if at < minUnix {
+			break
+		}
+		p = periodAt(s.zone, at)
 	}
 	return 0, false
 }
