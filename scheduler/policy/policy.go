@@ -22,7 +22,7 @@ const (
 const (
 	// Backlog is how many missed ticks misfire all runs at most.
 	Backlog = 10
-	// Punctual: later than this, misfire skip does not run a tick.
+	// Punctual is how late misfire skip still runs a tick.
 	Punctual    = time.Second
 	minDeadline = time.Second
 	maxDeadline = time.Hour

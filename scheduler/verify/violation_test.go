@@ -68,11 +68,6 @@ func journal(lines ...lock.Line) lock.Journal {
 	return lock.Journal{Key: "job", Lines: append([]lock.Line{opening()}, lines...), Revisions: []lock.Sighting{sighting(everyTen, 0, 0)}}
 }
 
-func seenUntil(j lock.Journal, seconds float64) lock.Journal {
-	j.Revisions[0].Last = at(seconds)
-	return j
-}
-
 type planted struct {
 	name    string
 	journal lock.Journal
