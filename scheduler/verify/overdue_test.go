@@ -19,8 +19,9 @@ func hasPolicies(j lock.Journal, text string) lock.Journal {
 // millisecond, whether nodes live or not, and with no line at all.
 func TestOverdue(t *testing.T) {
 	one := lock.Run{Number: at(10), State: lock.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
-	late := one
-	late.Granted = at(25)
+	long, late := one, one
+	long.Until = at(60)
+	late.Until, late.Granted = at(60), at(25)
 	waits := with(line(lock.VerdictWaiting, 20, 10, 20), func(l *lock.Line) { l.Fence = fence(20) })
 	waiting := lock.Run{Number: at(20), State: lock.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
 	over := func(r lock.Run, s lock.RunState) lock.Run { r.State = s; return r }
@@ -47,8 +48,9 @@ func TestOverdue(t *testing.T) {
 		{"misfire all has ten intervals", hasPolicies(journal(), "misfire:all"), 120, nil, "0 0 0 0 0"},
 		{"and no more", hasPolicies(journal(), "misfire:all"), 120.001, nil, "1 0 0 0 0; 10 1 110 undecided"},
 
-		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, one), "1 0 1 0 0; 20 1 30 undecided"},
-		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, func() lock.Run { r := late; r.Until = at(60); return r }()), "0 1 1 0 0"},
+		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, long), "1 0 1 0 0; 20 1 30 undecided"},
+		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, late), "0 1 1 0 0"},
+		{"to the millisecond", journal(granted(10)), 41, state(45, func() lock.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
 		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
 		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50); return r }()), "2 0 1 0 0; 20 2 25 undecided"},
 		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
