@@ -1,4 +1,4 @@
-.PHONY: help test soak lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test soak mutants lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
@@ -16,6 +16,9 @@ install: ## install what the tests need and is missing (Debian, as root); elsewh
 test: install ## all tests, raced and shuffled, against real servers
 	go test -race -shuffle=on -timeout 15m ./...
 	go test -count=1 -run '^TestEveryCluster$$' ./lock/series # a search by one goroutine: ten times as far without the race detector
+
+mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
+	go run ./internal/mutants
 
 soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
