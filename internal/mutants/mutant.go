@@ -93,7 +93,8 @@ func (m *mutant) apply(root, folder string) (map[string]string, error) {
 		}
 		changed[filepath.Join(root, file)] = to
 	}
-	git := exec.Command("git", "apply", "--whitespace=nowarn", "-")
+	// One line around the mistake must be as it was: a change near it needs no new patch.
+	git := exec.Command("git", "apply", "--whitespace=nowarn", "-C1", "-")
 	git.Dir, git.Stdin = folder, bytes.NewReader(m.patch)
 	git.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(folder))
 	if out, err := git.CombinedOutput(); err != nil {
