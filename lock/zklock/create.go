@@ -24,10 +24,10 @@ func (d *Driver) ensure(c *zk.Conn, path string) error {
 // contain creates the parent of a lock's places. It is a container: the server
 // removes it some time after the last place is gone.
 func (d *Driver) contain(c *zk.Conn, path string) error {
-	if err := d.ensure(c, path[:strings.LastIndexByte(path, '/')]); err != nil {
+	err := d.within(c, path[:strings.LastIndexByte(path, '/')], func() error {
+		_, err := c.CreateContainer(path, nil, zk.FlagContainer, d.options.ACL)
 		return err
-	}
-	_, err := c.CreateContainer(path, nil, zk.FlagContainer, d.options.ACL)
+	})
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}

@@ -93,6 +93,13 @@
 // That is worth what the servers are: 3.8.0, for one, may lose acknowledged writes
 // if servers crash while they follow a new leader (ZOOKEEPER-4646).
 //
+// # Fitness
+//
+// [Driver.Fit], which a scheduler asks, refuses servers without containers and a
+// session without the rights to create, write and delete below the namespace. It
+// names as risks a session timeout other than was asked for, and nodes of the
+// namespace that everybody may write though the session authenticates.
+//
 // # What is not promised
 //
 // An operator who deletes a place, or ends a session, gives its key away: the

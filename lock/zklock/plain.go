@@ -112,7 +112,7 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisit
 		switch {
 		case i < 0 && fits(&q, a.Limit):
 			created = time.Now()
-			abreast, err = true, d.create(c, p, a, &created)
+			abreast, err = true, d.create(c, p, a, &q, &created)
 		case i >= 0 && i < holders:
 			var g lock.Grant
 			if g, err = d.confirm(c, p, a, &q, created); err == nil {
@@ -190,14 +190,19 @@ func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
 	return true
 }
 
-// create takes a place at the end of the queue. What is not granted goes a TTL
-// after it was sent; nil: its owner waits.
-func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, sent *time.Time) error {
+// create takes a place at the end of a queue as it was seen. What is not granted goes a
+// TTL after it was sent; nil: its owner waits.
+func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, sent *time.Time) error {
 	if sent != nil {
 		d.keep(p, sent.Add(a.TTL))
 	}
 	parent := d.paths.lock(a.Key)
 	data := lease{ttl: a.TTL, waits: sent == nil}.data()
+	if q.parent == 0 { // the first use of the key
+		if err := d.contain(c, parent); err != nil {
+			return err
+		}
+	}
 	var err error
 	for range tries {
 		p.node, err = c.Create(parent+"/"+placeName(a.Owner, a.Limit), data, zk.FlagEphemeralSequential, d.options.ACL)

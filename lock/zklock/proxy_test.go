@@ -17,7 +17,9 @@ type proxy struct {
 	net.Listener
 	cut    atomic.Int32 // the how-manieth message from now on is cut; 0: none
 	silent atomic.Bool
-	slow   atomic.Bool // nothing is passed on until it is false again
+	slow   atomic.Bool      // nothing is passed on until it is false again
+	asked  [32]atomic.Int32 // requests passed on, by their operation
+	read   atomic.Int64     // bytes of the server's messages
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -34,6 +36,12 @@ func newProxy(t *testing.T, server string) *proxy {
 		p.wg.Wait()
 	})
 	return p
+}
+
+// creates is how many requests for a new node were passed on.
+func (p *proxy) creates() int32 {
+	const create, create2, createContainer = 1, 15, 19
+	return p.asked[create].Load() + p.asked[create2].Load() + p.asked[createContainer].Load()
 }
 
 func (p *proxy) addr() string { return p.Addr().String() }
@@ -90,6 +98,14 @@ func (p *proxy) pass(from, to net.Conn, replies bool) {
 		}
 		if p.silent.Load() {
 			continue
+		}
+		switch {
+		case replies:
+			p.read.Add(int64(len(msg)))
+		case len(msg) >= 12: // its length, its number, its operation
+			if op := binary.BigEndian.Uint32(msg[8:]); op < uint32(len(p.asked)) {
+				p.asked[op].Add(1)
+			}
 		}
 		if replies && p.cut.Load() > 0 && p.cut.Add(-1) == 0 {
 			return

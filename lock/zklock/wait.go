@@ -97,7 +97,7 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, <
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
 		case i < 0:
-			err = d.create(c, p, a, nil)
+			err = d.create(c, p, a, &q, nil)
 		case i < holders:
 			var g lock.Grant
 			if g, err = d.confirm(c, p, a, &q, time.Time{}); err == nil {

@@ -1,0 +1,144 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var _ lock.Fitness = (*Driver)(nil)
+
+// An UnfitError tells why the ensemble, or its namespace, cannot be used. It is
+// lock.ErrUnfit, for errors.Is.
+type UnfitError struct {
+	Topic string // "version" or "acl"
+	Text  string // what was found
+	Fix   string // what to do about it
+	err   error
+}
+
+func (e *UnfitError) Error() string { return fmt.Sprintf("zklock: %s: %s: %s", e.Topic, e.Text, e.Fix) }
+
+// Is makes it lock.ErrUnfit.
+func (e *UnfitError) Is(target error) bool { return target == lock.ErrUnfit }
+
+// Unwrap returns the error of the server.
+func (e *UnfitError) Unwrap() error { return e.err }
+
+// Fit finds out whether the ensemble is fit for the Driver: that it has containers
+// (ZooKeeper 3.5), that the session may create, write and delete nodes below each
+// part of the namespace, and which timeout the server gave the session. It makes the
+// parts that are missing, and leaves nothing else behind. An error that is not an
+// *UnfitError is doubt. The risks are a session timeout other than
+// Options.Session, and nodes that everybody may write though Options.Scheme is set.
+func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
+	return bounded(ctx, d, "check", d.fit, nil)
+}
+
+func (d *Driver) fit(c *zk.Conn) ([]lock.Risk, error) {
+	if err := d.probeContainer(c); err != nil {
+		return nil, err
+	}
+	risks := d.sessionRisk()
+	for _, parent := range []string{d.paths.locks, d.paths.series, d.paths.nodes} {
+		if err := d.probe(c, parent); err != nil {
+			return nil, err
+		}
+		open, err := d.openToAll(c, parent)
+		if err != nil {
+			return nil, err
+		}
+		risks = append(risks, open...)
+	}
+	_, err := d.tick(c)
+	return risks, forbidden(d.paths.clock, err)
+}
+
+// probeContainer creates a container and removes it.
+func (d *Driver) probeContainer(c *zk.Conn) error {
+	if err := forbidden(d.paths.root, d.ensure(c, d.paths.root)); err != nil {
+		return err
+	}
+	path := fmt.Sprintf("%s/fit%x", d.paths.root, c.SessionID())
+	_, err := c.CreateContainer(path, nil, zk.FlagContainer, d.options.ACL)
+	switch {
+	case errors.Is(err, zk.ErrNodeExists): // left by a check that was cut off
+	case unimplemented(err):
+		return &UnfitError{Topic: "version", Text: "the server knows no containers", Fix: "use ZooKeeper 3.5 or newer", err: err}
+	case err != nil:
+		return forbidden(d.paths.root, err)
+	}
+	_, err = gone(c.Delete(path, -1))
+	return forbidden(path, err)
+}
+
+// unimplemented reports whether the server does not know a kind of request. The
+// client has no name for that error.
+func unimplemented(err error) bool {
+	const code = -6
+	return err != nil && strings.HasSuffix(err.Error(), fmt.Sprint(": ", code))
+}
+
+// probe creates, writes and removes a node below parent in one step, so that no one
+// else ever sees it.
+func (d *Driver) probe(c *zk.Conn, parent string) error {
+	if err := d.ensure(c, parent); err != nil {
+		return forbidden(parent, err)
+	}
+	path := parent + "/#fit" // no key has this name
+	_, err := c.Multi(&zk.CreateRequest{Path: path, Acl: d.options.ACL},
+		&zk.SetDataRequest{Path: path, Version: -1}, &zk.DeleteRequest{Path: path, Version: -1})
+	return forbidden(parent, err)
+}
+
+// forbidden makes an *UnfitError of an answer that rights are missing.
+func forbidden(path string, err error) error {
+	if !errors.Is(err, zk.ErrNoAuth) && !errors.Is(err, zk.ErrAuthFailed) && !errors.Is(err, zk.ErrInvalidACL) {
+		return err
+	}
+	return &UnfitError{Topic: "acl", Text: fmt.Sprintf("the session may not create, write and delete below %s", path),
+		Fix: "set Options.Scheme, Auth and ACL as the other processes of the namespace do, or give the rights", err: err}
+}
+
+// sessionRisk compares the timeout that the server gave with the one that was asked for.
+func (d *Driver) sessionRisk() []lock.Risk {
+	asked, got := d.options.Session, time.Duration(d.session.timeout.Load())
+	risk := lock.Risk{Topic: "session"}
+	switch {
+	case got == 0 || got == asked:
+		return nil
+	case got < asked:
+		risk.Text = fmt.Sprintf("the server gives sessions %v, asked were %v: a lease that is not renewed ends after %v", got, asked, got/2)
+		risk.Fix = fmt.Sprintf("raise maxSessionTimeout of the ensemble, or set Options.Session to %v", got)
+	default:
+		risk.Text = fmt.Sprintf("the server gives sessions %v, asked were %v: the keys of a process that died stay taken for that long", got, asked)
+		risk.Fix = fmt.Sprintf("lower minSessionTimeout of the ensemble, or set Options.Session to %v", got)
+	}
+	return []lock.Risk{risk}
+}
+
+// openToAll tells of a parent that everybody may write though the session authenticates:
+// it was made before that.
+func (d *Driver) openToAll(c *zk.Conn, parent string) ([]lock.Risk, error) {
+	if d.options.Scheme == "" {
+		return nil, nil
+	}
+	acl, _, err := c.GetACL(parent)
+	if err != nil {
+		return nil, forbidden(parent, err)
+	}
+	if !slices.ContainsFunc(acl, func(a zk.ACL) bool {
+		return a.Scheme == "world" && a.Perms&(zk.PermWrite|zk.PermCreate|zk.PermDelete|zk.PermAdmin) != 0
+	}) {
+		return nil, nil
+	}
+	return []lock.Risk{{Topic: "acl", Text: "everybody who reaches the servers may change what is below " + parent,
+		Fix: "set its ACL to that of Options.ACL (setAcl in zkCli.sh): it was made by a session without Options.Scheme"}}, nil
+}

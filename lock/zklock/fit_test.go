@@ -1,0 +1,115 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// A check of an ensemble that is fit finds nothing, and leaves only the parts of the
+// namespace behind.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{})
+	for range 2 {
+		risks, err := d.Fit(t.Context())
+		must(t, err)
+		if len(risks) != 0 {
+			t.Errorf("risks: %+v", risks)
+		}
+	}
+	for path, want := range map[string]string{"/cronce/v1": "[clock locks nodes series]", "/cronce/v1/locks": "[]", "/cronce/v1/series": "[]"} {
+		if got := fmt.Sprint(children(t, op, path)); got != want {
+			t.Errorf("below %s there is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A session without the rights is refused, with the node and what to do.
+func TestUnfitRights(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	hold(t, lock.New(driver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}), "a"), "k")
+	readers, all := zk.WorldACL(zk.PermRead), zk.WorldACL(zk.PermAll)
+	for _, path := range []string{"/readonly", "/locked", "/locked/v1"} {
+		acl := all
+		if path == "/readonly" {
+			acl = readers
+		}
+		_, err := op.Create(path, nil, 0, acl)
+		must(t, err)
+	}
+	_, err := op.Create("/locked/v1/locks", nil, 0, readers)
+	must(t, err)
+	for namespace, where := range map[string]string{"owned": "/owned/v1", "readonly": "/readonly/v1", "locked": "/locked/v1/locks"} {
+		_, err := driver(t, s.Addr(), zklock.Options{Namespace: namespace}).Fit(t.Context())
+		unfit, is := errors.AsType[*zklock.UnfitError](err)
+		if !is || !errors.Is(err, lock.ErrUnfit) || unfit.Topic != "acl" || !strings.HasSuffix(unfit.Text, " "+where) {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+}
+
+// Parts of the namespace that were made before sessions authenticated are a risk.
+func TestFitOpenToAll(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	_, err := driver(t, s.Addr(), zklock.Options{}).Fit(t.Context())
+	must(t, err)
+	risks, err := driver(t, s.Addr(), zklock.Options{Scheme: "digest", Auth: []byte("user:password")}).Fit(t.Context())
+	must(t, err)
+	if len(risks) != 3 || risks[0].Topic != "acl" || !strings.Contains(risks[0].Text, "/cronce/v1/locks") {
+		t.Errorf("risks: %+v", risks)
+	}
+}
+
+// A server that gives sessions another timeout than was asked for is a risk.
+func TestFitSession(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t, "minSessionTimeout=2000", "maxSessionTimeout=4000")
+	for asked, text := range map[time.Duration]string{
+		20 * time.Second: "a lease that is not renewed ends after 2s",
+		time.Second:      "the keys of a process that died stay taken",
+		3 * time.Second:  "",
+	} {
+		risks, err := driver(t, s.Addr(), zklock.Options{Session: asked}).Fit(t.Context())
+		must(t, err)
+		if text == "" && len(risks) == 0 {
+			continue
+		}
+		if len(risks) != 1 || risks[0].Topic != "session" || !strings.Contains(risks[0].Text, text) {
+			t.Errorf("asked were %v: %+v", asked, risks)
+		}
+	}
+}
+
+// A server that does not answer is in doubt, not unfit.
+func TestFitWithoutAServer(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if _, err := driver(t, "127.0.0.1:1", zklock.Options{}).Fit(ctx); err == nil || errors.Is(err, lock.ErrUnfit) {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+func children(t *testing.T, c *zk.Conn, path string) []string {
+	t.Helper()
+	names, _, err := c.Children(path)
+	must(t, err)
+	slices.Sort(names)
+	return names
+}
