@@ -27,8 +27,11 @@
 //
 // Who asks for a key creates an ephemeral node with the next number, and has the
 // key while no lower one is there; so the release of a key is the grant to who
-// waits for it, and there is nothing to barge in between. A waiter watches who
-// stands right before it. It believes that it stands in front only when its own
+// waits for it, and there is nothing to barge in between. A waiter reads the queue
+// once when it enters it, together with others of its Driver, and watches the node
+// right before its own. That node is written when its owner takes the key, so nothing
+// stands before it then; and when it goes after that, the waiter is first without
+// another look. A waiter believes that it stands in front only when its own
 // node is still there, belongs to this session, and a write to it was answered. A
 // node whose creation was not answered is known again by its owner. Before it is
 // told that others have the key, the server that it asks catches up with its leader.
@@ -54,7 +57,8 @@
 // A fence is the zxid of the write that took the key: of the creation of the node
 // where nobody else came or went meanwhile, else of a write to it once it stood in
 // front. (The zxid of the creation alone would do for one holder; of several, who
-// came first may take the key last.) It is counted from the instant, in µs, at
+// came first may take the key last; and the write is what tells the next waiter that
+// nothing stands before this holder.) It is counted from the instant, in µs, at
 // which the node above all locks was created: a zxid grows with every change, and
 // after the ensemble was set up anew fences go on higher, if it made fewer than a
 // million changes a second (an election counts as 4 billion, 72 minutes). If the

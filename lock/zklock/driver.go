@@ -73,6 +73,7 @@ type Driver struct {
 	session session
 	paths   layout
 	places  places
+	reads   reads
 	clock   clock
 	bases   bases
 }

@@ -96,12 +96,10 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid
 		return 0, err
 	}
 	floor := q.floor
-	if !floor && len(q.places) > 1 { // who holds the key beside us may have made one
-		now, err := d.look(c, a.Key)
-		if err != nil {
+	if !floor && len(q.places) != 1 { // who holds the key beside us, or held it before, may have made one
+		if floor, _, err = c.Exists(d.paths.lock(a.Key) + "/" + floorName); err != nil {
 			return 0, err
 		}
-		floor = now.floor
 	}
 	if natural := base + zxid; !floor && natural > a.Fence {
 		return natural, nil

@@ -85,18 +85,18 @@ func (d *Driver) removeAll(c *zk.Conn, key, owner string) (found bool, err error
 	if err != nil {
 		return false, err
 	}
-	for {
-		i := q.find(owner)
-		if i < 0 {
-			return found, nil
+	owner = escape(owner)
+	for _, e := range q.places {
+		if e.owner != owner {
+			continue
 		}
-		was, err := gone(c.Delete(d.paths.lock(key)+"/"+q.places[i].name, -1))
+		was, err := gone(c.Delete(d.paths.lock(key)+"/"+e.name, -1))
 		if err != nil {
 			return false, err
 		}
 		found = found || was
-		q.places = append(q.places[:i], q.places[i+1:]...)
 	}
+	return found, nil
 }
 
 // gone reads the answer to a removal: was there something?

@@ -13,10 +13,13 @@ import (
 type queue struct {
 	places []entry
 	floor  bool  // a fence above the natural ones was granted
-	parent int64 // the zxid that made the node of the lock
+	parent int64 // the zxid that made the node of the lock; 0: there is none
 	// The zxid that last made or removed something below it.
 	changed int64
 }
+
+// unseen is the parent of a queue that was not looked at.
+const unseen = -1
 
 // An entry is one place, as its name tells: owner, limit and sequence number. The
 // owner makes it known again after the reply to its creation was lost.
@@ -45,8 +48,14 @@ func readEntry(name string) (entry, bool) {
 	return entry{name: name, owner: parts[0], limit: int(limit), seq: int32(seq)}, err1 == nil && err2 == nil && limit > 0
 }
 
-// look reads the queue of a lock. What the names do not belong to is left alone.
+// look reads the queue of a lock. Its places are shared with others who look: they
+// are not changed.
 func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
+	return d.reads.share(key, func() (queue, error) { return d.readQueue(c, key) })
+}
+
+// readQueue asks the server. What the names do not belong to is left alone.
+func (d *Driver) readQueue(c *zk.Conn, key string) (queue, error) {
 	names, stat, err := c.Children(d.paths.lock(key))
 	if errors.Is(err, zk.ErrNoNode) {
 		return queue{}, nil

@@ -53,15 +53,15 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 	if err != nil || g.Fence != 0 {
 		return g, err
 	}
+	var v view
 	for ctx.Err() == nil && !d.session.over() {
-		var changed <-chan zk.Event
-		if g, changed, err = d.stand(c, p, a); err == nil {
+		if g, err = d.stand(c, p, a, &v); err == nil {
 			return g, nil
 		}
 		if errors.Is(err, errBehind) {
 			a.NoteRefusal(&lock.HeldError{Key: a.Key}) // for how long would take one more look
 		}
-		d.sleep(ctx, c, p, changed)
+		d.sleep(ctx, c, p, &v)
 	}
 	if errors.Is(err, errBehind) {
 		if q, looked := d.queue(c, a.Key); looked == nil {
@@ -86,13 +86,51 @@ func (d *Driver) leave(c *zk.Conn, a *lock.Acquisition) {
 	}
 }
 
+// A view is what a waiter watches, and what it has learned that way.
+//
+// A waiter writes its node when it takes the key, and at no other time before. One that
+// has only exclusive places before it watches the one right before it: when that
+// node was written its owner held the key alone, and nothing stands before it any
+// more. So when it goes the next one is first, and need not read the queue.
+type view struct {
+	changed <-chan zk.Event // nil: nothing is watched
+	before  string          // the only node that is watched; empty: the whole queue is
+	parent  int64           // of the queue
+	held    bool            // the owner of the node before has taken the key
+	first   bool            // and has left
+}
+
+// saw takes what the watch told. A watch that was lost tells nothing.
+func (v *view) saw(e zk.Event) {
+	v.changed = nil
+	switch {
+	case v.before != "" && e.Type == zk.EventNodeDataChanged:
+		v.held = true
+	case v.held && e.Type == zk.EventNodeDeleted:
+		v.first = true
+	default:
+		*v = view{}
+	}
+}
+
 // stand looks where the place stands, and takes one if there is none. It returns
-// the grant, or errBehind and what tells of a change, or doubt.
-func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, <-chan zk.Event, error) {
+// the grant, or errBehind and what tells of a change in v, or doubt.
+func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock.Grant, error) {
+	if v.held {
+		if g, err := d.next(c, p, a, v); !errors.Is(err, errMoved) {
+			return g, err
+		}
+	}
+	*v = view{}
 	for range tries {
+		if p.node == "" && !p.doubtful { // who stood there before matters only from now on
+			if err := d.create(c, p, a, &queue{parent: unseen}, nil); err != nil {
+				return lock.Grant{}, err
+			}
+		}
 		q, err := d.lookFor(c, p)
 		if err != nil {
-			return lock.Grant{}, nil, err
+			return lock.Grant{}, err
 		}
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
@@ -101,60 +139,86 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, <
 		case i < holders:
 			var g lock.Grant
 			if g, err = d.confirm(c, p, a, &q, time.Time{}); err == nil {
-				return g, nil, nil
+				return g, nil
 			}
 		default:
-			changed, err := d.watch(c, a.Key, &q, i)
+			err := d.watch(c, a.Key, &q, i, v)
 			switch {
 			case errors.Is(err, zk.ErrNoNode):
 				continue
 			case err == nil:
 				err = errBehind
 			}
-			return lock.Grant{}, changed, err
+			return lock.Grant{}, err
 		}
 		if err != nil && !errors.Is(err, errMoved) {
-			return lock.Grant{}, nil, err
+			return lock.Grant{}, err
 		}
 	}
-	return lock.Grant{}, nil, errRestless
+	return lock.Grant{}, errRestless
+}
+
+// next waits for the end of an owner that holds the key alone, right before the
+// place, and takes the key after it. The queue is not read for it.
+func (d *Driver) next(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock.Grant, error) {
+	if !v.first {
+		_, _, changed, err := c.GetW(v.before) // sets no watch if it is gone
+		switch {
+		case err == nil:
+			v.changed = changed
+			return lock.Grant{}, errBehind
+		case !errors.Is(err, zk.ErrNoNode):
+			*v = view{}
+			return lock.Grant{}, err
+		}
+	}
+	q := queue{parent: v.parent}
+	*v = view{}
+	return d.confirm(c, p, a, &q, time.Time{})
 }
 
 // watch watches what may let the i-th place in: who stands right before it. If
 // more than one may hold the key anybody's end may, and the whole queue is
 // watched. An error that there is no node tells that the queue has changed already.
-func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int) (<-chan zk.Event, error) {
+func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int, v *view) error {
 	path := d.paths.lock(key)
 	if slices.ContainsFunc(q.places[:i+1], func(e entry) bool { return e.limit > 1 }) {
 		names, _, changed, err := c.ChildrenW(path)
 		for j := range q.places {
 			if err == nil && !slices.Contains(names, q.places[j].name) {
-				return nil, zk.ErrNoNode
+				return zk.ErrNoNode
 			}
 		}
-		return changed, err
+		v.changed = changed
+		return err
 	}
-	_, _, changed, err := c.GetW(path + "/" + q.places[i-1].name) // sets no watch if it is gone
-	return changed, err
+	before := path + "/" + q.places[i-1].name
+	_, stat, changed, err := c.GetW(before) // sets no watch if it is gone
+	if err == nil {
+		*v = view{changed: changed, before: before, parent: q.parent, held: stat.Version > 0}
+	}
+	return err
 }
 
 // sleep returns when something has changed, the own node is gone, or after doubt
 // when it is time to ask again.
-func (d *Driver) sleep(ctx context.Context, c *zk.Conn, p *place, changed <-chan zk.Event) {
+func (d *Driver) sleep(ctx context.Context, c *zk.Conn, p *place, v *view) {
 	pause := recheck
-	if changed == nil {
+	if v.changed == nil {
 		pause = waitRetry
 	}
 	t := time.NewTicker(pause)
 	defer t.Stop()
 	for {
 		select {
-		case <-changed:
+		case e := <-v.changed:
+			v.saw(e)
 			return
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if there, _, err := c.Exists(p.node); changed == nil || err != nil || !there {
+			if there, _, err := c.Exists(p.node); v.changed == nil || err != nil || !there {
+				*v = view{}
 				return
 			}
 		}
