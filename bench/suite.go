@@ -30,6 +30,7 @@ var suites = []Suite{
 	{"quorum", quorum},
 	{"held", held},
 	{"reserve", reserve},
+	{"queue", queue},
 	{"backlog", backlog},
 	{"silent", silent},
 	{"takeover", takeover},

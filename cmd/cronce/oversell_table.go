@@ -31,7 +31,7 @@ func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
 // A row begins with the strategy's name, which is shown while its buyers are served.
 const (
 	oversellName   = "%-15s  "
-	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %8s  %8s  %s\n"
+	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %s\n"
 )
 
 func (t *oversellTable) head() {
@@ -42,7 +42,7 @@ func (t *oversellTable) head() {
 		plural(t.flags.processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
 	fmt.Fprintf(t.w, "Stores: %s.\n\n", printable(t.rig.where()))
-	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "P50", "P99", "")
+	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }
 
@@ -73,7 +73,15 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 		said = t.painter.level("warn", said)
 	}
 	fmt.Fprintf(t.w, oversellFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
-		fmt.Sprintf("%.0f", r.Rate), millis(r.P50), millis(r.P99), said)
+		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), said)
+}
+
+// hands is how often per second buyers took turns, where they do.
+func hands(perSecond float64) string {
+	if perSecond == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", perSecond)
 }
 
 // millis writes milliseconds with as many digits as matter.

@@ -16,12 +16,20 @@ import (
 // writes nothing. The error joins all that was found; one that is not a
 // *SettingError is doubt.
 func (d *Driver) Check(ctx context.Context) error {
-	if _, err := ask(ctx, d, func(s session) (none, error) { return none{}, tables(ctx, s) }); err != nil {
+	if _, err := ask(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
 		return failed("check", err)
 	}
 	var found []error
+	is, err := d.version(ctx)
+	switch {
+	case err != nil:
+		return failed("check", fmt.Errorf("the version of the tables (see CreateTables): %w", err))
+	case is != version:
+		found = append(found, &SettingError{Setting: "cronce_version",
+			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: see CreateTables, or use the program that made them", is, version)})
+	}
 	for _, s := range settings[d.grammar.dialect] {
-		bad, err := ask(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on) })
+		bad, err := ask(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })
 		switch {
 		case err != nil:
 			return failed("check", err)
@@ -40,7 +48,7 @@ func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
 	}
 	var found []lock.Risk
 	for _, h := range hazards[d.grammar.dialect] {
-		bad, err := ask(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on) })
+		bad, err := ask(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on, &d.grammar) })
 		switch {
 		case err != nil:
 			return nil, failed("check", err)
@@ -64,10 +72,10 @@ func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.
 func (e *SettingError) Is(target error) bool { return target == lock.ErrUnfit }
 
 // tables reads nothing from each table.
-func tables(ctx context.Context, s session) error {
+func (d *Driver) tables(ctx context.Context, s session) error {
 	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes"} {
 		var n int
-		err := s.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE ns = ''").Scan(&n)
+		err := s.QueryRowContext(ctx, d.grammar.text("SELECT count(*) FROM "+table+" WHERE ns = ''")).Scan(&n)
 		if err != nil {
 			return fmt.Errorf("table %s (see CreateTables): %w", table, err)
 		}
@@ -79,9 +87,9 @@ func tables(ctx context.Context, s session) error {
 // MySQL has announced the end of binlog_format.
 type setting struct{ name, query, fix string }
 
-func (s *setting) bad(ctx context.Context, on session) (bool, error) {
+func (s *setting) bad(ctx context.Context, on session, g *grammar) (bool, error) {
 	var is sql.NullInt64
-	err := on.QueryRowContext(ctx, s.query).Scan(&is)
+	err := on.QueryRowContext(ctx, g.named(s.query)).Scan(&is)
 	if err != nil && strings.Contains(err.Error(), "Error 1193") { // of MySQL: an unknown variable
 		return false, nil
 	}
@@ -106,7 +114,7 @@ var settings = map[Dialect][]setting{
 			"start the server without it: the clock must be read after the wait for a row"},
 		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
 		{"ENGINE", "SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database()" +
-			" AND table_name LIKE 'cronce\\_%' AND engine <> 'InnoDB'", "make the tables with InnoDB"},
+			" AND table_name IN ('cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes') AND engine <> 'InnoDB'", "make the tables with InnoDB"},
 	},
 	SQLite: {
 		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),

@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,15 @@ func TestNewRefuses(t *testing.T) {
 		"dialect": func() (*sqllock.Driver, error) { return sqllock.New(db, 0, sqllock.Options{}) },
 		"Options.Namespace": func() (*sqllock.Driver, error) {
 			return sqllock.New(db, sqllock.SQLite, sqllock.Options{Namespace: "a b"})
+		},
+		"Options.Tables": func() (*sqllock.Driver, error) {
+			return sqllock.New(db, sqllock.SQLite, sqllock.Options{Tables: "other.cronce_"})
+		},
+		"Options.Inside": func() (*sqllock.Driver, error) {
+			return sqllock.New(db, sqllock.SQLite, sqllock.Options{Inside: -1})
+		},
+		"Options.Listen": func() (*sqllock.Driver, error) {
+			return sqllock.New(db, sqllock.SQLite, sqllock.Options{Listen: func(context.Context, string, func(string)) error { return nil }})
 		},
 		"Options.Poll": func() (*sqllock.Driver, error) { return sqllock.New(db, sqllock.SQLite, sqllock.Options{Poll: 1}) },
 	} {

@@ -41,7 +41,7 @@ func (d *Driver) sweep() {
 	}
 	c.next = time.Now().Add(choresEvery)
 	c.busy.Go(func() {
-		for _, chore := range []func(context.Context) error{d.sweepLeases, d.sweepNodes, d.weigh} {
+		for _, chore := range []func(context.Context) error{d.sweepLeases, d.sweepPlaces, d.sweepNodes, d.weigh} {
 			ctx, stop := context.WithTimeout(context.Background(), choreTime)
 			if chore(ctx) != nil {
 				c.mu.Lock()
@@ -53,39 +53,56 @@ func (d *Driver) sweep() {
 	})
 }
 
-// sweepLeases removes rows until none are left to remove. It passes those that are
-// locked: they are in use.
+// sweepLeases removes the rows of keys that nobody has used for a day.
 func (d *Driver) sweepLeases(ctx context.Context) error {
-	now, err := d.clock(ctx) // once: an index serves a constant, and not a clock
-	for err == nil {
-		var removed int64
-		removed, err = step(ctx, d, func(s session) (int64, error) {
-			names, err := column(ctx, s, d.texts.idle, d.ns, now/micros(day)-1, now-micros(unused), choreRows)
-			if err != nil || len(names) == 0 {
-				return 0, err
+	return d.sweepRows(ctx, d.texts.idle, func(now int64) []any { return []any{now/micros(day) - 1, now - micros(unused)} },
+		func(s session, names []any) error {
+			if err := d.remove(ctx, s, "cronce_places WHERE ns = ? AND name", names); err != nil {
+				return err
 			}
-			for _, table := range []string{"cronce_places", "cronce_leases"} {
-				if err := d.remove(ctx, s, table, names); err != nil {
-					return 0, err
-				}
-			}
-			return int64(len(names)), nil
+			return d.remove(ctx, s, "cronce_leases WHERE ns = ? AND name", names)
 		})
-		if removed < choreRows {
-			break
-		}
-	}
-	return err
 }
 
-// remove deletes the rows of some keys.
-func (d *Driver) remove(ctx context.Context, s session, table string, names []string) error {
-	args := []any{d.ns}
-	for _, name := range names {
-		args = append(args, name)
+// sweepPlaces removes the places of those who have owed a sign of life for an hour.
+func (d *Driver) sweepPlaces(ctx context.Context) error {
+	return d.sweepRows(ctx, d.texts.silent, func(now int64) []any { return []any{now - micros(unused)} },
+		func(s session, places []any) error {
+			return d.remove(ctx, s, "cronce_places WHERE ns = ? AND place", places)
+		})
+}
+
+// sweepRows removes what a query finds until nothing is left. The query passes rows
+// that are locked: they are in use. Its bounds are constants, since an index serves no
+// clock.
+func (d *Driver) sweepRows(ctx context.Context, query string, bounds func(now int64) []any, remove func(session, []any) error) error {
+	now, err := d.clock(ctx)
+	if err != nil {
+		return err
 	}
-	text := d.grammar.text("DELETE FROM " + table + " WHERE ns = ? AND name IN (?" + strings.Repeat(", ?", len(names)-1) + ")")
-	_, err := exec(ctx, s, text, args...)
+	args := append(append([]any{d.ns}, bounds(now)...), choreRows)
+	for {
+		removed, err := step(ctx, d, func(s session) (int, error) {
+			found, err := column(ctx, s, query, args...)
+			if err != nil || len(found) == 0 {
+				return 0, err
+			}
+			keys := make([]any, len(found))
+			for i := range found {
+				keys[i] = found[i]
+			}
+			return len(keys), remove(s, keys)
+		})
+		if err != nil || removed < choreRows {
+			return err
+		}
+	}
+}
+
+// remove deletes rows by a column.
+func (d *Driver) remove(ctx context.Context, s session, where string, keys []any) error {
+	text := d.grammar.text("DELETE FROM " + where + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")")
+	_, err := exec(ctx, s, text, append([]any{d.ns}, keys...)...)
 	return err
 }
 

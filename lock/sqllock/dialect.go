@@ -12,7 +12,7 @@ type Dialect uint8
 // The dialects. The zero Dialect is none.
 const (
 	PostgreSQL Dialect = iota + 1 // 12 or newer
-	MySQL                         // MySQL 8 or newer, MariaDB 10.5 or newer
+	MySQL                         // MySQL 8 or newer, MariaDB 10.6 or newer
 	SQLite                        // 3.35 or newer
 )
 
@@ -28,14 +28,16 @@ func (d Dialect) String() string {
 
 // A grammar is what differs between the dialects.
 type grammar struct {
-	dialect  Dialect
-	clock    string // the database's clock, µs since 1970, read when it is evaluated; NULL in a session that is not usable
-	usable   string // the condition under which a statement of its own counts, with AND behind it; empty: always
-	server   string // which server that is
-	greatest string // the function
-	divide   string // the operator for whole numbers
-	nothing  string // what makes an insert of what is there already do nothing
-	skip     string // what makes a query lock its rows and pass those that are locked
+	prefix    string // what the names of the tables begin with; empty: cronce_
+	dialect   Dialect
+	clock     string // the database's clock, µs since 1970, read when it is evaluated; NULL in a session that is not usable
+	usable    string // the condition under which a statement of its own counts, with AND behind it; empty: always
+	server    string // which server that is
+	greatest  string // the function
+	divide    string // the operator for whole numbers
+	nothing   string // what makes an insert of what is there already do nothing
+	versioned string // the query whether there is a table with the version
+	skip      string // what makes a query lock its rows and pass those that are locked
 }
 
 // idle is how long a transaction may stand still before PostgreSQL ends it: a
@@ -51,12 +53,13 @@ var grammars = map[Dialect]grammar{
 	PostgreSQL: {
 		dialect: PostgreSQL,
 		// A replica answers with what was true earlier.
-		clock:    "(CASE WHEN pg_is_in_recovery() THEN NULL ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END)",
-		server:   "coalesce(host(inet_server_addr()), 'local') || ':' || current_setting('port')",
-		greatest: "greatest",
-		divide:   "/",
-		nothing:  " ON CONFLICT DO NOTHING",
-		skip:     " FOR UPDATE SKIP LOCKED",
+		clock:     "(CASE WHEN pg_is_in_recovery() THEN NULL ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END)",
+		server:    "coalesce(host(inet_server_addr()), 'local') || ':' || current_setting('port')",
+		greatest:  "greatest",
+		divide:    "/",
+		versioned: "SELECT count(to_regclass('cronce_version'))",
+		nothing:   " ON CONFLICT DO NOTHING",
+		skip:      " FOR UPDATE SKIP LOCKED",
 	},
 	MySQL: {
 		dialect: MySQL,
@@ -65,27 +68,47 @@ var grammars = map[Dialect]grammar{
 		// change of that zone in between would add: multiples of half an hour.
 		clock: "if(" + commits + " AND @@read_only = 0, timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))" +
 			" + mod(timestampdiff(microsecond, now(6), sysdate(6)) + 180900000000, 1800000000) - 900000000, NULL)",
-		usable:   commits + " AND ",
-		server:   "concat(@@hostname, ':', @@port)",
-		greatest: "greatest",
-		divide:   "DIV",
-		nothing:  " ON DUPLICATE KEY UPDATE ns = ns",
-		skip:     " FOR UPDATE SKIP LOCKED",
+		usable:    commits + " AND ",
+		server:    "concat(@@hostname, ':', @@port)",
+		greatest:  "greatest",
+		divide:    "DIV",
+		versioned: "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'cronce_version'",
+		nothing:   " ON DUPLICATE KEY UPDATE ns = ns",
+		skip:      " FOR UPDATE SKIP LOCKED",
 	},
 	SQLite: {
-		dialect:  SQLite,
-		clock:    "(cast(round((julianday('now') - 2440587.5) * 86400000.0) AS integer) * 1000)",
-		server:   "'sqlite'",
-		greatest: "max",
-		divide:   "/",
-		nothing:  " ON CONFLICT DO NOTHING",
+		dialect:   SQLite,
+		clock:     "(cast(round((julianday('now') - 2440587.5) * 86400000.0) AS integer) * 1000)",
+		server:    "'sqlite'",
+		greatest:  "max",
+		divide:    "/",
+		versioned: "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cronce_version'",
+		nothing:   " ON CONFLICT DO NOTHING",
 	},
 }
 
+var (
+	tableNames = regexp.MustCompile(`\bcronce_(leases|places|series|journal|nodes|version)\b`)
+	indexNames = regexp.MustCompile(`\bcronce_(\w+_by_\w+)\b`) // of those that make the tables; an index is in the schema of its table
+)
+
+// named puts the names of the tables into a statement.
+func (g *grammar) named(s string) string {
+	if g.prefix == "" {
+		return s
+	}
+	_, bare, schema := strings.Cut(g.prefix, ".")
+	if !schema {
+		bare = g.prefix
+	}
+	return indexNames.ReplaceAllString(tableNames.ReplaceAllString(s, g.prefix+"$1"), bare+"$1")
+}
+
 // text makes a statement of the dialect out of one with the words {clock},
-// {usable}, {server}, {greatest}, {divide}, {nothing} and {skip}, and ? for each argument.
+// {silence}, {usable}, {server}, {greatest}, {divide}, {nothing} and {skip}, and ? for each argument.
 func (g *grammar) text(s string) string {
-	s = strings.NewReplacer("{clock}", g.clock, "{usable}", g.usable, "{server}", g.server, "{greatest}", g.greatest,
+	s = g.named(s)
+	s = strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{usable}", g.usable, "{server}", g.server, "{greatest}", g.greatest,
 		"{divide}", g.divide, "{nothing}", g.nothing, "{skip}", g.skip).Replace(s)
 	if g.dialect != PostgreSQL {
 		return s
@@ -138,6 +161,66 @@ func (g *grammar) yielding(u update) string {
 		text += " RETURNING " + u.column
 	}
 	return g.text(numbered.ReplaceAllString(text, "?"))
+}
+
+// handOver frees a key that one owner has alone and serves the first of those who
+// wait alone, or before them the owner of the same process that is named: it grants
+// the key to an owner of the same process, and keeps it for any other, whose process
+// it tells if there is a listener. A grant is durable when
+// it is answered. The rest is made so by the grant that follows, and if a crash
+// forgets it the key is only held until its deadline.
+func (g *grammar) handOver() string {
+	if g.dialect != PostgreSQL {
+		return ""
+	}
+	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{lazy}", lazy).Replace(g.named(`
+WITH l AS MATERIALIZED (
+  SELECT ns FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5 FOR UPDATE
+), c AS MATERIALIZED (
+  SELECT {clock} AS us FROM l
+), n AS MATERIALIZED (
+  SELECT p.* FROM c, LATERAL (
+    SELECT place, owner, most, party, ttl_us, seen_fence FROM cronce_places
+    WHERE ns = $1 AND name = $2 AND owner = $9 AND party = $6 AND most <= 1 FOR UPDATE) p
+), f AS MATERIALIZED (
+  SELECT * FROM n UNION ALL
+  SELECT p.* FROM c, LATERAL (
+    SELECT place, owner, most, party, ttl_us, seen_fence FROM cronce_places
+    WHERE ns = $1 AND name = $2 AND (asked_us = 0 OR asked_us > c.us - {silence}) ORDER BY place LIMIT 1 FOR UPDATE) p
+  WHERE NOT EXISTS (SELECT 1 FROM n)
+), d AS (
+  DELETE FROM cronce_places WHERE ns = $1 AND name = $2 AND place = (SELECT place FROM f WHERE most <= 1)
+)
+UPDATE cronce_leases SET owner = coalesce(f.owner, ''),
+  place = CASE WHEN f.party = $6 THEN 0 ELSE coalesce(f.place, 0) END,
+  until_us = CASE WHEN f.place IS NULL THEN 0 WHEN f.party = $6 THEN c.us + f.ttl_us ELSE c.us + $7 END,
+  fence = CASE WHEN f.party = $6 THEN greatest(fence + 1, c.us, f.seen_fence + 1) ELSE fence END,
+  used_day = CASE WHEN f.party = $6 THEN c.us / 86400000000 ELSE used_day END
+FROM c LEFT JOIN f ON true
+WHERE ns = $1 AND name = $2 AND coalesce(f.most, 1) <= 1
+RETURNING coalesce(f.owner, ''), coalesce(f.party = $6, false), fence, until_us - c.us,
+  CASE WHEN f.party = $6 THEN '' ELSE {lazy} END,
+  CASE WHEN $8 AND f.party <> $6 THEN pg_notify('cronce_' || f.party, f.owner)::text END`))
+}
+
+// lazy lets PostgreSQL answer before this transaction is on disk: for what a crash
+// may forget.
+const lazy = "set_config('synchronous_commit', 'off', true)"
+
+// whereUsable is a value that no column takes in a session that is not usable.
+func (g *grammar) whereUsable(value string) string {
+	if g.usable == "" {
+		return value
+	}
+	return "if(" + commits + ", " + value + ", NULL)"
+}
+
+// lazily is an insert that a crash may forget.
+func (g *grammar) lazily(insert, values, behind string) string {
+	if g.dialect == PostgreSQL {
+		return g.text(insert + " SELECT " + values + " WHERE " + lazy + " IS NOT NULL" + behind)
+	}
+	return g.text(insert + " VALUES (" + values + ")" + behind)
 }
 
 var numbered = regexp.MustCompile(`\$\d`)

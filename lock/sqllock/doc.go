@@ -2,28 +2,29 @@
 // PostgreSQL, MySQL and MariaDB, or SQLite. The driver of the database is the caller's
 // choice; this package imports none.
 //
-// A [Driver] is what lock.New and the scheduler want below them. A lease is a row. It is judged on
-// the database's clock, in UTC, which is read once the row is locked, by one
-// statement or in one short transaction that is idempotent for its owner. No
-// connection is held while a lease is held or somebody waits. What a database
-// takes back whole (a deadlock, a serialisation that failed, a lock that is busy)
-// is asked again within the caller's time; every other error is doubt.
+// A [Driver] is what lock.New and the scheduler want below them. A lease is a row. It is
+// judged on the database's clock, in UTC, which is read once the row is locked, by one
+// statement or in one short transaction that is idempotent for its owner. No connection
+// is held while a lease is held or an owner waits, but for that of a [Listener]. What a
+// database takes back whole (a deadlock, a serialisation that failed, a lock that is
+// busy) is asked again within the caller's time; every other error is doubt.
 //
 // Owners that share a key (lock.Sharer) stand in the row as a list, and take a
 // short transaction each; several keys (lock.Several) are one transaction, which
 // locks them in their order.
 //
 // A fence is the database's clock in µs, and above the last of its key and what
-// the asker has seen. The row of a key stays for a day after its last grant, for
-// at least an hour after its lease, and is then removed by a release, at most a
-// hundred a minute and process: fences grow over that, too, unless the clock was
-// set back by more than the time since.
+// the asker has seen. The row of a key stays for a day after its last grant, and for
+// at least an hour after its lease. Once a minute a request starts the removal of older
+// rows, which runs in the background for two seconds at most: fences grow over that,
+// too, unless the clock was set back by more than the time since.
 //
 // # Tables
 //
-// Five tables whose names begin with cronce_. [Migrations] has the files,
-// [Driver.CreateTables] runs them. Namespaces share the tables. Keys, owners and
-// nodes are kept and compared byte by byte.
+// Six tables whose names begin with cronce_. [Migrations] has the files,
+// [Driver.CreateTables] runs those that are missing, and cronce_version names the last
+// of them. Namespaces share the tables. Keys, owners and nodes are kept and compared
+// byte by byte.
 //
 // # Series
 //
@@ -36,23 +37,41 @@
 //
 // # Waiting
 //
-// Who waits has a row in the queue of the key, at most 1,000 to a key, and is
-// served in that order: the release keeps the key for the first for 2 seconds,
-// and whoever asks for a free key that others wait for does the same. Waiters of
-// the same Driver as the release are woken; the others look: the first in the
-// queue every [Options].Poll or more often, those behind it the more rarely the
-// more are before them, at least once a second, each with one short read and with
-// jitter, and every 2.5 seconds with a transaction that tells that it is there. A
-// place that was not seen for 10 seconds is passed over, after 5 if it does not
-// fit beside the holders and others might; of those seen later that do not
-// answer, each costs 2 seconds.
+// An owner that waits has a row in the queue of the key, which it enters with one INSERT
+// that locks no other row, and is served in the order of those rows. A release grants
+// the key to the next owner if that waits in the same Driver, and keeps it for 2 seconds
+// for one that waits elsewhere; so does every request that finds a key free for which
+// others wait. On PostgreSQL that takes one statement.
+//
+// A Driver wakes its own waiters. A release in another process is heard of on PostgreSQL
+// through [Options].Listen, and otherwise found by looking: of the waiters of a process
+// the first one looks, with one short read, every few milliseconds while the key
+// changes hands, then ever more rarely down to once a second, and soon after the
+// holder's deadline. The more are before it the more rarely it looks. With Listen it
+// looks once a second, since notifications can be lost.
+//
+// An owner that waits writes nothing. It has to answer for itself only if it does not
+// take a key that was kept for it, or if it keeps others from a key that they could
+// share: its row then says that it owes a sign of life, it gives one with its next look,
+// and if none has come after 3 seconds it is passed over. It keeps its place and, should
+// it come back, is the next. So those who die together cost 2 seconds, and about 3 more
+// in which all of them are found out. A database that stood still passes nobody over: a
+// key that was kept meanwhile is kept once more.
+//
+// [Options].Inside lets a process with many waiters pass a key on inside a few times in
+// a row before it is the turn of another process.
 //
 // # The database
 //
 // [Driver.Check] looks at what can be looked at; a scheduler asks it.
 //
 // All must go to the one server that is written to: no proxy may send reads to
-// replicas. A failover to a replica that had not received the last commits
+// replicas. A replica, or a server that is read-only, gives no answer but doubt, and the
+// connection to it is closed. So that new connections find the server that is written
+// to, name all servers with target_session_attrs=read-write (pgx, for PostgreSQL), set
+// rejectReadOnly=true (go-sql-driver/mysql), and give connections an end with
+// [database/sql.DB.SetConnMaxLifetime], a few minutes: without it a pool keeps using
+// an address that has moved. A failover to a replica that had not received the last commits
 // forgets leases that are still trusted, as with any store: then two may hold a
 // key, and only the fence, which still grows, tells them apart:
 // TestFailoverLosesCommits. TestFrozen and TestRestartWithinTrust show what holders
@@ -66,9 +85,15 @@
 //
 // PostgreSQL 12 or newer, in a database with the encoding UTF8. A process that
 // stops in the middle of a transaction loses it after 5 seconds. Behind a pooler,
-// use transactions or sessions, not statements.
+// use transactions or sessions, not statements; one that shares sessions between
+// transactions, as PgBouncer does, needs default_query_exec_mode=cache_describe or exec
+// with pgx, and a [Listener] needs a connection past the pooler. What a crash may
+// forget is committed without waiting for the disk (synchronous_commit is off in that
+// transaction alone): places in a queue, and releases. The grant that follows a release
+// makes it durable; a release that is forgotten leaves the key held until its deadline.
 //
-// MySQL 8, MariaDB 10.5, or newer, with InnoDB. The tests run on MariaDB; for
+// MySQL 8, MariaDB 10.6, or newer, with InnoDB. Each statement must commit itself: with
+// autocommit=0, or a completion_type other than NO_CHAIN, every request is doubt. The tests run on MariaDB; for
 // MySQL they only hold that nothing is sent that it is known to refuse. Of VALUES()
 // in an update of what is there it warns that it is deprecated; MariaDB does not know
 // what is to take its place. Any session time zone will do.

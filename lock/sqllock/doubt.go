@@ -118,13 +118,16 @@ func takenBack(err error) bool {
 	return false
 }
 
-// pause returns when d has passed, or earlier when ctx ends or it is woken.
-func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+// pause returns when d has passed, or earlier when ctx ends or it is woken, which it
+// reports.
+func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-woken:
 	case <-ctx.Done():
+	case <-woken:
+		return true
 	}
+	return false
 }

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -21,6 +24,8 @@ const (
 const (
 	minPoll = time.Millisecond
 	maxPoll = time.Second
+
+	maxInside = 1000
 )
 
 // Options say where and how a [Driver] keeps what it keeps. All processes that
@@ -29,10 +34,23 @@ type Options struct {
 	// Namespace keeps applications on one database apart:
 	// [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Empty: DefaultNamespace.
 	Namespace string
-	// Poll is how often the first in the queue of a key looks whether it is its
-	// turn, about; those behind it look more rarely. 1 ms to 1 s. Zero:
+	// Tables is what the names of the tables begin with: [a-z_][a-z0-9_]{0,30}, on
+	// PostgreSQL with the name of a schema and a dot before that, if they are not in the
+	// search path. Empty: cronce_.
+	Tables string
+	// Poll is how often, about, the first waiter of a process looks whether it is its
+	// turn while the key changes hands; it looks more rarely the more are before it,
+	// and the longer nothing changes, down to once a second. 1 ms to 1 s. Zero:
 	// DefaultPoll.
 	Poll time.Duration
+	// Inside is how often in a row a process may pass a key on to its own next waiter
+	// before those who came earlier in other processes, 0 to 1,000: that takes one
+	// statement and wakes no other process. Zero: never, all are served in the order
+	// in which they came. The lock.Locker has at most one waiter per key in the store.
+	Inside int
+	// Listen is how owners that wait are woken by a release in another process, on
+	// PostgreSQL only. Nil: they look.
+	Listen Listener
 	// JournalLines is how many verdicts are kept of each series, or up to 1/16
 	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
 	JournalLines int
@@ -42,8 +60,10 @@ type Options struct {
 	JournalBytes int64
 }
 
-// A Driver keeps leases and series in a database. It starts nothing and holds no
-// connection between its calls. All methods may be called concurrently. They
+// A Driver keeps leases and series in a database. Between its calls it holds no
+// connection, and nothing of it runs but the clean-up that a call has started, for some
+// seconds, and Options.Listen, until 5 seconds after the last waiter has left. All
+// methods may be called concurrently. They
 // return when their context ends, or where the database's own driver does not
 // heed it up to a second later; what was sent may then still be done.
 type Driver struct {
@@ -52,9 +72,14 @@ type Driver struct {
 	texts   texts
 	ns      string
 	poll    time.Duration
-	lines   int   // how long a journal may be
-	budget  int64 // how many bytes all journals may have
+	lines   int    // how long a journal may be
+	budget  int64  // how many bytes all journals may have
+	party   string // this process, as a waiter
+	listen  Listener
 	waiters waiters
+	ears    ears
+	inside  int
+	looks   chan struct{} // full while as many look as may
 	chores  chores
 }
 
@@ -88,9 +113,14 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 		return nil, refuse("db", "nil", "an open database")
 	case !known:
 		return nil, refuse("dialect", strconv.Itoa(int(d)), "PostgreSQL, MySQL or SQLite")
+	case strings.Contains(o.Tables, ".") && d != PostgreSQL:
+		return nil, refuse("Options.Tables", strconv.Quote(o.Tables), "no schema on "+d.String())
+	case o.Listen != nil && d != PostgreSQL:
+		return nil, refuse("Options.Listen", "a Listener", "nil on "+d.String())
 	}
+	g.prefix = o.Tables
 	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
-		lines: o.JournalLines, budget: o.JournalBytes}, nil
+		lines: o.JournalLines, budget: o.JournalBytes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, looks: make(chan struct{}, maxLooks)}, nil
 }
 
 // Namespace returns Options.Namespace, or what stands for it.
@@ -114,12 +144,18 @@ func (o Options) withDefaults() Options {
 
 var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+var tablePrefix = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,30}$`)
+
 func (o Options) check() error {
 	switch {
 	case !namespace.MatchString(o.Namespace):
 		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
+	case o.Tables != "" && !tablePrefix.MatchString(o.Tables):
+		return refuse("Options.Tables", strconv.Quote(o.Tables), tablePrefix.String())
 	case o.Poll < minPoll || o.Poll > maxPoll:
 		return refuse("Options.Poll", o.Poll.String(), fmt.Sprintf("%v to %v", minPoll, maxPoll))
+	case o.Inside < 0 || o.Inside > maxInside:
+		return refuse("Options.Inside", strconv.Itoa(o.Inside), fmt.Sprintf("0 to %d", maxInside))
 	case o.JournalLines < 1:
 		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
 	case o.JournalBytes < 1:

@@ -20,8 +20,13 @@ func (d *Driver) ClockFrom(expression string) {
 
 // Desert takes a place for an owner that never answers.
 func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
-	w := waiter{driver: d, a: &a}
-	_, _, err := w.enter(ctx)
+	g, err := d.acquire(ctx, &a)
+	if err == nil {
+		return fmt.Errorf("it was granted %+v", g)
+	}
+	elsewhere := &Driver{db: d.db, grammar: d.grammar, texts: d.texts, ns: d.ns, party: "elsewhere", looks: make(chan struct{}, 1)}
+	w := waiter{driver: elsewhere, a: &a}
+	_, _, err = w.enter(ctx)
 	return err
 }
 
@@ -54,7 +59,11 @@ func (d *Driver) Clock() string { return d.grammar.clock }
 // Statements are all that a driver of a dialect sends, and what makes its tables.
 func Statements(dialect Dialect) ([]string, error) {
 	g := grammars[dialect]
-	all, err := statementsOf(dialect)
+	steps, err := stepsOf(dialect)
+	var all []string
+	for _, step := range steps {
+		all = append(all, step.statements...)
+	}
 	for _, text := range reflect.ValueOf(g.texts()).Fields() {
 		all = append(all, fmt.Sprint(text)) // of a put: what stands before and behind the rows
 	}
@@ -72,5 +81,5 @@ func Statements(dialect Dialect) ([]string, error) {
 // have.
 func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {
 	s := setting{query: "SELECT @@cronce_has_no_such_setting"}
-	return s.bad(ctx, db)
+	return s.bad(ctx, db, &grammar{})
 }

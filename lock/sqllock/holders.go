@@ -16,23 +16,43 @@ type holder struct {
 	Fence int64  `json:"fence,omitempty"`
 	Until int64  `json:"until"`
 	Limit int    `json:"limit"`
-	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, who had this place
+	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, who had this place; below 0: for the second time
 }
 
 // read makes the list of those that are alive, the earliest first. One that is
 // alone stands in the columns, where one statement can grant, renew and free.
 func (l *lease) read(key string) error {
-	l.held = nil
+	l.held, l.unanswered = nil, nil
 	if l.holders == "" {
 		if l.owner != "" {
-			l.held = []holder{{l.owner, l.fence, l.until, 1, l.place}}
+			l.held = []holder{{Owner: l.owner, Fence: l.fence, Until: l.until, Limit: 1, Place: l.place}}
 		}
 	} else if err := json.Unmarshal([]byte(l.holders), &l.held); err != nil {
 		return fmt.Errorf("the holders of %q cannot be read: %w", key, err)
 	}
-	l.held = slices.DeleteFunc(l.held, func(h holder) bool { return h.Until <= l.now })
+	l.revived = false
+	l.held = slices.DeleteFunc(l.held, func(h holder) bool {
+		if h.Until <= l.now && h.Place != 0 && !h.stalled(l.now) {
+			l.unanswered = append(l.unanswered, h)
+		}
+		return h.Until <= l.now && !h.stalled(l.now)
+	})
+	for i := range l.held {
+		if h := &l.held[i]; h.stalled(l.now) {
+			h.Until, h.Place = l.now+micros(reserved), -h.Place
+			l.revived = true
+		}
+	}
 	return nil
 }
+
+// number is that of the place from which the key is kept.
+func (h *holder) number() int64 { return max(h.Place, -h.Place) }
+
+// stalled reports whether the key was kept for an owner while the database stood
+// still: others who wait look soon after the end. So the owner could not take the key
+// either, and it is kept once more; its place is negative then.
+func (h *holder) stalled(now int64) bool { return h.Place > 0 && now-h.Until > micros(rarest) }
 
 // write puts the list into the columns.
 func (l *lease) write() error {
@@ -134,7 +154,7 @@ func (l *lease) tell() []lock.Holder {
 	return append(all, kept...)
 }
 
-// Inspect looks at a key, with one statement.
+// Inspect looks at a key, with two statements.
 func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
 	if err := lock.CheckKey(key); err != nil {
 		return lock.Standing{}, err
@@ -143,7 +163,14 @@ func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error)
 	if err != nil {
 		return lock.Standing{}, failed("inspect", err)
 	}
-	at := lock.Standing{Waiting: int(l.waiting)}
+	waiting, err := ask(ctx, d, func(s session) (n int, err error) {
+		err = s.QueryRowContext(ctx, d.texts.count, d.ns, key, l.now).Scan(&n)
+		return n, err
+	})
+	if err != nil {
+		return lock.Standing{}, failed("inspect", err)
+	}
+	at := lock.Standing{Waiting: waiting}
 	if all := l.tell(); len(all) > 0 {
 		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}

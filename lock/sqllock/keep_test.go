@@ -9,6 +9,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/sqllock"
 )
@@ -18,7 +19,7 @@ import (
 func TestMigrations(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		for table := range strings.FieldsSeq(tables) {
+		for table := range strings.FieldsSeq(tables + " cronce_version") {
 			_, err := db.Exec("DROP TABLE " + table)
 			must(t, err)
 		}
@@ -54,7 +55,7 @@ func TestUnusedGo(t *testing.T) {
 		grant("held")
 		must(t, d.Release(t.Context(), old))
 		for _, s := range []string{"UPDATE cronce_leases SET used_day = used_day - 2 WHERE name <> 'used'",
-			"UPDATE cronce_leases SET waiting = 1 WHERE name = 'old'"} {
+			"INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'old', 'dead/1', '', 1, 1, 0, 1)"} {
 			_, err := db.Exec(s)
 			must(t, err)
 		}
@@ -210,9 +211,11 @@ func stoppedInTransaction(t *testing.T, on database) {
 	}
 }
 
-// A place whose owner was not seen for ten seconds is passed over at once; that of
-// a waiter who looks stays, however long it waits.
-func TestStalePlaces(t *testing.T) {
+// Those who died while they waited cost two seconds, and two more in which the others
+// are found out: however many they are, they are passed over together. A waiter that
+// lives keeps its place, whatever the clock of the database has done meanwhile: silence
+// counts only once it was asked for a sign of life.
+func TestDeadWaiters(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
 		_, err := db.Exec("CREATE TABLE skipped (us BIGINT NOT NULL)")
@@ -224,33 +227,73 @@ func TestStalePlaces(t *testing.T) {
 		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
-		for _, dead := range []string{"dead/1", "dead/2"} {
-			_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: dead, TTL: minute})
+		for i := range 8 {
+			_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: fmt.Sprint("dead/", i), TTL: minute})
 		}
 		served := make(chan error, 1)
 		go func() {
 			_, err := d.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "waiter/1", TTL: minute})
 			served <- err
 		}()
-		eventually(t, "there are three places", func() bool {
+		eventually(t, "there are nine places", func() bool {
 			at, err := d.Inspect(t.Context(), "key")
-			return err == nil && at.Waiting == 3
+			return err == nil && at.Waiting == 9
 		})
-		for range 4 {
-			_, err := db.Exec("UPDATE skipped SET us = us + 4000000")
-			must(t, err)
-			eventually(t, "the waiter is seen", func() bool {
-				var ago int64
-				must(t, db.QueryRow("SELECT "+d.Clock()+" - seen_us FROM cronce_places WHERE owner = 'waiter/1'").Scan(&ago))
-				return ago < 2_500_000
-			})
-		}
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		_, err = db.Exec("UPDATE skipped SET us = us + 120000000") // nobody is passed over for that
+		must(t, err)
 		at, err := d.Inspect(t.Context(), "key")
 		must(t, err)
-		if at.Owner != "waiter/1" || at.Waiting != 0 {
-			t.Errorf("after the release the key stands at %+v", at)
+		if at.Waiting != 9 {
+			t.Errorf("after two minutes %d wait, want 9", at.Waiting)
 		}
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		began := time.Now()
 		must(t, <-served)
+		if took := time.Since(began); took > 10*time.Second { // 16 s one after the other
+			t.Errorf("eight dead waiters cost %v", took)
+		}
+	})
+}
+
+// A database stands still while a key is kept for the first of two waiters, longer than
+// it is kept: the first is still served before the second.
+func TestOrderOverStall(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *sqlserver.Server, _ *sqllock.Driver) {
+		on := made(t, database{"", map[string]sqllock.Dialect{"pgx": sqllock.PostgreSQL, "mysql": sqllock.MySQL}[s.Driver()], s.Driver(), s.DSN(s.Create(t))})
+		holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
+		g, err := holder.Acquire(t.Context(), a)
+		must(t, err)
+		served := make(chan int, 2)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for i := range 2 {
+			d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+			wg.Go(func() {
+				a := lock.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: 10 * minute}
+				g, err := d.Wait(t.Context(), a)
+				served <- i
+				if err != nil || d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
+					t.Errorf("waiter %d: %v", i, err)
+				}
+			})
+			eventually(t, "it has a place", func() bool {
+				at, err := holder.Inspect(t.Context(), "key")
+				return err == nil && at.Waiting == i+1
+			})
+		}
+		released := make(chan error, 1)
+		go func() {
+			released <- holder.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence})
+		}()
+		s.Freeze()
+		<-time.After(11 * time.Second)
+		s.Thaw()
+		must(t, <-released)
+		for want := range 2 {
+			if got := <-served; got != want {
+				t.Errorf("waiter %d is served, want %d", got, want)
+			}
+		}
 	})
 }

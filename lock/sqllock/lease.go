@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // A lease is the row of a key as it was found at one instant.
@@ -12,17 +15,17 @@ type lease struct {
 	fence   int64 // the last that was granted
 	until   int64 // µs
 	place   int64 // not 0: only kept for the owner, who had this place
-	waiting int64
-	ticket  int64
 	holders string
 	now     int64 // the database's clock, µs
 
-	held []holder // that are alive
+	held       []holder // that are alive
+	revived    bool     // the key is kept for an owner once more: to be saved
+	unanswered []holder // for whom the key was kept, and who did not take it
 }
 
 // fields are where the columns of a query for leases go.
 func (l *lease) fields() []any {
-	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.waiting, &l.ticket, &l.holders, (*instant)(&l.now)}
+	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.holders, (*instant)(&l.now)}
 }
 
 // look reads the row of a key without locking it. The row of a key that was
@@ -54,7 +57,10 @@ type turn struct {
 	driver  *Driver
 	key     string
 	changed bool
-	woken   []string // the owners for whom the key is kept since this turn
+	queued  bool     // the first in the queue does not fit, as far as it was looked at
+	kept    []place  // for whose owners the key is kept since this turn
+	given   []holder // of this process, to whom this turn granted the key
+	asked   time.Time
 }
 
 // turn locks the row of a key, and makes it where there is none, before it does
@@ -66,11 +72,12 @@ func (d *Driver) turn(ctx context.Context, key string, do func(*turn) error) err
 // turns does so for several keys at one instant. They are locked in their order,
 // so they come sorted.
 func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*turn) error) error {
-	woken, err := step(ctx, d, func(s session) (woken []string, err error) {
+	done, err := step(ctx, d, func(s session) (map[string]*turn, error) {
+		asked := time.Now()
 		ts := make(map[string]*turn, len(keys))
 		now := int64(0)
 		for _, key := range keys {
-			t := &turn{ctx: ctx, session: s, driver: d, key: key}
+			t := &turn{ctx: ctx, session: s, driver: d, key: key, asked: asked}
 			if err := t.lock(); err != nil {
 				return nil, err
 			}
@@ -78,7 +85,7 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 		}
 		for _, t := range ts {
 			t.now = now
-			if err := t.read(t.key); err != nil {
+			if err := t.begin(); err != nil {
 				return nil, err
 			}
 		}
@@ -89,14 +96,44 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 			if err := ts[key].save(); err != nil {
 				return nil, err
 			}
-			woken = append(woken, ts[key].woken...)
 		}
-		return woken, nil
+		return ts, nil
 	})
-	for _, owner := range woken {
-		d.waiters.wake(owner)
+	for _, t := range done {
+		t.deliver()
 	}
 	return err
+}
+
+// deliver wakes those in this process whom the turn has served.
+func (t *turn) deliver() {
+	for _, h := range t.given {
+		t.driver.give(t.ctx, t.key, h.Owner, lock.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})
+	}
+	for _, p := range t.kept {
+		t.driver.waiters.wake(p.owner)
+	}
+}
+
+// begin reads the row, and gives those who did not take the key their places back.
+// They are passed over until they give a sign of life, and then are first again.
+// All others are asked for one as well: who died together is found together.
+func (t *turn) begin() error {
+	if err := t.read(t.key); err != nil {
+		return err
+	}
+	t.changed = t.revived
+	last := int64(0)
+	for _, h := range t.unanswered {
+		if err := t.restore(&h, t.now-micros(silence)); err != nil {
+			return err
+		}
+		last, t.changed = max(last, h.number()), true
+	}
+	if last == 0 {
+		return nil
+	}
+	return t.challenge(last + crowd)
 }
 
 func (t *turn) lock() error {
@@ -126,7 +163,12 @@ func (t *turn) save() error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	_, err := exec(t.ctx, t.session, t.driver.texts.save, t.owner, t.fence, t.until, t.place, t.waiting, t.ticket, t.holders,
+	for _, p := range t.kept {
+		if err := t.tell(&p); err != nil {
+			return err
+		}
+	}
+	_, err := exec(t.ctx, t.session, t.driver.texts.save, t.owner, t.fence, t.until, t.place, t.holders,
 		t.now/micros(day), t.driver.ns, t.key)
 	return err
 }

@@ -2,8 +2,10 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -52,7 +54,7 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 	if h := l.grantedTo(a.Owner); h != nil {
 		return l.grant(h), nil
 	}
-	if l.find(a.Owner) == nil && !fits(l.held, a.Limit) && !(a.Barge && l.kept()) {
+	if !l.revived && l.find(a.Owner) == nil && !fits(l.held, a.Limit) && !(a.Barge && l.kept()) {
 		return lock.Grant{}, l.refusal(a.Key)
 	}
 	return d.ask(ctx, a)
@@ -148,26 +150,29 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	return failed("release", err)
 }
 
-func (d *Driver) release(ctx context.Context, h *lock.Holding) error {
-	if h.Limit <= 1 {
+func (d *Driver) release(ctx context.Context, h *lock.Holding) (err error) {
+	if h.Limit <= 1 && (d.texts.handOver != "" || !d.waiters.line(h.Key)) {
 		freed, err := d.free(ctx, h)
-		if freed > 0 || err != nil {
+		if freed || err != nil {
 			return err
 		}
 	}
-	l, _, err := d.look(ctx, h.Key)
-	if err != nil {
-		return err
-	}
-	answer, done := l.released(h)
-	if done {
-		return answer
+	var answer error
+	var done bool
+	if !d.waiters.line(h.Key) {
+		l, _, err := d.look(ctx, h.Key)
+		if err != nil {
+			return err
+		}
+		if answer, done = l.released(h); done {
+			return answer
+		}
 	}
 	err = d.turn(ctx, h.Key, func(t *turn) error {
 		if answer, done = t.released(h); done {
 			return nil
 		}
-		return t.free(h.Owner)
+		return t.handOver(h.Owner)
 	})
 	if err != nil {
 		return err
@@ -175,15 +180,43 @@ func (d *Driver) release(ctx context.Context, h *lock.Holding) error {
 	return answer
 }
 
-// free is the one statement with which most keys are freed.
-func (d *Driver) free(ctx context.Context, h *lock.Holding) (int64, error) {
+// free is the one statement with which most keys are freed. On PostgreSQL it also
+// passes the key to the next in its queue.
+func (d *Driver) free(ctx context.Context, h *lock.Holding) (freed bool, err error) {
 	least, most := h.Fence, h.Fence
 	if h.Fence == 0 { // whatever was granted
 		most = lock.MaxNumber
 	}
-	return ask(ctx, d, func(s session) (int64, error) {
+	if d.texts.handOver != "" {
+		return d.handOver(ctx, h, least, most)
+	}
+	n, err := ask(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.free, d.ns, h.Key, h.Owner, least, most)
 	})
+	return n > 0, err
+}
+
+func (d *Driver) handOver(ctx context.Context, h *lock.Holding, least, most int64) (freed bool, err error) {
+	var next string
+	var here bool
+	var g lock.Grant
+	freed, err = ask(ctx, d, func(s session) (bool, error) {
+		g.Asked = time.Now()
+		var left int64
+		var ignored sql.NullString
+		found, err := row(s.QueryRowContext(ctx, d.texts.handOver, d.ns, h.Key, h.Owner, least, most, d.party, micros(reserved), d.listen != nil, d.waiters.next(h.Key, d.inside)),
+			&next, &here, &g.Fence, &left, &ignored, &ignored)
+		g.Left = time.Duration(left) * time.Microsecond
+		return found, err
+	})
+	switch {
+	case err != nil || next == "":
+	case here:
+		d.give(ctx, h.Key, next, g)
+	default: // the party may not be known
+		d.waiters.wake(next)
+	}
+	return freed, err
 }
 
 // released reports whether there is nothing to release, and what the answer is

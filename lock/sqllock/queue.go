@@ -8,12 +8,20 @@ import (
 )
 
 const (
-	reserved  = 2 * time.Second  // how long a key is kept for its next owner
-	absent    = 5 * time.Second  // how long the first in a queue keeps others waiting without a look
-	stale     = 10 * time.Second // after so long unseen a place is passed over
-	maxPlaces = 1000             // in the queue of one key
-	day       = 24 * time.Hour
+	reserved = 2 * time.Second // how long a key is kept for its next owner
+	crowd    = 100             // how many places at most are asked for a sign of life at once
+	day      = 24 * time.Hour
 )
+
+// A place is one in the queue of a key.
+type place struct {
+	number    int64
+	owner     string
+	most      int
+	party     string // its process; empty: not known
+	ttl       int64  // µs
+	seenFence int64
+}
 
 // may returns the grant that the owner has, or one without a fence if it may be
 // granted the key; or reports that it may not.
@@ -26,7 +34,10 @@ func (t *turn) may(a *lock.Acquisition) (g lock.Grant, ok bool, err error) {
 	} else {
 		err = t.serve()
 	}
-	room := fits(t.held, a.Limit) && (a.Barge || t.waiting == 0)
+	if h := t.grantedTo(a.Owner); h != nil {
+		return t.lease.grant(h), true, err
+	}
+	room := fits(t.held, a.Limit) && (a.Barge || !t.queued)
 	return lock.Grant{}, room || t.find(a.Owner) != nil, err
 }
 
@@ -61,46 +72,113 @@ func (t *turn) barge(a *lock.Acquisition) error {
 		if h.Place == 0 {
 			continue
 		}
-		if err := t.enter(h.Place, h.Owner, h.Limit); err != nil {
+		if err := t.restore(&h, t.now); err != nil {
 			return err
 		}
 	}
-	t.held = rest
+	t.held, t.changed = rest, true
 	return nil
 }
 
-// serve keeps the key for the first in its queue as long as it fits beside the
-// holders. One that nobody has heard of for long loses its place, the sooner if
-// it does not fit: others may.
+// restore gives an owner for whom the key was kept its place back. Its owner owes a
+// sign of life since asked, with which it also tells its process again.
+func (t *turn) restore(h *holder, asked int64) error {
+	_, err := t.exec(t.driver.texts.restore, h.number(), h.Owner, h.Limit, asked)
+	return err
+}
+
+// serve passes the key to the first in its queue as long as it fits beside the
+// holders: it grants the key to an owner that waits in this process, and keeps it
+// for any other.
 func (t *turn) serve() error {
-	for t.waiting > 0 {
-		var h holder
-		var seen int64
-		first := t.session.QueryRowContext(t.ctx, t.driver.texts.first, t.driver.ns, t.key)
-		found, err := row(first, &h.Place, &h.Owner, &h.Limit, &seen)
-		if err != nil {
+	for {
+		p, found, err := t.first()
+		t.queued = found
+		if err != nil || !found {
 			return err
 		}
-		if !found {
-			t.waiting, t.changed = 0, true
-			return nil
+		if !fits(t.held, p.most) {
+			return t.suspect(&p)
 		}
-		unseen, room := t.now-seen, fits(t.held, h.Limit)
-		if !room && unseen <= micros(absent) {
-			return nil
-		}
-		if _, err := t.exec(t.driver.texts.serve, h.Place); err != nil {
+		gone, err := t.exec(t.driver.texts.serve, p.number)
+		switch {
+		case err != nil:
 			return err
+		case gone == 0 || t.find(p.owner) != nil: // it has just given up, or has the key
+			continue
 		}
-		t.waiting--
-		t.changed = true
-		if room && unseen <= micros(stale) && t.find(h.Owner) == nil {
-			h.Until = t.now + micros(reserved)
-			t.held = append(t.held, h)
-			t.woken = append(t.woken, h.Owner)
-		}
+		t.pass(&p)
 	}
-	return nil
+}
+
+// first reads the first place of the queue whose owner does not owe a sign of life
+// for long.
+func (t *turn) first() (p place, found bool, err error) {
+	found, err = row(t.session.QueryRowContext(t.ctx, t.driver.texts.first, t.driver.ns, t.key, t.now),
+		&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence)
+	return p, found, err
+}
+
+// suspect asks the first in the queue for a sign of life if it does not fit, and
+// others might.
+func (t *turn) suspect(p *place) error {
+	if !fits(t.held, lock.NoLimit) {
+		return nil
+	}
+	return t.challenge(p.number)
+}
+
+// challenge asks those up to a place for a sign of life.
+func (t *turn) challenge(last int64) error {
+	_, err := exec(t.ctx, t.session, t.driver.texts.challenge, t.now, t.driver.ns, t.key, last)
+	return err
+}
+
+// pass makes the owner of a place a holder, or keeps the key for it.
+func (t *turn) pass(p *place) {
+	if p.party == t.driver.party && t.driver.waiters.has(p.owner) {
+		t.grant(&lock.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
+		t.given = append(t.given, t.held[len(t.held)-1])
+		return
+	}
+	t.held = append(t.held, holder{Owner: p.owner, Until: t.now + micros(reserved), Limit: p.most, Place: p.number})
+	t.kept, t.changed = append(t.kept, *p), true
+}
+
+// handOver takes the key from an owner that had it alone, for the next in this
+// process if it is its turn, or for the next in the queue.
+func (t *turn) handOver(owner string) error {
+	t.remove(owner)
+	t.changed = true
+	passed, err := t.passInside()
+	if passed || err != nil {
+		return err
+	}
+	return t.serve()
+}
+
+// passInside grants a key that is free to the next in this process, if it is its turn.
+func (t *turn) passInside() (bool, error) {
+	d := t.driver
+	if len(t.held) > 0 {
+		return false, nil
+	}
+	next := d.waiters.next(t.key, d.inside)
+	if next == "" {
+		return false, nil
+	}
+	var p place
+	found, err := row(t.session.QueryRowContext(t.ctx, d.texts.own, d.ns, t.key, next),
+		&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence)
+	if err != nil || !found || p.party != d.party {
+		return false, err
+	}
+	gone, err := t.exec(d.texts.serve, p.number)
+	if err != nil || gone == 0 {
+		return false, err
+	}
+	t.pass(&p)
+	return true, nil
 }
 
 // free takes the key from an owner, for the next.
@@ -110,23 +188,12 @@ func (t *turn) free(owner string) error {
 	return t.serve()
 }
 
-// enter gives an owner a place.
-func (t *turn) enter(place int64, owner string, limit int) error {
-	if _, err := t.exec(t.driver.texts.enter, place, owner, limit, t.now); err != nil {
-		return err
+// tell tells the process of an owner that the key is kept for it.
+func (t *turn) tell(p *place) error {
+	d := t.driver
+	if d.listen == nil || p.party == "" || p.party == d.party {
+		return nil
 	}
-	t.waiting++
-	t.ticket = max(t.ticket, place)
-	t.changed = true
-	return nil
-}
-
-// queue gives the owner a place, unless it has one or there are too many.
-func (t *turn) queue(a *lock.Acquisition) error {
-	var has int64
-	found, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.find, t.driver.ns, t.key, a.Owner), &has)
-	if found || err != nil || t.waiting >= maxPlaces {
-		return err
-	}
-	return t.enter(t.ticket+1, a.Owner, a.Limit)
+	_, err := exec(t.ctx, t.session, d.texts.tell, channel(p.party), p.owner)
+	return err
 }

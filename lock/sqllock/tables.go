@@ -2,21 +2,27 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 )
 
 //go:embed migrations
 var migrations embed.FS
 
+// version is that of the tables: the number of the last migration.
+const version = 2
+
 // Migrations returns the files that make the tables, one per step, to be applied
 // in the order of their names. They are plain SQL with the comments of goose,
 // which other tools read over; what stands behind "-- +goose Down" takes a step
 // back. An application that migrates its database with a tool of its own copies
 // them or gives them to the tool; [Driver.CreateTables] runs the same text. The
-// zero Dialect has no files.
+// zero Dialect has no files. In them the names of the tables begin with cronce_.
 func Migrations(d Dialect) fs.FS {
 	files, err := fs.Sub(migrations, "migrations/"+d.String())
 	if err != nil {
@@ -30,28 +36,112 @@ const (
 	down = "-- +goose Down"
 )
 
-// CreateTables makes the tables that are missing. Many processes may do so at
-// once. It needs rights that the driver does not need afterwards: to read,
-// insert, update and delete in the five tables is enough.
+// CreateTables makes the tables that are missing, and brings those of an older
+// version up to date; if they are, it only reads their version. Many processes may do
+// so at once. It needs rights that the driver does not need afterwards: to read,
+// insert, update and delete in the tables is enough.
 func (d *Driver) CreateTables(ctx context.Context) error {
-	all, err := statementsOf(d.grammar.dialect)
+	if is, err := d.version(ctx); err == nil && is >= version {
+		return nil // of a newer version Check tells
+	}
+	steps, err := stepsOf(d.grammar.dialect)
 	if err != nil {
 		return err
 	}
-	for _, statement := range all {
-		_, err := again(ctx, func() (none, error) {
-			_, err := d.db.ExecContext(ctx, statement)
+	_, err = again(ctx, func() (none, error) {
+		return connected(ctx, d.db, func(conn *sql.Conn) (none, error) { return none{}, d.migrate(ctx, conn, steps) })
+	})
+	if err != nil {
+		return fmt.Errorf("sqllock: create tables: %w", err)
+	}
+	return nil
+}
+
+// migrate runs the steps that are missing, while no other process does.
+func (d *Driver) migrate(ctx context.Context, conn *sql.Conn, steps []migration) error {
+	switch d.grammar.dialect {
+	case MySQL: // each statement about tables commits itself
+		return d.migrateMySQL(ctx, conn, steps)
+	case SQLite:
+		_, err := immediately(ctx, conn, func(s session) (none, error) { return none{}, d.run(ctx, s, steps) })
+		return err
+	}
+	_, err := transaction(ctx, conn, func(s session) (none, error) {
+		if _, err := s.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('cronce tables'))"); err != nil {
 			return none{}, err
-		})
-		if err != nil {
-			return fmt.Errorf("sqllock: create tables: %w", err)
+		}
+		return none{}, d.run(ctx, s, steps)
+	})
+	return err
+}
+
+// migrateMySQL holds a lock of the server's, with which its connection must end.
+func (d *Driver) migrateMySQL(ctx context.Context, conn *sql.Conn, steps []migration) error {
+	defer discard(conn)
+	var got sql.NullInt64
+	if err := conn.QueryRowContext(ctx, "SELECT get_lock(concat('cronce tables ', database()), 60)").Scan(&got); err != nil {
+		return err
+	}
+	if got.Int64 != 1 {
+		return errors.New("another process has been making them for a minute")
+	}
+	return d.run(ctx, conn, steps)
+}
+
+func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
+	is, err := d.versionFound(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if step.number <= is {
+			continue
+		}
+		for _, statement := range step.statements {
+			if _, err := s.ExecContext(ctx, d.grammar.named(statement)); err != nil && !isDone(err) {
+				return fmt.Errorf("step %d: %w", step.number, err)
+			}
 		}
 	}
 	return nil
 }
 
-// statementsOf are the statements that make the tables.
-func statementsOf(d Dialect) (all []string, err error) {
+// isDone reports whether MySQL has run a statement before, in a step that was cut
+// off: a column is dropped already, or the version has its row.
+func isDone(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1062")
+}
+
+// versionFound is the version of the tables, 0 if they have none. The question for a
+// table that may be missing must not end a transaction.
+func (d *Driver) versionFound(ctx context.Context, s session) (is int64, err error) {
+	var there sql.NullInt64
+	if err := s.QueryRowContext(ctx, d.texts.versioned).Scan(&there); err != nil || there.Int64 == 0 {
+		return 0, err
+	}
+	return readVersion(ctx, s, d.texts.version)
+}
+
+// version reads the version of tables that are there.
+func (d *Driver) version(ctx context.Context) (int64, error) {
+	return ask(ctx, d, func(s session) (int64, error) { return readVersion(ctx, s, d.texts.version) })
+}
+
+func readVersion(ctx context.Context, s session, text string) (int64, error) {
+	var is sql.NullInt64
+	err := s.QueryRowContext(ctx, text).Scan(&is)
+	return is.Int64, err
+}
+
+// A migration is the statements of one file.
+type migration struct {
+	number     int64
+	statements []string
+}
+
+// stepsOf are the statements that make the tables, in their order.
+func stepsOf(d Dialect) (all []migration, err error) {
 	files := Migrations(d)
 	names, err := fs.Glob(files, "*.sql") // sorted
 	if err != nil {
@@ -62,13 +152,20 @@ func statementsOf(d Dialect) (all []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		first, _, _ := strings.Cut(name, "_")
+		number, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return nil, err
+		}
 		_, rest, _ := strings.Cut(string(text), up)
 		rest, _, _ = strings.Cut(rest, down)
+		step := migration{number: number}
 		for statement := range strings.SplitSeq(rest, ";\n") {
 			if statement = strings.TrimSpace(statement); statement != "" {
-				all = append(all, statement)
+				step.statements = append(step.statements, statement)
 			}
 		}
+		all = append(all, step)
 	}
 	return all, nil
 }

@@ -1,10 +1,12 @@
 package sqllock_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -26,4 +28,45 @@ func TestTablesAreMadeByMany(t *testing.T) {
 		}
 		wg.Wait()
 	}
+}
+
+// Tables of another name, and on PostgreSQL in a schema, serve as well as those of the
+// usual name, which they do not need; made again, they are left as they are.
+func TestTablesOfAnotherName(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		for table := range strings.FieldsSeq(tables + " cronce_version") {
+			_, err := db.Exec("DROP TABLE " + table)
+			must(t, err)
+		}
+		names := "app_"
+		if on.dialect == sqllock.PostgreSQL {
+			_, err := db.Exec("CREATE SCHEMA other")
+			must(t, err)
+			names = "other.app_"
+		}
+		d := driver(t, db, on.dialect, sqllock.Options{Tables: names})
+		must(t, d.CreateTables(t.Context()))
+		must(t, d.CreateTables(t.Context()))
+		must(t, d.Check(t.Context()))
+		a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		served := make(chan error, 1)
+		go func() {
+			_, err := d.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+			served <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		d.ChoresDue()
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		must(t, <-served)
+		d.ChoresDone()
+		must(t, d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err)
+		_, err = d.Beat(t.Context(), "n", minute)
+		must(t, err)
+	})
 }

@@ -2,21 +2,25 @@ package sqllock
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/cronce/cronce/lock"
 )
 
 // texts are the statements of a dialect.
 type texts struct {
-	now string
+	now                string
+	versioned, version string
 
 	grant, renew, free       string // in one statement, where that is all
+	handOver                 string // free, and serve the first in the queue; PostgreSQL only
 	look, lock, insert, save string
 	watch                    string // a waiter's look
 
-	first, find, enter, refresh, leave, serve string // of places
+	first, enter, own, restore, here, allHere, leave, serve, challenge, count string // of places
+	tell                                                                      string // that a key is kept
 
-	idle string // leases that nobody uses
+	silent, idle string // places and leases that nobody uses
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
@@ -28,19 +32,26 @@ type texts struct {
 // dayMicros is the longest that a node lives for, or is remembered.
 const dayMicros = "86400000000"
 
-const leaseColumns = "owner, fence, until_us, place, waiting, ticket, holders"
+const leaseColumns = "owner, fence, until_us, place, holders"
+
+// silence is how long an owner may owe a sign of life until its place is
+// passed over. It looks at least once a second.
+const silence = 3 * time.Second
 
 func (g *grammar) texts() texts {
 	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
 	return texts{
-		now: g.text("SELECT {clock}, {server}"),
+		now:       g.text("SELECT {clock}, {server}"),
+		versioned: g.text(g.versioned),
+		version:   g.text("SELECT max(version) FROM cronce_version"),
 
 		// A key is granted in one statement if it is free and nobody waits, or if
-		// it is kept for the asker.
+		// it stands there kept for the asker.
 		grant: g.yielding(update{
 			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",
 			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",
-			where: "ns = $4 AND name = $5 AND ((waiting = 0 AND until_us <= {now}) OR (owner = $6 AND place <> 0 AND until_us > {now}))",
+			where: "ns = $4 AND name = $5 AND ((place = 0 AND until_us <= {now} AND NOT EXISTS (SELECT 1 FROM cronce_places w" +
+				" WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)) OR (owner = $6 AND place <> 0))",
 		}),
 		renew: g.yielding(update{
 			sets:   "place = 0",
@@ -48,26 +59,38 @@ func (g *grammar) texts() texts {
 			where: "ns = $2 AND name = $3 AND owner = $4 AND fence = $5 AND place = 0 AND until_us > {now}",
 		}),
 		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE {usable}" + lease +
-			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ? AND waiting = 0"),
+			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ?" +
+			" AND NOT EXISTS (SELECT 1 FROM cronce_places w WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)"),
+		handOver: g.handOver(),
 
 		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
 		lock: g.locked(leaseColumns, "cronce_leases WHERE "+lease),
 		insert: g.text("INSERT INTO cronce_leases (ns, name, " + leaseColumns + ", used_day)" +
-			" VALUES (?, ?, '', 0, 0, 0, 0, 0, '', {clock} {divide} 86400000000){nothing}"),
-		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, waiting = ?, ticket = ?, holders = ?, used_day = ? WHERE " + lease),
-		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.waiting, l.ticket, l.holders, {clock}, coalesce(p.place, 0), coalesce(p.seen_us, 0)," +
-			" (SELECT count(*) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place)" +
+			" VALUES (?, ?, '', 0, 0, 0, '', {clock} {divide} 86400000000){nothing}"),
+		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, holders = ?, used_day = ? WHERE " + lease),
+		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.holders, {clock}, coalesce(p.place, 0), coalesce(p.asked_us, 0)," +
+			" (SELECT count(*) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place" +
+			" AND (a.asked_us = 0 OR a.asked_us > {clock} - {silence}))" +
 			" FROM cronce_leases l LEFT JOIN cronce_places p ON p.ns = l.ns AND p.name = l.name AND p.owner = ?" +
 			" WHERE l.ns = ? AND l.name = ?"),
 
-		first:   g.text("SELECT place, owner, most, seen_us FROM " + places + " ORDER BY place LIMIT 1"),
-		find:    g.text("SELECT place FROM " + places + " AND owner = ?"),
-		enter:   g.text("INSERT INTO cronce_places (ns, name, place, owner, most, seen_us) VALUES (?, ?, ?, ?, ?, ?)"),
-		refresh: g.text("UPDATE cronce_places SET seen_us = {clock} WHERE " + lease + " AND owner = ?"),
-		leave:   g.text("DELETE FROM " + places + " AND owner = ?"),
-		serve:   g.text("DELETE FROM " + places + " AND place = ?"),
+		first: g.text("SELECT place, owner, most, party, ttl_us, seen_fence FROM " + places + " AND (asked_us = 0 OR asked_us + {silence} > ?)" +
+			" ORDER BY place LIMIT 1"),
+		own: g.text("SELECT place, owner, most, party, ttl_us, seen_fence FROM " + places + " AND owner = ? AND most <= 1"),
+		enter: g.lazily("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us)",
+			g.whereUsable("?")+", ?, ?, ?, ?, ?, ?, 0", "{nothing}"),
+		restore: g.text("INSERT INTO cronce_places (ns, name, place, owner, party, most, ttl_us, seen_fence, asked_us)" +
+			" VALUES (?, ?, ?, ?, '', ?, 0, 0, ?){nothing}"),
+		here:      g.text("UPDATE cronce_places SET asked_us = 0, party = ?, ttl_us = ?, seen_fence = ? WHERE {usable}" + lease + " AND owner = ?"),
+		allHere:   g.text("UPDATE cronce_places SET asked_us = 0 WHERE {usable}" + lease + " AND party = ? AND asked_us <> 0"),
+		leave:     g.text("DELETE FROM cronce_places WHERE {usable}" + lease + " AND owner = ?"),
+		serve:     g.text("DELETE FROM " + places + " AND place = ?"),
+		challenge: g.text("UPDATE cronce_places SET asked_us = ? WHERE " + lease + " AND asked_us = 0 AND place <= ?"),
+		count:     g.text("SELECT count(*) FROM " + places + " AND (asked_us = 0 OR asked_us + {silence} > ?)"),
+		tell:      "SELECT pg_notify($1, $2)",
 
-		idle: g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
+		silent: g.text("SELECT place FROM cronce_places WHERE ns = ? AND asked_us > 0 AND asked_us < ? LIMIT ?{skip}"),
+		idle:   g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
 
 		insertSeries: g.text("INSERT INTO cronce_series (ns, name, format, state, revisions, first_line, next_line, bytes)" +
 			" VALUES (?, ?, ?, '', '', 0, 0, 0){nothing}"),

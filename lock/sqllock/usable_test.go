@@ -108,9 +108,9 @@ func TestSweepIsIndexed(t *testing.T) {
 				if i%10 == 0 {
 					used -= 5
 				}
-				rows[i] = fmt.Sprintf("('cronce', 'key %d', '', 1, 1, 0, 0, 0, '', %d)", first+i, used)
+				rows[i] = fmt.Sprintf("('cronce', 'key %d', '', 1, 1, 0, '', %d)", first+i, used)
 			}
-			_, err := db.Exec("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, waiting, ticket, holders, used_day) VALUES " +
+			_, err := db.Exec("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES " +
 				strings.Join(rows, ", "))
 			must(t, err)
 		}
@@ -131,13 +131,13 @@ func TestSweepIsIndexed(t *testing.T) {
 		if plan := texts(t, db, explain[on.dialect]+text); !strings.Contains(plan, "used_day") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("%s\n%s", text, plan)
 		}
-		d.ChoresDue()
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key 1", Owner: "n/1"}))
-		d.ChoresDone()
-		var left int
-		must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&left))
-		if left != keys*9/10 {
-			t.Errorf("%d rows are left, want %d", left, keys*9/10)
-		}
+		eventually(t, "all that is to go is gone", func() bool { // its time may not be enough at once
+			d.ChoresDue()
+			must(t, d.Release(t.Context(), lock.Holding{Key: "key 1", Owner: "n/1"}))
+			d.ChoresDone()
+			var left int
+			must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&left))
+			return left == keys*9/10
+		})
 	})
 }

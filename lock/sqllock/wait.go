@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	rarest    = time.Second             // how often a waiter looks at least
-	refreshed = 2500 * time.Millisecond // after so long a place is seen again
-	soon      = 5 * time.Millisecond    // after the deadline of a holder
-	afterward = 100 * time.Millisecond  // after doubt
-	leaving   = time.Second             // for giving a place up
+	rarest    = time.Second            // how often the first waiter of a process looks at least, if few are before it
+	farthest  = 5 * time.Second        // if many are
+	others    = time.Minute            // how often those behind it in the process look
+	soon      = 5 * time.Millisecond   // after the deadline of a holder
+	afterward = 100 * time.Millisecond // after doubt
+	maxLooks  = 4                      // at the same time, of a process
+	leaving   = time.Second            // for giving a place up
 )
 
 // Wait takes a place in the queue of the key and returns when the key was
@@ -30,15 +32,25 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	}
 	asking, stop := lingering(ctx)
 	defer stop()
-	asked := time.Now()
-	g, err := d.acquire(asking, &a) // most keys are free
-	if err == nil {
-		g.Asked = asked
-		return g, nil
+	var held error = &lock.HeldError{Key: a.Key} // others wait for it here
+	if !d.waiters.line(a.Key) {
+		asked := time.Now()
+		g, err := d.acquire(asking, &a) // most keys are free
+		if err == nil {
+			g.Asked = asked
+			return g, nil
+		}
+		held = err
 	}
-	w := waiter{asking: asking, driver: d, a: &a, woken: d.waiters.join(a.Owner)}
-	defer d.waiters.leave(a.Owner)
-	if g, err = w.wait(ctx, err); err != nil {
+	w := waiter{asking: asking, driver: d, a: &a, woken: d.waiters.join(a.Key, a.Owner)}
+	d.openEars()
+	defer func() {
+		if d.waiters.leave(a.Key, a.Owner) == 0 {
+			d.closeEars()
+		}
+	}()
+	g, err := w.wait(ctx, held)
+	if err != nil {
 		return lock.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
 	}
 	return g, nil
@@ -61,28 +73,74 @@ type waiter struct {
 	asking context.Context // of its requests
 	driver *Driver
 	a      *lock.Acquisition
-	woken  <-chan struct{}
+	woken  *woken
+	kept   bool // the key is kept for it, as far as it was told
 	placed bool // it has a place, as far as it knows
+	shared bool // others share the key, as far as it knows
 	pace   time.Duration
+	fence  int64 // of the key, when it looked last
+	before int64 // how many were before it then
+	asked  time.Time
 }
 
 // wait asks until it is granted. Last is the answer so far.
 func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 	for ctx.Err() == nil {
-		asked := time.Now()
-		g, next, err := w.ask(w.asking)
+		g, next, err := w.askInTurn(w.asking)
 		if err == nil {
-			g.Asked = asked
 			return g, nil
 		}
 		w.a.NoteRefusal(err)
 		if ctx.Err() == nil { // else it is the answer before that counts
 			last = err
 		}
-		pause(ctx, next, w.woken)
+		if g := w.sleep(ctx, next); g.Fence != 0 && ctx.Err() == nil {
+			return g, nil
+		}
 	}
 	w.giveUp(ctx)
 	return lock.Grant{}, last
+}
+
+// sleep returns when it is time to ask, with what the owner was granted meanwhile.
+// An owner that has only become the first of its process looks after a while: the key
+// may be passed on inside before that.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) lock.Grant {
+	for pause(ctx, d, w.woken.call) {
+		g, kept := w.driver.waiters.given(w.woken)
+		switch {
+		case g.Fence != 0:
+			return g
+		case kept:
+			w.kept = true
+			return lock.Grant{}
+		}
+		d = min(d, jitter(w.driver.poll))
+	}
+	g, _ := w.driver.waiters.given(w.woken)
+	return g
+}
+
+// askInTurn asks while few others of this process do: a release must not queue for a
+// connection behind a crowd that waits for it. A grant that was handed over meanwhile
+// was asked for later.
+func (w *waiter) askInTurn(ctx context.Context) (lock.Grant, time.Duration, error) {
+	select {
+	case w.driver.looks <- struct{}{}:
+		defer func() { <-w.driver.looks }()
+	case <-ctx.Done():
+		return lock.Grant{}, 0, ctx.Err()
+	}
+	asked := time.Now()
+	g, next, err := w.ask(ctx)
+	if err != nil {
+		return g, next, err
+	}
+	g.Asked = asked
+	if given, _ := w.driver.waiters.given(w.woken); given.Fence == g.Fence {
+		g = given
+	}
+	return g, next, nil
 }
 
 // ask asks once, and returns when to ask again.
@@ -90,80 +148,156 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 	if !w.placed {
 		return w.enter(ctx)
 	}
-	l, place, err := w.look(ctx)
-	if err != nil {
-		return lock.Grant{}, jitter(afterward), err
-	}
-	h := l.find(w.a.Owner)
-	switch {
-	case h != nil && h.Place == 0: // the reply was lost
-		return l.grant(h), 0, nil
-	case h != nil && w.a.Limit <= 1:
+	if w.kept && w.a.Limit <= 1 {
+		w.kept = false
 		if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
 			return g, jitter(afterward), err
 		}
-		return w.enter(ctx)
-	case h != nil, place.number == 0, place.before == 0 && fits(l.held, w.a.Limit), l.now-place.seen > micros(refreshed):
-		return w.enter(ctx)
 	}
-	return lock.Grant{}, w.next(&l, place.before), l.refusal(w.a.Key)
+	l, at, found, err := w.look(ctx)
+	if err != nil {
+		return lock.Grant{}, jitter(afterward), err
+	}
+	w.shared = l.holders != ""
+	w.wakeOthers(&l)
+	h := l.find(w.a.Owner)
+	switch {
+	case h != nil && h.Place == 0: // the reply was lost
+		if at.number != 0 {
+			_, _ = w.forgo(ctx) // else the place is passed over
+		}
+		return l.grant(h), 0, nil
+	case !found: // nobody has used the key
+		return w.take(ctx)
+	case h != nil || l.owner == w.a.Owner && l.place != 0: // kept, also if it was late
+		if w.a.Limit <= 1 {
+			if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
+				return g, jitter(afterward), err
+			}
+		}
+		return w.take(ctx)
+	case l.revived:
+		return w.take(ctx)
+	case at.number == 0:
+		return w.enter(ctx)
+	case at.asked != 0:
+		err = w.answer(ctx)
+	case fits(l.held, w.a.Limit) && at.before == 0:
+		return w.take(ctx)
+	case fits(l.held, w.a.Limit):
+		err = w.suspect(ctx, &l, at.number)
+	}
+	if err != nil {
+		return lock.Grant{}, jitter(afterward), err
+	}
+	return lock.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
 }
 
-// A place is one in the queue.
-type place struct{ number, seen, before int64 }
+// wakeOthers wakes those of this process who have the key and may not know it: they
+// do not look themselves.
+func (w *waiter) wakeOthers(l *lease) {
+	for i := range l.held {
+		if owner := l.held[i].Owner; owner != w.a.Owner {
+			w.driver.waiters.wake(owner)
+		}
+	}
+}
+
+// A seat is the place of a waiter, as it was found.
+type seat struct {
+	number int64
+	asked  int64 // since when its owner owes a sign of life; 0: it does not
+	before int64 // how many stand before it
+}
 
 // look reads the key and the waiter's place. The zero lease is free.
-func (w *waiter) look(ctx context.Context) (l lease, p place, err error) {
+func (w *waiter) look(ctx context.Context) (l lease, at seat, found bool, err error) {
 	d := w.driver
-	_, err = ask(ctx, d, func(s session) (bool, error) {
-		l, p = lease{}, place{}
-		fields := append(l.fields(), &p.number, &p.seen, &p.before)
+	found, err = ask(ctx, d, func(s session) (bool, error) {
+		l, at = lease{}, seat{}
+		fields := append(l.fields(), &at.number, &at.asked, &at.before)
 		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
 	})
 	if err == nil {
 		err = l.read(w.a.Key)
 	}
-	return l, p, err
+	return l, at, found, err
 }
 
-// enter asks with the row locked, and takes a place if the answer is no and it
-// has none. One that it has is seen by that.
-func (w *waiter) enter(ctx context.Context) (g lock.Grant, next time.Duration, err error) {
-	var found lease
-	err = w.driver.turn(ctx, w.a.Key, func(t *turn) error {
-		if _, err := t.exec(w.driver.texts.refresh, w.a.Owner); err != nil {
-			return err
-		}
-		granted, err := t.ask(w.a)
-		if err == nil && !granted {
-			err = t.queue(w.a)
-		}
-		found = t.lease
-		return err
+// enter takes a place, with one statement that locks nothing of another. A place
+// that it has stays what it is. A release at the same moment may not see the place,
+// so a look follows soon.
+func (w *waiter) enter(ctx context.Context) (lock.Grant, time.Duration, error) {
+	d := w.driver
+	_, err := ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.enter, d.ns, w.a.Key, w.a.Owner, d.party, w.a.Limit, micros(w.a.TTL), w.a.Fence)
 	})
+	w.placed = true
 	if err != nil {
 		return lock.Grant{}, jitter(afterward), err
 	}
-	if h := found.grantedTo(w.a.Owner); h != nil {
-		return found.grant(h), 0, nil
+	next := d.poll
+	if !d.waiters.first(w.a.Key, w.a.Owner) {
+		next = others
 	}
-	w.placed = true
-	return lock.Grant{}, w.next(&found, found.waiting-1), found.refusal(w.a.Key)
+	return lock.Grant{}, jitter(next), &lock.HeldError{Key: w.a.Key}
 }
 
-// next is when to look again: often if it is the owner's turn next, the more
-// rarely the more are before it, and soon after the holder's deadline.
+// take asks with the row locked, which also serves those before the waiter.
+func (w *waiter) take(ctx context.Context) (lock.Grant, time.Duration, error) {
+	g, err := w.driver.ask(ctx, w.a)
+	return g, jitter(w.driver.poll), err
+}
+
+// answer gives the sign of life that the owner owes, for all of this process.
+func (w *waiter) answer(ctx context.Context) error {
+	d := w.driver
+	_, err := ask(ctx, d, func(s session) (int64, error) {
+		n, err := exec(ctx, s, d.texts.here, d.party, micros(w.a.TTL), w.a.Fence, d.ns, w.a.Key, w.a.Owner)
+		if err == nil {
+			_, err = exec(ctx, s, d.texts.allHere, d.ns, w.a.Key, d.party)
+		}
+		return n, err
+	})
+	return err
+}
+
+// suspect lets those before the waiter prove that they live, since they keep it from
+// a key that it could have. A key that is free is passed to the first of them.
+func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
+	if time.Since(w.asked) < rarest {
+		return nil
+	}
+	w.asked = time.Now()
+	d := w.driver
+	if len(l.held) == 0 {
+		return d.turn(ctx, w.a.Key, (*turn).serve)
+	}
+	_, err := ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
+	})
+	return err
+}
+
+// next is when to look again. The first of a process looks for all: often while the
+// key changes hands and few are before it, and the more rarely the longer it does not;
+// and soon after the holder's deadline. With a listener that hears, looks only make up
+// for what was not heard.
 func (w *waiter) next(l *lease, before int64) time.Duration {
-	if before == 0 {
-		w.pace = min(max(2*w.pace, w.driver.poll/8), w.driver.poll)
-	} else {
+	d := w.driver
+	if !d.waiters.first(w.a.Key, w.a.Owner) {
+		return jitter(others)
+	}
+	if l.fence != w.fence || before != w.before {
 		w.pace = 0
 	}
-	wait := w.pace
-	if before > 0 {
-		wait = min(time.Duration(before)*w.driver.poll, rarest)
+	w.fence, w.before = l.fence, before
+	w.pace = min(max(w.pace*3/2, d.poll/4), rarest)
+	wait := max(w.pace, min(time.Duration(before)*d.poll, farthest))
+	if d.ears.ready.Load() {
+		wait = max(wait, rarest)
 	}
-	return min(jitter(wait), l.untilFirst()+soon)
+	return min(jitter(wait), l.untilFirst()+soon+time.Duration(min(before, crowd))*soon)
 }
 
 func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
@@ -178,15 +312,24 @@ func (w *waiter) giveUp(ctx context.Context) {
 		}
 		pause(ctx, leaving/10, nil)
 	} // else the place is passed over, and the lease expires
+	w.driver.waiters.abandon(w.a.Owner)
 }
 
+// leave deletes the place. If there is none any more the key was passed to the
+// owner. Behind a place in the queue of a key that is shared others may fit.
 func (w *waiter) leave(ctx context.Context) error {
-	return w.driver.turn(ctx, w.a.Key, func(t *turn) error {
-		left, err := t.exec(t.driver.texts.leave, w.a.Owner)
-		if err != nil {
-			return err
-		}
-		t.waiting -= left
-		return t.free(w.a.Owner)
+	d := w.driver
+	left, err := w.forgo(ctx)
+	if err != nil || left > 0 && !w.shared && w.a.Limit <= 1 {
+		return err
+	}
+	return d.turn(ctx, w.a.Key, func(t *turn) error { return t.free(w.a.Owner) })
+}
+
+// forgo deletes the place, and returns how many there were.
+func (w *waiter) forgo(ctx context.Context) (int64, error) {
+	d := w.driver
+	return ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.leave, d.ns, w.a.Key, w.a.Owner)
 	})
 }

@@ -1,36 +1,183 @@
 package sqllock
 
-import "sync"
+import (
+	"context"
+	"slices"
+	"sync"
 
-// waiters are the owners of this process that wait, so that a release here need
-// not be found by looking. The zero value is ready.
+	"github.com/cronce/cronce/lock"
+)
+
+// waiters are the owners of this process that wait. Those of a key stand in one line,
+// of which the first looks for all. The zero value is ready.
 type waiters struct {
 	mu    sync.Mutex
-	woken map[string]chan struct{} // each holds one wake-up
+	all   map[string]*woken
+	lines map[string]*line
+	gone  map[string]bool // those that could not give their places up
 }
 
-func (w *waiters) join(owner string) <-chan struct{} {
+// A line is those who wait for a key, in the order in which they came.
+type line struct {
+	owners []string
+	row    int // how often in a row the key was passed on inside
+}
+
+// A woken is what an owner that waits is woken by.
+type woken struct {
+	call  chan struct{} // holds one wake-up
+	grant lock.Grant    // what it was granted meanwhile, if it has a fence; guarded by the mutex
+	kept  bool          // the key is kept for it, or it should look; guarded by the mutex
+}
+
+func (w *waiters) join(key, owner string) *woken {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.woken == nil {
-		w.woken = make(map[string]chan struct{})
+	if w.all == nil {
+		w.all, w.lines = make(map[string]*woken), make(map[string]*line)
 	}
-	c := make(chan struct{}, 1)
-	w.woken[owner] = c
-	return c
+	is := &woken{call: make(chan struct{}, 1)}
+	w.all[owner] = is
+	l := w.lines[key]
+	if l == nil {
+		l = new(line)
+		w.lines[key] = l
+	}
+	l.owners = append(l.owners, owner)
+	return is
 }
 
-func (w *waiters) leave(owner string) {
+// leave returns how many are left. Who is first now is woken: it looks from now on.
+func (w *waiters) leave(key, owner string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.woken, owner)
+	delete(w.all, owner)
+	l := w.lines[key]
+	i := slices.Index(l.owners, owner)
+	if i == 0 {
+		l.owners = l.owners[1:] // most who leave are first
+	} else {
+		l.owners = slices.Delete(l.owners, i, i+1)
+	}
+	switch {
+	case len(l.owners) == 0:
+		delete(w.lines, key)
+	case i == 0:
+		w.all[l.owners[0]].wake()
+	}
+	return len(w.all)
 }
 
+// has reports whether an owner waits here.
+func (w *waiters) has(owner string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[owner] != nil
+}
+
+// line reports whether somebody here waits for a key.
+func (w *waiters) line(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines[key] != nil
+}
+
+// first reports whether an owner is the first here that waits for a key.
+func (w *waiters) first(key, owner string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[key]
+	return l != nil && l.owners[0] == owner
+}
+
+// next returns the owner here to whom a key is to be passed on before those who came
+// earlier elsewhere, which happens at most so often in a row, or none.
+func (w *waiters) next(key string, inside int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[key]
+	switch {
+	case l == nil:
+		return ""
+	case l.row >= inside:
+		l.row = 0
+		return ""
+	}
+	l.row++
+	return l.owners[0]
+}
+
+// wake wakes an owner for whom the key is kept.
 func (w *waiters) wake(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if is := w.all[owner]; is != nil {
+		is.kept = true
+		is.wake()
+	}
+}
+
+// wakeAll wakes all: a wake-up may have been lost.
+func (w *waiters) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, is := range w.all {
+		is.kept = true
+		is.wake()
+	}
+}
+
+func (is *woken) wake() {
 	select {
-	case w.woken[owner] <- struct{}{}: // of an owner elsewhere it is nil
+	case is.call <- struct{}{}:
 	default: // it is awake
 	}
+}
+
+// give hands a grant to an owner. One that does not wait any more has found the
+// grant itself, or frees it while it gives up; it reports whether it is neither.
+func (w *waiters) give(owner string, g lock.Grant) (abandoned bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if is := w.all[owner]; is != nil {
+		is.grant = g
+		is.wake()
+		return false
+	}
+	abandoned = w.gone[owner]
+	delete(w.gone, owner)
+	return abandoned
+}
+
+// abandon remembers an owner that could not give its place up.
+func (w *waiters) abandon(owner string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone == nil {
+		w.gone = make(map[string]bool)
+	}
+	if len(w.gone) < crowd { // else its lease ends by itself
+		w.gone[owner] = true
+	}
+}
+
+// given is what an owner was handed, if it has a fence, and whether it is to look
+// because the key may be kept for it.
+func (w *waiters) given(is *woken) (g lock.Grant, kept bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept = is.kept
+	is.kept = false
+	return is.grant, kept
+}
+
+// give hands a grant to an owner of this process, or frees the key for one that could
+// not give its place up.
+func (d *Driver) give(ctx context.Context, key, owner string, g lock.Grant) {
+	if !d.waiters.give(owner, g) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer stop()
+	_ = d.release(ctx, &lock.Holding{Key: key, Owner: owner, Fence: g.Fence}) // its TTL ends it otherwise
 }

@@ -9,6 +9,7 @@ import (
 
 // A Crowd is buyers who stand before a closed door, each with the id of an order.
 type Crowd struct {
+	seller  Strategy
 	door    chan struct{}
 	ctx     context.Context // set before the door opens
 	inside  sync.WaitGroup
@@ -24,11 +25,13 @@ type Answers struct {
 	Error   string        `json:"error,omitempty"` // the first
 	Waited  []int64       `json:"waited"`          // µs until each had an answer
 	Took    time.Duration `json:"took"`            // from the opening of the door to the last answer
+
+	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers who wait for each other; 0: they do not
 }
 
 // Gather lines up the buyers before the door. [Crowd.LetIn] must follow.
 func Gather(s Strategy, orders []string) *Crowd {
-	c := &Crowd{door: make(chan struct{})}
+	c := &Crowd{seller: s, door: make(chan struct{})}
 	for _, order := range orders {
 		c.inside.Go(func() {
 			<-c.door
@@ -64,5 +67,8 @@ func (c *Crowd) LetIn(ctx context.Context) Answers {
 	close(c.door)
 	c.inside.Wait()
 	c.answers.Took = time.Since(began)
+	if s, ok := c.seller.(interface{ HandOvers() int64 }); ok {
+		c.answers.HandOvers = s.HandOvers()
+	}
 	return c.answers
 }

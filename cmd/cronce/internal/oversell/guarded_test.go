@@ -3,7 +3,10 @@ package oversell_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/lock"
@@ -73,4 +76,35 @@ func pausedHolder(t *testing.T, shelf guarded) {
 	if err := last.Buy(t.Context(), "late"); !errors.Is(err, oversell.ErrSoldOut) {
 		t.Errorf("after that: %v", err)
 	}
+}
+
+// Once one buyer has seen that nothing is left those who wait stop waiting: of many
+// buyers few have a turn, and none is told of an error.
+func TestBuyersStopWaiting(t *testing.T) {
+	var store memlock.Store
+	shelf := new(oneItem)
+	s := &oversell.Lock{Locker: lock.New(&store, ""), Key: "p", Shelf: shelf, Work: oversell.Wait(10 * time.Millisecond)}
+	orders := make([]string, 500)
+	for i := range orders {
+		orders[i] = fmt.Sprint("o", i)
+	}
+	a := oversell.Gather(s, orders).LetIn(t.Context())
+	if a.Sold != 1 || a.SoldOut != 499 || a.Errors != 0 || a.HandOvers < 2 || a.HandOvers > 250 {
+		t.Errorf("%d sold, %d told that nothing is left, %d errors (%s), %d turns", a.Sold, a.SoldOut, a.Errors, a.Error, a.HandOvers)
+	}
+}
+
+// oneItem is a shelf with one item.
+type oneItem struct{ sold atomic.Bool }
+
+func (s *oneItem) Look(context.Context, int64) (int, error) {
+	if s.sold.Load() {
+		return 0, nil
+	}
+	return 1, nil
+}
+
+func (s *oneItem) Sell(context.Context, int64, int, string) error {
+	s.sold.Store(true)
+	return nil
 }

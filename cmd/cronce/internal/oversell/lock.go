@@ -2,6 +2,7 @@ package oversell
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -18,16 +19,35 @@ type Lock struct {
 	Key    string
 	Shelf  GuardedShelf
 	Work   Work
+
+	line
 }
 
 // Buy implements [Strategy].
 func (s *Lock) Buy(ctx context.Context, order string) error {
-	lease, err := s.Locker.Acquire(ctx, s.Key, lock.Options{Context: ctx})
+	waiting, stop := s.waiting(ctx)
+	defer stop()
+	lease, err := s.Locker.Acquire(waiting, s.Key, lock.Options{Context: ctx})
 	if err != nil {
-		return err
+		return soldOut(err)
 	}
 	defer release(ctx, lease)
-	ctx = lease.Context() // ends before anyone else can have the lock
+	if err := s.turn(); err != nil {
+		return err
+	}
+	return s.tell(s.sell(lease.Context(), lease, order)) // it ends before anyone else can have the lock
+}
+
+// soldOut is err, or ErrSoldOut alone if a wait ended because of that.
+func soldOut(err error) error {
+	if errors.Is(err, ErrSoldOut) {
+		return ErrSoldOut
+	}
+	return err
+}
+
+// sell reads, checks and writes.
+func (s *Lock) sell(ctx context.Context, lease *lock.Lease, order string) error {
 	left, err := s.Shelf.Look(ctx, lease.Fence())
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 // mutex of its own.
 type Mutex struct {
 	None
+	line
 	mu sync.Mutex
 }
 
@@ -17,5 +18,6 @@ type Mutex struct {
 func (s *Mutex) Buy(ctx context.Context, order string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.turns.Add(1)
 	return s.None.Buy(ctx, order)
 }

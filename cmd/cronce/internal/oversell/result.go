@@ -22,7 +22,8 @@ type Result struct {
 	Error    string        `json:"error,omitempty"`
 	Took     time.Duration `json:"-"`
 	Rate     float64       `json:"orders_per_second"`
-	P50      float64       `json:"p50_ms"` // of the time until a buyer had an answer
+	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, of buyers who found nothing left too
+	P50      float64       `json:"p50_ms"`                          // of the time until a buyer had an answer
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left
 	Faults   []string      `json:"faults,omitempty"`
@@ -33,6 +34,7 @@ type Result struct {
 func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 	r := Result{Strategy: strategy, Stock: stock, Left: left, Orders: orders}
 	var waited []int64
+	var turns int64
 	for _, a := range all {
 		r.Buyers += a.Sold + a.SoldOut + a.Errors
 		r.Sold += a.Sold
@@ -42,11 +44,13 @@ func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 		}
 		r.Took = max(r.Took, a.Took)
 		waited = append(waited, a.Waited...)
+		turns += a.HandOvers
 	}
 	slices.Sort(waited)
 	r.P50, r.P99 = quantile(waited, 0.50), quantile(waited, 0.99)
 	if r.Took > 0 {
 		r.Rate = float64(r.Sold) / r.Took.Seconds()
+		r.Hands = float64(turns) / r.Took.Seconds()
 	}
 	r.Oversold = max(0, max(r.Sold, r.Orders)-stock)
 	r.Faults = r.faults()

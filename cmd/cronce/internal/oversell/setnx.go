@@ -14,6 +14,7 @@ import (
 // this rare, and never impossible: any process can stand still for longer.
 type SetNX struct {
 	None
+	line
 	Client redis.UniversalClient
 	Key    string
 	TTL    time.Duration
@@ -28,6 +29,7 @@ func (s *SetNX) Buy(ctx context.Context, order string) error {
 			return err
 		}
 		if granted {
+			s.turns.Add(1)
 			break
 		}
 		if err := sleep(ctx, rand.N(2*s.Poll)); err != nil {

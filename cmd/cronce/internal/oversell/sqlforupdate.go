@@ -3,6 +3,7 @@ package oversell
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // SQLForUpdate locks the product's row in a transaction, reads, checks and
@@ -15,17 +16,34 @@ type SQLForUpdate struct {
 	DB    *sql.DB
 	Shelf *SQLShelf
 	Work  Work
+
+	line
 }
 
 // Buy implements [Strategy].
 func (s *SQLForUpdate) Buy(ctx context.Context, order string) error {
-	tx, err := s.DB.BeginTx(ctx, nil)
+	waiting, stop := s.waiting(ctx)
+	defer stop()
+	conn, err := s.DB.Conn(waiting)
+	if err != nil {
+		return soldOut(errors.Join(err, context.Cause(waiting)))
+	}
+	defer conn.Close()
+	return s.tell(s.sell(ctx, conn, order))
+}
+
+// sell reads, checks and writes in one transaction.
+func (s *SQLForUpdate) sell(ctx context.Context, conn *sql.Conn, order string) error {
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, after a commit
 	left, err := s.Shelf.leftForUpdate(ctx, tx)
 	if err != nil {
+		return err
+	}
+	if err := s.turn(); err != nil {
 		return err
 	}
 	if left < 1 {

@@ -1,0 +1,49 @@
+package oversell
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// A line is the buyers of one process who wait for their turn. It counts the turns, of
+// those who find nothing left, too; and once one of them has seen that nothing is left
+// the others stop waiting. The zero value is ready.
+type line struct {
+	turns atomic.Int64
+	once  sync.Once
+	open  context.Context // ends with ErrSoldOut
+	close context.CancelCauseFunc
+}
+
+// HandOvers is how often a buyer of this process had its turn.
+func (l *line) HandOvers() int64 { return l.turns.Load() }
+
+func (l *line) begin() {
+	l.once.Do(func() { l.open, l.close = context.WithCancelCause(context.Background()) })
+}
+
+// waiting is ctx until it is known that nothing is left.
+func (l *line) waiting(ctx context.Context) (context.Context, func()) {
+	l.begin()
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.open, func() { cancel(ErrSoldOut) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// turn begins a turn. It is an error if it is known that nothing is left.
+func (l *line) turn() error {
+	l.turns.Add(1)
+	l.begin()
+	return context.Cause(l.open)
+}
+
+// tell tells the others if nothing is left, and returns err.
+func (l *line) tell(err error) error {
+	if errors.Is(err, ErrSoldOut) {
+		l.begin()
+		l.close(ErrSoldOut)
+	}
+	return err
+}
