@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,10 +116,10 @@ func TestSweepIsIndexed(t *testing.T) {
 			must(t, err)
 		}
 		text, args := d.SweepPlan(time.Now().UnixMicro())
-		for i := len(args) - 1; i >= 0; i-- { // not every database explains a statement with arguments
+		for i, arg := range slices.Backward(args) { // not every database explains a statement with arguments
 			for _, sign := range []string{fmt.Sprintf("$%d", i+1), "?"} {
 				if at := strings.LastIndex(text, sign); at >= 0 {
-					text = text[:at] + fmt.Sprintf(map[bool]string{true: "'%v'", false: "%v"}[i == 0], args[i]) + text[at+len(sign):]
+					text = text[:at] + fmt.Sprintf(map[bool]string{true: "'%v'", false: "%v"}[i == 0], arg) + text[at+len(sign):]
 					break
 				}
 			}

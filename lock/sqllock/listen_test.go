@@ -1,0 +1,105 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// listener listens on a connection of a pool, and passes on what it hears.
+func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
+	return func(ctx context.Context, channel string, hear func(string)) error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return conn.Raw(func(c any) error {
+			pg := c.(*stdlib.Conn).Conn()
+			_, err := pg.Exec(ctx, "LISTEN "+channel)
+			for payload := ""; err == nil; {
+				hear(payload)
+				heard <- payload
+				n, failed := pg.WaitForNotification(ctx)
+				if err = failed; err == nil {
+					payload = n.Payload
+				}
+			}
+			return err
+		})
+	}
+}
+
+// A process is told of a release in another one that keeps the key for its owner.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	heard := make(chan string, 10)
+	db := on.connect(t)
+	far := driver(t, db, on.dialect, sqllock.Options{Listen: listener(db, heard)})
+	near := driver(t, on.connect(t), on.dialect, sqllock.Options{Listen: listener(on.connect(t), make(chan string, 10))})
+	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	g, err := near.Acquire(t.Context(), a)
+	must(t, err)
+	served := make(chan error, 1)
+	go func() {
+		_, err := far.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+		served <- err
+	}()
+	if first := <-heard; first != "" {
+		t.Fatalf("the first that is heard is %q", first)
+	}
+	eventually(t, "it waits", func() bool {
+		at, err := near.Inspect(t.Context(), "key")
+		return err == nil && at.Waiting == 1
+	})
+	must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+	if owner := <-heard; owner != "n/2" {
+		t.Errorf("%q is told, want n/2", owner)
+	}
+	must(t, <-served)
+}
+
+// A process that may pass a key on inside does so before those who came earlier in
+// another process, so often in a row and no more.
+func TestInside(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d := driver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2})
+		other := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "first/1", TTL: minute})
+		must(t, err)
+		served := make(chan string, 4)
+		var wg sync.WaitGroup
+		for i, at := range []*sqllock.Driver{other, d, d, d} {
+			owner := fmt.Sprint(i, "/1")
+			wg.Go(func() {
+				g, err := at.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: minute})
+				if err == nil {
+					served <- owner
+					err = at.Release(t.Context(), lock.Holding{Key: "key", Owner: owner, Fence: g.Fence})
+				}
+				if err != nil {
+					t.Errorf("%s: %v", owner, err)
+				}
+			})
+			eventually(t, "it waits", func() bool {
+				is, err := other.Inspect(t.Context(), "key")
+				return err == nil && is.Waiting == i+1
+			})
+		}
+		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "first/1", Fence: g.Fence}))
+		for _, want := range []string{"1/1", "2/1", "0/1", "3/1"} {
+			if got := <-served; got != want {
+				t.Errorf("%s is served, want %s", got, want)
+			}
+		}
+		wg.Wait()
+	})
+}
