@@ -85,6 +85,25 @@ func TestEndingIsAskedAgain(t *testing.T) {
 	})
 }
 
+// A lease of a second does not bound for how long its ending is sent: the outage may
+// last four.
+func TestEndingOutlastsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(store, "a")
+		cs := series(t, l, store, 1)
+		cs[0].TTL = time.Second
+		c := l.Claim(t.Context(), cs)[0]
+		outage := time.Now().Add(4 * time.Second)
+		store.lose = func(op string) bool { return op == "release" && time.Now().Before(outage) }
+		ends := make(endings, 1)
+		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
+		if e := <-ends; !e.Ended || e.Err != nil {
+			t.Errorf("the ending was answered %+v", e)
+		}
+	})
+}
+
 // A lost ending in answer to a repeated request is doubt: the first request may
 // have been the one that settled the run.
 func TestLostAfterDoubtIsDoubt(t *testing.T) {
@@ -125,6 +144,9 @@ func TestReplacedIsTold(t *testing.T) {
 		<-c.Lease.Context().Done()
 		wantErr(t, "cause", context.Cause(c.Lease.Context()), lock.ErrReplaced)
 		wantErr(t, "the lease is still held", c.Lease.Check(), nil)
+		if !c.Lease.Replaced() {
+			t.Error("the lease does not know that it was replaced")
+		}
 		ends := make(endings, 1)
 		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeReplaced}, ends)
 		if e := <-ends; e.Waiting != newer.Number || e.Fence != waits.Fence {

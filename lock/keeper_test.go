@@ -98,6 +98,26 @@ func TestRenewalsByTTL(t *testing.T) {
 	})
 }
 
+// sharded is a store whose series live in shards, by the last byte of their keys.
+type sharded struct{ *faulty }
+
+func (s sharded) Shards() int          { return 256 }
+func (s sharded) Shard(key string) int { return int(key[len(key)-1]) }
+
+// Leases of one TTL in different shards share no request: one shard that is silent
+// holds up no other.
+func TestRenewalsByShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := sharded{newFaulty()}
+		leases := runs(t, lock.New(store, "a"), store, time.Second, time.Second, time.Second)
+		time.Sleep(500 * time.Millisecond)
+		if n := store.renewals.Load(); n != 3 {
+			t.Errorf("%d renewal requests for three shards, want 3", n)
+		}
+		letGo(leases)
+	})
+}
+
 // late is a store in which what was asked is done at once, and answered after a delay.
 type late struct {
 	*faulty
@@ -196,6 +216,29 @@ func TestTrustCountsFromTheRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A renewal is answered after the one that was sent after it: the trust that the later
+// one gave stays.
+func TestLateAnswerTakesNoTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		slow := times(1, "renew")
+		store.before = func(op string) {
+			if slow(op) {
+				time.Sleep(time.Second)
+			}
+		}
+		lease := acquire(t, lock.New(store, "a"), "k", lock.Options{TTL: 4 * time.Second})
+		for last, end := lease.Deadline(), time.Now().Add(5*time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if now := lease.Deadline(); now.Before(last) {
+				t.Fatalf("after %d renewals the deadline went back by %v", store.renewals.Load(), last.Sub(now))
+			} else {
+				last = now
+			}
+		}
+		letGo([]*lock.Lease{lease})
+	})
 }
 
 // The cause of a lost lease says why it was lost.

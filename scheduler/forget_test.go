@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -37,6 +38,25 @@ func TestStoreForgets(t *testing.T) {
 			if r.began.After(start.Add(500*time.Second)) && r.err != nil {
 				t.Errorf("%v ended with %v after the last loss", r.Tick, r.err)
 			}
+		}
+	})
+}
+
+// A store that was emptied has lost the marks of all jobs: a node tells of it once, and
+// not once for each job.
+func TestEmptiedStoreIsToldOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var jobs []scheduler.Job
+		for i := range 40 {
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 5s", Func: nothing})
+		}
+		c := cluster(t, 1, jobs...)
+		c.strange = storeForgot
+		c.pass(62 * time.Second)
+		c.store.Forget()
+		c.pass(30 * time.Second)
+		if told := len(c.logged("store forgot")); told != 1 {
+			t.Errorf("told %d times, want once", told)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,6 +101,35 @@ func TestSlotsComeBack(t *testing.T) {
 		}
 		c.pass(5 * time.Minute)
 		c.wantFree(2)
+	})
+}
+
+// A tick that is asked for when a run before it has just lost its lease waits for the
+// takeover of that run. The two have one slot between them until both have their own.
+func TestSlotsAfterOrphans(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		hangsOnFirst := func(ctx context.Context, r *scheduler.Run) error {
+			if strings.HasPrefix(r.Node, "node0-") {
+				<-ctx.Done()
+			}
+			return nil
+		}
+		const jobs = 50
+		for i := range jobs { // their leases end all over the five seconds between two ticks
+			c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 5s", Lease: 10*time.Second + time.Duration(i)*97*time.Millisecond,
+				Takeover: scheduler.TakeoverRerun, Func: hangsOnFirst})
+		}
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = jobs }
+		c.start()
+		c.pass(7 * time.Second)
+		second := c.start()
+		c.pass(5 * time.Second)
+		c.nodes[0].kill()
+		c.pass(time.Minute + 2*time.Second)
+		if free := second.Free(); free != jobs {
+			t.Errorf("%d slots are free, want %d", free, jobs)
+		}
 	})
 }
 

@@ -91,6 +91,7 @@ func TestAdvance(t *testing.T) {
 		{"a little late", 0, 2*minute - 1, 1 * minute, 0},
 		{"an hour late", 0, 61*minute + 5, 61 * minute, 60 * minute},
 		{"with jitter", 30 * time.Second, 2*minute + 30_000, 2 * minute, 1 * minute},
+		{"late, and inside the jitter of the latest", 30 * time.Second, 4 * minute, 3 * minute, 2 * minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := entryOf(t, "* * * * *", test.jitter)

@@ -13,6 +13,7 @@ var desertTests = []test{
 	{"barging takes a key that is kept, and its place comes next again", desertBarged},
 	{"barging takes no key that is held", desertHeld},
 	{"a key that is kept for an owner cannot be renewed by it", desertNotRenewed},
+	{"a key that is kept for an owner is not freed by its release with an earlier fence", desertNotReleased},
 }
 
 // kept is how long a store at most keeps a key for an owner that does not answer.
@@ -94,4 +95,11 @@ func desertNotRenewed(s *stand) {
 	s.release(h)
 	_, err := s.driver.Renew(s.ctx, lock.Holding{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long})
 	s.lost(err)
+}
+
+func desertNotReleased(s *stand) {
+	h, dead := s.desert()
+	s.release(h)
+	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}))
+	equal(s, "who has the key", s.inspect("key").Owner, dead.Owner)
 }

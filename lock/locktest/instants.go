@@ -12,6 +12,7 @@ var instantTests = []test{
 	{"a lease is renewed until the millisecond at which it ends", renewInstants},
 	{"a resume covers what is after the mark, and nothing at it", resumeInstants},
 	{"a number due at the grant of the alive run is skipped, one due before it is held", grantInstants},
+	{"a revision that another node used at the instant of an opening is told", openInstants},
 }
 
 // An instant is a bound of the rules. Its scene makes a series and returns a claim
@@ -168,4 +169,11 @@ func grantInstants(s *stand) {
 			s.Errorf("a number due %d ms after the grant: the answer is %v, want %v", i-1, name(got.Kind), name(want))
 		}
 	})
+}
+
+func openInstants(s *stand) {
+	s.open()
+	s.opened(lock.Opening{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
+	r := s.opened(lock.Opening{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})
+	equal(s, "the other revision", r.Other, "r1")
 }

@@ -13,6 +13,7 @@ var causeTests = []test{
 	{"a number that is skipped names the run in its way", causeOfSkip},
 	{"a number that waits names the run in its way", causeOfWait},
 	{"numbers that are skipped because of one run become one range, of two runs they stay apart", causeApart},
+	{"numbers that are skipped because of a run, and because of another when that has died, stay apart", causeOfDead},
 }
 
 // oddTexts are errors as functions return them: what a terminal would obey, and
@@ -114,4 +115,30 @@ func causeApart(s *stand) {
 	equal(s, "what lies between in it", skips[0].Between, lock.VerdictSkipped)
 	equal(s, "the second range's run", skips[1].BlockerFence, second.Fence)
 	equal(s, "its number", skips[1].Blocker, second.Number)
+}
+
+// The run that died may have another attempt, but only after the end of the other:
+// nothing is written between the numbers that the two were in the way of.
+func causeOfDead(s *stand) {
+	s.open()
+	c := s.next(1)
+	c.TTL = short
+	_, first := s.granted(c)
+	s.env.Wait(5 * time.Millisecond)
+	c = s.ask(s.look().Now, s.due(1))
+	c.Overlap = lock.OverlapAllow
+	_, second := s.granted(c)
+	skip := func() {
+		s.env.Wait(5 * time.Millisecond)
+		c = s.ask(s.look().Now, s.look().Mark)
+		c.Rerun = true
+		s.claimed(c, lock.Skipped)
+	}
+	skip()
+	s.env.Wait(short + slack)
+	skip()
+	lines := s.lines()
+	skips := lines[len(lines)-2:]
+	equal(s, "the first number's run", skips[0].BlockerFence, first.Fence)
+	equal(s, "the second number's run", skips[1].BlockerFence, second.Fence)
 }

@@ -14,6 +14,7 @@ var waitTests = []test{
 	{"an owner that has the key already gets the same fence", waitAgain},
 	{"waiters get the key in the order in which they came, with growing fences", waitOrder},
 	{"a key that is handed on is trusted from when its new owner confirmed", waitTrust},
+	{"the fence of a key that is handed on is above what its new owner has seen", waitFloor},
 	{"the key of a holder that died goes to who waits", waitExpired},
 	{"a waiter that gives up leaves nothing behind", waitCancelled},
 	{"the place of a waiter that gives up goes to the next", waitSkipped},
@@ -125,6 +126,17 @@ func waitRefused(s *stand) {
 	s.release(h)
 	s.served(w)
 	equal(s, "refusals told again", len(told), 0)
+}
+
+func waitFloor(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	a := s.acquisition(long)
+	a.Fence = h.Fence + int64(time.Minute/time.Microsecond)
+	w := s.queued(a)
+	s.release(h)
+	if next := s.served(w); next.Fence <= a.Fence {
+		s.Fatalf("the fence is %d, seen was %d", next.Fence, a.Fence)
+	}
 }
 
 func waitAgain(s *stand) {

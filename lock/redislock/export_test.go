@@ -29,6 +29,8 @@ var (
 	ReadGrants  = readGrants
 	ReadMany    = readMany
 	ReadHolders = readHolders
+
+	ManyAsk = embedded.manyAsk
 )
 
 // ReadAnswer reads what the claim script says of one claim at a time in ms.

@@ -82,6 +82,37 @@ func TestJournalIsCounted(t *testing.T) {
 	}
 }
 
+// A journal has as many lines as it may have, and one line more costs it a sixteenth
+// of them beside its oldest.
+func TestJournalLength(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalLines: 20})
+	for rounds, want := range map[int]int64{19: 20, 20: 19} {
+		key := names(rounds)[rounds-1]
+		history(t, d, c, []string{key}, rounds) // after the line of its opening
+		if _, _, lines := weights(t, c, []string{key}); lines != want {
+			t.Errorf("%d lines are kept of %d, want %d", lines, rounds+1, want)
+		}
+	}
+}
+
+// Over the bytes of all journals a new line costs its series the line before it, and
+// is there itself.
+func TestJournalKeepsItsNewestLine(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalBytes: 1})
+	key := names(1)[0]
+	open(t, d, c, key)
+	for i := range 3 {
+		number := c.Time(t.Context()).Val().UnixMilli()
+		asked := claimOf(key, "n/"+strconv.Itoa(i), number)
+		asked.Overlap = lock.OverlapAllow
+		claim(t, d, asked, lock.Granted)
+		if j, err := d.Journal(t.Context(), key, 0); err != nil || len(j.Lines) != 1 || j.Lines[0].To != number {
+			t.Errorf("after %d the journal is %+v, %v", number, j.Lines, err)
+		}
+		waitOn(t, c, 2*time.Millisecond)
+	}
+}
+
 // The journals of a namespace stay within their bytes; who writes pays, and the
 // newest line of each series stays.
 func TestJournalBudget(t *testing.T) {

@@ -357,6 +357,34 @@ func TestFencesOfParties(t *testing.T) {
 	}
 }
 
+// A party is granted nothing under a fence that one of its members has seen, not at
+// the microsecond of that fence either, and nothing that others wait for: each asks
+// alone then.
+func TestPartyGrantsAlone(t *testing.T) {
+	s := simulated(t)
+	c := client(t, s.Addr())
+	now := s.now.UnixMicro()
+	for name, test := range map[string]struct {
+		seen  int64
+		waits bool
+		want  string
+	}{
+		"above the fence":     {now - 1, false, "|+"},
+		"at the fence":        {now, false, "|-"},
+		"below the fence":     {now + 1, false, "|-"},
+		"while another waits": {now - 1, true, "|-"},
+	} {
+		keys := []string{"lock " + name, "queue " + name}
+		if test.waits {
+			must(t, c.RPush(t.Context(), keys[1], "inbox|b/1").Err())
+		}
+		got, err := redislock.ManyAsk.Run(t.Context(), c, keys, "a/1", 1000, test.seen).Text()
+		if want := fmt.Sprint(now, test.want); err != nil || got != want {
+			t.Errorf("%s: the answer is %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
 // A reply to a party that is broken in any part is doubt.
 func TestReadMany(t *testing.T) {
 	for text, ok := range map[string]bool{

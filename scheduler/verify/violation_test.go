@@ -96,6 +96,21 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
+// At its bound, to the millisecond, each is allowed.
+func TestBoundsHold(t *testing.T) {
+	lease := lock.MinTTL.Seconds()
+	for name, j := range map[string]lock.Journal{
+		"a grant as early as a store may":            journal(with(ran(10), func(l *lock.Line) { l.At = at(9.98) })),
+		"a skip at its instant":                      journal(granted(10), line(lock.VerdictSkipped, 20, 10, 20)),
+		"a takeover when the shortest lease is over": journal(granted(10), attempt(2, 10+lease, 10)),
+		"a loss when the shortest lease is over":     journal(granted(10), word(lock.VerdictLost, 10+lease, granted(10), "")),
+	} {
+		if got := verify.Job(j, verify.Options{Exclusive: true}); !got.OK() {
+			t.Errorf("%s: %v", name, got.Violations)
+		}
+	}
+}
+
 func marks() []planted {
 	return []planted{
 		{"a line is missing", journal(ran(10), ran(30)),
@@ -118,6 +133,10 @@ func marks() []planted {
 			[]string{"I4 an opening covers", "I4 the store forgot"}},
 		{"granted early", journal(with(ran(10), func(l *lock.Line) { l.At -= 21 })),
 			[]string{"I7 ran 21 ms before its instant"}},
+		{"a skip is early", journal(granted(10), line(lock.VerdictSkipped, 19.999, 10, 20)),
+			[]string{"I7 skipped 1 ms before its instant"}},
+		{"an ending has the fence of another grant", journal(granted(10), with(word(lock.VerdictEnded, 14, granted(10), lock.OutcomeOK), func(l *lock.Line) { l.Fence++ })),
+			[]string{"I1 ended ok with fence"}},
 		{"the future is spent", journal(line(lock.VerdictMissed, 5, 0, 10)),
 			[]string{"I7 missed 5000 ms before its instant"}},
 	}
@@ -127,6 +146,8 @@ func grants() []planted {
 	return []planted{
 		{"one attempt is granted twice", journal(granted(10), attempt(1, 14, 10)),
 			[]string{"I1 attempt 1 was granted twice, to a and to b"}},
+		{"a further grant is early", journal(with(ran(10), func(l *lock.Line) { l.At, l.Outcome = at(9.98), lock.OutcomeUnstarted }), with(attempt(1, 9.979, 10), func(l *lock.Line) { l.Fence = fence(11) })),
+			[]string{"I7 ran 21 ms before its instant"}},
 		{"a finished tick is granted again", journal(ran(10), attempt(2, 14, 10)),
 			[]string{"I1 granted to b after it was done"}},
 		{"a lost tick is granted again", journal(granted(10), word(lock.VerdictLost, 14, granted(10), ""), attempt(2, 15, 10)),
