@@ -152,6 +152,33 @@ func TestDrainOutlivesItsRequests(t *testing.T) {
 	})
 }
 
+// A grant that arrives when the grace of a drain is over is given back unstarted,
+// although its claim was sent before the drain.
+func TestGrantAfterTheGrace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Grace = time.Second }
+		n := c.start()
+		n.wire.spoil(func(op string) fault {
+			if op == "claim" {
+				return fault{back: 1500 * time.Millisecond}
+			}
+			return fault{}
+		})
+		c.pass(time.Minute + 100*time.Millisecond)
+		if err := n.drain(); err != nil {
+			t.Errorf("drain: %v", err)
+		}
+		if rs := c.ran("a"); len(rs) != 0 {
+			t.Errorf("ran %v, want nothing after the grace", rs)
+		}
+		if len(c.given()) != 1 {
+			t.Errorf("%d grants, want one", len(c.given()))
+		}
+		c.wantTally("a", "ran unstarted 1")
+	})
+}
+
 // A grant that arrives when its lease lives but can no longer be trusted is given back
 // unstarted, and the tick is run all the same.
 func TestGrantTooLate(t *testing.T) {

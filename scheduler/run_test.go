@@ -46,6 +46,27 @@ func TestLeaseLost(t *testing.T) {
 	})
 }
 
+// A run succeeds when its lease is lost and nobody has taken its tick over yet. Its end
+// is told to the store all the same, and the job does not run twice.
+func TestSuccessAfterTheLoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun,
+			Func: func(context.Context, *scheduler.Run) error {
+				time.Sleep(6 * time.Second) // whatever becomes of the lease
+				return nil
+			}})
+		c.pass(time.Hour + 2*time.Second)
+		c.nodes[0].partition()
+		c.pass(3500 * time.Millisecond)
+		c.nodes[0].heal()
+		c.pass(10 * time.Minute)
+		if rs := c.ran("a"); len(rs) != 1 || rs[0].told.IsZero() || rs[0].err != nil {
+			t.Errorf("ran %v, want one run that lost its lease and succeeded", rs)
+		}
+		c.wantLogged(1, "run finished", "outcome", "lost")
+	})
+}
+
 // A lease is renewed for as long as the run takes: hours on a lease of seconds.
 func TestLongRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -150,6 +171,21 @@ func TestRetry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A panic is a fault of the program: the function is not called again for its tick.
+func TestPanicIsNotTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1m", Retry: scheduler.Retry{Tries: 3},
+			Func: func(context.Context, *scheduler.Run) error { panic(errBroken) }})
+		c.pass(10*time.Minute + 30*time.Second)
+		c.wantTally("a", "ran panic 10")
+		for _, r := range c.ran("a") {
+			if r.tries != 1 {
+				t.Errorf("%v was tried %d times", r.Tick, r.tries)
+			}
+		}
+	})
 }
 
 // A panic and runtime.Goexit are failures of the run, and the node lives on.

@@ -133,6 +133,22 @@ func TestSlotsAfterOrphans(t *testing.T) {
 	})
 }
 
+// A burst of short runs, whose ends are told to the store together, leaves all slots
+// free.
+func TestSlotsAfterABurst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		const jobs = 1500
+		for i := range jobs {
+			c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 1m", Func: nothing})
+		}
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 2 * jobs }
+		c.start()
+		c.pass(2*time.Minute + 30*time.Second)
+		c.wantFree(2 * jobs)
+	})
+}
+
 // crowded starts nodes with one slot each and many jobs that are due together.
 func crowded(t *testing.T, nodes, jobs int, work time.Duration) *world {
 	c := plan(t)

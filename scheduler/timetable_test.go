@@ -121,6 +121,20 @@ func TestDueAt(t *testing.T) {
 	}
 }
 
+// Where ticks are closer than the jitter each is due before the next, and as late as a
+// millisecond before it.
+func TestDueBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	e := entryOf(t, "* * * * * *", time.Hour)
+	latest := int64(0)
+	for tick := int64(1_000); tick < 20_000_000; tick += 1_000 {
+		latest = max(latest, e.dueAt(tick)-tick)
+	}
+	if latest != 999 {
+		t.Errorf("a tick is due up to %d ms after its instant, want 999", latest)
+	}
+}
+
 func entryOf(t testing.TB, text string, jitter time.Duration) *entry {
 	t.Helper()
 	s, err := spec.Parse(text, nil)
