@@ -30,7 +30,7 @@ var (
 	ReadMany    = readMany
 	ReadHolders = readHolders
 
-	ManyAsk = embedded.manyAsk
+	ManyAskScript = embedded.manyAsk
 )
 
 // ReadAnswer reads what the claim script says of one claim at a time in ms.

@@ -378,7 +378,7 @@ func TestPartyGrantsAlone(t *testing.T) {
 		if test.waits {
 			must(t, c.RPush(t.Context(), keys[1], "inbox|b/1").Err())
 		}
-		got, err := redislock.ManyAsk.Run(t.Context(), c, keys, "a/1", 1000, test.seen).Text()
+		got, err := redislock.ManyAskScript.Run(t.Context(), c, keys, "a/1", 1000, test.seen).Text()
 		if want := fmt.Sprint(now, test.want); err != nil || got != want {
 			t.Errorf("%s: the answer is %q, %v, want %q", name, got, err, want)
 		}
