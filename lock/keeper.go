@@ -286,6 +286,9 @@ func (l *Locker) renewBatch(batch []*Lease) {
 // due is when a lease whose request was answered now is to be renewed: a third of its
 // time after that request was sent, since its trust counts from there as well.
 func (s *Lease) due(now int64) int64 {
+	if s.fixed {
+		return never
+	}
 	sent := s.trust.Load() - int64(s.span-margin(s.span))
 	return max(now, sent+int64(s.span/3))
 }

@@ -2,8 +2,11 @@ package sqllock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // maxBatch is how many requests go into one transaction.
@@ -81,7 +84,7 @@ func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 			answers[k], r.err = o.apply(r, b.us, &qs[i])
 		}
 		if r.err != nil {
-			answers[k] = o.doubt(&qs[i], r.err)
+			answers[k] = o.doubt(&qs[i], fmt.Errorf("%w: %w", lock.ErrUnreadable, r.err))
 		}
 	}
 	return answers

@@ -1,0 +1,43 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// What could not be opened is tried again when its pause is over, which doubles up to a
+// minute; what was not tried yet comes first, and of the others what waits for longest.
+func TestOpenBook(t *testing.T) {
+	t.Parallel()
+	var b openBook
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	broken := errors.New("broken")
+	e := &entry{name: "a"}
+	b.askOpen(e)
+	if got := b.take(now); len(got) != 1 || len(b.take(now)) != 0 {
+		t.Fatalf("took %v", got)
+	}
+	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		b.failed(e, broken, now)
+		b.askOpen(e) // it waits all the same
+		now = now.Add(pause*time.Second - 1)
+		if got := b.take(now); len(got) != 0 {
+			t.Fatalf("tried again before %v s were over", int64(pause))
+		}
+		now = now.Add(1)
+		if got := b.take(now); len(got) != 1 || got[0] != e {
+			t.Fatalf("not tried again after %v s", int64(pause))
+		}
+	}
+	for i := range openRetries + 100 {
+		b.failed(&entry{name: fmt.Sprint(i)}, broken, now.Add(time.Duration(i)*time.Millisecond))
+	}
+	fresh := &entry{name: "fresh"}
+	b.askOpen(fresh)
+	got := b.take(now.Add(time.Hour))
+	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].name != "0" {
+		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].name, got[1].name, got[2].name)
+	}
+}
