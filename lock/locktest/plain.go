@@ -144,6 +144,7 @@ func plainRenewedByOther(s *stand) {
 	for _, other := range []lock.Holding{
 		{Key: h.Key, Owner: "other/1", Fence: h.Fence, TTL: long},
 		{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1, TTL: long},
+		{Key: h.Key, Owner: h.Owner, Fence: h.Fence - 1, TTL: long},
 		{Key: "free", Owner: h.Owner, Fence: h.Fence, TTL: long},
 	} {
 		_, err := s.driver.Renew(s.ctx, other)

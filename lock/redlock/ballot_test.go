@@ -1,6 +1,9 @@
 package redlock
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // What three servers' answers amount to. A number alone is a yes with that fence;
 // a text is another owner's lease, "fence|owner"; an empty text is no answer.
@@ -42,5 +45,33 @@ func TestBallot(t *testing.T) {
 				t.Errorf("decided is %v", b.decided())
 			}
 		})
+	}
+}
+
+// A lease lasts as long as a majority has it, and is free when a majority is.
+func TestBallotTimes(t *testing.T) {
+	for name, c := range map[string]struct {
+		yes, no     []time.Duration
+		left, freed time.Duration
+	}{
+		"all have it":            {yes: []time.Duration{3, 1, 2}, left: 2},
+		"a majority has it":      {yes: []time.Duration{3, 1}, left: 1},
+		"a minority has it":      {yes: []time.Duration{3}, no: []time.Duration{1, 2}, freed: 1},
+		"another has all":        {no: []time.Duration{3, 1, 2}, freed: 2},
+		"another has a minority": {no: []time.Duration{3}},
+	} {
+		b := ballot{majority: 2, answers: make([]answer, 0, 3)}
+		for _, left := range c.yes {
+			b.answers = append(b.answers, answer{code: yes, left: left})
+		}
+		for _, left := range c.no {
+			b.answers = append(b.answers, answer{code: no, left: left})
+		}
+		for len(b.answers) < 3 {
+			b.answers = append(b.answers, answer{err: errLate})
+		}
+		if b.left() != c.left || b.freed() != c.freed {
+			t.Errorf("%s: left %d, free in %d, want %d and %d", name, b.left(), b.freed(), c.left, c.freed)
+		}
 	}
 }
