@@ -53,7 +53,7 @@ func (l *Locker) Notice(f func(Trouble)) { l.troubles.told.Store(&f) }
 type troubles struct {
 	told atomic.Pointer[func(Trouble)]
 
-	mu      sync.Mutex // held while somebody looks
+	mu      sync.Mutex // held during a look, not while its finds are told
 	looked  time.Time
 	clocks  map[string]offset // by server
 	servers []Reading         // what the last look saw
@@ -74,30 +74,42 @@ func (t *troubles) tell(of Trouble) {
 	}
 }
 
-// look compares the clocks of the store with ours, unless that was done lately.
+// look compares the clocks of the store with ours, unless that was done lately, and
+// tells of what it finds.
 func (t *troubles) look(ctx context.Context, d Driver, start time.Time) {
 	clocked, can := d.(Clocked)
-	if f := t.told.Load(); !can || f == nil || *f == nil || !t.mu.TryLock() {
+	if f := t.told.Load(); !can || f == nil || *f == nil {
 		return
+	}
+	for _, found := range t.find(ctx, clocked, start) { // the mutex is free: what is told may wait for a renewal
+		t.tell(found)
+	}
+}
+
+// find returns what has changed since the last look.
+func (t *troubles) find(ctx context.Context, clocked Clocked, start time.Time) (all []Trouble) {
+	if !t.mu.TryLock() {
+		return nil
 	}
 	defer t.mu.Unlock()
 	if time.Since(t.looked) < clockLooks {
-		return
+		return nil
 	}
 	t.looked = time.Now()
 	readings, err := clocked.Now(ctx)
 	if err != nil {
-		return // the next renewal looks again
+		return nil // the next renewal looks again
 	}
 	for _, server := range replaced(t.servers, readings) {
-		t.tell(Trouble{Server: server, Replaced: true})
+		all = append(all, Trouble{Server: server, Replaced: true})
 	}
 	t.servers = readings
 	for _, r := range readings {
 		if step := t.step(r, start); step != 0 {
-			t.tell(Trouble{Server: r.Server, Step: step})
+			all = append(all, Trouble{Server: r.Server, Step: step})
 		}
 	}
+	return all
 }
 
 // replaced returns the servers with a process that is new, if one is gone: one more

@@ -167,3 +167,30 @@ func TestReplacedServerIsTold(t *testing.T) {
 		wantErr(t, "release", lease.Release(t.Context()), nil)
 	})
 }
+
+// Who is told may take its time: what happens meanwhile is told beside it, since no
+// mutex is held.
+func TestToldWhileTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		store := memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		l := lock.New(store, "a")
+		var told atomic.Int32
+		release := make(chan struct{})
+		l.Notice(func(lock.Trouble) {
+			if told.Add(1) == 1 {
+				<-release
+			}
+		})
+		acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
+		time.Sleep(15 * time.Second)
+		for n := range int32(3) {
+			ahead.Add(-int64(5 * time.Second)) // back: the lease goes on
+			time.Sleep(15 * time.Second)
+			if told.Load() != n+1 {
+				t.Errorf("told of %d steps, want %d", told.Load(), n+1)
+			}
+		}
+		close(release)
+	})
+}

@@ -115,7 +115,7 @@ func (n *Node) tend() {
 	n.inspect(n.woke)
 	n.arm()
 	n.stir()
-	n.mu.Unlock()
+	n.unlock()
 	if more {
 		go func() {
 			runtime.Gosched() // what was granted begins first

@@ -30,7 +30,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 		n.lead.answered(took)
 	}
 	n.arm()
-	n.mu.Unlock()
+	n.unlock()
 	if heard {
 		failed = nil
 	}

@@ -35,6 +35,7 @@ type world struct {
 	slack   time.Duration // how late the last ticks may have no verdict yet; 0: 100ms
 	shards  int           // of the store; 0: one
 	strange strangeness   // what cannot be checked then
+	silent  bool          // lines of the logs are lost
 
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before it stepped last
@@ -132,7 +133,7 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Logger: zap.New(core), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Logger: zap.New(core, zap.Hooks(n.askReady)), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}
@@ -149,6 +150,13 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 		n.err = n.Run(ctx)
 	}()
 	return n
+}
+
+// askReady asks the node about itself for each line that it logs: a line that was
+// logged under its mutex would wait for ever.
+func (n *node) askReady(zapcore.Entry) error {
+	_ = n.Ready()
+	return nil
 }
 
 // drain stops a node as SIGTERM does and returns what its Run returned.

@@ -115,7 +115,7 @@ func (c *Config) faults() (errs []error) {
 		errs = append(errs, errors.New("store: is nil, a lock store is needed"))
 	}
 	if !nodeName.MatchString(c.Name) {
-		errs = append(errs, fmt.Errorf("name: is %q, allowed is %s", c.Name, nodeName))
+		errs = append(errs, fmt.Errorf("name: is %s, allowed is %s", shown(c.Name), nodeName))
 	}
 	if err := lock.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))

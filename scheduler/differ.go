@@ -10,7 +10,8 @@ import (
 // lies in the future of the store's clock, and when nodes have different specs
 // for a job. Each is told once.
 
-// note keeps what is to be told of a job. The node's mutex is held.
+// note keeps what is to be told of a job. The node's mutex is held,
+// until unlock.
 func (n *Node) note(e *entry, s *lock.Series) {
 	if s.Other != "" && n.differ[e] != s.Other {
 		n.differ[e] = s.Other
@@ -18,7 +19,7 @@ func (n *Node) note(e *entry, s *lock.Series) {
 	}
 	if s.Mark > s.Now+maxSleep.Milliseconds() && n.ahead[e] != s.Mark {
 		n.ahead[e] = s.Mark
-		n.events.ahead(e, s.Mark)
+		n.afterUnlock(func() { n.events.ahead(e, s.Mark) })
 	}
 }
 

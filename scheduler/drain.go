@@ -59,7 +59,7 @@ func (n *Node) waitUntil(limit time.Duration, met func() bool) {
 // left names the runs that did not end.
 func (n *Node) left() error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	defer n.unlock()
 	if len(n.runs) == 0 {
 		return nil
 	}
@@ -67,14 +67,14 @@ func (n *Node) left() error {
 	for _, r := range n.runs {
 		names = append(names, r.e.name+"@"+formatTick(r.tick))
 		if !r.named {
-			n.events.ignoresContext(r)
+			n.afterUnlock(func() { n.events.ignoresContext(r) })
 		}
 	}
 	slices.Sort(names)
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(names), strings.Join(names, ", "))
 }
 
-// inspect looks at the runs whose context has ended. The mutex is held.
+// inspect looks at the runs whose context has ended. The mutex is held, until unlock.
 func (n *Node) inspect(now time.Time) {
 	if now.Sub(n.inspected) < maxSleep {
 		return
@@ -101,18 +101,18 @@ func (r *running) inspect(now time.Time) {
 	}
 	if !r.named {
 		r.named = true
-		r.node.events.ignoresContext(r)
+		r.node.afterUnlock(func() { r.node.events.ignoresContext(r) })
 	}
 	if r.replaced || r.lease.Replaced() {
 		r.lease.Abandon(ErrReplaced)
 	}
 }
 
-// tellLoss logs a lost lease once. The node's mutex is held.
+// tellLoss logs a lost lease once. The node's mutex is held, until unlock.
 func (r *running) tellLoss() {
 	if !r.lossTold {
 		r.lossTold = true
-		r.node.events.leaseLost(r)
+		r.node.afterUnlock(func() { r.node.events.leaseLost(r) })
 	}
 }
 

@@ -2,6 +2,9 @@ package scheduler
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,108 +14,144 @@ import (
 )
 
 // events is the one place where what happens on a node is told: to the log.
-// Messages and keys are constant, for those who read them by machine.
+// Messages and keys are constant, for those who read them by machine. The logger
+// is the user's code: it is never called under a mutex, see [Node.unlock], and its
+// panics cost no more than the line.
 type events struct {
-	log  *zap.Logger
-	node zap.Field
+	log    *zap.Logger
+	node   zap.Field
+	broken atomic.Int64 // when its last panic was told; seconds since 1970
 }
 
-func newEvents(log *zap.Logger, node string) events {
-	return events{log: log, node: zap.String("node", node)}
+// newEvents leaves out stack traces: a line of the node's is not about its code.
+func newEvents(log *zap.Logger, node string) *events {
+	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
+	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node)}
 }
 
-func (e *events) nodeStarted()  { e.log.Info("node started", e.node) }
-func (e *events) nodeDraining() { e.log.Info("node draining", e.node) }
-func (e *events) nodeStopped()  { e.log.Info("node stopped", e.node) }
+// enabled reports whether lines of a level are written.
+func (e *events) enabled(level zapcore.Level) bool {
+	defer e.survive()
+	return e.log.Core().Enabled(level)
+}
+
+// tell writes a line.
+func (e *events) tell(level zapcore.Level, message string, fields ...zap.Field) {
+	defer e.survive()
+	if c := e.log.Check(level, message); c != nil {
+		c.Write(append([]zap.Field{e.node}, fields...)...)
+	}
+}
+
+// survive recovers a panic of the logger. It is told on standard error, as zap does
+// with what goes wrong in a logger, at most once a minute.
+func (e *events) survive() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	now, last := time.Now().Unix(), e.broken.Load()
+	if now-last >= 60 && e.broken.CompareAndSwap(last, now) {
+		fmt.Fprintln(os.Stderr, "cronce: a line of the log is lost: the logger panicked:", cut(fmt.Sprint(v), maxErr))
+	}
+}
+
+// unlock releases the node's mutex and then writes the lines that were put off while
+// it was held.
+func (n *Node) unlock() {
+	lines := n.lines
+	n.lines = nil
+	n.mu.Unlock()
+	for _, write := range lines {
+		write()
+	}
+}
+
+// afterUnlock lets a line be written once the node's mutex, which is held, is released
+// with unlock.
+func (n *Node) afterUnlock(write func()) { n.lines = append(n.lines, write) }
+
+func (e *events) nodeStarted()  { e.tell(zapcore.InfoLevel, "node started") }
+func (e *events) nodeDraining() { e.tell(zapcore.InfoLevel, "node draining") }
+func (e *events) nodeStopped()  { e.tell(zapcore.InfoLevel, "node stopped") }
 
 func (e *events) runStarted(r *running) {
-	if !e.log.Core().Enabled(zapcore.InfoLevel) {
-		return // before Check, whose frame would grow the stack of a short run
+	if !e.enabled(zapcore.InfoLevel) {
+		return // before tell, whose frame would grow the stack of a short run
 	}
 	late := r.node.clock.now().Sub(time.UnixMilli(r.tick))
-	if c := e.log.Check(zapcore.InfoLevel, "run started"); c != nil {
-		c.Write(e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
-			zap.Float64("late_ms", float64(late.Microseconds())/1000))
-	}
+	e.tell(zapcore.InfoLevel, "run started", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
-func (e *events) runFinished(r *running, outcome string, began time.Time, err error) {
+func (e *events) runFinished(r *running, outcome string, began time.Time, f *runError) {
 	level := zapcore.InfoLevel
 	switch outcome {
 	case lock.OutcomeFailed, lock.OutcomePanic, lock.OutcomeTimeout, lock.OutcomeLost:
 		level = zapcore.ErrorLevel
 	}
-	if !e.log.Core().Enabled(level) {
+	if !e.enabled(level) {
 		return
 	}
 	took := time.Since(began)
-	c := e.log.Check(level, "run finished")
-	if c == nil {
-		return
+	if f != nil && f.stack != nil { // kept off the line of the outcome, whose keys are constant
+		e.tell(zapcore.ErrorLevel, "run panicked", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+			zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", f.stack))
 	}
-	if p, ok := errors.AsType[*PanicError](err); ok {
-		e.runPanicked(r, p)
-	}
-	c.Write(e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
-		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), errField(err))
-}
-
-// runPanicked keeps the stack off the line of the outcome, whose keys are constant.
-func (e *events) runPanicked(r *running, p *PanicError) {
-	e.log.Error("run panicked", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
-		zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", p.Stack))
+	e.tell(level, "run finished", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.err()))
 }
 
 // tryFailed logs a try after which there is another. The last one is the run's end.
-func (e *events) tryFailed(r *running, try int, err error) {
-	e.log.Warn("try failed", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
-		zap.Int64("fence", r.lease.Fence()), zap.Int("try", try), errField(err))
+func (e *events) tryFailed(r *running, try int, f *runError) {
+	e.tell(zapcore.WarnLevel, "try failed", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+		zap.Int64("fence", r.lease.Fence()), zap.Int("try", try), zap.String("err", f.err()))
 }
 
 func (e *events) leaseLost(r *running) {
-	e.log.Error("lease lost", e.node, job(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+	e.tell(zapcore.ErrorLevel, "lease lost", job(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
 }
 
 func (e *events) ignoresContext(r *running) {
-	e.log.Warn("run ignores its context", e.node, job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+	e.tell(zapcore.WarnLevel, "run ignores its context", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
 		zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
 }
 
 func (e *events) passed(j *entry, t int64, winner string) {
-	if c := e.log.Check(zapcore.DebugLevel, "tick passed"); c != nil {
-		c.Write(e.node, job(j), tick(t), zap.String("winner", winner))
+	if e.tellsPassed() {
+		e.tell(zapcore.DebugLevel, "tick passed", job(j), tick(t), zap.String("winner", winner))
 	}
 }
 
 func (e *events) unreplicated(j *entry, t int64, short *lock.ReplicasError) {
-	e.log.Warn("claim not replicated", e.node, job(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
+	e.tell(zapcore.WarnLevel, "claim not replicated", job(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
 }
 
 // tellsPassed reports whether anybody wants to know who has a tick.
-func (e *events) tellsPassed() bool { return e.log.Core().Enabled(zapcore.DebugLevel) }
+func (e *events) tellsPassed() bool { return e.enabled(zapcore.DebugLevel) }
 
 func (e *events) waiting(j *entry, t int64) {
-	e.log.Debug("tick waiting", e.node, job(j), tick(t))
+	e.tell(zapcore.DebugLevel, "tick waiting", job(j), tick(t))
 }
 
 func (e *events) skipped(j *entry, t int64, reason string) {
-	e.log.Info("tick skipped", e.node, job(j), tick(t), zap.String("reason", reason))
+	e.tell(zapcore.InfoLevel, "tick skipped", job(j), tick(t), zap.String("reason", reason))
 }
 
 func (e *events) missed(j *entry, t int64, count int, reason string) {
-	e.log.Warn("tick missed", e.node, job(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
+	e.tell(zapcore.WarnLevel, "tick missed", job(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
 func (e *events) ahead(j *entry, mark int64) {
-	e.log.Error("mark ahead", e.node, job(j), zap.String("mark", formatTick(mark)))
+	e.tell(zapcore.ErrorLevel, "mark ahead", job(j), zap.String("mark", formatTick(mark)))
 }
 
 func (e *events) storeForgot(j *entry, mark, seen int64) {
-	e.log.Error("store forgot", e.node, job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
+	e.tell(zapcore.ErrorLevel, "store forgot", job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
 
 func (e *events) storeRisk(r lock.Risk) {
-	e.log.Warn("store risk", e.node, zap.String("topic", r.Topic), zap.String("server", r.Server),
+	e.tell(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
 		zap.String("text", r.Text), zap.String("fix", r.Fix))
 }
 
@@ -123,32 +162,32 @@ func (e *events) storeReplaced(server string) {
 }
 
 func (e *events) specsDiffer(j *entry, own, other string) {
-	e.log.Warn("specs differ", e.node, job(j), zap.String("spec", own), zap.String("other", other))
+	e.tell(zapcore.WarnLevel, "specs differ", job(j), zap.String("spec", own), zap.String("other", other))
 }
 
 // storeUnreachable names what fails, each with the reason in words.
 func (e *events) storeUnreachable(err error, what string) {
-	e.log.Warn("store unreachable", e.node, errField(err), zap.String("what", what))
+	e.tell(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
 }
 
 func (e *events) jobsNotOpen(count int, jobs string, err error) {
-	e.log.Warn("jobs not open", e.node, zap.Int("count", count), zap.String("jobs", jobs), errField(err))
+	e.tell(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
 }
 
-func (e *events) jobsOpen() { e.log.Info("jobs open", e.node) }
+func (e *events) jobsOpen() { e.tell(zapcore.InfoLevel, "jobs open") }
 
-func (e *events) storeBack() { e.log.Info("store back", e.node) }
+func (e *events) storeBack() { e.tell(zapcore.InfoLevel, "store back") }
 
 func (e *events) clockOffset(d time.Duration) {
-	e.log.Warn("clock offset", e.node, zap.Float64("offset_ms", float64(d.Microseconds())/1000))
+	e.tell(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
 func (e *events) clockUnsteady() {
-	e.log.Warn("clock unsteady", e.node, zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
+	e.tell(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
 }
 
 func (e *events) clockStepped(d time.Duration) {
-	e.log.Error("clock stepped", e.node, zap.Float64("step_ms", float64(d.Microseconds())/1000))
+	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
 // tell logs what an answer decided.
@@ -223,10 +262,10 @@ func formatTick(ms int64) string { return time.UnixMilli(ms).UTC().Format(tickLa
 
 func errField(err error) zap.Field { return zap.String("err", errorText(err)) }
 
-// errorText is the text of an error, empty if there is none.
+// errorText is the text of a store's error, cut; empty if there is none.
 func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return cut(err.Error(), maxErr)
 }

@@ -21,7 +21,7 @@ type Node struct {
 	id        string
 	locker    *lock.Locker
 	peeker    lock.Peeker // nil if the store is none
-	events    events
+	events    *events
 	clock     clock
 	base      context.Context // of requests to the store: ends after the drain
 	started   atomic.Bool
@@ -44,6 +44,7 @@ type Node struct {
 	process   string        // which one of the store answers; owned by the beats
 
 	mu        sync.Mutex
+	lines     []func() // log lines that were put off; written by unlock
 	jobs      map[string]*entry
 	roster    roster
 	specs     map[specKey]*spec.Schedule
@@ -140,7 +141,7 @@ func (n *Node) registerAll(jobs []Job) (errs []error) {
 }
 
 func taken(path, name string) error {
-	return fmt.Errorf("%s.name: %q is taken by another job", path, name)
+	return fmt.Errorf("%s.name: %s is taken by another job", path, shown(name))
 }
 
 // register checks a job and puts it into the timetable.

@@ -188,7 +188,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 		n.note(e, &read[i])
 	}
 	n.arm()
-	n.mu.Unlock()
+	n.unlock()
 	if heard {
 		err = nil
 	}

@@ -78,7 +78,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 		errs = append(errs, fmt.Errorf("%s.%s: %s", path, field, fmt.Sprintf(format, args...)))
 	}
 	if !jobName.MatchString(j.Name) {
-		bad("name", "is %q, allowed is %s", j.Name, jobName)
+		bad("name", "is %s, allowed is %s", shown(j.Name), jobName)
 	}
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")

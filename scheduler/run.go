@@ -3,9 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -107,9 +105,9 @@ func (r *running) run() {
 	}
 	n.events.runStarted(r)
 	at := time.Now()
-	err := errGoexit
-	defer func() { r.end(at, err) }() // deferred, because Goexit in the function comes through here and nowhere else
-	err = r.call()
+	f := goexit()
+	defer func() { r.end(at, f) }() // deferred, because Goexit in the function comes through here and nowhere else
+	f = r.call()
 }
 
 // begin checks the lease a last time: no run starts with one that cannot be
@@ -121,7 +119,7 @@ func (r *running) begin() bool {
 }
 
 // call runs the function, again after an error as the job's retry asks.
-func (r *running) call() (err error) {
+func (r *running) call() (f *runError) {
 	rules := r.e.rules
 	ctx := r.lease.Context()
 	if rules.timeout > 0 {
@@ -129,33 +127,33 @@ func (r *running) call() (err error) {
 	}
 	pause, run := rules.retry.Wait, r.tell()
 	for try := 1; ; try++ {
-		err = r.try(ctx, run)
-		if err == nil || try >= rules.retry.Tries || ctx.Err() != nil {
+		f = r.try(ctx, run)
+		if f == nil || f.panicked || try >= rules.retry.Tries || ctx.Err() != nil {
 			break
 		}
-		if _, panicked := errors.AsType[*PanicError](err); panicked {
-			break
-		}
-		r.node.events.tryFailed(r, try, err)
+		r.node.events.tryFailed(r, try, f)
 		if !pauseFor(ctx, pause) {
 			break
 		}
 		pause = min(2*pause, rules.retry.Max)
 	}
-	if err != nil && ctx.Err() != nil {
-		return &endedError{cause: context.Cause(ctx), err: err}
+	if f != nil {
+		f.after(ctx)
 	}
-	return err
+	return f
 }
 
-// try calls the function once. A panic becomes an error.
-func (r *running) try(ctx context.Context, run *Run) (err error) {
+// try calls the function once. A panic becomes a failure.
+func (r *running) try(ctx context.Context, run *Run) (f *runError) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
+			f = panicked(v)
 		}
 	}()
-	return r.e.fn(ctx, run)
+	if err := r.e.fn(ctx, run); err != nil {
+		return failed(err)
+	}
+	return nil
 }
 
 // tell fills in what the function is told.
@@ -173,28 +171,19 @@ func (r *running) tell() *Run {
 }
 
 // outcomeOf names how the run ended, for log and journal.
-func (r *running) outcomeOf(err error) string {
-	if err == nil {
-		if r.lost() {
-			return lock.OutcomeLost
-		}
-		return lock.OutcomeOK
-	}
-	var cause error
-	if e, ok := errors.AsType[*endedError](err); ok {
-		cause = e.cause
-	}
-	_, panicked := errors.AsType[*PanicError](err)
+func (r *running) outcomeOf(f *runError) string {
 	switch {
 	case r.lost():
 		return lock.OutcomeLost
-	case panicked || errors.Is(err, errGoexit):
+	case f == nil:
+		return lock.OutcomeOK
+	case f.panicked:
 		return lock.OutcomePanic
-	case errors.Is(cause, ErrTimeout):
+	case errors.Is(f.cause, ErrTimeout):
 		return lock.OutcomeTimeout
-	case errors.Is(cause, ErrReplaced):
+	case errors.Is(f.cause, ErrReplaced):
 		return lock.OutcomeReplaced
-	case errors.Is(cause, ErrDrained):
+	case errors.Is(f.cause, ErrDrained):
 		return lock.OutcomeInterrupted
 	}
 	return lock.OutcomeFailed
@@ -208,21 +197,21 @@ func (r *running) cause() error { return context.Cause(r.lease.Context()) }
 // end logs how the run ended and tells the store. A run whose lease was lost
 // before its function had succeeded is left to whoever takes it over or settles
 // it; one that succeeded too late says so, unless somebody has it already.
-func (r *running) end(began time.Time, err error) {
-	outcome := r.outcomeOf(err)
+func (r *running) end(began time.Time, f *runError) {
+	outcome := r.outcomeOf(f)
 	if outcome == lock.OutcomeLost {
 		r.node.mu.Lock()
 		r.tellLoss()
-		r.node.mu.Unlock()
+		r.node.unlock()
 	}
-	r.node.events.runFinished(r, outcome, began, err)
+	r.node.events.runFinished(r, outcome, began, f)
 	switch {
-	case outcome == lock.OutcomeLost && err != nil:
+	case outcome == lock.OutcomeLost && f != nil:
 		r.abandon()
 	case outcome == lock.OutcomeInterrupted && r.e.rules.interrupted == InterruptedRerun:
-		r.leave(lock.Ending{How: lock.GivenBack, Outcome: outcome, Error: errorText(err)})
+		r.leave(lock.Ending{How: lock.GivenBack, Outcome: outcome, Error: f.err()})
 	default:
-		r.leave(lock.Ending{How: lock.Done, Outcome: outcome, OK: outcome == lock.OutcomeOK, Error: errorText(err)})
+		r.leave(lock.Ending{How: lock.Done, Outcome: outcome, OK: outcome == lock.OutcomeOK, Error: f.err()})
 	}
 }
 
@@ -307,28 +296,6 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
-
-// A PanicError is the error of a run whose function panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
-var errGoexit = errors.New("the function ended its goroutine (runtime.Goexit)")
-
-// An endedError is a function's error after its context ended.
-type endedError struct{ cause, err error }
-
-func (e *endedError) Error() string   { return e.err.Error() + " (" + e.cause.Error() + ")" }
-func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // tickText formats a tick. Many jobs share an instant, so the last one is kept.
 func (n *Node) tickText(ms int64) string {

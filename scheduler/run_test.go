@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -212,17 +211,6 @@ func TestPanic(t *testing.T) {
 				c.wantLogged(stacks, "run panicked", "job", "a")
 			})
 		})
-	}
-}
-
-// A panic's value can be matched if it is an error.
-func TestPanicErrorUnwraps(t *testing.T) {
-	t.Parallel()
-	if err := error(&scheduler.PanicError{Value: errBroken}); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("%v does not show its value", err)
-	}
-	if err := (&scheduler.PanicError{Value: "text"}); err.Unwrap() != nil {
-		t.Errorf("%v unwraps to %v", err, err.Unwrap())
 	}
 }
 

@@ -74,15 +74,39 @@ func within(ctx context.Context, d time.Duration) time.Duration {
 	return d
 }
 
-// safely turns a gateway's panic into an error: outside the job's own goroutine
-// it would end the process.
+// safely sends once. A panic of the gateway, or of the error that it returns, becomes
+// an error: outside the job's own goroutine it would end the process. The error is
+// looked at here alone; what is returned is only its text, and the GatewayError in it.
 func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the gateway panicked: %v", r)
 		}
 	}()
-	return g.Send(ctx, m)
+	err = g.Send(ctx, m)
+	if err == nil {
+		return nil
+	}
+	said := &said{text: err.Error()}
+	if e, ok := errors.AsType[*GatewayError](err); ok {
+		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Unsure: e.Unsure, After: e.After}
+	}
+	return said
+}
+
+// said is what a gateway's error said.
+type said struct {
+	*GatewayError // nil: there was none in it
+	text          string
+}
+
+func (s *said) Error() string { return s.text }
+
+func (s *said) Unwrap() error {
+	if s.GatewayError == nil {
+		return nil
+	}
+	return s.GatewayError
 }
 
 // mark makes of an exchange what the outbox is told.

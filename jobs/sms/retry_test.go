@@ -133,6 +133,39 @@ func TestGatewayPanics(t *testing.T) {
 	})
 }
 
+// A loaded error panics in its methods.
+type loaded struct{}
+
+func (loaded) Error() string { panic("its error panics") }
+func (loaded) As(any) bool   { panic("As panics") }
+
+// A gateway's error is its own code as well, also inside a GatewayError, and a nil
+// pointer is an error: the process lives, and the message is tried again.
+func TestGatewayErrorPanics(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error
+		reason string
+	}{
+		"Error":          {loaded{}, "the gateway panicked: its error panics"},
+		"a nil pointer":  {(*sms.GatewayError)(nil), "the gateway panicked: runtime error: invalid memory address or nil pointer dereference"},
+		"inside another": {&sms.GatewayError{Status: 500, Permanent: true, Err: loaded{}}, "the gateway answered 500: %!v(PANIC=Error method: its error panics)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 1, func(t *testing.T, b *bubble) {
+				bad := gatewayFunc(func(context.Context, sms.Message) error { return test.err })
+				_ = sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, zap.NewNop())
+				want := sms.Queued
+				if name == "inside another" {
+					want = sms.Failed
+				}
+				if r := get(t, b.outbox, "m-00"); r.State != want || r.Reason != test.reason {
+					t.Errorf("%s: %q, want %s: %q", r.State, r.Reason, want, test.reason)
+				}
+			})
+		})
+	}
+}
+
 // The gateway's errors repeat the recipient. No log line, no error and nothing
 // stored as a reason shows it, nor a text.
 func TestLogsAreMasked(t *testing.T) {

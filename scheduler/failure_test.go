@@ -1,0 +1,157 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A loaded error panics in each of its methods, and so does what it prints as.
+type loaded struct{}
+
+func (loaded) Error() string    { panic("Error panics") }
+func (loaded) Unwrap() error    { panic("Unwrap panics") }
+func (loaded) Is(error) bool    { panic("Is panics") }
+func (loaded) As(any) bool      { panic("As panics") }
+func (loaded) String() string   { panic("String panics") }
+func (loaded) GoString() string { panic("GoString panics") }
+
+// What a function returns or panics with is the user's code, which may panic in
+// turn: the run has failed, is logged, and the node goes on. So does a retry.
+func TestLoadedValues(t *testing.T) {
+	var typedNil *fs.PathError
+	for name, test := range map[string]struct {
+		fail          func() error
+		outcome, text string
+	}{
+		"a nil pointer as error":   {func() error { return typedNil }, "failed", "an error of type *fs.PathError, whose method Error panicked: runtime error: invalid memory address"},
+		"an error that panics":     {func() error { return loaded{} }, "failed", "an error of type scheduler_test.loaded, whose method Error panicked: Error panics"},
+		"inside another":           {func() error { return errors.Join(errBroken, loaded{}) }, "failed", "whose method Error panicked: Error panics"},
+		"a panic with a loaded":    {func() error { panic(loaded{}) }, "panic", "panic: %!v(PANIC=Error method: Error panics)"},
+		"a panic with a nil error": {func() error { panic(error(typedNil)) }, "panic", "panic: <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1m", Retry: scheduler.Retry{Tries: 2},
+					Func: func(context.Context, *scheduler.Run) error { return test.fail() }})
+				c.pass(10*time.Minute + 2*time.Second)
+				c.wantTally("a", "ran "+test.outcome+" 10")
+				for _, l := range c.logged("run finished") {
+					if text := l.keys["err"].(string); !strings.Contains(text, test.text) {
+						t.Errorf("the error is %q, want %q", text, test.text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A panicking core is a logger that panics whenever it is asked to write, or asked
+// whether it would.
+type panickingCore struct{ zapcore.Core }
+
+func (c panickingCore) Enabled(level zapcore.Level) bool {
+	if level == zapcore.DebugLevel {
+		panic("Enabled panics")
+	}
+	return c.Core.Enabled(level)
+}
+
+func (c panickingCore) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if e.Message == "run started" {
+		panic("Check panics")
+	}
+	return to.AddCore(e, c)
+}
+
+func (panickingCore) Write(zapcore.Entry, []zapcore.Field) error { panic("Write panics") }
+
+// A logger that panics costs its lines, not the node nor the run; standard error says so.
+func TestLoggerPanics(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := os.Stderr
+	os.Stderr = write
+	defer func() { os.Stderr = old }()
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: fails})
+		c.setup = func(_ int, cfg *scheduler.Config) {
+			cfg.Logger = cfg.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return panickingCore{core} }))
+		}
+		c.silent = true
+		c.start()
+		c.pass(10*time.Minute + time.Second)
+		c.wantTally("a", "ran ok 10")
+		c.wantTally("b", "ran failed 10")
+	})
+	_ = write.Close()
+	said := make([]byte, 4096)
+	n, _ := read.Read(said)
+	if lines := strings.Split(strings.TrimSpace(string(said[:n])), "\n"); len(lines) > 11 || lines[0] != "cronce: a line of the log is lost: the logger panicked: Write panics" {
+		t.Errorf("standard error says %q", lines)
+	}
+}
+
+func fails(context.Context, *scheduler.Run) error { return errBroken }
+
+// The error of a function is cut, in the log and in the journal, and so is a stack.
+func TestLongErrors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1m", Func: func(context.Context, *scheduler.Run) error {
+			return errors.New(strings.Repeat("ä", 1<<20))
+		}}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: func(context.Context, *scheduler.Run) error {
+			panic(strings.Repeat("x", 1<<20))
+		}})
+		c.pass(2 * time.Minute)
+		for _, n := range c.nodes {
+			for _, e := range n.logs.All() {
+				l := line{e, e.ContextMap()}
+				for key, v := range l.keys {
+					if text, _ := v.(string); len(text) > 17<<10 {
+						t.Errorf("%q has %d bytes under %q", l.Message, len(text), key)
+					}
+				}
+			}
+		}
+		if l := c.logged("run panicked")[0]; !strings.HasPrefix(l.keys["stack"].(string), "panic(") {
+			t.Errorf("the stack begins with %.80q, want the panic", l.keys["stack"])
+		}
+	})
+}
+
+// What is refused is shown cut, wherever it is long.
+func TestRefusalsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("9", 10<<10)
+	store := new(memlock.Store)
+	name := scheduler.Job{Name: long, Spec: "@daily", Func: nothing}
+	for what, cfg := range map[string]scheduler.Config{
+		"a name":        {Jobs: []scheduler.Job{name}},
+		"a name twice":  {Jobs: []scheduler.Job{name, name}},
+		"a node's name": {Name: long},
+		"a namespace":   {Namespace: long},
+		"a spec":        {Jobs: []scheduler.Job{{Name: "a", Spec: long, Func: nothing}}},
+		"a field":       {Jobs: []scheduler.Job{{Name: "a", Spec: "* * * * " + long, Func: nothing}}},
+		"a step":        {Jobs: []scheduler.Job{{Name: "a", Spec: "*/" + long + " * * * *", Func: nothing}}},
+		"an interval":   {Jobs: []scheduler.Job{{Name: "a", Spec: "@every " + long + "s", Func: nothing}}},
+		"a descriptor":  {Jobs: []scheduler.Job{{Name: "a", Spec: "@" + long, Func: nothing}}},
+		"a zone":        {Jobs: []scheduler.Job{{Name: "a", Spec: "CRON_TZ=" + long + " * * * * *", Func: nothing}}},
+	} {
+		cfg.Store = store
+		if _, err := scheduler.New(cfg); err == nil || len(err.Error()) > 2<<10 {
+			t.Errorf("%s of 10 kB is refused with %d bytes", what, len(err.Error()))
+		}
+	}
+}
