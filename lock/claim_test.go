@@ -47,7 +47,7 @@ func TestRunsShareRequests(t *testing.T) {
 		}
 		ends := make(endings, len(leases))
 		for _, s := range leases {
-			if !s.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends) {
+			if !s.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends) {
 				t.Error("the first End was not the first")
 			}
 		}
@@ -59,7 +59,7 @@ func TestRunsShareRequests(t *testing.T) {
 		if n := store.releases.Load(); n != 1 {
 			t.Errorf("%d release requests, want 1", n)
 		}
-		if leases[0].End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, nil) {
+		if leases[0].End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, nil) {
 			t.Error("a lease ended twice")
 		}
 	})
@@ -78,7 +78,7 @@ func TestEndingIsAskedAgain(t *testing.T) {
 		l := lock.New(store, "a")
 		c := l.Claim(t.Context(), series(t, l, store, 1))[0]
 		ends := make(endings, 1)
-		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
 		if e := <-ends; !e.Ended || e.Err != nil || store.releases.Load() != 4 {
 			t.Errorf("ending answered %+v after %d requests", e, store.releases.Load())
 		}
@@ -97,7 +97,7 @@ func TestEndingOutlastsAnOutage(t *testing.T) {
 		outage := time.Now().Add(4 * time.Second)
 		store.lose = func(op string) bool { return op == "release" && time.Now().Before(outage) }
 		ends := make(endings, 1)
-		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
 		if e := <-ends; !e.Ended || e.Err != nil {
 			t.Errorf("the ending was answered %+v", e)
 		}
@@ -118,7 +118,7 @@ func TestLostAfterDoubtIsDoubt(t *testing.T) {
 				store.Forget()
 			}
 		}
-		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
 		if e := <-ends; e.Ended || e.Err == nil {
 			t.Errorf("ending answered %+v, want doubt", e)
 		}
@@ -148,7 +148,7 @@ func TestReplacedIsTold(t *testing.T) {
 			t.Error("the lease does not know that it was replaced")
 		}
 		ends := make(endings, 1)
-		c.Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeReplaced}, ends)
+		c.Lease.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeReplaced}, ends)
 		if e := <-ends; e.Waiting != newer.Number || e.Fence != waits.Fence {
 			t.Errorf("the ending names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
 		}

@@ -6,11 +6,20 @@ import (
 	"time"
 )
 
-// endings gathers the endings of a few milliseconds, so that runs which end
-// together share one request.
+// endings sends the endings of runs, and keeps each until the store has answered it.
+// Those of a few milliseconds share one request. What had no answer is repeated
+// together, with one request at a time: an outage costs a store that comes back no
+// more than one request of each Locker.
 type endings struct {
-	mu    sync.Mutex
-	queue batch
+	timeout time.Duration // of one request; 0: endTimeout
+
+	mu       sync.Mutex
+	fresh    batch         // not sent yet
+	delayed  bool          // fresh waits for a request to return, not for others to join it
+	requests int           // with fresh endings, on their way
+	doubt    batch         // sent and not answered
+	pause    time.Duration // before doubt is sent next
+	repeats  bool          // a repeat is on its way, or its timer runs
 }
 
 // A batch of endings. What the store is told of them lies together, as it is sent.
@@ -21,9 +30,9 @@ type batch struct {
 
 // A telling is what is to be done with the answer to an ending.
 type telling struct {
+	ctx   context.Context // the ending is given up when it ends
 	then  Ender
-	until time.Time // when to give up
-	asked bool      // sent before, and the answer was doubt
+	asked bool // sent before, and the answer was doubt
 }
 
 func (b *batch) add(e Ending, t telling) {
@@ -31,57 +40,104 @@ func (b *batch) add(e Ending, t telling) {
 }
 
 const (
-	gather     = 5 * time.Millisecond // how long an ending waits for others
-	maxBatch   = 200                  // then it waits no longer
-	minEndTime = 5 * time.Second      // how long an ending is at least sent again
-	endTimeout = 2 * time.Second      // of one request
+	gather      = 5 * time.Millisecond // how long an ending waits for others
+	maxBatch    = 200                  // then it waits no longer
+	maxRequests = 8                    // with fresh endings, at once
+	endTimeout  = 2 * time.Second
+	maxEndPause = 250 * time.Millisecond // between two repeats: what comes after waits for them
 )
+
+// EndTimeout says for how long a request of [Lease.End] waits for its answer. Zero:
+// 2 seconds. Call it before the first End.
+func (l *Locker) EndTimeout(d time.Duration) { l.endings.timeout = d }
 
 func (e *endings) add(l *Locker, end Ending, t telling) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.queue.add(end, t)
-	switch len(e.queue.endings) {
-	case maxBatch:
-		full := e.queue
-		e.queue = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
-		go l.sendEndings(full, firstRetry)
-	case 1:
-		time.AfterFunc(gather, func() { l.sendEndings(e.take(), firstRetry) })
+	e.fresh.add(end, t)
+	switch n := len(e.fresh.endings); {
+	case n == maxBatch && !e.delayed:
+		if b := e.depart(); b != nil {
+			e.fresh = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
+			go l.sendFresh(b)
+		}
+	case n == 1:
+		time.AfterFunc(gather, func() { l.sendFresh(e.due()) })
 	}
 }
 
-func (e *endings) take() batch {
+// due returns the fresh endings if a request may be sent, else nil.
+func (e *endings) due() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := e.queue
-	e.queue = batch{}
-	return all
+	return e.depart()
 }
 
-// sendEndings sends a batch on this goroutine, and again after a pause what is in
-// doubt and has not run out of time. The answers, or doubt about all when the
-// time of the request is over, are taken here or elsewhere.
-func (l *Locker) sendEndings(b batch, wait time.Duration) {
-	ctx, stop := context.WithTimeout(context.Background(), endTimeout)
+// depart is due while the mutex is held.
+func (e *endings) depart() *batch {
+	if len(e.fresh.endings) == 0 {
+		return nil
+	}
+	if e.delayed = e.requests == maxRequests; e.delayed {
+		return nil
+	}
+	e.requests++
+	b := e.fresh
+	e.fresh = batch{}
+	return &b
+}
+
+// sendFresh sends endings for the first time, and those that were delayed meanwhile.
+func (l *Locker) sendFresh(b *batch) {
+	if b != nil {
+		l.sendEndings(b, func() {
+			if next := l.endings.returned(); next != nil {
+				go l.sendFresh(next)
+			}
+		})
+	}
+}
+
+// returned counts a request with fresh endings as done and returns those that were
+// delayed by it.
+func (e *endings) returned() *batch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests--
+	if !e.delayed {
+		return nil
+	}
+	return e.depart()
+}
+
+// sendEndings sends a batch on this goroutine. The answers, or doubt about all when
+// the time of the request is over, are taken here or elsewhere; done is called once
+// they are.
+func (l *Locker) sendEndings(b *batch, done func()) {
+	limit := l.endings.timeout
+	if limit == 0 {
+		limit = endTimeout
+	}
+	ctx, stop := context.WithTimeout(b.tells[0].ctx, limit)
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
 		doubt := inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err })
-		l.endingsAnswered(b, doubt(ctx.Err()), wait)
+		l.endingsAnswered(b, doubt(ctx.Err()))
+		done()
 	})
 	answers := l.numbered.ReleaseRuns(ctx, b.endings)
 	if first() {
-		l.endingsAnswered(b, answers, wait)
+		l.endingsAnswered(b, answers)
+		done()
 	}
 }
 
-// endingsAnswered tells the answers, and sends again after a pause what is in doubt.
-func (l *Locker) endingsAnswered(b batch, answers []Ended, wait time.Duration) {
+// endingsAnswered tells the answers, and keeps what is in doubt to be sent again.
+func (l *Locker) endingsAnswered(b *batch, answers []Ended) {
 	var again batch
-	now := time.Now()
 	for i := range answers {
 		a, t := answers[i], &b.tells[i]
-		if doubtful(a.Err) && now.Before(t.until) {
+		if doubtful(a.Err) && t.ctx.Err() == nil {
 			t.asked = true
 			again.add(b.endings[i], *t)
 			continue
@@ -93,7 +149,39 @@ func (l *Locker) endingsAnswered(b batch, answers []Ended, wait time.Duration) {
 			t.then.Ended(a)
 		}
 	}
-	if len(again.endings) > 0 {
-		time.AfterFunc(wait, func() { l.sendEndings(again, min(2*wait, maxRetry)) })
+	l.endings.keep(l, again)
+}
+
+// keep takes endings in doubt.
+func (e *endings) keep(l *Locker, again batch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.doubt.endings = append(e.doubt.endings, again.endings...)
+	e.doubt.tells = append(e.doubt.tells, again.tells...)
+	e.repeat(l)
+}
+
+// repeat sees to it that endings in doubt are sent again. The mutex is held.
+func (e *endings) repeat(l *Locker) {
+	switch {
+	case e.repeats:
+		return
+	case len(e.doubt.endings) == 0:
+		e.pause = 0
+		return
 	}
+	e.repeats = true
+	e.pause = min(max(2*e.pause, firstRetry), maxEndPause)
+	time.AfterFunc(e.pause, func() {
+		e.mu.Lock()
+		b := e.doubt
+		e.doubt = batch{}
+		e.mu.Unlock()
+		l.sendEndings(&b, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.repeats = false
+			e.repeat(l)
+		})
+	})
 }

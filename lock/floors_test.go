@@ -46,7 +46,7 @@ func TestClaimsComeWithTheirFloor(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for i := range cs {
-			first[i].Lease.End(lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, nil)
+			first[i].Lease.End(t.Context(), lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, nil)
 			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
 		}
 		cs[1].Fence = first[1].Fence + 5000

@@ -160,18 +160,19 @@ func (s *Lease) holding() Holding {
 }
 
 // End ends a numbered lease as e says, whose run is that of the lease: it ends the
-// context, stops renewing, and sends the ending with all others of the next few
+// lease's context, stops renewing, and sends the ending with all others of the next few
 // milliseconds in one batch. Of e.Error the journal keeps what [ErrorText] returns.
-// End returns at once; then, unless nil, gets the store's answer. After doubt the ending
-// is sent again until the TTL, and at least 5 seconds, have passed. Only the
-// first End of a lease does anything; it reports whether it was that.
-func (s *Lease) End(e Ending, then Ender) bool {
+// End returns at once; then, unless nil, gets the store's answer. An ending without an
+// answer is kept, and sent again until it has one or ctx ends: then gets doubt then.
+// For how long one request waits is said by [Locker.EndTimeout]. Only the first End of
+// a lease does anything; it reports whether it was that.
+func (s *Lease) End(ctx context.Context, e Ending, then Ender) bool {
 	if !s.locker.keeper.remove(s, true) {
 		return false
 	}
 	s.life.end(ErrReleased)
 	e.RunRef, e.Error = s.ref, ErrorText(e.Error)
-	s.locker.endings.add(s.locker, e, telling{then: then, until: time.Now().Add(max(s.ref.TTL, minEndTime))})
+	s.locker.endings.add(s.locker, e, telling{ctx: ctx, then: then})
 	return true
 }
 

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 // leave frees the slot and ends the lease as e says, now or when the starts let it.
 func (r *running) leave(e lock.Ending) {
 	r.how = e
+	r.e.ending.Add(1)
 	n := r.node
 	c := &n.closings
 	wait := n.starts.Load() > manyStarts && !n.draining.Load() && r.lease.Context().Err() == nil
@@ -54,11 +56,56 @@ func (n *Node) close() {
 		c.mu.Unlock()
 		n.vacate(runs...)
 		for _, r := range runs {
-			if !r.lease.End(r.how, r) {
-				n.ended()
+			if !r.lease.End(n.ends(), r.how, r) {
+				r.Ended(lock.Ended{Ended: true}) // it was ended before, and told
 			}
 		}
 		c.mu.Lock()
 	}
 	c.busy = false
+}
+
+// ends is for how long the ends of runs are repeated: until the drain is over, and for a
+// while if a function returns after that.
+func (n *Node) ends() context.Context {
+	if n.base.Err() == nil {
+		return n.base
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(n.base), lateEnd)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+// lateEnd is for how long an end is repeated that comes after the node's own.
+const lateEnd = 5 * time.Second
+
+// afterEnd reports whether an ask has to wait: this node has ended a run of the job,
+// and the store has not answered that. If the ask came to the store first, the tick would
+// be skipped for a run that is over, or that run would be taken over though its
+// outcome is known.
+func (a *ask) afterEnd() bool { return a.e.ending.Load() > 0 }
+
+// park keeps an ask until ends of its job are answered. Those before it that are
+// covered by it are given up, or asked for at once if they may hold a lease. The
+// node's mutex is held.
+func (n *Node) park(a *ask, ms int64) {
+	n.unslot(a)
+	kept := n.parked[a.e][:0]
+	for _, old := range n.parked[a.e] {
+		switch {
+		case !old.stale:
+			kept = append(kept, old)
+		case old.unsure():
+			n.agenda.add(ms, old)
+		}
+	}
+	n.parked[a.e] = append(kept, a)
+}
+
+// unpark sends what waited for an end. The node's mutex is held.
+func (n *Node) unpark(e *entry, now int64) {
+	if all := n.parked[e]; len(all) > 0 {
+		delete(n.parked, e)
+		n.agenda.add(now, all...)
+	}
 }

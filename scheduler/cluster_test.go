@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type world struct {
 	shards  int           // of the store; 0: one
 	strange strangeness   // what cannot be checked then
 	silent  bool          // lines of the logs are lost
+	stderr  io.Writer     // of nodes; nil: their own
 
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before it stepped last
@@ -142,6 +144,9 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 		c.t.Fatal(err)
 	}
 	n.Node = made
+	if c.stderr != nil {
+		n.StandardError(c.stderr)
+	}
 	c.nodes = append(c.nodes, n)
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop, n.stopping = stop, ctx.Done()

@@ -16,6 +16,9 @@ func (n *Node) drain() error {
 	n.mu.Lock()
 	n.draining.Store(true)
 	n.agenda.add(n.clock.ms(), n.queue...)
+	for e := range n.parked {
+		n.unpark(e, n.clock.ms())
+	}
 	n.agenda, n.queue, n.shelf = n.agenda.doubts(), nil, shelf{}
 	n.arm()
 	n.mu.Unlock()

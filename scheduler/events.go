@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync/atomic"
 	"time"
@@ -20,13 +21,14 @@ import (
 type events struct {
 	log    *zap.Logger
 	node   zap.Field
+	stderr io.Writer
 	broken atomic.Int64 // when its last panic was told; seconds since 1970
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
 func newEvents(log *zap.Logger, node string) *events {
 	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node)}
+	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), stderr: os.Stderr}
 }
 
 // enabled reports whether lines of a level are written.
@@ -52,7 +54,7 @@ func (e *events) survive() {
 	}
 	now, last := time.Now().Unix(), e.broken.Load()
 	if now-last >= 60 && e.broken.CompareAndSwap(last, now) {
-		fmt.Fprintln(os.Stderr, "cronce: a line of the log is lost: the logger panicked:", cut(fmt.Sprint(v), maxErr))
+		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", cut(fmt.Sprint(v), maxErr))
 	}
 }
 

@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // MaxLead is how long before it is due a tick is claimed at most.
 const MaxLead = maxLead * time.Millisecond
@@ -26,5 +29,12 @@ func (n *Node) Free() int {
 func (n *Node) Pending() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.agenda.count + len(n.queue)
+	count := n.agenda.count + len(n.queue)
+	for _, as := range n.parked {
+		count += len(as)
+	}
+	return count
 }
+
+// StandardError is where the node tells that its logger panicked.
+func (n *Node) StandardError(w io.Writer) { n.events.stderr = w }

@@ -56,7 +56,8 @@ type Node struct {
 	agenda    agenda
 	shelf     shelf
 	lead      lead
-	queue     []*ask // due, and waiting for a free slot
+	queue     []*ask            // due, and waiting for a free slot
+	parked    map[*entry][]*ask // due, and waiting for the end of a run of this node to be answered
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of
 	differing []*entry          // that are to be warned of
@@ -88,7 +89,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
@@ -106,6 +107,7 @@ func New(cfg Config) (*Node, error) {
 	n.members = membersOf(n.id, nil)
 	n.events = newEvents(cfg.Logger, n.id)
 	n.locker = lock.New(cfg.Store, n.id)
+	n.locker.EndTimeout(cfg.StoreTimeout)
 	n.peeker, _ = cfg.Store.(lock.Peeker)
 	return n, nil
 }

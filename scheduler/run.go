@@ -230,6 +230,7 @@ func (r *running) Ended(e lock.Ended) {
 	if e.Err == nil { // an ending in doubt says nothing new of the store
 		n.heard.Store(int64(time.Since(n.born)))
 	}
+	r.e.ending.Add(-1)
 	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
 		r.goOn(e)
 	}
@@ -253,6 +254,7 @@ func (r *running) goOn(a lock.Ended) {
 		n.link(e, e.mark, now)
 	}
 	n.askHeld(e, now)
+	n.unpark(e, now)
 	n.arm()
 	n.mu.Unlock()
 }
@@ -262,7 +264,7 @@ func (r *running) goOn(a lock.Ended) {
 func (n *Node) asks(e *entry) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return e.latest != nil
+	return e.latest != nil || len(n.parked[e]) > 0
 }
 
 // vacate takes runs that returned off the books and gives their slots to the next.

@@ -95,6 +95,9 @@ func (n *Node) admits(a *ask, ms int64) bool {
 	case given && (!a.unsure() || a.hopeless(ms)):
 		n.unslot(a)
 		return false
+	case !given && a.afterEnd():
+		n.park(a, ms)
+		return false
 	case given || a.doubt || a.slot || a.settle: // the first two may hold a lease already
 		return true
 	case n.free > 0:

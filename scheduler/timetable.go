@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/scheduler/spec"
@@ -19,6 +20,8 @@ type entry struct {
 	hash  uint64 // of the name
 	shard uint16 // of the store
 	open  bool   // the store has told of it; guarded by the node's mutex
+
+	ending atomic.Int32 // runs of this node whose functions have returned, and whose ends the store has not answered
 
 	// Guarded by the node's mutex.
 	prev, next int64 // the tick handed out last, the tick that comes next; Unix ms

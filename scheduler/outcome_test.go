@@ -1,0 +1,160 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Jobs end while the store is away, for longer than their leases: when it is back
+// their outcomes are recorded, no tick is lost or runs twice, and the first tick after the outage
+// is not skipped for a run that is over.
+func TestOutcomesAreKept(t *testing.T) {
+	for _, takeover := range []scheduler.Takeover{scheduler.TakeoverLost, scheduler.TakeoverRerun} {
+		for _, overlap := range []scheduler.Overlap{scheduler.OverlapSkip, scheduler.OverlapAllow, scheduler.OverlapQueue} {
+			for _, back := range []time.Duration{45 * time.Second, 59700 * time.Millisecond, 100 * time.Second, 20 * time.Minute} {
+				t.Run(fmt.Sprint(takeover, overlap, back), func(t *testing.T) {
+					bubble(t, func(t *testing.T) {
+						c := plan(t)
+						for i := range 5 {
+							c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 1m", Takeover: takeover, Overlap: overlap, Lease: 30 * time.Second,
+								Func: takes(time.Duration(2+i) * time.Second)})
+						}
+						n := c.start()
+						c.pass(3*time.Minute + time.Second)
+						n.partition()
+						c.pass(back)
+						n.heal()
+						c.pass(5 * time.Minute)
+						for _, j := range c.jobs {
+							ticks := map[time.Time]bool{}
+							for _, r := range c.ran(j.Name) {
+								if ticks[r.Tick] {
+									t.Errorf("%s@%v ran twice", j.Name, r.Tick)
+								}
+								ticks[r.Tick] = true
+							}
+						}
+						for _, reason := range []string{"lost", "overlap"} {
+							if ls := slices.Concat(c.logged("tick missed", "reason", reason), c.logged("tick skipped", "reason", reason)); len(ls) > 0 {
+								t.Errorf("%d ticks %s, the first is %v", len(ls), reason, ls[0].keys)
+							}
+						}
+						if n.Pending() > 0 {
+							t.Errorf("%d asks have no verdict", n.Pending())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A run that has lost its lease succeeds all the same, while the store is away: nobody
+// else had the tick, so that is recorded, and the tick does not run again.
+func TestLateSuccess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Lease: 30 * time.Second, Func: ignores(50 * time.Second)})
+		n := c.start()
+		c.pass(time.Hour + time.Second)
+		n.partition()
+		c.pass(time.Minute)
+		n.heal()
+		c.pass(30 * time.Minute)
+		if rs := c.ran("a"); len(rs) != 1 || rs[0].err != nil {
+			t.Errorf("the tick ran %d times, want once", len(rs))
+		}
+		c.wantTally("a", "ran lost 1")
+		c.wantLogged(1, "lease lost")
+	})
+}
+
+// A grant that comes when the grace of a drain is over starts nothing: the run is given
+// to the others, which find it on their rota.
+func TestGrantAfterTheGraceRunsElsewhere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Deadline: 30 * time.Second, Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) {
+			cfg.Grace, cfg.CancelGrace, cfg.StoreTimeout = 2*time.Second, 10*time.Second, 20*time.Second
+		}
+		leaving, staying := c.start(), c.start()
+		c.pass(30 * time.Second)
+		leaving.wire.spoil(func(op string) fault {
+			if op == "claim" {
+				return fault{back: 6 * time.Second}
+			}
+			return fault{}
+		})
+		staying.wire.spoil(func(op string) fault {
+			if op == "claim" || op == "peek" {
+				return fault{there: 500 * time.Millisecond}
+			}
+			return fault{}
+		})
+		c.pass(30*time.Second + 100*time.Millisecond)
+		if err := leaving.drain(); err != nil {
+			t.Errorf("drain: %v", err)
+		}
+		staying.wire.spoil(nil)
+		c.pass(40 * time.Second)
+		if rs := c.ran("a"); len(rs) != 1 || rs[0].node != staying || rs[0].began.Sub(rs[0].Tick) > 15*time.Second {
+			t.Errorf("%d runs, the first on %s %v after its tick, want one on %s", len(rs), rs[0].Node, rs[0].began.Sub(rs[0].Tick), staying.ID())
+		}
+	})
+}
+
+// Slots come back one for one: after bursts of short runs, failures and lost leases a
+// node has as many as before, also when all of it happens at once.
+func TestSlotsAfterFailures(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		for i := range 40 {
+			c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 30s", Takeover: scheduler.Takeover(i % 2), Lease: time.Second,
+				Func: takes(time.Duration(i%4) * 500 * time.Millisecond)})
+		}
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 7 }
+		n := c.start()
+		for range 20 {
+			c.pass(29500 * time.Millisecond) // before the ticks
+			c.wantFree(7)
+			c.pass(500 * time.Millisecond)
+		}
+		n.partition()
+		c.pass(45 * time.Second)
+		n.heal()
+		c.pass(20*time.Minute - 45*time.Second - 500*time.Millisecond)
+		c.wantFree(7)
+		c.wantAtOnceAnywhere(7)
+	})
+}
+
+// A node with one slot takes over the run of a dead one, before the tick that found it: the two
+// share the slot, which is there again afterwards.
+func TestOrphanWithOneSlot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Attempts: 100,
+			Func: func(ctx context.Context, r *scheduler.Run) error { return takes(5*time.Second)(ctx, r) }})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
+		for range 10 {
+			dead := c.start()
+			c.pass(time.Minute - time.Duration(time.Now().UnixMilli()%60_000)*time.Millisecond + time.Second)
+			dead.kill()
+			c.pass(57 * time.Second) // a second before the tick
+			next := c.start()
+			c.pass(2500 * time.Millisecond)
+			if next.Free() < 0 || next.Free() > 1 {
+				t.Errorf("%d slots free of one", next.Free())
+			}
+			c.pass(20 * time.Second)
+			if next.Free() != 1 {
+				t.Errorf("%d slots free after the takeover, want 1", next.Free())
+			}
+			next.kill()
+		}
+		c.wantAtOnceAnywhere(1)
+	})
+}
