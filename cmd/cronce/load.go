@@ -56,6 +56,9 @@ func configFlags(cmd *cobra.Command, overrides []override) {
 // a usageError that joins every fault.
 func loadConfig(cmd *cobra.Command) (*config, error) {
 	c, err := readConfig(cmd, storeOverrides)
+	if c != nil {
+		c.warnOfMisspelt(cmd.ErrOrStderr())
+	}
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -65,14 +68,18 @@ func loadConfig(cmd *cobra.Command) (*config, error) {
 
 // loadNodeConfig reads what a node has to know: its jobs must be fine as well.
 func loadNodeConfig(cmd *cobra.Command) (*config, error) {
-	return checked(readConfig(cmd, nodeOverrides))
+	c, err := readConfig(cmd, nodeOverrides)
+	return checked(cmd, c, err)
 }
 
-// checked adds what is wrong with the jobs of a configuration.
-func checked(c *config, err error) (*config, error) {
+// checked adds what is wrong with the jobs of a configuration. A misspelt variable may
+// be the cause: a node that starts logs it instead.
+func checked(cmd *cobra.Command, c *config, err error) (*config, error) {
 	if c != nil {
 		_, faults := c.dryRun()
-		err = errors.Join(err, faults)
+		if err = errors.Join(err, faults); err != nil {
+			c.warnOfVariables(cmd.ErrOrStderr())
+		}
 	}
 	if err != nil {
 		return nil, refused(err)

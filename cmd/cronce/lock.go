@@ -147,7 +147,7 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	}
 	defer s.client.Close()
 	defer s.driver.Close()
-	ctx, stop := withSignals(cmd.Context(), hangups()...)
+	ctx, stop := withSignals(cmd.Context(), heeded(syscall.SIGQUIT)...)
 	defer stop()
 	over := s.tellDoubt(ctx, cmd.ErrOrStderr(), key)
 	lease, err := s.lease(ctx, key, f)

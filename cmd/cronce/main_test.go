@@ -13,7 +13,7 @@ import (
 
 // actAsMain makes the test binary be cronce: demo starts nodes of its own binary,
 // and some tests need processes that they can kill.
-const actAsMain = "CRONCE_TEST_ACT_AS_MAIN"
+const actAsMain = "ACT_AS_CRONCE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsMain) == "1" {

@@ -24,8 +24,9 @@ func nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node: start N of them, and each tick runs on one",
-		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
-			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
+		Long: "Run a node of the cluster until SIGTERM, SIGINT or SIGHUP, then drain: running jobs have\n" +
+			"scheduler.grace to end. A second signal ends the process at once. Under nohup SIGHUP does\n" +
+			"nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
 			"$" + defaultPasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither them nor certificates, so it cannot tell whether they are right.",
@@ -47,6 +48,7 @@ func (f nodeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
+		c.warnOfVariables(cmd.ErrOrStderr())
 		return checkConfig(cmd.OutOrStdout(), c, time.Now())
 	}
 	ctx, stop := withSignals(cmd.Context())
@@ -76,6 +78,9 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
 	}
 	c.stale = func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) }
+	if !f.demo { // there the environment is meant for other nodes
+		c.logVariables(log)
+	}
 	client, err := newClient(c)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ package main
 import (
 	"io"
 	"net/http"
+	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,6 +87,23 @@ func TestSecondSignalEnds(t *testing.T) {
 	n.signal(syscall.SIGTERM)
 	if code := n.code(); code != -1 {
 		t.Errorf("exit code %d, want the end by a signal", code)
+	}
+}
+
+// The end of its terminal drains a node as SIGTERM does.
+func TestHangUpDrains(t *testing.T) {
+	heeded := make(chan os.Signal, 1) // under nohup this process ignores it, and so would the node
+	signal.Notify(heeded, syscall.SIGHUP)
+	defer signal.Stop(heeded)
+	_, url := newRedis(t)
+	n := startNode(t, url, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n")
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
+	n.signal(syscall.SIGHUP)
+	if code := n.code(); code != exitFine {
+		t.Errorf("exit code %d", code)
+	}
+	if len(n.logs("node stopped")) != 1 || len(n.logs("run started")) != len(n.logs("run finished")) {
+		t.Error("the node has not drained")
 	}
 }
 

@@ -32,7 +32,7 @@ func shopCommand() *cobra.Command {
 		Use:   "shop",
 		Short: "Serve a sale over HTTP, and run its jobs",
 		Long: "Serve a sale over HTTP, and run its jobs (settleOrders, releaseExpired, reconcile) as a\n" +
-			"node of the cluster, until SIGTERM or SIGINT; then finish what was begun. Any number may\n" +
+			"node of the cluster, until SIGTERM, SIGINT or SIGHUP; then finish what was begun. Any number may\n" +
 			"run side by side. Without a file, orders go to the SQLite database " + defaultDatabase + " in this\n" +
 			"folder; another database is named by its DSN in $" + defaultDSNEnv + ", which is never a flag.\n\n" +
 			"See docs/stock.md.",
@@ -55,7 +55,7 @@ func shopCommand() *cobra.Command {
 // loadShopConfig reads what a node has to know that has nothing but the shop.
 func loadShopConfig(cmd *cobra.Command) (*config, error) {
 	c, err := readConfigThen(cmd, shopOverrides, (*config).onlyShop)
-	return checked(c, err)
+	return checked(cmd, c, err)
 }
 
 // A shop is a sale with its database. The zero shop is none.

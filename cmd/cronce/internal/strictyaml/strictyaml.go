@@ -110,7 +110,7 @@ func (f *File) parse(data []byte) (*ast.File, error) {
 	if nodes(data) > maxNodes {
 		return nil, &Error{File: f.name, Text: fmt.Sprintf("has more than %d nodes", maxNodes)}
 	}
-	tokens := lexer.Tokenize(string(data))
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\uFEFF")) // editors on Windows write a byte order mark
 	if t, why := tooMuch(tokens); t != nil {
 		f.places[""] = place{t.Position.Line, t.Position.Column}
 		return nil, f.Fault("", "%s", why)

@@ -82,6 +82,22 @@ tags: [x, "y z", 7]
 	}
 }
 
+// A byte order mark, as editors on Windows write it, is no part of the first key and
+// moves no line or column.
+func TestByteOrderMark(t *testing.T) {
+	var got settings
+	f, err := strictyaml.Decode("c.yaml", []byte("\uFEFFname: a\ngrace: 90s\n"), &got)
+	if err != nil || got.Name != "a" {
+		t.Fatalf("name %q, %v", got.Name, err)
+	}
+	if at := f.Fault("name", "x").Error(); at != "c.yaml:1:1: name: x" {
+		t.Error(at)
+	}
+	if _, err := strictyaml.Decode("c.yaml", []byte("\uFEFF# a comment\nnam: a\n"), &got); err == nil || !strings.HasPrefix(err.Error(), "c.yaml:2:1: nam: ") {
+		t.Error(err)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"nam: a":                        `c.yaml:1:1: nam: unknown key, did you mean "name"?`,
