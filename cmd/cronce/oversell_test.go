@@ -75,7 +75,7 @@ func TestOversellExact(t *testing.T) {
 	}
 	for _, name := range exact {
 		row := line(out, name+" ")
-		if f := strings.Fields(row); len(f) != 11 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[10] != "exact" {
+		if f := strings.Fields(row); len(f) != 12 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[11] != "exact" {
 			if !strings.Contains(row, "not run: ") {
 				t.Errorf("the row of %s is %q", name, row)
 			}
@@ -222,7 +222,7 @@ func TestOversellTable(t *testing.T) {
 			Sold: 5, P50: ms, P99: ms, Rate: 123456, Exact: true})
 	}
 	for l := range strings.Lines(b.String()) {
-		if !strings.HasSuffix(l, "  exact\n") || utf8.RuneCountInString(l) != len("\n")+15+2*10+6+7+6+6+8+6+8+8+8+len("exact") {
+		if !strings.HasSuffix(l, "  exact\n") || utf8.RuneCountInString(l) != len("\n")+15+2*11+6+7+6+6+8+6+8+7+8+8+len("exact") {
 			t.Errorf("%q", l)
 		}
 	}
