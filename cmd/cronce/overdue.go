@@ -154,16 +154,35 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
+// notKnown names the jobs of which nothing can tell whether a tick is overdue, or not of
+// all ticks.
+func notKnown(jobs []verify.Report) (all []redislock.Finding) {
+	unread := 0
+	for i := range jobs {
+		if len(jobs[i].Faults) == 0 {
+			continue
+		}
+		if unread++; unread <= fewNodes {
+			all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", jobs[i].Job, jobs[i].Faults[0]),
+				Fix: "see docs/redis.md for what its keys should have"})
+		}
+	}
+	if more := unread - fewNodes; more > 0 {
+		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
+	}
+	return all
+}
+
 // overdue tells what is overdue.
 func (s *store) overdue(ctx context.Context) []redislock.Finding {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {
 		return []redislock.Finding{{Level: redislock.Refuse, Topic: topicOverdue, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
 	}
-	if len(p.Overdue) == 0 {
+	all := notKnown(p.Jobs)
+	if len(p.Overdue)+len(all) == 0 {
 		return []redislock.Finding{{Topic: topicOverdue, Text: "no tick is overdue"}}
 	}
-	var all []redislock.Finding
 	for i := range p.Overdue[:min(len(p.Overdue), fewNodes)] {
 		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
 	}

@@ -97,11 +97,17 @@ func fences(r *verify.Report) string {
 	if n := r.Broken("I2"); n > 0 {
 		return fmt.Sprintf("%d out of order", n)
 	}
+	if r.Begins.IsZero() { // nothing could be read
+		return "-"
+	}
 	return "in order"
 }
 
 // since shows an instant, with its day if that is not today's.
 func since(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.Format(time.TimeOnly)
 	}

@@ -213,3 +213,38 @@ func TestRemark(t *testing.T) {
 		}
 	}
 }
+
+// A member of the list of jobs that is no job's name, and keys of another type, are
+// reported by job, and the other jobs are proven. None of it passes as fine.
+func TestForeignKeysAreReported(t *testing.T) {
+	cl := newCluster(t, 10, 0)
+	for _, name := range []string{"state", "journal", "specs"} {
+		if a := cl.driver.Open(t.Context(), []lock.Opening{{Key: name, Node: "n", Revision: cl.revision, Spec: "@every 1h", Zone: "UTC"}})[0]; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	const prefix = "cronce:v1:{cronce.0}:"
+	for _, key := range []string{"s:state", "j:journal", "d:specs"} {
+		if cl.client.Del(t.Context(), prefix+key).Val() != 1 || cl.client.Set(t.Context(), prefix+key, "foreign", 0).Err() != nil {
+			t.Fatalf("%s is not replaced", key)
+		}
+	}
+	cl.client.SAdd(t.Context(), prefix+"all", "bad%")
+	r, d := cronce(t, "verify", "--redis", cl.url), cronce(t, "doctor", "--redis", cl.url)
+	r.want(t, exitUnknown, "NOT KNOWN: a part of the journal cannot be read. The rest holds.")
+	d.want(t, exitFailed)
+	for name, fault := range map[string]string{"bad%": "it is listed among the jobs, and has no state", "state": "WRONGTYPE", "journal": "WRONGTYPE", "specs": "WRONGTYPE"} {
+		if at := line(r.stdout, name+": NOT KNOWN "); !strings.Contains(at, fault) {
+			t.Errorf("verify reports of %s %q, want %s", name, at, fault)
+		}
+		if row := strings.Fields(line(r.stdout, name+" ")); len(row) != 13 || row[11] != "-" || row[12] != "-" {
+			t.Errorf("the row of %s is %q: nothing of it is in order", name, row)
+		}
+		if !strings.Contains(d.stdout, fmt.Sprintf("not known of job %q: ", name)) {
+			t.Errorf("doctor passes over %s: %s", name, d.stdout)
+		}
+	}
+	if row := line(r.stdout, "job "); !strings.Contains(row, "10   10 ") || !strings.Contains(row, "in order") {
+		t.Errorf("the row of the other job is %q", row)
+	}
+}
