@@ -103,7 +103,7 @@ func (t *troubles) find(ctx context.Context, clocked Clocked, start time.Time) (
 	for _, server := range replaced(t.servers, readings) {
 		all = append(all, Trouble{Server: server, Replaced: true})
 	}
-	t.servers = readings
+	t.servers = slices.Concat(readings, missing(t.servers, readings))
 	for _, r := range readings {
 		if step := t.step(r, start); step != 0 {
 			all = append(all, Trouble{Server: r.Server, Step: step})
@@ -122,6 +122,32 @@ func replaced(before, now []Reading) (servers []string) {
 	for _, r := range now {
 		if gone && unknown(r, before) {
 			servers = append(servers, r.Server)
+		}
+	}
+	return servers
+}
+
+// replacedWithin is for how long a server that does not answer is expected to be replaced.
+const replacedWithin = 2 * time.Minute
+
+// missing returns the servers that do not answer any more and were not replaced yet:
+// in a failover the place of a master stays empty for a while, and the other masters
+// of a Cluster answer meanwhile.
+func missing(before, now []Reading) (servers []Reading) {
+	fresh := 0 // servers at an address that is new
+	for _, r := range now {
+		if !slices.ContainsFunc(before, func(o Reading) bool { return o.Server == r.Server || o.Process == r.Process }) {
+			fresh++
+		}
+	}
+	for _, r := range before {
+		answers := slices.ContainsFunc(now, func(o Reading) bool { return o.Server == r.Server || o.Process == r.Process })
+		switch {
+		case answers || time.Since(r.Received) >= replacedWithin:
+		case fresh > 0: // its place is taken
+			fresh--
+		default:
+			servers = append(servers, r)
 		}
 	}
 	return servers

@@ -150,6 +150,10 @@ func TestReplacedServerIsTold(t *testing.T) {
 			{map[string]string{"x": "1"}, "x"},
 			{map[string]string{"x": ""}, ""},
 			{map[string]string{"x": "6"}, ""},
+			{map[string]string{"x": "6", "y": "7"}, ""},
+			{map[string]string{"x": "6"}, ""}, // a failover: y's place is empty for a while
+			{map[string]string{"x": "6", "z": "8"}, "z"},
+			{map[string]string{"x": "6", "z": "8", "y": "9"}, ""},
 		} {
 			become(step.masters)
 			switch {

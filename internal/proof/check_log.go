@@ -18,7 +18,7 @@ var keys = map[string]string{
 	"tick skipped":      "job node reason tick",
 	"tick missed":       "count job node reason tick",
 	"lease lost":        "cause fence job node tick",
-	"store unreachable": "err node",
+	"store unreachable": "err node what",
 	"store back":        "node",
 	"clock offset":      "node offset_ms",
 }
