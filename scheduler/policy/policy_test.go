@@ -16,7 +16,8 @@ func TestWithin(t *testing.T) {
 		want     time.Duration
 	}{
 		{"the interval", policy.Record{}, minute, minute},
-		{"at least a second", policy.Record{}, 0, time.Second},
+		{"at least a second", policy.Record{}, 100 * time.Millisecond, time.Second},
+		{"of the last tick of all", policy.Record{}, 0, time.Hour},
 		{"at most an hour", policy.Record{}, 24 * time.Hour, time.Hour},
 		{"as configured", policy.Record{Deadline: 5 * time.Second}, minute, 5 * time.Second},
 		{"jitter comes on top of the interval", policy.Record{Jitter: 7 * time.Second}, minute, minute + 7*time.Second},
