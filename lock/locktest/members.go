@@ -76,10 +76,11 @@ func (s *stand) roll() (int64, map[string]lock.Member) {
 }
 
 func memberRoll(s *stand) {
-	if _, all := s.roll(); len(all) != 0 {
+	before, all := s.roll()
+	if len(all) != 0 {
 		s.Fatalf("before the first beat the nodes are %+v", all)
 	}
-	before := s.beat("silent", short, "silent").Readings[0].Time.UnixMilli()
+	s.beat("silent", short, "silent")
 	s.beat("drained", long, "drained", "silent")
 	s.beat("{l} é", long, "drained", "silent", "{l} é")
 	if err := s.driver.(lock.Membership).Leave(s.ctx, "never seen"); err != nil {
