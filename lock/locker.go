@@ -55,7 +55,7 @@ type Options struct {
 	// context itself.
 	Context context.Context
 	// Reenter lets a caller that holds the key already take part in its lease: with a
-	// context that came from a lease on the key, of this Locker, Acquire asks nobody
+	// context that came from a lease on the key, of this Locker, Acquire sends no request
 	// and returns a lease that shares the outer one's time and fence, and whose
 	// release frees nothing. The key is free with the release of the outermost, which
 	// ends all inside it. ErrLost: that lease is lost. Of the other options Context and
@@ -71,7 +71,7 @@ type Options struct {
 }
 
 // New returns a Locker on a store. Node names this process in the store, for those
-// that read who holds a key; empty means a random name. Lockers that share a name
+// that read the holder of a key; empty means a random name. Lockers that share a name
 // exclude each other all the same: every Locker adds random bits of its own.
 func New(d Driver, node string) *Locker {
 	if node == "" {
