@@ -270,7 +270,7 @@ func (q *queueRun) crowds(ctx context.Context) (Row, error) {
 	return r, nil
 }
 
-// costs counts the statements of an idle waiter, and of a lease that nobody else wants.
+// costs counts the statements of an idle waiter, and of a lease without other waiters.
 func (q *queueRun) costs(ctx context.Context) (Row, error) {
 	r := Row{What: "lock in PostgreSQL: statements", Reach: "≤ 1/s of a waiter while the holder keeps the key; 2 of a lease that nobody else wants", OK: true}
 	ds, stop, err := q.drivers(2, false)

@@ -132,7 +132,7 @@ func (l *Locker) sendEndings(b *batch, done func()) {
 	}
 }
 
-// endingsAnswered tells the answers, and keeps what is in doubt to be sent again.
+// endingsAnswered passes the answers on, and keeps the endings in doubt to be sent again.
 func (l *Locker) endingsAnswered(b *batch, answers []Ended) {
 	var again batch
 	for i := range answers {

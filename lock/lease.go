@@ -42,7 +42,7 @@ func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
 	return s
 }
 
-// Context returns the lease's context. Its cause tells why it ended: an error that
+// Context returns the lease's context. Its cause says why it ended: an error that
 // wraps ErrLost and says how it was lost, ErrReplaced, ErrReleased, or what the
 // caller's context or Cancel gave.
 func (s *Lease) Context() context.Context { return s.ctx }

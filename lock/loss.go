@@ -42,7 +42,7 @@ func (e *lossError) Error() string {
 
 func (e *lossError) Unwrap() error { return ErrLost }
 
-// maxCause bounds, in bytes, what is told of a driver's error.
+// maxCause bounds, in bytes, the text of a driver's error.
 const maxCause = 512
 
 // loss is why the lease is lost now that its trust has ended.

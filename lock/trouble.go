@@ -53,7 +53,7 @@ func (l *Locker) Notice(f func(Trouble)) { l.troubles.told.Store(&f) }
 type troubles struct {
 	told atomic.Pointer[func(Trouble)]
 
-	mu      sync.Mutex // held during a look, not while its finds are told
+	mu      sync.Mutex // held during a look, not while its finds are reported
 	looked  time.Time
 	clocks  map[string]offset // by server
 	servers []Reading         // what the last look saw
@@ -75,13 +75,13 @@ func (t *troubles) tell(of Trouble) {
 }
 
 // look compares the clocks of the store with ours, unless that was done lately, and
-// tells of what it finds.
+// reports what it finds.
 func (t *troubles) look(ctx context.Context, d Driver, start time.Time) {
 	clocked, can := d.(Clocked)
 	if f := t.told.Load(); !can || f == nil || *f == nil {
 		return
 	}
-	for _, found := range t.find(ctx, clocked, start) { // the mutex is free: what is told may wait for a renewal
+	for _, found := range t.find(ctx, clocked, start) { // the mutex is free: the function may wait for a renewal
 		t.tell(found)
 	}
 }

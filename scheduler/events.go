@@ -15,7 +15,7 @@ import (
 )
 
 // events is the one place where what happens on a node is told: to the log.
-// Messages and keys are constant, for those who read them by machine. The logger
+// Messages and keys are constant, since programs read them. The logger
 // is the user's code: it is never called under a mutex, see [Node.unlock], and its
 // panics cost no more than the line.
 type events struct {
@@ -45,7 +45,7 @@ func (e *events) tell(level zapcore.Level, message string, fields ...zap.Field) 
 	}
 }
 
-// survive recovers a panic of the logger. It is told on standard error, as zap does
+// survive recovers a panic of the logger. It is reported on standard error, as zap does
 // with what goes wrong in a logger, at most once a minute.
 func (e *events) survive() {
 	v := recover()

@@ -100,7 +100,7 @@ func (n *Node) openShard(ctx context.Context, es []*entry) {
 	}
 }
 
-// tellUnopened tells the log of jobs that cannot be opened, once a minute, and of their
+// tellUnopened logs the jobs that cannot be opened, once a minute, and their
 // end. It reports whether all jobs are open.
 func (n *Node) tellUnopened() bool {
 	now := time.Now()

@@ -174,7 +174,7 @@ func (n *Node) reached(p part, err error) {
 	n.regard(now)
 }
 
-// regard tells the log of what cannot be reached, once a minute, and when all is back.
+// regard logs what cannot be reached, once a minute, and when all is back.
 func (n *Node) regard(now time.Time) {
 	switch down, back := n.reach.look(now); {
 	case back:

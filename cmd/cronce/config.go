@@ -22,7 +22,7 @@ type config struct {
 	file     *strictyaml.File
 	origin   map[string]string // paths that environment or flags set, and which
 	endpoint endpoint          // what redis.url says, with a password from the environment
-	stale    func(error)       // is told of a secret or certificate that can no longer be read; nil: nobody is
+	stale    func(error)       // is called with the error of a secret or certificate that can no longer be read; nil: ignored
 	warn     func(path, text string)
 	embedded bool // the Redis is inside a demo: what the environment says about another does not count
 }

@@ -10,7 +10,7 @@ import (
 type current[T any] struct {
 	make  func() (T, error)
 	fixed bool        // made of something that can be read once only
-	stale func(error) // is told when the last value is used on, once until the files can be read again
+	stale func(error) // is called when the last value is used on, once until the files can be read again
 
 	mu   sync.Mutex
 	last T

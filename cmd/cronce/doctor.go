@@ -30,7 +30,7 @@ func doctorCommand() *cobra.Command {
 			return withStore(cmd, func(ctx context.Context, s *store) error {
 				findings, unanswered := s.examine(ctx)
 				err := report(cmd.OutOrStdout(), findings, output)
-				if unanswered != nil { // a second answer tells whether the server refuses the user
+				if unanswered != nil { // a second answer shows whether the server refuses the user
 					again := cmp.Or(s.client.Ping(ctx).Err(), unanswered)
 					return &codedError{err: again, code: exitCode(&doubtError{again}, true), silent: true}
 				}

@@ -125,7 +125,7 @@ const (
 // fewNodes is how many of each kind doctor names.
 const fewNodes = 5
 
-// nodes tells which nodes live, and how others went.
+// nodes reports which nodes live, and how the others left.
 func (s *store) nodes(ctx context.Context) []redislock.Finding {
 	f, err := s.roll(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func notKnown(jobs []verify.Report) (all []redislock.Finding) {
 	return all
 }
 
-// overdue tells what is overdue.
+// overdue reports the ticks that are overdue.
 func (s *store) overdue(ctx context.Context) []redislock.Finding {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {

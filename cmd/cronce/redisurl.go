@@ -63,7 +63,7 @@ func strayAt(raw string) bool {
 
 func (e endpoint) hasPassword() bool { return e.password.reveal != nil }
 
-// String shows the endpoint without its user, who may be a password in the wrong place.
+// String shows the endpoint without its user, which may be a password in the wrong place.
 func (e endpoint) String() string {
 	e.username = ""
 	return e.forFlag()

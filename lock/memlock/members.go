@@ -38,7 +38,7 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.
 	return p, nil
 }
 
-// members are the nodes that are told of at ms, by name.
+// members are the nodes that are reported at ms, by name.
 func (s *Store) members(ms int64) []lock.Member {
 	all := make([]lock.Member, 0, len(s.nodes))
 	for node, m := range s.nodes {

@@ -15,7 +15,7 @@
 // move a slot. Of a series' keys all in one shard have one hash tag.
 //
 //	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease
-//	<ns>:v1:q:{<lock>}             list    who waits for it; 10 to 20 s
+//	<ns>:v1:q:{<lock>}             list    the owners that wait for it; 10 to 20 s
 //	<ns>:v1:h:{<lock>}             hash    who shares it; expires with the last lease
 //	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
 //	<ns>:v1:m:{<lock>}             zset    their limits; the same

@@ -36,7 +36,7 @@ type gather struct {
 	mu     sync.Mutex
 	flying int                 // flights under way that are not overdue
 	air    [mostFlights]flight // all that are under way
-	next   *crew               // who waits for a flight; nil: nobody does
+	next   *crew               // the crew that waits for a flight; nil: none
 	spare  []*crew             // to be used again
 	idle   sync.Pool           // of passengers, the same
 }

@@ -22,10 +22,10 @@ type inbox struct {
 	mu     sync.Mutex
 	owners map[string]*calls
 	ready  chan struct{} // closed once the server knows of sub
-	idle   *time.Timer   // ends sub when nobody waits
+	idle   *time.Timer   // ends sub when no call waits
 }
 
-// calls are what one owner is told.
+// calls are the notices for one owner.
 type calls struct {
 	woken chan struct{} // holds one wake-up: look now
 	next  chan struct{} // the same: the lock is kept for another, look when its time is over

@@ -112,7 +112,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 		if key, ok := unescape(name); ok {
 			keys = append(keys, key)
 		} else {
-			known = append(known, name) // no series has this name: whoever asks for it finds that out
+			known = append(known, name) // no series has this name: a request for it says so
 		}
 	}
 	for _, s := range d.Look(ctx, keys) {

@@ -53,7 +53,7 @@ func (d *Driver) sweep() {
 	})
 }
 
-// sweepLeases removes the rows of keys that nobody has used for a day.
+// sweepLeases removes the rows of keys that were not used for a day.
 func (d *Driver) sweepLeases(ctx context.Context) error {
 	return d.sweepRows(ctx, d.texts.idle, func(now int64) []any { return []any{now/micros(day) - 1, now - micros(unused)} },
 		func(s session, names []any) error {
@@ -64,7 +64,7 @@ func (d *Driver) sweepLeases(ctx context.Context) error {
 		})
 }
 
-// sweepPlaces removes the places of those who have owed a sign of life for an hour.
+// sweepPlaces removes the places of owners that have owed a sign of life for an hour.
 func (d *Driver) sweepPlaces(ctx context.Context) error {
 	return d.sweepRows(ctx, d.texts.silent, func(now int64) []any { return []any{now - micros(unused)} },
 		func(s session, places []any) error {

@@ -20,7 +20,7 @@ type lease struct {
 
 	held       []holder // that are alive
 	revived    bool     // the key is kept for an owner once more: to be saved
-	unanswered []holder // for whom the key was kept, and who did not take it
+	unanswered []holder // the owners for which the key was kept, and that did not take it
 }
 
 // fields are where the columns of a query for leases go.
@@ -115,9 +115,9 @@ func (t *turn) deliver() {
 	}
 }
 
-// begin reads the row, and gives those who did not take the key their places back.
+// begin reads the row, and gives the owners that did not take the key their places back.
 // They are passed over until they give a sign of life, and then are first again.
-// All others are asked for one as well: who died together is found together.
+// All others are asked for one as well: owners that died together are found together.
 func (t *turn) begin() error {
 	if err := t.read(t.key); err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	reconnect = time.Second     // about how long after a Listener has returned
 )
 
-// channel is the one on which a process is told that a key is kept for one of its
+// channel is the one on which a process is notified that a key is kept for one of its
 // owners.
 func channel(party string) string { return "cronce_" + party }
 
@@ -29,7 +29,7 @@ type ears struct {
 	mu    sync.Mutex
 	stop  context.CancelFunc // nil: they do not
 	done  chan struct{}      // closed once the last that was begun has ended; nil: none was
-	idle  *time.Timer        // ends it when nobody waits
+	idle  *time.Timer        // ends it when no owner waits
 	ready atomic.Bool        // notifications arrive
 }
 
@@ -64,7 +64,7 @@ func (d *Driver) openEars() {
 // all are woken when it begins.
 func (d *Driver) hear(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = d.listen(ctx, channel(d.party), func(owner string) { // who waits looks meanwhile
+		_ = d.listen(ctx, channel(d.party), func(owner string) { // the waiters look meanwhile
 			if owner != "" {
 				d.waiters.wake(owner)
 				return

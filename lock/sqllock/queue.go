@@ -188,7 +188,7 @@ func (t *turn) free(owner string) error {
 	return t.serve()
 }
 
-// tell tells the process of an owner that the key is kept for it.
+// tell notifies the process of an owner that the key is kept for it.
 func (t *turn) tell(p *place) error {
 	d := t.driver
 	if d.listen == nil || p.party == "" || p.party == d.party {

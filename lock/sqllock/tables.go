@@ -42,7 +42,7 @@ const (
 // insert, update and delete in the tables is enough.
 func (d *Driver) CreateTables(ctx context.Context) error {
 	if is, err := d.version(ctx); err == nil && is >= version {
-		return nil // of a newer version Check tells
+		return nil // Check reports a newer version
 	}
 	steps, err := stepsOf(d.grammar.dialect)
 	if err != nil {

@@ -20,7 +20,7 @@ type texts struct {
 	first, enter, own, restore, here, allHere, leave, serve, challenge, count string // of places
 	tell                                                                      string // that a key is kept
 
-	silent, idle string // places and leases that nobody uses
+	silent, idle string // places and leases that are not used
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put

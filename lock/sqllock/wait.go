@@ -167,7 +167,7 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 			_, _ = w.forgo(ctx) // else the place is passed over
 		}
 		return l.grant(h), 0, nil
-	case !found: // nobody has used the key
+	case !found: // the key was never used
 		return w.take(ctx)
 	case h != nil || l.owner == w.a.Owner && l.place != 0: // kept, also if it was late
 		if w.a.Limit <= 1 {
@@ -281,7 +281,7 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 
 // next is when to look again. The first of a process looks for all: often while the
 // key changes hands and few are before it, and the more rarely the longer it does not;
-// and soon after the holder's deadline. With a listener that hears, looks only make up
+// and soon after the holder's deadline. With a listener that works, looks only make up
 // for what was not heard.
 func (w *waiter) next(l *lease, before int64) time.Duration {
 	d := w.driver

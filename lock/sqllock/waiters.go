@@ -17,7 +17,7 @@ type waiters struct {
 	gone  map[string]bool // those that could not give their places up
 }
 
-// A line is those who wait for a key, in the order in which they came.
+// A line is the owners that wait for a key, in the order in which they came.
 type line struct {
 	owners []string
 	row    int // how often in a row the key was passed on inside
@@ -47,7 +47,7 @@ func (w *waiters) join(key, owner string) *woken {
 	return is
 }
 
-// leave returns how many are left. Who is first now is woken: it looks from now on.
+// leave returns how many are left. The first one now is woken: it looks from now on.
 func (w *waiters) leave(key, owner string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *waiters) leave(key, owner string) int {
 	l := w.lines[key]
 	i := slices.Index(l.owners, owner)
 	if i == 0 {
-		l.owners = l.owners[1:] // most who leave are first
+		l.owners = l.owners[1:] // most owners that leave are first
 	} else {
 		l.owners = slices.Delete(l.owners, i, i+1)
 	}
@@ -75,7 +75,7 @@ func (w *waiters) has(owner string) bool {
 	return w.all[owner] != nil
 }
 
-// line reports whether somebody here waits for a key.
+// line reports whether an owner of this process waits for a key.
 func (w *waiters) line(key string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 var _ lock.Fitness = (*Driver)(nil)
 
-// An UnfitError tells why the ensemble, or its namespace, cannot be used. It is
+// An UnfitError says why the ensemble, or its namespace, cannot be used. It is
 // lock.ErrUnfit, for errors.Is.
 type UnfitError struct {
 	Topic string // "version" or "acl"
@@ -124,7 +124,7 @@ func (d *Driver) sessionRisk() []lock.Risk {
 	return []lock.Risk{risk}
 }
 
-// openToAll tells of a parent that everybody may write though the session authenticates:
+// openToAll reports a parent that every client may write though the session authenticates:
 // it was made before that.
 func (d *Driver) openToAll(c *zk.Conn, parent string) ([]lock.Risk, error) {
 	if d.options.Scheme == "" {

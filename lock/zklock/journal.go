@@ -173,7 +173,7 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 	for _, name := range names {
 		key, ok := unescape(name)
 		if !ok {
-			key = name // no series has this name: whoever asks for it finds that out
+			key = name // no series has this name: a request for it says so
 		}
 		keys = append(keys, key)
 	}

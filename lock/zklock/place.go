@@ -12,7 +12,7 @@ type place struct {
 	key, owner string
 	until      atomic.Pointer[time.Time] // when the node must go; nil: its owner waits
 
-	mu       sync.Mutex // held while something is asked about the place; who holds it waits for no other place
+	mu       sync.Mutex // held while something is asked about the place; its holder waits for no other place
 	node     string     // its path; empty: none, or not known
 	doubtful bool       // a reply was lost: there may be nodes that we do not know
 	leaving  bool       // its removal was sent

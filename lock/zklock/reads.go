@@ -57,14 +57,14 @@ func (s *reads) join(key string) (l, before *look, leads bool) {
 	return at.next, nil, false
 }
 
-// begin makes the next read the one under way: who comes later has to wait for another.
+// begin makes the next read the one under way: a request that comes later waits for another.
 func (s *reads) begin(key string, l *look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byKey[key].now, s.byKey[key].next = l, nil
 }
 
-// end forgets the line of a key if nobody looks any more.
+// end forgets the line of a key if no request looks any more.
 func (s *reads) end(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,7 @@ type view struct {
 	first   bool            // and has left
 }
 
-// saw takes what the watch told. A watch that was lost tells nothing.
+// saw takes the event of the watch. A watch that was lost says nothing.
 func (v *view) saw(e zk.Event) {
 	v.changed = nil
 	switch {

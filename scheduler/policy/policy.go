@@ -1,5 +1,5 @@
 // Package policy records what decides when a tick is too late. Nodes write it beside
-// the spec, so that a tick that no node has decided can be judged by whoever reads
+// the spec, so that a tick that no node has decided can be judged by any reader of
 // the journal, without the job's configuration. It is pure.
 package policy
 
@@ -75,7 +75,7 @@ func (r Record) String() string {
 }
 
 // Parse reads what String wrote. What it does not know, written by another version,
-// it passes over; the error tells what cannot be read, and the Record what can.
+// it passes over; the error says what cannot be read, and the Record has the rest.
 func Parse(text string) (r Record, err error) {
 	for part := range strings.SplitSeq(text, "/") {
 		name, value, _ := strings.Cut(part, ":")

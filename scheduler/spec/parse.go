@@ -109,7 +109,7 @@ func (s *Schedule) parseFields(given []string) *Error {
 	return nil
 }
 
-// never tells that no day matches.
+// never reports that no day matches.
 func never(words []string) *Error {
 	in := fmt.Sprintf("month %q", words[month])
 	if len(words) > year {

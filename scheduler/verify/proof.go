@@ -109,7 +109,7 @@ func begins(j *lock.Journal, now int64, s *lock.Series) int64 {
 	switch {
 	case at > math.MinInt64:
 		return at
-	case s != nil && s.Mark > 0: // without a line the mark tells what was decided
+	case s != nil && s.Mark > 0: // without a line the mark shows what was decided
 		return min(s.Mark, now)
 	}
 	return now

@@ -69,10 +69,10 @@ type Options struct {
 	// Now is the store's clock after the journal was read; later ticks are not
 	// counted. Zero: that of State, else the newest instant that the journal names.
 	Now time.Time
-	// State is the series as it was read after the journal: it tells the pause, and
+	// State is the series as it was read after the journal: it shows the pause, and
 	// which runs are alive. Nil: not known; a run without an end is taken for alive.
 	State *lock.Series
-	// Alive tells which nodes live. Nil: not known.
+	// Alive names the nodes that live. Nil: not known.
 	Alive func(node string) bool
 	// Grace is how long after its deadline a tick may be without a verdict, and how
 	// long a run whose lease is over may be left, before it is overdue. Zero: 10 seconds.
