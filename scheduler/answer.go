@@ -186,7 +186,7 @@ func (n *Node) gap(a *ask, c *lock.Answer, now int64) {
 	}
 }
 
-// countLimit bounds how far missed ticks are counted.
+// countLimit bounds what is recorded as the number of missed ticks.
 const countLimit = 1_000_000
 
 // link asks for the next missed tick of a chain: the oldest, or the one from
@@ -200,15 +200,18 @@ func (n *Node) link(e *entry, mark, now int64) {
 		}
 		old.stale, e.link = true, nil
 	}
-	first := max(mark, e.since)
-	oldest := e.spec.NextMilli(first)
-	if oldest == 0 || e.dueAt(oldest) > now || n.draining.Load() {
+	first, oldest := max(mark, e.since), e.dueLast(now)
+	if oldest <= first || n.draining.Load() {
 		return
 	}
-	skip := max(0, e.spec.Count(first, e.dueLast(now), countLimit)-backlogCap)
-	for range skip {
-		oldest = e.spec.NextMilli(oldest)
+	for range backlogCap - 1 {
+		before := e.spec.PrevMilli(oldest - 1)
+		if before <= first {
+			break
+		}
+		oldest = before
 	}
+	skip := e.spec.Count(first, oldest-1, countLimit)
 	e.link = &ask{e: e, tick: oldest, after: mark, between: skip, backlog: true}
 	n.agenda.add(now, e.link)
 }

@@ -163,3 +163,60 @@ func checkInverse(t rapid.TB, s *spec.Schedule, at time.Time) {
 		}
 	}
 }
+
+// Count is how many times Next can be asked, in every zone, across changes of the clock,
+// and it stops at its limit.
+func TestCountEqualsNext(t *testing.T) {
+	t.Parallel()
+	names := zoneNames(t)
+	rapid.Check(t, func(t *rapid.T) {
+		loc, err := time.LoadLocation(rapid.SampledFrom(names).Draw(t, "zone"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := genSpec.Draw(t, "spec")
+		if rapid.Bool().Draw(t, "fixed") {
+			text = fmt.Sprintf("%d %d,%d %d,%d %s", rapid.IntRange(0, 59).Draw(t, "second"), rapid.IntRange(0, 29).Draw(t, "minute"), rapid.IntRange(30, 59).Draw(t, "minute"),
+				rapid.IntRange(0, 2).Draw(t, "hour"), rapid.IntRange(3, 23).Draw(t, "hour"), rapid.SampledFrom([]string{"* * *", "*/3 * 1-5", "L * 5#3", "13 3,10 *", "* * 0 2000-2050"}).Draw(t, "days"))
+		}
+		s, err := spec.Parse(text, loc)
+		if err != nil {
+			return
+		}
+		at := drawTime(t)
+		if _, end := at.In(loc).ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near") {
+			at = end.Add(-time.Duration(rapid.Int64Range(0, 3*24*3600).Draw(t, "before")) * time.Second)
+		}
+		from, to := at.UnixMilli(), at.UnixMilli()
+		const most = 3000
+		for n := range most {
+			if got := s.Count(from, to, most); got != n {
+				t.Fatalf("%q in %v: Count(%d, %d) = %d, want %d", text, loc, from, to, got, n)
+			}
+			next := s.NextMilli(to)
+			if next == 0 {
+				break
+			}
+			if got := s.Count(from, next-1, most); got != n {
+				t.Fatalf("%q in %v: before the next tick: Count(%d, %d) = %d, want %d", text, loc, from, next-1, got, n)
+			}
+			to = next
+		}
+		if got := s.Count(from, to, most/2); got > most/2 {
+			t.Fatalf("%q: %d ticks counted, the limit is %d", text, got, most/2)
+		}
+	})
+}
+
+// What a gap swallows is one tick at its end, with the tick that is there anyway.
+func TestCountAtTheEndOfAGap(t *testing.T) {
+	day := time.Date(2026, time.March, 29, 0, 0, 0, 0, time.UTC) // at 01:00 UTC 02:00 becomes 03:00 in Berlin
+	for text, want := range map[string]int{
+		"0 2 * * *": 1, "0,30 2 * * *": 1, "0 3 * * *": 1, "0 2,3 * * *": 1, "30 2,3 * * *": 2, "0 0 3,4 * * *": 2, "1 3 * * *": 1, "* 2 * * *": 0, "0-59 2-3 * * *": 60,
+	} {
+		s := parse(t, "CRON_TZ=Europe/Berlin "+text, nil)
+		if got := s.Count(day.UnixMilli(), day.Add(12*time.Hour).UnixMilli(), 100); got != want {
+			t.Errorf("%q: %d ticks, want %d", text, got, want)
+		}
+	}
+}

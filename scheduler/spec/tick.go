@@ -57,26 +57,6 @@ func (s *Schedule) PrevMilli(ms int64) int64 {
 	return unix * 1000
 }
 
-// Count returns how many ticks are after the one Unix millisecond and not
-// after the other, and stops counting at limit. It takes time in proportion
-// to its result, except for @every.
-func (s *Schedule) Count(after, through int64, limit int) int {
-	at, end := floorDiv(after, 1000), min(floorDiv(through, 1000), maxUnix)
-	if s.every > 0 {
-		at = max(at, minUnix-1)
-		return int(max(0, min(int64(limit), floorDiv(end, s.every)-floorDiv(at, s.every))))
-	}
-	count := 0
-	for count < limit {
-		next, ok := s.next(at)
-		if !ok || next > end {
-			break
-		}
-		count, at = count+1, next
-	}
-	return count
-}
-
 // Interval returns the distance from the tick at a Unix millisecond to the
 // tick after it; 0 if there is none, as after the last year of a spec.
 func (s *Schedule) Interval(ms int64) time.Duration {
