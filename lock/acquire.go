@@ -12,7 +12,8 @@ import (
 // a *HeldError then, also if the key is free and others wait for it. After doubt
 // it asks again, with the same owner, until ctx ends, or for 3 seconds or the TTL
 // if that is less; then it undoes what may have been granted and returns the
-// doubt, with the cause of ctx's end. Ctx bounds the asking only: the lease is held
+// doubt, with the cause of ctx's end. It returns within 100 ms of that end, however
+// long the store takes: the undoing goes on behind it, see [Locker.Wait]. Ctx bounds the asking only: the lease is held
 // until Release, or until it is lost, and its context comes from Options.Context.
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
 	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
@@ -44,7 +45,8 @@ func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 // second. The waiters of one Locker and key stand in one line here, of which only
 // the first, or the readers at its head together, has a place in the store, so
 // that a crowd here takes no more of the key than any other process. When ctx
-// ends nothing is left in the store, and the error wraps the cause of that end
+// ends Acquire returns within 100 ms, however long the store takes: its place, and what
+// it may have been granted, are given up behind it, see [Locker.Wait]. The error wraps the cause of that end
 // and the last answer: a *HeldError, or the doubt. Who still stood behind others
 // here has asked nobody and had no answer: its error wraps the cause alone, since
 // the store may as well not be there.
@@ -74,14 +76,22 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
-	var waited atomic.Bool
-	a.Refused = func(*HeldError) {
-		waited.Store(true)
-		turn.waits.Store(true)
-	}
-	lease, err := l.wait(ctx, a, &o)
-	l.turns.pass(key, turn, err != nil || waited.Load())
-	return lease, err
+	return l.attend(ctx, key, func(latest *noted) (*Lease, error) {
+		var waited atomic.Bool
+		a.noted = latest
+		a.Refused = func(*HeldError) {
+			waited.Store(true)
+			turn.waits.Store(true)
+		}
+		lease, err := l.wait(ctx, a, &o)
+		l.turns.pass(key, turn, err != nil || waited.Load())
+		return lease, err
+	})
+}
+
+// attend is the attend of the package for one key.
+func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Lease, error)) (*Lease, error) {
+	return attend(ctx, &l.behind, func(err error) error { return failed(ctx, key, err) }, ask)
 }
 
 func (l *Locker) acquisition(key string, o Options) Acquisition {
@@ -104,16 +114,19 @@ func (l *Locker) check(a *Acquisition) error {
 }
 
 // try asks until there is an answer, ctx ends, or the time of a try has passed.
-func (l *Locker) try(ctx context.Context, a Acquisition, o *Options) (lease *Lease, err error) {
-	err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
-		lease, err = l.ask(ctx, bound, &a, o)
-		return err
+func (l *Locker) try(ctx context.Context, a Acquisition, o *Options) (*Lease, error) {
+	return l.attend(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
+		err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
+			lease, err = l.ask(ctx, bound, &a, o)
+			latest.note(err)
+			return err
+		})
+		if doubtful(err) {
+			l.undo(ctx, a)
+			return nil, failed(ctx, a.Key, err)
+		}
+		return lease, err
 	})
-	if doubtful(err) {
-		l.undo(ctx, a)
-		return nil, failed(ctx, a.Key, err)
-	}
-	return lease, err
 }
 
 // tryTime is for how long a try asks again after doubt: its caller wants an answer

@@ -16,7 +16,7 @@ type behind struct {
 
 const (
 	undoTimeout = time.Second           // of what undoes a request; the lease's TTL ends it otherwise
-	undoGrace   = 50 * time.Millisecond // how long the caller waits for that, most often for good
+	undoGrace   = 40 * time.Millisecond // how long the caller waits for that, most often for good
 )
 
 // do calls undo, with the values of ctx and a time of its own, and returns when it
@@ -59,8 +59,9 @@ func (b *behind) end() {
 // Wait returns nil when nothing goes on any more behind requests that were given up,
 // and the cause of ctx's end if that comes first. A request whose context ends while
 // its store is silent returns soon; what it may have been granted is given back
-// behind it, within a second. A process that ends at once calls Wait before: a key
-// that was not given back is free only when its TTL has passed.
+// behind it, within a second of the answer or of the client's timeout. A process that
+// ends at once, or closes its client, calls Wait before: a key that was not given back
+// is free only when its TTL has passed.
 func (l *Locker) Wait(ctx context.Context) error {
 	l.behind.mu.Lock()
 	none := l.behind.none

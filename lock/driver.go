@@ -49,11 +49,14 @@ type Acquisition struct {
 	Replicas int // how many replicas must have the grant, or it is undone and a *ReplicasError; 0: not asked for
 
 	Refused func(*HeldError) // see Waiter; not used by others
+
+	noted *noted // what a Locker returns if it cannot wait for the driver any more
 }
 
-// NoteRefusal calls a.Refused if err is the first refusal, a *HeldError. It is for
-// drivers, in Wait.
+// NoteRefusal notes each answer, and each doubt, of a driver that waits; and it calls
+// a.Refused if err is the first refusal, a *HeldError. It is for drivers, in Wait.
 func (a *Acquisition) NoteRefusal(err error) {
+	a.noted.note(err)
 	if a.Refused == nil {
 		return
 	}

@@ -135,10 +135,12 @@ func TestGivingUpIsNotHeldUp(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 				defer stop()
 				begin := time.Now()
-				err := use(ctx, lock.New(store, "a"), lock.Options{TTL: time.Minute})
+				l := lock.New(store, "a")
+				err := use(ctx, l, lock.Options{TTL: time.Minute})
 				if took := time.Since(begin); took > 4*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("it took %v: %v", took, err)
 				}
+				wantErr(t, "the wait for what goes on behind", l.Wait(t.Context()), nil)
 			})
 		})
 	}

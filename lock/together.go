@@ -39,16 +39,20 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 }
 
 // tryAll is try for several keys.
-func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, o *Options) (s *Leases, err error) {
-	err = insist(ctx, as[0].TTL, func(bound context.Context) error {
-		s, err = l.askAll(ctx, bound, several, as, o)
-		return err
+func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, o *Options) (*Leases, error) {
+	failed := func(err error) error { return fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err)) }
+	return attend(ctx, &l.behind, failed, func(latest *noted) (s *Leases, err error) {
+		err = insist(ctx, as[0].TTL, func(bound context.Context) error {
+			s, err = l.askAll(ctx, bound, several, as, o)
+			latest.note(err)
+			return err
+		})
+		if doubtful(err) {
+			l.undoAll(ctx, several, as)
+			return nil, failed(err)
+		}
+		return s, err
 	})
-	if doubtful(err) {
-		l.undoAll(ctx, several, as)
-		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
-	}
-	return s, err
 }
 
 // askAll is ask for several keys.

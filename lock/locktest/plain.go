@@ -25,6 +25,7 @@ var plainTests = []test{
 	{"keys differ by every byte", plainKeys},
 	{"bad arguments are refused by name", plainArguments},
 	{"a grant that too few replicas have is undone, or refused where none can be waited for", plainReplicas},
+	{"what is granted to a Locker whose caller has left is given back", plainLeft},
 }
 
 func (s *stand) acquisition(ttl time.Duration) lock.Acquisition {

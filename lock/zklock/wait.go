@@ -60,6 +60,8 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 		}
 		if errors.Is(err, errBehind) {
 			a.NoteRefusal(&lock.HeldError{Key: a.Key}) // for how long would take one more look
+		} else {
+			a.NoteRefusal(err)
 		}
 		d.sleep(ctx, c, p, &v)
 	}

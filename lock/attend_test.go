@@ -1,0 +1,160 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// silent is a store that hangs, once it does, for three seconds in each request, whatever
+// becomes of its caller, and does then what it was asked. It notes whether a release
+// came before the answer to a request for the same key.
+type silent struct {
+	*faulty
+	hangs    atomic.Bool
+	asking   atomic.Int32
+	overtook atomic.Bool
+}
+
+const silence = 3 * time.Second
+
+func (s *silent) hang() {
+	if s.hangs.Load() {
+		time.Sleep(silence)
+	}
+}
+
+func (s *silent) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	s.hang()
+	return s.faulty.Acquire(ctx, a)
+}
+
+func (s *silent) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	s.hang()
+	return s.faulty.AcquireSeveral(ctx, as)
+}
+
+func (s *silent) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	s.hang()
+	g, err := s.faulty.Wait(context.WithoutCancel(ctx), a) // granted though nobody waits for it any more
+	return g, err
+}
+
+func (s *silent) Release(ctx context.Context, h lock.Holding) error {
+	s.overtook.CompareAndSwap(false, s.asking.Load() > 0)
+	return s.faulty.Release(ctx, h)
+}
+
+func (s *silent) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+	s.overtook.CompareAndSwap(false, s.asking.Load() > 0)
+	return s.faulty.ReleaseSeveral(ctx, hs)
+}
+
+// Each way to ask for keys.
+var askers = map[string]func(ctx context.Context, l *lock.Locker) error{
+	"TryAcquire": func(ctx context.Context, l *lock.Locker) error {
+		_, err := l.TryAcquire(ctx, "k", lock.Options{TTL: time.Hour})
+		return err
+	},
+	"Acquire": func(ctx context.Context, l *lock.Locker) error {
+		_, err := l.Acquire(ctx, "k", lock.Options{TTL: time.Hour})
+		return err
+	},
+	"Acquire, barging": func(ctx context.Context, l *lock.Locker) error {
+		_, err := l.Acquire(ctx, "k", lock.Options{TTL: time.Hour, Barge: true})
+		return err
+	},
+	"AcquireAll": func(ctx context.Context, l *lock.Locker) error {
+		_, err := l.AcquireAll(ctx, []string{"j", "k"}, lock.Options{TTL: time.Hour})
+		return err
+	},
+	"Do": func(ctx context.Context, l *lock.Locker) error {
+		return l.Do(ctx, "k", lock.Options{TTL: time.Hour}, func(context.Context, *lock.Lease) error { return nil })
+	},
+}
+
+// Whoever asks a store that hangs is back within 100 ms of the end of its context, also
+// of one that is cancelled, whatever the driver does. What the store grants later is
+// given back behind the caller, and not before the store has answered.
+func TestCallersOfASilentStoreReturn(t *testing.T) {
+	for name, ask := range askers {
+		for _, cancelled := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &silent{faulty: newFaulty()}
+					store.hangs.Store(true)
+					l := lock.New(store, "a")
+					backInTime(t, l, ask, cancelled, nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(t.Context()), nil)
+					for _, key := range []string{"j", "k"} {
+						free(t, lock.New(store.Store, "b"), key)
+					}
+					if store.overtook.Load() {
+						t.Error("a release was sent while the request that it undoes had no answer")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The same of callers that stand in line when the store falls silent, or in the line of
+// their process.
+func TestWaitersOfASilentStoreReturn(t *testing.T) {
+	for _, name := range []string{"Acquire", "AcquireAll", "Do"} {
+		for _, cancelled := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &silent{faulty: newFaulty()}
+					first := acquire(t, lock.New(store.Store, "b"), "k", lock.Options{TTL: time.Hour})
+					l := lock.New(store, "a")
+					released := make(chan error, 1)
+					backInTime(t, l, askers[name], cancelled, func() {
+						store.hangs.Store(true)
+						time.AfterFunc(silence, func() { released <- first.Release(t.Context()) })
+					})
+					wantErr(t, "the release of the holder", <-released, nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(t.Context()), nil)
+					free(t, lock.New(store.Store, "b"), "k")
+				})
+			})
+		}
+	}
+}
+
+// backInTime asks with a context that ends after a second, 100 ms after which the
+// caller must be back. Meanwhile is called after half a second, if at all.
+func backInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Locker) error, cancelled bool, meanwhile func()) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	want := context.DeadlineExceeded
+	if cancelled {
+		ctx, stop = context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		want = context.Canceled
+	}
+	defer stop()
+	if meanwhile != nil {
+		time.AfterFunc(time.Second/2, meanwhile)
+	}
+	began := time.Now()
+	err := ask(ctx, l)
+	if took := time.Since(began) - time.Second; took > 100*time.Millisecond {
+		t.Errorf("it was back %v after the end of its context", took)
+	}
+	_, held := errors.AsType[*lock.HeldError](err)
+	if !errors.Is(err, want) || held != (meanwhile != nil) {
+		t.Errorf("it was told: %v", err)
+	}
+}
