@@ -48,6 +48,16 @@ func (d *Driver) SweepPlan(now int64) (text string, args []any) {
 	return d.texts.idle, []any{d.ns, now/micros(day) - 1, now - micros(unused), choreRows}
 }
 
+// QueuePlans are the statements that read a queue, and their arguments: those that read
+// its head, and the look of a waiter.
+func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, look string, args []any) {
+	head = map[string][]any{d.texts.first: {d.ns, key, now}}
+	if d.texts.handOver != "" {
+		head[d.texts.handOver] = []any{d.ns, key, "n/1", 1, 1, d.party, micros(reserved), false, ""}
+	}
+	return head, d.texts.watch, []any{"n/1", d.ns, key}
+}
+
 // Turn does something while the row of a key is locked, and saves the row.
 func (d *Driver) Turn(ctx context.Context, key string, do func()) error {
 	return d.turn(ctx, key, func(t *turn) error { do(); t.changed = true; return nil })
