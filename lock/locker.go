@@ -18,7 +18,7 @@ const DefaultTTL = 30 * time.Second
 // A Locker takes leases from a store and keeps them. It starts no goroutine of
 // its own and holds no connection; a timer runs while leases are held, and for up
 // to a minute after. It is safe for concurrent use. Make one per process and store
-// with [New].
+// with [Open].
 type Locker struct {
 	driver   Driver
 	numbered Numbered      // nil if the store has no series
@@ -70,7 +70,9 @@ type Options struct {
 	Replicas int
 }
 
-// New returns a Locker on a store. Node names this process in the store, for those
+// New returns a Locker on a store, without a request: whether the store, its settings
+// and the client can keep what is promised is not checked, as [Open] does. It is for
+// tests, and for those that have asked the store themselves. Node names this process in the store, for those
 // that read the holder of a key; empty means a random name. Lockers that share a name
 // exclude each other all the same: every Locker adds random bits of its own.
 func New(d Driver, node string) *Locker {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
 )
 
 // fenceEnv is where a command under a lock finds its fence.
@@ -53,8 +54,8 @@ func lockCommand() *cobra.Command {
 			"a password, and the variables that the configuration names) is not in it, unless --with-secrets is given.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
-			"another held it for too long, 4 if the store did not say who holds it. With --show no command runs:\n" +
-			"it tells who holds the lock.",
+			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
+			"not say who holds it. With --show no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
@@ -184,6 +185,9 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 		wait, stop = context.WithTimeout(ctx, f.wait)
 		defer stop()
 	}
+	if err := s.fitForLocks(wait); err != nil {
+		return nil, err
+	}
 	locker := lock.New(s.driver, lockNode())
 	acquire := locker.Acquire
 	if f.try {
@@ -205,6 +209,22 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 		return nil, s.failed(err)
 	}
 	return lease, nil
+}
+
+// fitTime bounds the questions to a store that may be unfit.
+const fitTime = 3 * time.Second
+
+// fitForLocks refuses a store that cannot keep what a lock promises. A store that does
+// not answer is not refused: the lock is asked for in any case, and that waits. The
+// layout of the namespace is not recorded, as lock.Open does: series are not this
+// command's.
+func (s *store) fitForLocks(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, fitTime)
+	defer stop()
+	if _, err := redislock.Check(ctx, s.client, s.config.checkOptions()); errors.Is(err, lock.ErrUnfit) {
+		return fmt.Errorf("%s: %w", s.config.where(), err)
+	}
+	return nil
 }
 
 // execute runs the command until it ends, or is stopped because the lease's

@@ -171,6 +171,7 @@ func TestEvictingStore(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	cronce(t, "doctor", "--redis", url).want(t, exitFailed, "refuse", "allkeys-lru", "set maxmemory-policy to noeviction")
+	cronce(t, under(url, nil, "echo ran")...).want(t, exitRefused, "set maxmemory-policy to noeviction")
 	n = startNode(t, url, "redis: {allow_eviction: true}\n"+everySecond)
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 }

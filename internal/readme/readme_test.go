@@ -24,6 +24,7 @@ func TestLockCompiles(t *testing.T) {
 import (
 	"context"
 	"database/sql"
+	"log"
 
 	"github.com/redis/go-redis/v9"
 

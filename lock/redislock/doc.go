@@ -1,7 +1,7 @@
 // Package redislock keeps leases and series in Redis 6.2 or newer: a single
 // server, a master behind Sentinel, or a Cluster.
 //
-// A [Driver] is what lock.New and the scheduler want below them. It asks the
+// A [Driver] is what lock.Open and the scheduler want below them. It asks the
 // store with one script per operation; each is idempotent for its owner and
 // reads the store's clock once. Only the reply of a script is an answer. All
 // else is doubt: an error of the network or of the store (READONLY, LOADING,

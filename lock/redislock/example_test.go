@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A client with hardened options, the start-up check, and a lease.
+// A client with hardened options, a Locker on a store that is fit, and a lease.
 func Example() {
 	server := miniredis.NewMiniRedis() // in place of a real one
 	if err := server.Start(); err != nil {
@@ -26,22 +26,24 @@ func Example() {
 	redislock.Harden(options)
 	client := redis.NewUniversalClient(options)
 	defer client.Close()
-	if _, err := redislock.Check(ctx, client, redislock.CheckOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
 	driver, err := redislock.New(client, redislock.Options{Namespace: "shop"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	locker := lock.New(driver, "pod-1")
+	locker, risks, err := lock.Open(ctx, driver, "pod-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("asked for its risks:", len(risks) > 0) // log them: a risk says what to do about it
 	err = locker.Do(ctx, "stock/4711", lock.Options{TTL: 5 * time.Second}, func(ctx context.Context, lease *lock.Lease) error {
 		fmt.Println("held, with a fence:", lease.Fence() > 0)
 		return ctx.Err()
 	})
 	fmt.Println("error:", err)
 	// Output:
+	// asked for its risks: true
 	// held, with a fence: true
 	// error: <nil>
 }

@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -24,15 +26,28 @@ func TestCheck(t *testing.T) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
+	fit := func(cs []redis.UniversalClient, risks int, unfit, doubt bool) {
+		t.Helper()
+		all, err := driver(t, cs, redlock.Options{}).Fit(t.Context())
+		if len(all) != risks || errors.Is(err, lock.ErrUnfit) != unfit || (err != nil) != (unfit || doubt) {
+			t.Errorf("fit: %d risks, %v", len(all), err)
+		}
+	}
 	check(cs, "")
+	fit(cs, 0, false, false)
 	alias := client(t, fmt.Sprintf("localhost:%d", all[0].Port()))
 	check([]redis.UniversalClient{cs[0], cs[1], alias}, "are one server")
+	fit([]redis.UniversalClient{cs[0], cs[1], alias}, 0, true, false)
 	copied := redisserver.Start(t)
 	replica := client(t, copied.Addr())
 	must(t, replica.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(all[0].Port())).Err())
 	check([]redis.UniversalClient{cs[0], cs[1], replica}, copied.Addr()+" is a replica")
+	fit([]redis.UniversalClient{cs[0], cs[1], replica}, 0, true, false)
 	all[2].Stop()
 	check(cs, all[2].Addr())
+	fit(cs, 1, false, false)
+	all[1].Stop()
+	fit(cs, 0, false, true)
 }
 
 // A user that may not ask who the server is can still use the locks.

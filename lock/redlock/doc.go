@@ -1,6 +1,6 @@
 // Package redlock keeps plain leases on a majority of N = 3, 5 or 7 independent
 // Redis servers, 6.2 or newer, so that no single server and no failover is
-// needed. It is a store for lock.New; it cannot be one for the scheduler, since
+// needed. It is a store for lock.Open; it cannot be one for the scheduler, since
 // deciding a number is one step and one step over several servers does not exist.
 //
 // # How

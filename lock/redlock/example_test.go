@@ -39,13 +39,19 @@ func Example() {
 	}
 	defer driver.Close()
 
-	locker := lock.New(driver, "pod-1")
+	locker, risks, err := lock.Open(context.Background(), driver, "pod-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("risks:", len(risks), risks[0].Topic)
 	err = locker.Do(context.Background(), "stock/4711", lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {
 		fmt.Println("held, with a fence:", lease.Fence() > 0)
 		return ctx.Err()
 	})
 	fmt.Println("error:", err)
 	// Output:
+	// risks: 1 connection
 	// held, with a fence: true
 	// error: <nil>
 }

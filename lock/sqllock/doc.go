@@ -2,7 +2,7 @@
 // PostgreSQL, MySQL and MariaDB, or SQLite. The driver of the database is the caller's
 // choice; this package imports none.
 //
-// A [Driver] is what lock.New and the scheduler want below them. A lease is a row. It is
+// A [Driver] is what lock.Open and the scheduler want below them. A lease is a row. It is
 // judged on the database's clock, in UTC, which is read once the row is locked, by one
 // statement or in one short transaction that is idempotent for its owner. No connection
 // is held while a lease is held or an owner waits, but for that of a [Listener]. What a

@@ -23,7 +23,14 @@ func Example() {
 		fmt.Println(err)
 	}
 
-	locker := lock.New(driver, "node-1")
+	locker, risks, err := lock.Open(ctx, driver, "node-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, risk := range risks {
+		fmt.Println(risk)
+	}
 	lease, err := locker.Acquire(ctx, "report", lock.Options{})
 	if err != nil {
 		fmt.Println(err)

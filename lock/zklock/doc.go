@@ -1,6 +1,6 @@
 // Package zklock keeps leases and series in ZooKeeper 3.5 or newer.
 //
-// A [Driver] is what lock.New and the scheduler want below them. It has one
+// A [Driver] is what lock.Open and the scheduler want below them. It has one
 // session of its own, which its plain leases live in. Only an answer of the server is an answer. All else
 // is doubt: a connection that was cut, a session that expired, an error of the
 // server, the end of a context.

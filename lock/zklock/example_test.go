@@ -17,7 +17,13 @@ func ExampleNew() {
 		panic(err)
 	}
 	defer d.Close()
-	l := lock.New(d, "node-1")
+	l, risks, err := lock.Open(context.Background(), d, "node-1")
+	if err != nil {
+		panic(err)
+	}
+	for _, risk := range risks {
+		fmt.Println(risk)
+	}
 	err = l.Do(context.Background(), "settle", lock.Options{}, func(_ context.Context, lease *lock.Lease) error {
 		fmt.Println("settling with the fence", lease.Fence())
 		return nil

@@ -1,0 +1,75 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// judged is a store that tells whether it is fit.
+type judged struct {
+	*memlock.Store
+	risks []lock.Risk
+	err   error
+	hangs bool
+}
+
+func (j *judged) Fit(ctx context.Context) ([]lock.Risk, error) {
+	if j.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return j.risks, j.err
+}
+
+// Open returns a Locker on a store that is fit, with its risks, and on one that cannot
+// tell; what refuses the store, and doubt, stay what they are.
+func TestOpen(t *testing.T) {
+	risk := lock.Risk{Topic: "persistence", Server: "s1", Text: "it forgets", Fix: "set appendonly yes"}
+	down := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		store lock.Driver
+		node  string
+		risks int
+		err   error
+		bad   bool
+	}{
+		"a store that cannot tell":   {store: new(memlock.Store)},
+		"a fit store":                {store: &judged{Store: new(memlock.Store), risks: []lock.Risk{risk}}, risks: 1},
+		"a store that is not fit":    {store: &judged{Store: new(memlock.Store), err: fmt.Errorf("evicts: %w", lock.ErrUnfit)}, err: lock.ErrUnfit},
+		"doubt":                      {store: &judged{Store: new(memlock.Store), err: down}, err: down},
+		"a store that hangs":         {store: &judged{Store: new(memlock.Store), hangs: true}, err: context.DeadlineExceeded},
+		"a node of 100 bytes":        {store: new(memlock.Store), node: strings.Repeat("n", 100)},
+		"a node of 101 bytes":        {store: new(memlock.Store), node: strings.Repeat("n", 101), bad: true},
+		"a node that does not print": {store: new(memlock.Store), node: "a\n", bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				l, risks, err := lock.Open(t.Context(), c.store, c.node)
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if _, bad := errors.AsType[*lock.ArgumentError](err); bad != c.bad || !bad && !errors.Is(err, c.err) {
+					t.Fatalf("the error is %v, want %v", err, c.err)
+				}
+				if (l == nil) != (err != nil) || len(risks) != c.risks {
+					t.Errorf("%v, %d risks, %v", l, len(risks), err)
+				}
+				if err == nil {
+					wantErr(t, "release", acquire(t, l, "k", lock.Options{}).Release(t.Context()), nil)
+				}
+			})
+		})
+	}
+	if got := risk.String(); got != "s1: persistence: it forgets: set appendonly yes" {
+		t.Errorf("a risk is shown as %s", got)
+	}
+}
