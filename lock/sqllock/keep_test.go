@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,16 +20,9 @@ import (
 func TestMigrations(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		for table := range strings.FieldsSeq(tables + " cronce_version") {
-			_, err := db.Exec("DROP TABLE " + table)
-			must(t, err)
-		}
-		p, err := goose.NewProvider(map[sqllock.Dialect]goose.Dialect{
-			sqllock.PostgreSQL: goose.DialectPostgres, sqllock.MySQL: goose.DialectMySQL, sqllock.SQLite: goose.DialectSQLite3,
-		}[on.dialect], db, sqllock.Migrations(on.dialect))
-		must(t, err)
+		p := migrations(t, on, db)
 		d := driver(t, db, on.dialect, sqllock.Options{})
-		_, err = p.Up(t.Context())
+		_, err := p.Up(t.Context())
 		must(t, err)
 		must(t, d.CreateTables(t.Context())) // all are there
 		must(t, d.Check(t.Context()))
@@ -40,7 +34,21 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// The rows of keys that nobody has used for a day are removed, the others stay,
+// migrations are those of a database, which loses the tables that it has.
+func migrations(t *testing.T, on database, db *sql.DB) *goose.Provider {
+	t.Helper()
+	for table := range strings.FieldsSeq(tables + " cronce_version") {
+		_, err := db.Exec("DROP TABLE " + table)
+		must(t, err)
+	}
+	p, err := goose.NewProvider(map[sqllock.Dialect]goose.Dialect{
+		sqllock.PostgreSQL: goose.DialectPostgres, sqllock.MySQL: goose.DialectMySQL, sqllock.SQLite: goose.DialectSQLite3,
+	}[on.dialect], db, sqllock.Migrations(on.dialect))
+	must(t, err)
+	return p
+}
+
+// The rows of keys that were not used for a day are removed, the others stay,
 // and the next fence of a key is higher also over that.
 func TestUnusedGo(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
