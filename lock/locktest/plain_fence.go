@@ -37,9 +37,19 @@ func fencesGrow(s *stand) {
 	}
 }
 
+// time is the store's, in µs as its fences count it: the fence of a key that was never
+// used.
+func (s *stand) time() int64 {
+	s.Helper()
+	s.owners++
+	g, _ := s.acquire(lock.Acquisition{Key: fmt.Sprint("never used ", s.owners), Owner: s.owner(), TTL: long})
+	return g.Fence
+}
+
 func fencesAboveFloor(s *stand) {
-	for i, floor := range []int64{1_999_999_999_999_999, 1<<52 + 1, 1<<53 - 3} {
+	for i, above := range []int64{1, hour + 999_999, day - hour} {
 		a := s.acquisition(long)
+		floor := s.time() + above + 60_000_001 // beyond the store's clock
 		a.Key, a.Fence = fmt.Sprint("key ", i), floor
 		g, h := s.acquire(a)
 		equal(s, "the fence", g.Fence, floor+1)

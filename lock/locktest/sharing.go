@@ -180,7 +180,7 @@ func sharingTurns(s *stand) {
 
 func sharingFloor(s *stand) {
 	a := s.sharing(lock.NoLimit)
-	a.Fence = 1_999_999_999_999_999
+	a.Fence = s.time() + hour
 	first, _ := s.acquire(a)
 	equal(s, "the fence", first.Fence, a.Fence+1)
 	equal(s, "the fence after it", s.taken(lock.NoLimit).Fence, first.Fence+1)

@@ -166,18 +166,19 @@ func (g *grammar) yielding(u update) string {
 // handOver frees a key that one owner has alone and serves the first of those who
 // wait alone, or before them the owner of the same process that is named: it grants
 // the key to an owner of the same process, and keeps it for any other, whose process
-// it tells if there is a listener. A grant is durable when
+// it tells if there is a listener, and for one whose fence would lie more than a day
+// ahead: its own request says so. A grant is durable when
 // it is answered. The rest is made so by the grant that follows, and if a crash
 // forgets it the key is only held until its deadline.
 func (g *grammar) handOver() string {
 	if g.dialect != PostgreSQL {
 		return ""
 	}
-	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{lazy}", lazy).Replace(g.named(`
+	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{day}", dayMicros, "{lazy}", lazy).Replace(g.named(`
 WITH l AS MATERIALIZED (
-  SELECT ns FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5 FOR UPDATE
+  SELECT fence FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5 FOR UPDATE
 ), c AS MATERIALIZED (
-  SELECT {clock} AS us FROM l
+  SELECT {clock} AS us, fence FROM l
 ), n AS MATERIALIZED (
   SELECT p.* FROM c, LATERAL (
     SELECT place, owner, most, party, ttl_us, seen_fence FROM cronce_places
@@ -188,19 +189,21 @@ WITH l AS MATERIALIZED (
     SELECT place, owner, most, party, ttl_us, seen_fence FROM cronce_places
     WHERE ns = $1 AND name = $2 AND (asked_us = 0 OR asked_us > c.us - {silence}) ORDER BY place LIMIT 1 FOR UPDATE) p
   WHERE NOT EXISTS (SELECT 1 FROM n)
+), g AS MATERIALIZED (
+  SELECT f.*, f.party = $6 AND greatest(c.fence, f.seen_fence) < c.us + {day} AS here FROM f, c
 ), d AS (
   DELETE FROM cronce_places WHERE ns = $1 AND name = $2 AND place = (SELECT place FROM f WHERE most <= 1)
 )
-UPDATE cronce_leases SET owner = coalesce(f.owner, ''),
-  place = CASE WHEN f.party = $6 THEN 0 ELSE coalesce(f.place, 0) END,
-  until_us = CASE WHEN f.place IS NULL THEN 0 WHEN f.party = $6 THEN c.us + f.ttl_us ELSE c.us + $7 END,
-  fence = CASE WHEN f.party = $6 THEN greatest(fence + 1, c.us, f.seen_fence + 1) ELSE fence END,
-  used_day = CASE WHEN f.party = $6 THEN c.us / 86400000000 ELSE used_day END
-FROM c LEFT JOIN f ON true
-WHERE ns = $1 AND name = $2 AND coalesce(f.most, 1) <= 1
-RETURNING coalesce(f.owner, ''), coalesce(f.party = $6, false), fence, until_us - c.us,
-  CASE WHEN f.party = $6 THEN '' ELSE {lazy} END,
-  CASE WHEN $8 AND f.party <> $6 THEN pg_notify('cronce_' || f.party, f.owner)::text END`))
+UPDATE cronce_leases SET owner = coalesce(g.owner, ''),
+  place = CASE WHEN g.here THEN 0 ELSE coalesce(g.place, 0) END,
+  until_us = CASE WHEN g.place IS NULL THEN 0 WHEN g.here THEN c.us + g.ttl_us ELSE c.us + $7 END,
+  fence = CASE WHEN g.here THEN greatest(cronce_leases.fence + 1, c.us, g.seen_fence + 1) ELSE cronce_leases.fence END,
+  used_day = CASE WHEN g.here THEN c.us / 86400000000 ELSE used_day END
+FROM c LEFT JOIN g ON true
+WHERE ns = $1 AND name = $2 AND coalesce(g.most, 1) <= 1
+RETURNING coalesce(g.owner, ''), coalesce(g.here, false), cronce_leases.fence, until_us - c.us,
+  CASE WHEN g.here THEN '' ELSE {lazy} END,
+  CASE WHEN $8 AND g.party <> $6 THEN pg_notify('cronce_' || g.party, g.owner)::text END`))
 }
 
 // lazy lets PostgreSQL answer before this transaction is on disk: for what a crash

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -102,4 +103,56 @@ func TestInside(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// A notification that is lost costs the waiter no more than a look, which comes while
+// the key is still kept for it: whether the listener's connection hears nothing, as one
+// behind a pooler does, or is cut just before the release.
+func TestLostNotification(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	for name, lose := range map[string]struct {
+		listener func(db *sql.DB, heard chan<- string) sqllock.Listener
+		cut      string
+	}{
+		"dropped": {func(_ *sql.DB, heard chan<- string) sqllock.Listener {
+			return func(ctx context.Context, _ string, hear func(string)) error {
+				hear("")
+				heard <- ""
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}, "SELECT 1"},
+		"cut": {listener, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			heard := make(chan string, 10)
+			namespace := fresh()
+			far := driver(t, on.connect(t), on.dialect, sqllock.Options{Namespace: namespace, Listen: lose.listener(on.connect(t), heard)})
+			db := on.connect(t)
+			near := driver(t, db, on.dialect, sqllock.Options{Namespace: namespace, Listen: listener(on.connect(t), make(chan string, 10))})
+			a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+			g, err := near.Acquire(t.Context(), a)
+			must(t, err)
+			served := make(chan error, 1)
+			go func() {
+				_, err := far.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+				served <- err
+			}()
+			<-heard // it listens, or believes so
+			eventually(t, "it waits", func() bool {
+				at, err := near.Inspect(t.Context(), "key")
+				return err == nil && at.Waiting == 1
+			})
+			_, err = db.Exec(lose.cut)
+			must(t, err)
+			began := time.Now()
+			must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+			must(t, <-served)
+			if took := time.Since(began); took > 4*time.Second { // 2 s, and what the machine adds; the others look once a minute
+				t.Errorf("the wake-up that was lost cost %v", took)
+			}
+		})
+	}
 }

@@ -46,19 +46,26 @@ func (t *turn) may(a *lock.Acquisition) (g lock.Grant, ok bool, err error) {
 func (t *turn) ask(a *lock.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
 	if ok && err == nil && g.Fence == 0 {
-		t.grant(a)
+		_, err = t.grant(a)
 	}
 	return ok, err
 }
 
-// grant makes the owner a holder.
-func (t *turn) grant(a *lock.Acquisition) lock.Grant {
+// next is the fence of the next grant, to an owner that has seen one.
+func (t *turn) next(seen int64) int64 { return max(t.fence+1, t.now, seen+1) }
+
+// grant makes the owner a holder, unless its fence would lie too far ahead.
+func (t *turn) grant(a *lock.Acquisition) (lock.Grant, error) {
+	fence := t.next(a.Fence)
+	if err := lock.CheckFence(fence, t.now); err != nil {
+		return lock.Grant{}, err
+	}
 	t.remove(a.Owner) // what was kept for it
-	t.fence = max(t.fence+1, t.now, a.Fence+1)
+	t.fence = fence
 	h := holder{Owner: a.Owner, Fence: t.fence, Until: t.now + micros(a.TTL), Limit: a.Limit}
 	t.held = append(t.held, h)
 	t.changed = true
-	return t.lease.grant(&h)
+	return t.lease.grant(&h), nil
 }
 
 // barge sends back to the queue those for whom the key is only kept, if the owner
@@ -134,12 +141,15 @@ func (t *turn) challenge(last int64) error {
 	return err
 }
 
-// pass makes the owner of a place a holder, or keeps the key for it.
+// pass makes the owner of a place a holder, or keeps the key for it: also if its fence
+// would lie too far ahead, which its own request says.
 func (t *turn) pass(p *place) {
 	if p.party == t.driver.party && t.driver.waiters.has(p.owner) {
-		t.grant(&lock.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
-		t.given = append(t.given, t.held[len(t.held)-1])
-		return
+		_, err := t.grant(&lock.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
+		if err == nil {
+			t.given = append(t.given, t.held[len(t.held)-1])
+			return
+		}
 	}
 	t.held = append(t.held, holder{Owner: p.owner, Until: t.now + micros(reserved), Limit: p.most, Place: p.number})
 	t.kept, t.changed = append(t.kept, *p), true

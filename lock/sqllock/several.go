@@ -57,7 +57,9 @@ func several(ts map[string]*turn, as []lock.Acquisition) (grants []lock.Grant, h
 				return nil, nil, err
 			}
 		case grants[i].Fence == 0:
-			grants[i] = t.grant(&as[i])
+			if grants[i], err = t.grant(&as[i]); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return grants, held, nil

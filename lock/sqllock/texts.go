@@ -29,7 +29,8 @@ type texts struct {
 	beat, nodes, members, quit, dead string
 }
 
-// dayMicros is the longest that a node lives for, or is remembered.
+// dayMicros is a day: the longest that a node lives for, or is remembered, and that a
+// fence lies ahead of the clock.
 const dayMicros = "86400000000"
 
 const leaseColumns = "owner, fence, until_us, place, holders"
@@ -46,12 +47,12 @@ func (g *grammar) texts() texts {
 		version:   g.text("SELECT max(version) FROM cronce_version"),
 
 		// A key is granted in one statement if it is free and nobody waits, or if
-		// it stands there kept for the asker.
+		// it stands there kept for the asker; and if its fence lies at most a day ahead.
 		grant: g.yielding(update{
 			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",
 			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",
 			where: "ns = $4 AND name = $5 AND ((place = 0 AND until_us <= {now} AND NOT EXISTS (SELECT 1 FROM cronce_places w" +
-				" WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)) OR (owner = $6 AND place <> 0))",
+				" WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)) OR (owner = $6 AND place <> 0)) AND {greatest}(fence + 1, $7) <= {now} + " + dayMicros,
 		}),
 		renew: g.yielding(update{
 			sets:   "place = 0",

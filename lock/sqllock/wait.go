@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -10,8 +11,9 @@ import (
 )
 
 const (
-	rarest    = time.Second            // how often the first waiter of a process looks at least, if few are before it
-	farthest  = 5 * time.Second        // if many are
+	rarest    = time.Second            // how often the first waiter of a process looks at most, once nothing changes
+	slowest   = rarest * 4 / 3         // the pace whose jitter begins with that
+	farthest  = 5 * time.Second        // its pace if many are before it
 	others    = time.Minute            // how often those behind it in the process look
 	soon      = 5 * time.Millisecond   // after the deadline of a holder
 	afterward = 100 * time.Millisecond // after doubt
@@ -246,7 +248,10 @@ func (w *waiter) enter(ctx context.Context) (lock.Grant, time.Duration, error) {
 // take asks with the row locked, which also serves those before the waiter.
 func (w *waiter) take(ctx context.Context) (lock.Grant, time.Duration, error) {
 	g, err := w.driver.ask(ctx, w.a)
-	return g, jitter(w.driver.poll), err
+	if _, held := errors.AsType[*lock.HeldError](err); held {
+		return g, jitter(w.driver.poll), err
+	}
+	return g, jitter(afterward), err
 }
 
 // answer gives the sign of life that the owner owes, for all of this process.
@@ -292,10 +297,10 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 		w.pace = 0
 	}
 	w.fence, w.before = l.fence, before
-	w.pace = min(max(w.pace*3/2, d.poll/4), rarest)
+	w.pace = min(max(w.pace*3/2, d.poll/4), slowest)
 	wait := max(w.pace, min(time.Duration(before)*d.poll, farthest))
 	if d.ears.ready.Load() {
-		wait = max(wait, rarest)
+		wait = max(wait, slowest)
 	}
 	return min(jitter(wait), l.untilFirst()+soon+time.Duration(min(before, crowd))*soon)
 }

@@ -1,0 +1,96 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// A key that is handed over gets a fence above its last one and above the one that the
+// next owner has seen, to the µs, by a clock that stands still. One that would lie more
+// than a day ahead of that clock is doubt: the owner that waits is told so, whatever
+// passed the key on, and the key's last fence stays what it was.
+func TestFenceOfHandOver(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
+		db := on.connect(t)
+		for _, s := range []string{"CREATE TABLE clock (us BIGINT NOT NULL)", "INSERT INTO clock VALUES (1795207852937000)"} {
+			_, err := db.Exec(s)
+			must(t, err)
+		}
+		open := func(namespace string) *sqllock.Driver {
+			d := driver(t, db, on.dialect, sqllock.Options{Namespace: namespace})
+			d.ClockFrom("(SELECT us FROM clock)")
+			return d
+		}
+		for _, c := range []struct {
+			last, seen, want int64 // 0: doubt
+		}{
+			{now, 0, now + 1},
+			{now - 5, 0, now},
+			{now, now, now + 1},
+			{now, now + 1, now + 2},
+			{now, now + day - 1, now + day},
+			{now, now + day, 0},
+			{now + day - 1, 0, now + day},
+			{now + day, 0, 0},
+			{lock.MaxNumber - 1, 0, 0},
+			{now, lock.MaxNumber - 1, 0},
+		} {
+			for _, inside := range []bool{true, false} {
+				namespace := fresh()
+				near := open(namespace)
+				far := near
+				if !inside {
+					far = open(namespace)
+				}
+				if got := handedOver(t, db, near, far, namespace, c.last, c.seen); got != c.want {
+					t.Errorf("last %+d, seen %+d, inside %v: the fence is %+d, want %+d", c.last-now, c.seen-now, inside, got-now, c.want-now)
+				}
+			}
+		}
+	})
+}
+
+// handedOver is the fence of an owner that waited, 0 if that was doubt, of a key whose
+// last fence is given.
+func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace string, last, seen int64) int64 {
+	t.Helper()
+	_, err := near.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+	must(t, err)
+	_, err = db.Exec(fmt.Sprintf("UPDATE cronce_leases SET fence = %d WHERE ns = '%s'", last, namespace))
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	a := lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute, Fence: seen}
+	granted := make(chan int64, 1)
+	go func() {
+		g, _ := far.Wait(ctx, a) // no grant, no fence
+		granted <- g.Fence
+	}()
+	eventually(t, "it waits", func() bool {
+		at, err := near.Inspect(t.Context(), "key")
+		return err == nil && at.Waiting == 1
+	})
+	must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1", Fence: last}))
+	_, err = far.Acquire(t.Context(), a) // it is its turn
+	if err != nil {
+		stop()
+		if !errors.Is(err, lock.ErrFence) {
+			t.Errorf("the owner is answered %v", err)
+		}
+	}
+	fence := <-granted
+	var kept int64
+	must(t, db.QueryRow(fmt.Sprintf("SELECT fence FROM cronce_leases WHERE ns = '%s'", namespace)).Scan(&kept))
+	if kept != max(fence, last) {
+		t.Errorf("the last fence of the key is %d, granted was %d after %d", kept, fence, last)
+	}
+	return fence
+}
