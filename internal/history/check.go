@@ -110,6 +110,9 @@ func Refuted(err error) bool {
 	if _, two := errors.AsType[*OverlapError](err); two {
 		return true
 	}
+	if _, crowd := errors.AsType[*CrowdError](err); crowd {
+		return true
+	}
 	order, is := errors.AsType[*OrderError](err)
 	return is && order.Certain
 }

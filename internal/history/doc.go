@@ -9,6 +9,10 @@
 // end, and not much after, so that a store that forgets a lease too early and one
 // that keeps it too long are both found.
 //
+// [Lockers] are processes that use keys through package lock: several goroutines on one
+// Locker, waiting, in all limits and with several keys together. [CheckHolds] judges what
+// they held: see there.
+//
 // [Planted] are drivers with known faults. A test that judges a store also lets
 // Check find each of them: a checker that finds nothing says nothing.
 package history

@@ -1,0 +1,125 @@
+package history_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/lock"
+)
+
+// oneFloor is a Locker with one floor for the fences of all keys, whichever server judges
+// them.
+type oneFloor struct {
+	*wire
+	mu    sync.Mutex
+	floor int64
+}
+
+func (f *oneFloor) raised(a lock.Acquisition) lock.Acquisition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a.Fence = max(a.Fence, f.floor)
+	return a
+}
+
+func (f *oneFloor) saw(g lock.Grant, err error) (lock.Grant, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.floor = max(f.floor, g.Fence)
+	return g, err
+}
+
+func (f *oneFloor) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	return f.saw(f.wire.Acquire(ctx, f.raised(a)))
+}
+
+func (f *oneFloor) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	return f.saw(f.wire.Wait(ctx, f.raised(a)))
+}
+
+// sameNames is a Locker whose owners have no random bits: those of two processes with
+// one name are the same.
+type sameNames struct{ *wire }
+
+func plainName(owner string) string {
+	node, rest, _ := strings.Cut(owner, "/")
+	_, number, _ := strings.Cut(rest, ".")
+	return node + "/" + number
+}
+
+func (s sameNames) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	a.Owner = plainName(a.Owner)
+	return s.wire.Acquire(ctx, a)
+}
+
+func (s sameNames) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	a.Owner = plainName(a.Owner)
+	return s.wire.Wait(ctx, a)
+}
+
+func (s sameNames) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	h.Owner = plainName(h.Owner)
+	return s.wire.Renew(ctx, h)
+}
+
+func (s sameNames) Release(ctx context.Context, h lock.Holding) error {
+	h.Owner = plainName(h.Owner)
+	return s.wire.Release(ctx, h)
+}
+
+func (s sameNames) AcquireSeveral(context.Context, []lock.Acquisition) ([]lock.Grant, error) {
+	return nil, lock.ErrUnsupported
+}
+
+// shy is a Locker that refuses a key while another goroutine of its process is merely
+// asking for it.
+type shy struct {
+	*wire
+	mu     sync.Mutex
+	asking map[string]bool
+}
+
+func (s *shy) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	s.mu.Lock()
+	if s.asking[a.Key] {
+		s.mu.Unlock()
+		return lock.Grant{}, &lock.HeldError{Key: a.Key}
+	}
+	s.asking[a.Key] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.asking, a.Key)
+	}()
+	return s.wire.Acquire(ctx, a)
+}
+
+// Faults of Lockers that no history of a single store's requests shows are found by what
+// processes see, within three histories.
+func TestPlantedLockersAreFound(t *testing.T) {
+	for name, plant := range map[string]func(*wire) lock.Driver{
+		"one floor for all keys":          func(w *wire) lock.Driver { return &oneFloor{wire: w} },
+		"owners without random bits":      func(w *wire) lock.Driver { return sameNames{w} },
+		"a try refused for those who ask": func(w *wire) lock.Driver { return &shy{wire: w, asking: map[string]bool{}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			for seed := uint64(0); seed < 3 && !history.Refuted(err); seed++ {
+				var holds []history.Hold
+				synctest.Test(t, func(t *testing.T) {
+					to := newCluster(0, -skew)
+					holds = lockers(t, seed, func(p int) lock.Driver { return plant(newWire(to, seed<<8+uint64(p))) })
+				})
+				err = history.CheckHolds(holds, lock.MinTTL, onTheWay)
+			}
+			if !history.Refuted(err) {
+				t.Errorf("the fault was not found: %v", err)
+			}
+		})
+	}
+}
