@@ -1,17 +1,14 @@
 package redislock
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"net"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // Shards returns Options.Shards.
@@ -50,32 +47,23 @@ func (d *Driver) Explain(err error) string {
 			return e.text
 		}
 	}
-	_, header := errors.AsType[tls.RecordHeaderError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	_, host := errors.AsType[x509.HostnameError](err)
-	_, name := errors.AsType[*net.DNSError](err)
-	timeout, timed := errors.AsType[net.Error](err)
+	why := lock.Unreached(err)
+	if why == "" && errors.Is(err, redis.ErrPoolTimeout) {
+		why = late
+	}
 	switch {
-	case header:
-		return "the client speaks TLS, and the server does not"
 	case d.speaks(false) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
 		return "the server closes connections, as a TLS port does with a client that does not speak TLS"
-	case unknown || host:
-		return "the server's certificate is not trusted"
-	case name:
-		return "the server's name is not known"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the server refuses connections"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout), timed && timeout.Timeout():
-		if d.speaks(true) {
-			return "the server does not answer in time, as one does that does not speak TLS with a client that does"
-		}
-		return "the server does not answer in time"
-	case errors.Is(err, errUnreadable):
+	case why == late && d.speaks(true):
+		return late + ", as one does that does not speak TLS with a client that does"
+	case why == "" && errors.Is(err, errUnreadable):
 		return "what the server has under a key of the job cannot be read"
 	}
-	return ""
+	return why
 }
+
+// late is the explanation of an answer that did not come.
+const late = "the server does not answer in time"
 
 // speaks reports whether the client is known to speak TLS, or not to.
 func (d *Driver) speaks(encrypted bool) bool {

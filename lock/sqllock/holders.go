@@ -28,7 +28,7 @@ func (l *lease) read(key string) error {
 			l.held = []holder{{Owner: l.owner, Fence: l.fence, Until: l.until, Limit: 1, Place: l.place}}
 		}
 	} else if err := json.Unmarshal([]byte(l.holders), &l.held); err != nil {
-		return fmt.Errorf("the holders of %q cannot be read: %w", key, err)
+		return fmt.Errorf("%w: the holders of %q: %w", lock.ErrUnreadable, key, err)
 	}
 	l.revived = false
 	l.held = slices.DeleteFunc(l.held, func(h holder) bool {

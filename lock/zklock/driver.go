@@ -88,6 +88,7 @@ var (
 	_ lock.Clocked    = (*Driver)(nil)
 	_ lock.Membership = (*Driver)(nil)
 	_ lock.Namespaced = (*Driver)(nil)
+	_ lock.Explainer  = (*Driver)(nil)
 )
 
 // New returns a Driver on the servers (host:port) of one ensemble. It sends and
@@ -199,7 +200,7 @@ func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn
 		return a.value, named(what, a.err)
 	case <-ctx.Done():
 		close(left)
-		return none, fmt.Errorf("zklock: %s: %w", what, ctx.Err())
+		return none, fmt.Errorf("zklock: %s: %w", what, d.session.doubt(ctx.Err()))
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 // tells the session's timeout.
 type greeted struct {
 	net.Conn
-	limit time.Duration // how long the greeting may take: the client would wait 6 times as long
-	gave  func(timeout time.Duration)
-	head  []byte
-	done  bool
+	limit  time.Duration // how long the greeting may take: the client would wait 6 times as long
+	gave   func(timeout time.Duration)
+	failed func(error) // instead of it
+	head   []byte
+	done   bool
 }
 
 // The first message is its length, the version of the protocol, and the timeout
@@ -34,6 +35,8 @@ func (c *greeted) Read(b []byte) (int, error) {
 		if ms := binary.BigEndian.Uint32(c.head[8:]); ms > 0 {
 			c.gave(time.Duration(ms) * time.Millisecond)
 		}
+	} else if err != nil {
+		c.failed(err)
 	}
 	return n, err
 }

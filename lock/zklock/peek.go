@@ -28,10 +28,12 @@ func (d *Driver) peek(c *zk.Conn, ps []lock.Peek) ([]*lock.Answer, error) {
 	out, errs := make([]*lock.Answer, len(ps)), make([]error, len(ps))
 	parallel(len(ps), func(i int) {
 		r, err := d.load(c, d.paths.of(ps[i].Key))
-		if err == nil {
+		switch {
+		case err == nil:
 			out[i] = r.Peek(d.clock.now()*1000, ps[i].Number)
+		case !errors.Is(err, lock.ErrUnreadable): // that is not known to be decided
+			errs[i] = err
 		}
-		errs[i] = err
 	})
 	return out, errors.Join(errs...)
 }

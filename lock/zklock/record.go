@@ -46,14 +46,14 @@ type keptState struct {
 func readRecord(path string, data []byte, version int32) (*record, error) {
 	var k keptState
 	if err := json.Unmarshal(data, &k); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, path, err)
 	}
 	if k.Format > format {
-		return nil, fmt.Errorf("%s is kept in format %d, known is %d", path, k.Format, format)
+		return nil, fmt.Errorf("%w: %s is kept in format %d, known is %d", lock.ErrUnreadable, path, k.Format, format)
 	}
 	state, err := k.State()
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, path, err)
 	}
 	return &record{State: state, path: path, data: data, version: version,
 		tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil

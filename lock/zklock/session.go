@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ var errClosed = errors.New("the driver is closed")
 type session struct {
 	servers []string
 	options *Options
-	timeout atomic.Int64 // what the server gave last, in nanoseconds; 0: nothing yet
+	timeout atomic.Int64          // what the server gave last, in nanoseconds; 0: nothing yet
+	trouble atomic.Pointer[error] // why no server has taken the session since the last one did; nil: none was asked
 
 	mu      sync.Mutex
 	conn    *zk.Conn
@@ -122,12 +124,29 @@ func (s *session) trust() time.Duration {
 
 // dial connects to a server and reads along what timeout it gives.
 func (s *session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	failed := func(err error) { s.trouble.Store(&err) }
 	c, err := s.options.Dial(network, address, timeout)
 	if err != nil {
+		failed(err)
 		return nil, err
 	}
-	return &greeted{Conn: c, limit: s.options.Session, gave: func(t time.Duration) { s.timeout.Store(int64(t)) }}, nil
+	gave := func(t time.Duration) {
+		s.timeout.Store(int64(t))
+		s.trouble.Store(nil)
+	}
+	return &greeted{Conn: c, limit: s.options.Session, gave: gave, failed: failed}, nil
 }
+
+// doubt is the end of a request's context, and why no server takes the session, if none
+// does: the client waits for one in silence.
+func (s *session) doubt(err error) error {
+	if why := s.trouble.Load(); why != nil {
+		return fmt.Errorf("%w: %w: %w", err, errUnconnected, *why)
+	}
+	return err
+}
+
+var errUnconnected = errors.New("no server takes the session")
 
 type silent struct{}
 

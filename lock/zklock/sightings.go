@@ -24,7 +24,7 @@ func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, versi
 		return nil, 0, err
 	}
 	if err := json.Unmarshal(data, &seen); err != nil {
-		return nil, 0, fmt.Errorf("%s cannot be read: %w", d.sightingsPath(key), err)
+		return nil, 0, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, d.sightingsPath(key), err)
 	}
 	return seen, stat.Version, nil
 }

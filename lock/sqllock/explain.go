@@ -1,0 +1,137 @@
+package sqllock
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/cronce/cronce/lock"
+)
+
+var _ lock.Explainer = (*Driver)(nil)
+
+// The explanations that several databases share.
+const (
+	wrongPassword  = "the user or the password is wrong"
+	mayNot         = "the user may not do what is asked for"
+	noDatabase     = "the server has no such database"
+	noTables       = "the tables are missing (see CreateTables)"
+	otherTables    = "the tables are of another version (see CreateTables)"
+	readOnly       = "the server takes no writes: it is a replica, or it is read-only"
+	noClock        = readOnly + ", or the session does not commit each statement"
+	diskFull       = "the server's disk is full"
+	noConnection   = "the server has no connection left"
+	starts         = "the server is starting or stopping"
+	needsTLS       = "the server wants TLS, and the client does not speak it"
+	speaksNoTLS    = "the client wants TLS, and the server does not speak it"
+	busyOrDeadlock = "the database is busy with other transactions"
+)
+
+// states are what PostgreSQL's codes mean, by their beginning.
+var states = []struct{ code, text string }{
+	{"28P01", wrongPassword},
+	{"28000", "the server lets this user in from nowhere that the client connects from, or only with TLS"},
+	{"42501", mayNot},
+	{"3D000", noDatabase},
+	{"42P01", noTables},
+	{"42703", otherTables},
+	{"25006", readOnly},
+	{"53100", diskFull},
+	{"53300", noConnection},
+	{"57P0", starts},
+	{"40", busyOrDeadlock},
+	{"55P03", busyOrDeadlock},
+}
+
+// numbers are what MySQL's codes mean, as its errors begin.
+var numbers = []struct{ code, text string }{
+	{"Error 1045", wrongPassword},
+	{"Error 1698", wrongPassword},
+	{"Error 1044", mayNot},
+	{"Error 1142", mayNot},
+	{"Error 1143", mayNot},
+	{"Error 1049", noDatabase},
+	{"Error 1146", noTables},
+	{"Error 1054", otherTables},
+	{"Error 1290", readOnly},
+	{"Error 1792", readOnly},
+	{"Error 1836", readOnly},
+	{"Error 1048", noClock}, // what such a session would write
+	{"Error 1021", diskFull},
+	{"Error 1114", diskFull},
+	{"Error 1040", noConnection},
+	{"Error 1203", noConnection},
+	{"Error 1053", starts},
+	{"Error 3159", needsTLS},
+	{"Error 4031", "the server has closed the connection"},
+	{"Error 1205", busyOrDeadlock},
+	{"Error 1213", busyOrDeadlock},
+}
+
+// results are what SQLite's primary codes mean.
+var results = map[int]string{
+	5: busyOrDeadlock, 6: busyOrDeadlock,
+	3: "the process may not use the file of the database", 8: "the process may not write to the file of the database",
+	10: "the file of the database cannot be read or written", 11: "the file of the database is damaged",
+	13: "the disk, or the database, is full", 14: "the file of the database cannot be opened", 26: "the file is no database",
+}
+
+// words are what drivers say without a code.
+var words = []struct{ part, text string }{
+	{"no such table", noTables},
+	{"no such column", otherTables},
+	{"server refused TLS", speaksNoTLS},
+	{"SSL is not enabled on the server", speaksNoTLS},
+	{"server does not support TLS", speaksNoTLS},
+}
+
+// Explain says in plain words why a request failed.
+func (d *Driver) Explain(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, lock.ErrUnreadable):
+		return "what the database has under the key cannot be read"
+	case errors.Is(err, errUnusable):
+		return noClock
+	case errors.Is(err, sql.ErrConnDone):
+		return "the connection to the server is closed"
+	}
+	if text := explainCode(err); text != "" {
+		return text
+	}
+	for _, w := range words {
+		if strings.Contains(err.Error(), w.part) {
+			return w.text
+		}
+	}
+	return lock.Unreached(err)
+}
+
+// explainCode explains what the database answered. The drivers are the caller's, so
+// their errors are known by what they have in common.
+func explainCode(err error) string {
+	if state, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok {
+		for _, s := range states {
+			if strings.HasPrefix(state.SQLState(), s.code) {
+				return s.text
+			}
+		}
+		return ""
+	}
+	if code, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok {
+		return results[code.Code()&0xff]
+	}
+	for _, n := range numbers {
+		if strings.Contains(err.Error(), n.code+" ") || strings.Contains(err.Error(), n.code+":") {
+			return n.text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,175 @@
+package sqllock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// An explanation is what a driver on a data source is to say of why it cannot be used.
+type explanation struct {
+	dialect     sqllock.Dialect
+	driver, dsn string
+	want        string
+}
+
+// Why a database refuses, or cannot be reached, is said in words that name no address,
+// no user, no key and no password.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for database, all := range map[string]func(*testing.T) map[string]explanation{
+		"PostgreSQL": explainedByPostgres, "MariaDB": explainedByMariaDB, "SQLite": explainedBySQLite,
+	} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			for name, e := range all(t) {
+				explained(t, database+", "+name, e)
+			}
+		})
+	}
+}
+
+func explained(t *testing.T, name string, e explanation) {
+	t.Helper()
+	d := driver(t, sqlserver.Connect(t, e.driver, e.dsn), e.dialect, sqllock.Options{})
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	_, err := d.Acquire(ctx, lock.Acquisition{Key: "a new key", Owner: "a/1", TTL: time.Minute})
+	if err == nil || isHeld(err) {
+		t.Errorf("%s: the answer is %v, want doubt", name, err)
+		return
+	}
+	got := d.Explain(err)
+	if !strings.Contains(got, e.want) {
+		t.Errorf("%s: %v is explained as %q, want %q", name, err, got, e.want)
+	}
+	for _, secret := range []string{"127.0.0.1", "reader", "guess", "a new key", os.TempDir()} {
+		if strings.Contains(got, secret) {
+			t.Errorf("%s: %q tells %q", name, got, secret)
+		}
+	}
+}
+
+// empty is an address at which nothing answers.
+func empty(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func explainedByPostgres(t *testing.T) map[string]explanation {
+	s := sqlserver.Postgres(t)
+	on := made(t, database{"", sqllock.PostgreSQL, s.Driver(), s.DSN(s.Create(t))})
+	db := on.connect(t)
+	for _, statement := range []string{"CREATE ROLE reader LOGIN PASSWORD 'pw'", "CREATE ROLE outsider LOGIN", "CREATE DATABASE bare"} {
+		_, err := db.Exec(statement)
+		must(t, err)
+	}
+	must(t, os.WriteFile(filepath.Join(s.Dir(), "data", "pg_hba.conf"),
+		[]byte("host all cronce 127.0.0.1/32 trust\nhost all reader 127.0.0.1/32 scram-sha-256\nhostssl all outsider 127.0.0.1/32 trust\n"), 0o600))
+	_, err := db.Exec("SELECT pg_reload_conf()")
+	must(t, err)
+	as := func(user string) string { return strings.Replace(on.dsn, "cronce@", user+"@", 1) }
+	eventually(t, "the server asks for passwords", func() bool {
+		return sqlserver.Connect(t, on.driver, as("reader:guess")).Ping() != nil
+	})
+	name := on.dsn[strings.LastIndex(on.dsn, "/"):strings.Index(on.dsn, "?")]
+	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
+	return map[string]explanation{
+		"wrong password":      e(as("reader:guess"), "password is wrong"),
+		"may not":             e(as("reader:pw"), "may not do"),
+		"only with TLS":       e(as("outsider"), "only with TLS"),
+		"TLS to a plain port": e(strings.Replace(on.dsn, "sslmode=disable", "sslmode=require", 1), "does not speak it"),
+		"read-only":           e(on.dsn+"&default_transaction_read_only=on", "takes no writes"),
+		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
+		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
+		"nothing there":       e(s.DSNAt(empty(t), "x"), "refuses connections"),
+	}
+}
+
+func explainedByMariaDB(t *testing.T) map[string]explanation {
+	s := sqlserver.MariaDB(t)
+	on := made(t, database{"", sqllock.MySQL, s.Driver(), s.DSN(s.Create(t)) + "?interpolateParams=true"})
+	name := on.dsn[strings.LastIndex(on.dsn, "/"):strings.Index(on.dsn, "?")]
+	db := on.connect(t)
+	for _, statement := range []string{
+		"CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'pw'", "CREATE USER outsider@'127.0.0.1' REQUIRE SSL", "CREATE DATABASE bare",
+	} {
+		_, err := db.Exec(statement)
+		must(t, err)
+	}
+	as := func(user string) string { return strings.Replace(on.dsn, "cronce@", user+"@", 1) }
+	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
+	return map[string]explanation{
+		"wrong password":      e(as("reader:guess"), "password is wrong"),
+		"may not":             e(as("reader:pw"), "may not do"),
+		"only with TLS":       e(as("outsider"), "password is wrong"), // the server says no more
+		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not speak it"),
+		"read-only":           e(on.dsn+"&tx_read_only=1", "takes no writes"),
+		"no commits":          e(on.dsn+"&autocommit=0", "does not commit"),
+		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
+		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
+		"nothing there":       e(s.DSNAt(empty(t), "x"), "refuses connections"),
+	}
+}
+
+func explainedBySQLite(t *testing.T) map[string]explanation {
+	on := sqlite(t)
+	file, _, _ := strings.Cut(strings.TrimPrefix(on.dsn, "file:"), "?")
+	foul := filepath.Join(t.TempDir(), "foul")
+	must(t, os.WriteFile(foul, []byte(strings.Repeat("no database ", 100)), 0o600))
+	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
+	return map[string]explanation{
+		"full":        e(fill(t, on), "is full"),
+		"read-only":   e("file:"+file+"?mode=ro", "may not write"),
+		"no tables":   e("file:"+filepath.Join(t.TempDir(), "bare"), "tables are missing"),
+		"no database": e("file:"+foul, "no database"),
+		"no folder":   e("file:"+filepath.Join(t.TempDir(), "nosuch", "db"), "cannot be opened"),
+	}
+}
+
+// fill makes a database that has no page left.
+func fill(t *testing.T, on database) (dsn string) {
+	t.Helper()
+	dsn = sqlite(t).dsn + "&_pragma=max_page_count(1)" // no more than it has
+	d := driver(t, sqlserver.Connect(t, on.driver, dsn), on.dialect, sqllock.Options{})
+	for i := range 10_000 {
+		if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: fmt.Sprint("k", i), Owner: "a/1", TTL: time.Minute}); err != nil {
+			return dsn
+		}
+	}
+	t.Fatal("the database is not full")
+	return ""
+}
+
+// The row of a key whose holders cannot be read is the fault of one key.
+func TestUnreadableHolders(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		for _, key := range []string{"foul", "good"} {
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: minute, Limit: 3})
+			must(t, err)
+		}
+		_, err := db.Exec("UPDATE cronce_leases SET holders = 'no JSON' WHERE name = 'foul'")
+		must(t, err)
+		for key, unreadable := range map[string]bool{"foul": true, "good": false} {
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/2", TTL: minute, Limit: 3})
+			if errors.Is(err, lock.ErrUnreadable) != unreadable || unreadable && d.Explain(err) == "" {
+				t.Errorf("%s: %v, explained as %q", key, err, d.Explain(err))
+			}
+		}
+	})
+}

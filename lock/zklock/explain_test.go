@@ -1,0 +1,102 @@
+package zklock_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// Why a server refuses, or cannot be reached, is said in words that name no address, no
+// user and no node.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	owned := zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}
+	hold(t, lock.New(driver(t, s.Addr(), owned), "a"), "k")
+	secured := httptest.NewTLSServer(nil)
+	t.Cleanup(secured.Close)
+	empty, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, empty.Close())
+	for name, test := range map[string]struct {
+		addr    string
+		options zklock.Options
+		want    string
+	}{
+		"wrong password":      {s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:guess")}, "may not do"},
+		"no password":         {s.Addr(), zklock.Options{Namespace: "owned"}, "may not do"},
+		"unknown scheme":      {s.Addr(), zklock.Options{Scheme: "guess", Auth: []byte("user:guess")}, "no such scheme"},
+		"nothing there":       {empty.Addr().String(), zklock.Options{}, "refuses connections"},
+		"a TLS port in plain": {secured.Listener.Addr().String(), zklock.Options{}, "speaks TLS with a client that does not"},
+		"TLS to a plain port": {s.Addr(), zklock.Options{Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, addr, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is no TLS server
+		}}, "speaks TLS with a client that does not, or the other way round"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := driver(t, test.addr, test.options)
+			var err error
+			eventually(t, "the request fails for that", func() bool { // the first may end while the client still connects
+				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer stop()
+				_, err = d.Acquire(ctx, lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
+				return err != nil && strings.Contains(d.Explain(err), test.want)
+			})
+			if isHeld(err) || errors.Is(err, lock.ErrLost) {
+				t.Errorf("the answer is %v, want doubt", err)
+			}
+			for _, secret := range []string{"127.0.0.1", "user:", "guess", "/v1"} {
+				if got := d.Explain(err); strings.Contains(got, secret) {
+					t.Errorf("%q tells %q", got, secret)
+				}
+			}
+		})
+	}
+}
+
+// A node that cannot be read is the fault of one series: the answer says that the store
+// was there, and the others of the request are answered. A peek leaves it open.
+func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	d := driver(t, s.Addr(), zklock.Options{})
+	os := []lock.Opening{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
+	d.Open(t.Context(), os)
+	for path, data := range map[string]string{"foul": "no JSON", "newer": `{"format":2}`, "seen/revisions": "{"} {
+		_, err := op.Set("/cronce/v1/series/"+path, []byte(data), -1)
+		must(t, err)
+	}
+	var keys []string
+	for i, is := range d.Open(t.Context(), os) {
+		keys = append(keys, is.Key)
+		if unreadable := errors.Is(is.Err, lock.ErrUnreadable); unreadable != (i > 0) || unreadable && d.Explain(is.Err) == "" || !unreadable && is.Err != nil {
+			t.Errorf("%s: %v, explained as %q", is.Key, is.Err, d.Explain(is.Err))
+		}
+	}
+	for i, is := range d.Look(t.Context(), keys[:3]) {
+		if errors.Is(is.Err, lock.ErrUnreadable) != (i > 0) {
+			t.Errorf("a look at %s: %v", is.Key, is.Err)
+		}
+	}
+	if _, err := d.Journal(t.Context(), "foul", 0); !errors.Is(err, lock.ErrUnreadable) {
+		t.Errorf("the journal: %v", err)
+	}
+	ps := []lock.Peek{{Key: "good", Number: 1}, {Key: "foul", Number: 1}}
+	if as, err := d.Peek(t.Context(), ps, true); err != nil || as[0] == nil || as[1] != nil {
+		t.Errorf("a peek: %v, %v", as, err)
+	}
+	_, _, err := op.Get("/cronce/v1/series/foul")
+	if data, _, _ := op.Get("/cronce/v1/series/foul"); err != nil || string(data) != "no JSON" {
+		t.Errorf("the node that cannot be read is now %q, %v", data, err)
+	}
+}
