@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -54,7 +55,7 @@ func (e *events) survive() {
 	}
 	now, last := time.Now().Unix(), e.broken.Load()
 	if now-last >= 60 && e.broken.CompareAndSwap(last, now) {
-		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", cut(fmt.Sprint(v), maxErr))
+		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", cut(panictext.Of(v), maxErr))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/internal/panictext"
 )
 
 // A runError is why a function did not succeed. Errors and panic values are the
@@ -35,20 +37,20 @@ func failed(err error) (f *runError) {
 	f = &runError{}
 	defer func() {
 		if v := recover(); v != nil {
-			f.text = cut(fmt.Sprintf("an error of type %T, whose method Error panicked: %v", err, v), maxErr)
+			f.text = cut(fmt.Sprintf("an error of type %T, whose method Error panicked: ", err)+panictext.Of(v), maxErr)
 		}
 	}()
 	f.text = cut(err.Error(), maxErr)
 	return f
 }
 
-// panicked returns what is kept of a panic's value; fmt recovers the panics of its methods.
+// panicked returns what is kept of a panic's value.
 func panicked(v any) *runError {
 	stack := debug.Stack()
 	if _, below, found := bytes.Cut(stack, []byte("\npanic(")); found {
 		stack = append([]byte("panic("), below...) // above it is only this function
 	}
-	return &runError{text: cut(fmt.Sprintf("panic: %v", v), maxErr), panicked: true, stack: stack[:min(len(stack), maxStack)]}
+	return &runError{text: cut("panic: "+panictext.Of(v), maxErr), panicked: true, stack: stack[:min(len(stack), maxStack)]}
 }
 
 // after adds why the context had ended.

@@ -26,6 +26,11 @@ func (loaded) As(any) bool      { panic("As panics") }
 func (loaded) String() string   { panic("String panics") }
 func (loaded) GoString() string { panic("GoString panics") }
 
+// A spiteful error panics with itself: to format the panic panics as well.
+type spiteful struct{}
+
+func (spiteful) Error() string { panic(spiteful{}) }
+
 // What a function returns or panics with is the user's code, which may panic in
 // turn: the run has failed, is logged, and the node goes on. So does a retry.
 func TestLoadedValues(t *testing.T) {
@@ -34,11 +39,13 @@ func TestLoadedValues(t *testing.T) {
 		fail          func() error
 		outcome, text string
 	}{
-		"a nil pointer as error":   {func() error { return typedNil }, "failed", "an error of type *fs.PathError, whose method Error panicked: runtime error: invalid memory address"},
-		"an error that panics":     {func() error { return loaded{} }, "failed", "an error of type scheduler_test.loaded, whose method Error panicked: Error panics"},
-		"inside another":           {func() error { return errors.Join(errBroken, loaded{}) }, "failed", "whose method Error panicked: Error panics"},
-		"a panic with a loaded":    {func() error { panic(loaded{}) }, "panic", "panic: %!v(PANIC=Error method: Error panics)"},
-		"a panic with a nil error": {func() error { panic(error(typedNil)) }, "panic", "panic: <nil>"},
+		"a nil pointer as error":           {func() error { return typedNil }, "failed", "an error of type *fs.PathError, whose method Error panicked: runtime error: invalid memory address"},
+		"an error that panics":             {func() error { return loaded{} }, "failed", "an error of type scheduler_test.loaded, whose method Error panicked: Error panics"},
+		"inside another":                   {func() error { return errors.Join(errBroken, loaded{}) }, "failed", "whose method Error panicked: Error panics"},
+		"a panic with a loaded":            {func() error { panic(loaded{}) }, "panic", "panic: %!v(PANIC=Error method: Error panics)"},
+		"an error that panics with itself": {func() error { return spiteful{} }, "failed", "an error of type scheduler_test.spiteful, whose method Error panicked: a scheduler_test.spiteful, whose methods panic"},
+		"a panic with such an error":       {func() error { panic(spiteful{}) }, "panic", "panic: a scheduler_test.spiteful, whose methods panic"},
+		"a panic with a nil error":         {func() error { panic(error(typedNil)) }, "panic", "panic: <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -74,7 +81,12 @@ func (c panickingCore) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore
 	return to.AddCore(e, c)
 }
 
-func (panickingCore) Write(zapcore.Entry, []zapcore.Field) error { panic("Write panics") }
+func (panickingCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
+	if e.Message == "run finished" {
+		panic(spiteful{})
+	}
+	panic("Write panics")
+}
 
 // A logger that panics costs its lines, not the node nor the run; standard error says so.
 func TestLoggerPanics(t *testing.T) {

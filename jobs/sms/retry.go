@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/cronce/cronce/internal/panictext"
 )
 
 // How a message is tried again inside one run, and how marks are.
@@ -80,7 +82,7 @@ func within(ctx context.Context, d time.Duration) time.Duration {
 func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the gateway panicked: %v", r)
+			err = errors.New("the gateway panicked: " + panictext.Of(r))
 		}
 	}()
 	err = g.Send(ctx, m)

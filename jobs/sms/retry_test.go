@@ -139,6 +139,11 @@ type loaded struct{}
 func (loaded) Error() string { panic("its error panics") }
 func (loaded) As(any) bool   { panic("As panics") }
 
+// A spiteful error panics with itself: to format the panic panics as well.
+type spiteful struct{}
+
+func (spiteful) Error() string { panic(spiteful{}) }
+
 // A gateway's error is its own code as well, also inside a GatewayError, and a nil
 // pointer is an error: the process lives, and the message is tried again.
 func TestGatewayErrorPanics(t *testing.T) {
@@ -148,6 +153,7 @@ func TestGatewayErrorPanics(t *testing.T) {
 	}{
 		"Error":          {loaded{}, "the gateway panicked: its error panics"},
 		"a nil pointer":  {(*sms.GatewayError)(nil), "the gateway panicked: runtime error: invalid memory address or nil pointer dereference"},
+		"with itself":    {spiteful{}, "the gateway panicked: a sms_test.spiteful, whose methods panic"},
 		"inside another": {&sms.GatewayError{Status: 500, Permanent: true, Err: loaded{}}, "the gateway answered 500: %!v(PANIC=Error method: its error panics)"},
 	} {
 		t.Run(name, func(t *testing.T) {
