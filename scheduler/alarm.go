@@ -89,14 +89,17 @@ func (n *Node) arm() {
 }
 
 // tend sends what is due. It arms the alarm first, and hands on what is more than
-// one request, so that nothing here waits for the store.
+// one request, so that nothing here waits for the store, nor for the logger.
 func (n *Node) tend() {
-	n.regard(time.Now())
+	write := n.regarding(time.Now())
 	ms := n.clock.ms()
 	n.mu.Lock()
 	if !n.alarm.on {
 		n.mu.Unlock()
 		return
+	}
+	if write != nil {
+		n.afterUnlock(write)
 	}
 	batch, later, more := n.due(ms)
 	n.alarm.at, n.alarm.next = time.Time{}, more
@@ -115,7 +118,7 @@ func (n *Node) tend() {
 	n.inspect(n.woke)
 	n.arm()
 	n.stir()
-	n.unlock()
+	n.unlockBeside()
 	if more {
 		go func() {
 			runtime.Gosched() // what was granted begins first

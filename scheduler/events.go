@@ -70,6 +70,25 @@ func (n *Node) unlock() {
 	}
 }
 
+// unlockBeside is unlock for a caller that must not wait for the logger: the lines are
+// written on a goroutine of their own. Run waits for it.
+func (n *Node) unlockBeside() {
+	lines := n.lines
+	n.lines = nil
+	if len(lines) > 0 {
+		n.wg.Add(1)
+	}
+	n.mu.Unlock()
+	if len(lines) > 0 {
+		go func() {
+			defer n.wg.Done()
+			for _, write := range lines {
+				write()
+			}
+		}()
+	}
+}
+
 // afterUnlock lets a line be written once the node's mutex, which is held, is released
 // with unlock.
 func (n *Node) afterUnlock(write func()) { n.lines = append(n.lines, write) }

@@ -176,12 +176,20 @@ func (n *Node) reached(p part, err error) {
 
 // regard logs what cannot be reached, once a minute, and when all is back.
 func (n *Node) regard(now time.Time) {
+	if write := n.regarding(now); write != nil {
+		write()
+	}
+}
+
+// regarding returns what writes the line that regard is to log now; nil: there is none.
+func (n *Node) regarding(now time.Time) (write func()) {
 	switch down, back := n.reach.look(now); {
 	case back:
-		n.events.storeBack()
+		return n.events.storeBack
 	case len(down) > 0:
-		n.events.storeUnreachable(down[0].err, n.name(down))
+		return func() { n.events.storeUnreachable(down[0].err, n.name(down)) }
 	}
+	return nil
 }
 
 // silence is how long the store has not answered.
