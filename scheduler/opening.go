@@ -5,69 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/cronce/cronce/lock"
 )
-
-// A pending is a job that could not be opened: when it is tried again, and why it
-// failed.
-type pending struct {
-	tries int
-	at    time.Time
-	err   error
-}
-
-// An openBook is what is to be opened. Guarded by the node's mutex.
-type openBook struct {
-	fresh   []*entry           // not tried yet, or forgotten by the store
-	pending map[*entry]pending // tried, and to be tried again
-	told    time.Time          // when the log had those last; zero: not
-}
-
-const (
-	openPause   = time.Second // before a job is tried again, doubling
-	openLongest = time.Minute
-	openRetries = 4 * sendMax // how many are tried again at a time
-)
-
-// askOpen lets a job be opened soon, unless it waits for another try.
-func (b *openBook) askOpen(e *entry) {
-	if _, waits := b.pending[e]; !waits {
-		b.fresh = append(b.fresh, e)
-	}
-}
-
-// take returns what is to be opened now: what was not tried yet, then what has waited
-// for longest. What failed does not come before its pause is over, so that however many
-// fail, the others are opened.
-func (b *openBook) take(now time.Time) []*entry {
-	es := b.fresh
-	b.fresh = nil
-	var again []*entry
-	for e, p := range b.pending {
-		if !p.at.After(now) {
-			again = append(again, e)
-		}
-	}
-	slices.SortFunc(again, func(x, y *entry) int {
-		return cmp.Or(b.pending[x].at.Compare(b.pending[y].at), cmp.Compare(x.name, y.name))
-	})
-	return append(es, again[:min(len(again), openRetries)]...)
-}
-
-// failed lets a job be tried again after a pause.
-func (b *openBook) failed(e *entry, err error, now time.Time) {
-	if b.pending == nil {
-		b.pending = map[*entry]pending{}
-	}
-	p := b.pending[e]
-	pause := min(openPause<<min(p.tries, 10), openLongest)
-	b.pending[e] = pending{p.tries + 1, now.Add(pause), err}
-}
 
 // openAll opens what is to be opened now, each shard by itself: one that does not answer
 // holds up no other. It reports whether all jobs are open.
@@ -105,7 +48,7 @@ func (n *Node) openShard(ctx context.Context, es []*entry) {
 func (n *Node) tellUnopened() bool {
 	now := time.Now()
 	n.mu.Lock()
-	count, told := len(n.openings.pending), n.openings.told
+	count, told := len(n.openings.order), n.openings.told
 	due := count > 0 && (told.IsZero() || now.Sub(told) >= reminder)
 	switch {
 	case due:
@@ -117,37 +60,39 @@ func (n *Node) tellUnopened() bool {
 	switch {
 	case due:
 		names, cause := n.unopened()
-		n.events.jobsNotOpen(count, listed(names), cause)
+		n.events.jobsNotOpen(count, names, cause)
 	case count == 0 && !told.IsZero():
 		n.events.jobsOpen()
 	}
 	return count == 0
 }
 
-// unopened names the jobs that cannot be opened, each with the reason, and returns the
-// error of the first of them.
-func (n *Node) unopened() (names []string, cause error) {
+// unopened names some of the jobs that cannot be opened, each with the reason, counts the
+// others, and returns the error of the first that is named.
+func (n *Node) unopened() (names string, cause error) {
 	n.mu.Lock()
-	all := maps.Clone(n.openings.pending)
+	some, count := n.openings.some(), len(n.openings.order)
 	n.mu.Unlock()
-	for _, e := range slices.SortedFunc(maps.Keys(all), func(a, b *entry) int { return cmp.Compare(a.name, b.name) }) {
-		names = append(names, fmt.Sprintf("job %q: %s", e.name, n.explain(all[e].err)))
-		if cause == nil {
-			cause = all[e].err
-		}
+	texts := make([]string, len(some))
+	for i, p := range some {
+		texts[i] = fmt.Sprintf("job %q: %s", p.e.name, n.explain(p.err))
+		cause = cmp.Or(cause, p.err)
 	}
-	return names, cause
+	return listed(texts, count), cause
 }
 
 // Remarks returns what is wrong with a part of what this node does, though it is Ready:
 // the jobs that the store has something under that cannot be read. The node runs the
 // others, and tries those again. At most five are named.
 func (n *Node) Remarks() []string {
-	names, _ := n.unopened()
-	if len(names) == 0 {
+	n.mu.Lock()
+	count := len(n.openings.order)
+	n.mu.Unlock()
+	if count == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d jobs cannot be opened: %s", len(names), listed(names))}
+	names, _ := n.unopened()
+	return []string{fmt.Sprintf("%d jobs cannot be opened: %s", count, names)}
 }
 
 // open registers jobs of one shard in the store and reads what it has of them. What
@@ -180,7 +125,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 			continue
 		}
 		heard = true
-		delete(n.openings.pending, e)
+		n.openings.done(e)
 		if read[i].Mark < os[i].Mark {
 			n.forgot(e, read[i].Mark)
 		}

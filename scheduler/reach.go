@@ -136,16 +136,19 @@ func (n *Node) name(down []fault) string {
 		}
 		names = append(names, text+": "+n.explain(f.err))
 	}
-	return listed(names)
+	return listed(names, len(names))
 }
 
-// listed joins what is named, and counts what is too much of it.
-func listed(names []string) string {
-	const most = 5
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), more)
+// mostListed is how many of what goes wrong are named.
+const mostListed = 5
+
+// listed joins the first of what is named, and counts what is too much of all.
+func listed(names []string, all int) string {
+	text := strings.Join(names[:min(len(names), mostListed)], "; ")
+	if more := all - mostListed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
 	}
-	return strings.Join(names, "; ")
+	return text
 }
 
 // explain says why the store failed, in words that name no address, user or key.

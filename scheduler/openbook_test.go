@@ -40,4 +40,12 @@ func TestOpenBook(t *testing.T) {
 	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].name != "0" {
 		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].name, got[1].name, got[2].name)
 	}
+	b.done(e)
+	b.done(fresh) // it was not pending
+	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
+		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].name, len(b.order))
+	}
+	if some := b.some(); len(some) != mostListed || some[0].e.name != "0" || some[0].err != broken {
+		t.Errorf("named are %v", some)
+	}
 }
