@@ -25,12 +25,13 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	}
 	a.Barge = o.Barge
 	behind := !a.Barge && l.turns.waited(key)
+	w := l.wants(key)
 	lease, err := l.try(ctx, a, &o)
-	if err != nil || !behind {
-		return lease, err
+	if err == nil && behind {
+		l.giveBack(ctx, lease)
+		lease, err = nil, &HeldError{Key: key}
 	}
-	l.giveBack(ctx, lease)
-	return nil, &HeldError{Key: key}
+	return w.has(lease, err)
 }
 
 // giveBack releases a lease that was granted before those who wait here: the store
@@ -61,9 +62,16 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 	if err := l.check(&a); err != nil {
 		return nil, err
 	}
+	w := l.wants(key)
+	return w.has(l.acquire(ctx, a, &o, w))
+}
+
+// acquire is Acquire after its arguments were checked.
+func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *wanting) (*Lease, error) {
+	key := a.Key
 	if o.Barge {
 		a.Barge = true
-		lease, err := l.try(ctx, a, &o)
+		lease, err := l.try(ctx, a, o)
 		switch {
 		case isHeld(err) && ctx.Err() != nil:
 			return nil, failed(ctx, key, err)
@@ -72,18 +80,19 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		}
 		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted
 	}
-	turn, err := l.turns.take(ctx, key, a.Limit == NoLimit)
+	turn, err := l.turns.take(ctx, key, a.Limit == NoLimit, w)
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
 	return l.attend(ctx, key, func(latest *noted) (*Lease, error) {
 		var waited atomic.Bool
 		a.noted = latest
-		a.Refused = func(*HeldError) {
+		a.Refused = func(held *HeldError) {
+			w.mustWait(held.Left)
 			waited.Store(true)
 			turn.waits.Store(true)
 		}
-		lease, err := l.wait(ctx, a, &o)
+		lease, err := l.wait(ctx, a, o)
 		l.turns.pass(key, turn, err != nil || waited.Load())
 		return lease, err
 	})

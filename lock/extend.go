@@ -41,5 +41,6 @@ func (s *Lease) Extend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.tell(EventExtended, nil)
 	return s.Check() // the answer may have come too late, or a release before it
 }

@@ -125,7 +125,7 @@ const longestAlarm = time.Minute
 func (k *keeper) fire() {
 	lost, due := k.collect()
 	for _, s := range lost {
-		s.life.end(s.loss())
+		s.lose(s.loss())
 	}
 	if len(due) > 0 {
 		k.renew(due)
@@ -207,7 +207,11 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 	}
 	k.arm()
 	k.mu.Unlock()
-	if cause != nil {
+	switch {
+	case cause == nil:
+	case errors.Is(cause, ErrLost):
+		s.lose(cause)
+	default:
 		s.life.end(cause)
 	}
 	if errors.Is(cause, ErrForgotten) {

@@ -23,6 +23,7 @@ type Lease struct {
 
 	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
 	wall  atomic.Int64 // the same on the wall clock, ns since 1970
+	since atomic.Int64 // since when it is held, on the keeper's clock, and 1 ns more; 0: its end has no event
 	ended atomic.Bool
 	newer atomic.Bool // a renewal said that a newer number waits
 	late  bool        // it was lost before it was released; for who releases it
@@ -74,11 +75,17 @@ func (s *Lease) Check() error {
 		return s.outer.Check()
 	case s.over(s.locker.keeper.now()):
 		if s.life.Err() == nil {
-			s.life.end(s.loss())
+			s.lose(s.loss())
 		}
 		return ErrLost
 	}
 	return nil
+}
+
+// lose ends the context of a lease that is lost.
+func (s *Lease) lose(cause error) {
+	s.life.end(cause)
+	s.tell(EventLost, cause)
 }
 
 // Cancel ends the context with a cause. The lease is kept until it is released.
@@ -98,6 +105,7 @@ func (s *Lease) Abandon(cause error) {
 		return
 	}
 	s.locker.keeper.remove(s, false)
+	s.tell(EventLost, cause)
 }
 
 // Release gives a plain lease back and ends its context. Once it was lost,
@@ -120,8 +128,9 @@ func (s *Lease) Release(ctx context.Context) error {
 		return err
 	})
 	if doubtful(err) {
-		return fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
+		err = fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
 	}
+	s.tell(EventReleased, err)
 	return err
 }
 

@@ -32,6 +32,7 @@ type Locker struct {
 	turns    turns
 	troubles troubles
 	behind   behind
+	events   events
 }
 
 // Options are the options of one plain lease.

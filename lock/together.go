@@ -28,7 +28,13 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 		}
 		as[i] = a
 	}
+	began := time.Now()
 	s, err := l.tryAll(ctx, several, as, &o)
+	if err == nil {
+		for _, lease := range s.all {
+			l.acquired(lease, began)
+		}
+	}
 	if isHeld(err) && ctx.Err() != nil {
 		return nil, fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err))
 	}
@@ -120,6 +126,9 @@ func releaseTogether(ctx context.Context, several Several, leases []*Lease) erro
 		errs, left, again = append(errs, answers...), still, true
 		return doubt
 	})
+	for _, lease := range left { // in doubt
+		lease.tell(EventReleased, doubt)
+	}
 	if doubt != nil {
 		errs = append(errs, fmt.Errorf("lock: release %d keys: %w", len(left), doubt))
 	}
@@ -136,6 +145,7 @@ func releaseOnce(ctx context.Context, several Several, leases []*Lease, again bo
 		if err = leases[i].released(err, again); doubtful(err) {
 			still, doubt = append(still, leases[i]), errors.Join(doubt, err)
 		} else {
+			leases[i].tell(EventReleased, err)
 			answers = append(answers, err)
 		}
 	}

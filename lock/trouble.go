@@ -44,7 +44,7 @@ func (t Trouble) String() string {
 
 // Notice lets f be told of each trouble, from then on; nil: nobody is told. It is
 // called by a goroutine of the Locker's, after the contexts of the leases that are
-// lost have ended, and must not block. Clocks, and which processes answer, are looked
+// lost have ended, and must not block; a panic in it is contained. Clocks, and which processes answer, are looked
 // at with the renewals of plain leases, where the store is [Clocked]: while none is
 // held nobody looks, and what happened meanwhile is told with the next.
 func (l *Locker) Notice(f func(Trouble)) { l.troubles.told.Store(&f) }
@@ -70,7 +70,7 @@ const (
 
 func (t *troubles) tell(of Trouble) {
 	if f := t.told.Load(); f != nil && *f != nil {
-		(*f)(of)
+		contained(func() { (*f)(of) })
 	}
 }
 

@@ -43,12 +43,13 @@ type turn struct {
 // take returns when it is the caller's turn in the returned line. The caller must
 // then pass it on. A caller whose context has ended gets no turn, so that it asks
 // the store for nothing.
-func (t *turns) take(ctx context.Context, key string, reader bool) (*line, error) {
+func (t *turns) take(ctx context.Context, key string, reader bool, w *wanting) (*line, error) {
 	l := t.enter(key)
 	next := l.join(reader)
 	if next == nil {
 		return l, nil
 	}
+	w.mustWait(0)
 	select {
 	case <-next.come:
 		if ctx.Err() == nil {

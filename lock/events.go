@@ -1,0 +1,196 @@
+package lock
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An Event is a step in the life of a plain lease, or of the wait for one.
+type Event struct {
+	Kind EventKind
+	Key  string
+	At   time.Time
+	// Fence is that of the lease; 0 before there is one.
+	Fence int64
+	// Left is, of a wait that begins, how long the holder has the key unless it renews or
+	// releases it; 0 if that is not known, as behind others of this process.
+	// [Locker.Holders] tells which owner it is.
+	Left time.Duration
+	// Took is for how long the key was waited for, of EventAcquired and EventGaveUp, or
+	// the lease was held, of EventExtended, EventReleased and EventLost.
+	Took time.Duration
+	// Err is why it gave up, why the lease was lost, or what the release returned: nil if
+	// all is well.
+	Err error
+	// Dropped is how many events before this one were not reported, since the function
+	// was too slow for them.
+	Dropped int
+}
+
+// EventKind is what has happened.
+type EventKind uint8
+
+// The kinds of events. A wait begins when the key is refused, or others of this process
+// stand in line for it; EventAcquired or EventGaveUp ends it. A try has no wait.
+const (
+	EventWaits    EventKind = iota // Acquire waits for the key
+	EventAcquired                  // the lease begins
+	EventGaveUp                    // Acquire, or a try, returned an error
+	EventExtended                  // a fixed lease was extended
+	EventReleased                  // the lease was released
+	EventLost                      // the lease was lost, or abandoned; a release of it has no event
+)
+
+var eventKinds = [...]string{"waits", "acquired", "gave up", "extended", "released", "lost"}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventKinds) {
+		return eventKinds[k]
+	}
+	return fmt.Sprintf("EventKind(%d)", uint8(k))
+}
+
+// Observe lets f be called with each event of plain leases from then on, and nothing
+// before it; nil: nothing is called any more. One goroutine of the Locker's calls it, for one event after the
+// other, and no request waits for it: a function that is slow gets its events late,
+// and of more than 1,024 that wait for it the later ones are dropped. A panic in f is
+// contained, and costs f that event. [Locker.Wait] also waits for f. Leases inside
+// another, renewals and numbered leases have no events.
+func (l *Locker) Observe(f func(Event)) { l.events.observer.Store(&f) }
+
+// maxEvents bounds how many events wait for the observer.
+const maxEvents = 1024
+
+// events are on their way to the observer. The zero value is ready.
+type events struct {
+	observer atomic.Pointer[func(Event)]
+
+	mu      sync.Mutex // free while the observer is called
+	waiting []Event
+	dropped int
+	calling bool // a goroutine calls the observer until no event waits
+}
+
+// observed reports whether events are wanted.
+func (e *events) observed() bool {
+	f := e.observer.Load()
+	return f != nil && *f != nil
+}
+
+// add queues an event, and starts what calls the observer.
+func (e *events) add(b *behind, event Event) {
+	if !e.observed() {
+		return
+	}
+	event.At = time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) >= maxEvents {
+		e.dropped++
+		return
+	}
+	event.Dropped, e.dropped = e.dropped, 0
+	e.waiting = append(e.waiting, event)
+	if !e.calling {
+		e.calling = true
+		b.begin()
+		go e.call(b)
+	}
+}
+
+// call calls the observer until no event waits. An observer that ends its goroutine is
+// called on another.
+func (e *events) call(b *behind) {
+	defer func() {
+		if e.more() {
+			go e.call(b)
+		} else {
+			b.end()
+		}
+	}()
+	for event, some := e.next(); some; event, some = e.next() {
+		if f := e.observer.Load(); *f != nil {
+			contained(func() { (*f)(event) })
+		}
+	}
+}
+
+func (e *events) more() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.calling
+}
+
+func (e *events) next() (event Event, some bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) == 0 {
+		e.waiting, e.calling = nil, false
+		return Event{}, false
+	}
+	event, e.waiting = e.waiting[0], e.waiting[1:]
+	return event, true
+}
+
+// contained calls a function of the caller's. What it panics with costs this call alone,
+// and not the leases of the process.
+func contained(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+// A wanting is one call that wants a key, for its events.
+type wanting struct {
+	locker *Locker
+	key    string
+	began  time.Time
+	waits  atomic.Bool // that was reported
+}
+
+func (l *Locker) wants(key string) *wanting {
+	if !l.events.observed() {
+		return nil
+	}
+	return &wanting{locker: l, key: key, began: time.Now()}
+}
+
+// mustWait reports that the wait begins, once.
+func (w *wanting) mustWait(left time.Duration) {
+	if w != nil && !w.waits.Swap(true) {
+		w.locker.events.add(&w.locker.behind, Event{Kind: EventWaits, Key: w.key, Left: left})
+	}
+}
+
+// has reports how the call ended, and returns that.
+func (w *wanting) has(lease *Lease, err error) (*Lease, error) {
+	switch {
+	case w == nil:
+	case err != nil:
+		w.locker.events.add(&w.locker.behind, Event{Kind: EventGaveUp, Key: w.key, Took: time.Since(w.began), Err: err})
+	default:
+		w.locker.acquired(lease, w.began)
+	}
+	return lease, err
+}
+
+// acquired reports a lease that its caller gets now.
+func (l *Locker) acquired(s *Lease, began time.Time) {
+	if !l.events.observed() {
+		return
+	}
+	s.since.Store(l.keeper.now() + 1)
+	l.events.add(&l.behind, Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
+}
+
+// tell reports what became of a lease, unless its begin was not reported. What ends it
+// is reported once.
+func (s *Lease) tell(kind EventKind, err error) {
+	since := s.since.Load()
+	if since == 0 || kind != EventExtended && !s.since.CompareAndSwap(since, 0) {
+		return
+	}
+	s.locker.events.add(&s.locker.behind, Event{Kind: kind, Key: s.ref.Key, Fence: s.ref.Fence,
+		Took: time.Duration(s.locker.keeper.now() + 1 - since), Err: err})
+}

@@ -1,0 +1,225 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// A diary keeps what an observer was told.
+type diary struct {
+	mu  sync.Mutex
+	all []lock.Event
+}
+
+func (d *diary) note(e lock.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, e)
+}
+
+// take returns what was noted since, once nothing is on its way.
+func (d *diary) take(t *testing.T, l *lock.Locker) []lock.Event {
+	t.Helper()
+	wantErr(t, "the wait for the observer", l.Wait(t.Context()), nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.all
+	d.all = nil
+	return all
+}
+
+// want fails the test unless these events were told, with their keys and times.
+func (d *diary) want(t *testing.T, l *lock.Locker, want ...string) []lock.Event {
+	t.Helper()
+	all := d.take(t, l)
+	var got []string
+	for _, e := range all {
+		got = append(got, fmt.Sprintf("%v %s %v", e.Kind, e.Key, e.Took))
+		if e.Kind != lock.EventWaits && e.Kind != lock.EventGaveUp && e.Fence == 0 {
+			t.Errorf("%v of %q has no fence", e.Kind, e.Key)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the observer was told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return all
+}
+
+// await waits for the key.
+func await(t *testing.T, l *lock.Locker) *lock.Lease {
+	t.Helper()
+	lease, err := l.Acquire(t.Context(), "k", lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// The observer is told of each wait and each lease once, with how long they took.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		var d diary
+		l, other := lock.New(store, "a"), lock.New(store.Store, "b")
+		l.Observe(d.note)
+
+		lease := acquire(t, l, "k", lock.Options{})
+		time.Sleep(time.Second)
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+		d.want(t, l, "acquired k 0s", "released k 1s")
+
+		held := acquire(t, other, "k", lock.Options{TTL: time.Minute})
+		time.AfterFunc(2*time.Second, func() { _ = held.Release(context.Background()) })
+		lease = await(t, l)
+		all := d.want(t, l, "waits k 0s", "acquired k 2s")
+		if left := all[0].Left; left != time.Minute {
+			t.Errorf("the holder has the key for %v, want a minute", left)
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+		d.want(t, l, "released k 0s")
+
+		held = acquire(t, other, "k", lock.Options{})
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := l.Acquire(ctx, "k", lock.Options{})
+		wantErr(t, "a wait in vain", err, context.DeadlineExceeded)
+		_, _ = l.TryAcquire(t.Context(), "k", lock.Options{})
+		all = d.want(t, l, "waits k 0s", "gave up k 1s", "gave up k 0s")
+		if _, refused := errors.AsType[*lock.HeldError](all[2].Err); !refused || !errors.Is(all[1].Err, context.DeadlineExceeded) {
+			t.Errorf("it gave up because of %v, and of %v", all[1].Err, all[2].Err)
+		}
+		wantErr(t, "release", held.Release(t.Context()), nil)
+
+		fixed := acquire(t, l, "f", lock.Options{Fixed: true, TTL: 10 * time.Second})
+		time.Sleep(5 * time.Second)
+		wantErr(t, "extend", fixed.Extend(t.Context()), nil)
+		<-fixed.Context().Done()
+		wantErr(t, "release", fixed.Release(t.Context()), lock.ErrLost)
+		all = d.want(t, l, "acquired f 0s", "extended f 5s", "lost f 14s")
+		wantErr(t, "why it was lost", all[2].Err, lock.ErrLost)
+
+		both, err := l.AcquireAll(t.Context(), []string{"x", "y"}, lock.Options{})
+		wantErr(t, "several", err, nil)
+		wantErr(t, "release", both.Release(t.Context()), nil)
+		d.want(t, l, "acquired x 0s", "acquired y 0s", "released y 0s", "released x 0s")
+
+		l.Observe(nil)
+		wantErr(t, "release", acquire(t, l, "k", lock.Options{}).Release(t.Context()), nil)
+		d.want(t, l)
+	})
+}
+
+// Those who stand in line in this process wait as well, one event each.
+func TestEventsOfALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		l := lock.New(new(memlock.Store), "a")
+		first := acquire(t, l, "k", lock.Options{})
+		l.Observe(d.note)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { wantErr(t, "release", await(t, l).Release(t.Context()), nil) })
+		}
+		synctest.Wait()
+		d.want(t, l, "waits k 0s", "waits k 0s", "waits k 0s")
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+		d.want(t, l, "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s")
+	})
+}
+
+// An observer that is slow, uses the Locker, panics or ends its goroutine holds up no
+// lease, and loses no more than it must.
+func TestBadObservers(t *testing.T) {
+	use := func(t *testing.T, l *lock.Locker, times int) {
+		t.Helper()
+		began := time.Now()
+		for range times {
+			wantErr(t, "release", acquire(t, l, "k", lock.Options{}).Release(t.Context()), nil)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the observer held leases up for %v", took)
+		}
+	}
+	for name, bad := range map[string]func(){"panics": func() { panic("no") }, "ends its goroutine": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var d diary
+				l := lock.New(new(memlock.Store), "a")
+				l.Observe(func(e lock.Event) { d.note(e); bad() })
+				use(t, l, 2)
+				d.want(t, l, "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s")
+			})
+		})
+	}
+	t.Run("uses the Locker", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var d diary
+			l := lock.New(new(memlock.Store), "a")
+			l.Observe(func(e lock.Event) {
+				d.note(e)
+				if e.Key == "k" && e.Kind == lock.EventAcquired {
+					_ = l.Do(context.Background(), "inner", lock.Options{}, func(context.Context, *lock.Lease) error { return nil })
+				}
+			})
+			use(t, l, 1)
+			d.want(t, l, "acquired k 0s", "released k 0s", "acquired inner 0s", "released inner 0s")
+		})
+	})
+	t.Run("is slow", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var d diary
+			l := lock.New(new(memlock.Store), "a")
+			l.Observe(func(e lock.Event) { time.Sleep(time.Millisecond); d.note(e) })
+			use(t, l, 1000)
+			all := d.take(t, l)
+			use(t, l, 1)
+			last := d.take(t, l)
+			if dropped := 2000 - len(all); len(all) < 1024 || len(all) > 1025 || last[0].Dropped != dropped {
+				t.Errorf("%d of 2000 events were told, and that %d were dropped", len(all), last[0].Dropped)
+			}
+		})
+	})
+	t.Run("of troubles", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty()
+			l := lock.New(store, "a")
+			l.Notice(func(lock.Trouble) { panic("no") })
+			lease := acquire(t, l, "k", lock.Options{TTL: 3 * time.Second})
+			store.Forget()
+			<-lease.Context().Done()
+			time.Sleep(time.Minute)
+			wantErr(t, "release", acquire(t, l, "k", lock.Options{}).Release(t.Context()), nil)
+		})
+	})
+}
+
+// A line of a log for each wait and each lease.
+func ExampleLocker_Observe() {
+	ctx := context.Background()
+	locker := lock.New(new(memlock.Store), "pod-1")
+	locker.Observe(func(e lock.Event) { fmt.Println(e.Key, e.Kind) }) // e.Took is for how long
+	lease, err := locker.Acquire(ctx, "invoice/4711", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = locker.TryAcquire(ctx, "invoice/4711", lock.Options{}) // refused
+	_ = lease.Release(ctx)
+	_ = locker.Wait(ctx) // until all is printed
+	// Output:
+	// invoice/4711 acquired
+	// invoice/4711 gave up
+	// invoice/4711 released
+}
