@@ -72,7 +72,8 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 	if err != nil {
 		return s.failed(err)
 	}
-	lines := filter.shown(&j, f.n)
+	// Without a state, as where it cannot be read, no attempt is remarked on that no line speaks of.
+	lines := filter.shown(&j, &s.driver.Look(ctx, []string{job})[0], f.n)
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}

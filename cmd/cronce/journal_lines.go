@@ -46,12 +46,22 @@ func (f journalFlags) filter(now time.Time) (journalFilter, error) {
 // all reports whether every line is shown.
 func (f *journalFilter) all() bool { return *f == journalFilter{} }
 
-// shows reports whether a line is shown: one whose range has a tick in the time that
-// is asked for, or that was written in it.
+// shows reports whether a line is shown: one whose range reaches into the time that is
+// asked for, or that was written in it. One that cannot be read is always shown: it may
+// have been any.
 func (f *journalFilter) shows(l *lock.Line) bool {
+	if l.Verdict == lock.VerdictUnreadable {
+		return true
+	}
 	verdict := f.verdict == "" || l.Verdict == f.verdict || l.Between == f.verdict
-	last, first := instant(max(l.To, l.At)), instant(min(l.To, l.At))
-	return verdict && (f.since.IsZero() || !last.Before(f.since)) && (f.until.IsZero() || !first.After(f.until))
+	from := l.To
+	if l.Between != "" {
+		from = l.From + 1 // the first instant that may be one of those between
+	}
+	in := func(first, last int64) bool {
+		return (f.since.IsZero() || !instant(last).Before(f.since)) && (f.until.IsZero() || !instant(first).After(f.until))
+	}
+	return verdict && (in(from, l.To) || in(l.At, l.At))
 }
 
 // A shownLine is a line with what later lines say of it.
@@ -60,9 +70,10 @@ type shownLine struct {
 	killed string // what became of an attempt that has no end
 }
 
-// shown are the newest n lines of a journal that a filter lets through.
-func (f *journalFilter) shown(j *lock.Journal, n int) (lines []shownLine) {
-	killed := killedAttempts(j.Lines)
+// shown are the newest n lines of a journal that a filter lets through. The state is that
+// of the job after the journal was read.
+func (f *journalFilter) shown(j *lock.Journal, s *lock.Series, n int) (lines []shownLine) {
+	killed := killedAttempts(j.Lines, s)
 	for i := range j.Lines {
 		if l := &j.Lines[i]; f.shows(l) {
 			lines = append(lines, shownLine{l, killed[i]})
@@ -72,8 +83,9 @@ func (f *journalFilter) shown(j *lock.Journal, n int) (lines []shownLine) {
 }
 
 // killedAttempts finds the attempts that have no end because their node died, or lost
-// its store: another took the tick over, or it was settled as lost.
-func killedAttempts(lines []lock.Line) map[int]string {
+// its store: another took the tick over, it was settled as lost, or its lease is over and
+// no node has seen to it yet.
+func killedAttempts(lines []lock.Line, s *lock.Series) map[int]string {
 	killed, open := map[int]string{}, map[int64]int{} // by tick
 	for i := range lines {
 		l := &lines[i]
@@ -94,6 +106,12 @@ func killedAttempts(lines []lock.Line) map[int]string {
 			delete(open, l.To)
 		case lock.VerdictEnded:
 			delete(open, l.To)
+		}
+	}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if at, is := open[r.Number]; is && r.State == lock.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
+			killed[at] = fmt.Sprintf("killed or cut off: its lease is over since %s, and no node has taken it over", rfc3339(r.Until))
 		}
 	}
 	return killed
