@@ -143,7 +143,7 @@ func (n *Node) tend() {
 
 // sleep is how long nothing is due.
 func (n *Node) sleep() time.Duration {
-	if len(n.queue) > 0 && n.free > 0 {
+	if n.queue.count() > 0 && n.free > 0 {
 		return 0
 	}
 	next := n.agenda.next()

@@ -198,7 +198,8 @@ func (n *Node) link(e *entry, mark, now int64) {
 			old.freed = true
 			return // its answer goes on
 		}
-		old.stale, e.link = true, nil
+		n.outdate(old, now)
+		e.link = nil
 	}
 	first, oldest := max(mark, e.since), e.dueLast(now)
 	if oldest <= first || n.draining.Load() {

@@ -15,11 +15,11 @@ func (n *Node) drain() error {
 	n.events.nodeDraining()
 	n.mu.Lock()
 	n.draining.Store(true)
-	n.agenda.add(n.clock.ms(), n.queue...)
+	n.agenda.add(n.clock.ms(), n.queue.all()...)
 	for e := range n.parked {
 		n.unpark(e, n.clock.ms())
 	}
-	n.agenda, n.queue, n.shelf = n.agenda.doubts(), nil, shelf{}
+	n.agenda, n.shelf = n.agenda.doubts(), shelf{}
 	n.arm()
 	n.mu.Unlock()
 	n.close()

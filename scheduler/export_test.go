@@ -29,7 +29,7 @@ func (n *Node) Free() int {
 func (n *Node) Pending() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	count := n.agenda.count + len(n.queue)
+	count := n.agenda.count + n.queue.count()
 	for _, as := range n.parked {
 		count += len(as)
 	}

@@ -56,7 +56,7 @@ type Node struct {
 	agenda    agenda
 	shelf     shelf
 	lead      lead
-	queue     []*ask            // due, and waiting for a free slot
+	queue     line              // due, and waiting for a free slot
 	parked    map[*entry][]*ask // due, and waiting for the end of a run of this node to be answered
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of

@@ -274,7 +274,7 @@ func (n *Node) vacate(rs ...*running) {
 		n.runs.remove(r)
 	}
 	n.free += len(rs)
-	if len(n.queue) > 0 {
+	if n.queue.count() > 0 {
 		n.arm()
 	}
 	n.stir()

@@ -74,13 +74,32 @@ func (n *Node) relieve(waiting *ask, tick, after int64) {
 }
 
 // admit lets through the asks that have a free slot, or need none, and keeps the
-// others until a slot is free.
+// others until a slot is free. Those that waited for one come first; where none is free
+// they are not looked at.
 func (n *Node) admit(asks []*ask, ms int64) []*ask {
-	if len(n.queue) > 0 {
-		asks = append(n.queue, asks...)
-		n.queue = nil
+	var waited []*ask
+	for n.free > 0 {
+		a := n.queue.pop()
+		if a == nil {
+			break
+		}
+		if n.admits(a, ms) {
+			waited = append(waited, a)
+		}
 	}
-	return slices.DeleteFunc(asks, func(a *ask) bool { return !n.admits(a, ms) })
+	return append(waited, slices.DeleteFunc(asks, func(a *ask) bool { return !n.admits(a, ms) })...)
+}
+
+// outdate makes an ask one whose tick is covered by another. The node's mutex is held.
+func (n *Node) outdate(a *ask, now int64) {
+	a.stale = true
+	if !a.queued {
+		return
+	}
+	n.queue.leave(a)
+	if a.unsure() {
+		n.agenda.add(now, a)
+	}
 }
 
 // admits reports whether an ask may be sent now. Without a slot it is queued. One
@@ -88,7 +107,6 @@ func (n *Node) admit(asks []*ask, ms int64) []*ask {
 // sent to learn whether it was granted.
 func (n *Node) admits(a *ask, ms int64) bool {
 	given := a.stale || n.draining.Load()
-	a.queued = false
 	switch {
 	case n.vain(a):
 		return false
@@ -105,8 +123,7 @@ func (n *Node) admits(a *ask, ms int64) bool {
 		a.slot = true
 		return true
 	}
-	a.queued = true
-	n.queue = append(n.queue, a)
+	n.queue.push(a)
 	return false
 }
 

@@ -25,9 +25,7 @@ func (p plan) of(fence int64) bool { return p.ask != nil && p.ask.from == fence 
 func (n *Node) watch(e *entry, c *lock.Answer, now int64) {
 	w := watched{e, c.Number}
 	if c.State == lock.NoRun || c.State >= lock.RunDone || n.draining.Load() {
-		if len(n.watches) > 0 {
-			delete(n.watches, w)
-		}
+		n.unwatch(w)
 		return
 	}
 	n.look(w, c.Fence, n.lookAt(e, c, now))
@@ -51,15 +49,33 @@ func (n *Node) look(w watched, fence, at int64) {
 		return
 	}
 	a := &ask{e: w.e, tick: w.tick, after: w.tick - 1, from: fence, look: true}
-	n.watches[w] = plan{a, at}
+	n.plan(w, plan{a, at})
 	n.agenda.add(at, a)
+}
+
+// plan lets p take the place of the plan that there is. The node's mutex is held.
+func (n *Node) plan(w watched, p plan) {
+	n.unwatch(w)
+	n.watches[w] = p
+}
+
+// unwatch gives up the look at a run, if one is planned. The node's mutex is held.
+func (n *Node) unwatch(w watched) {
+	if len(n.watches) == 0 {
+		return
+	}
+	old := n.watches[w].ask
+	delete(n.watches, w)
+	if old != nil && old.queued && n.vain(old) {
+		n.queue.leave(old)
+	}
 }
 
 // outrun gives up the look at the run of the tick before, if c says that the tick
 // itself was granted: where runs do not overlap that settled the one before.
 func (n *Node) outrun(e *entry, before int64, c *lock.Answer) {
-	if len(n.watches) > 0 && e.rules.overlap == OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
-		delete(n.watches, watched{e, before})
+	if e.rules.overlap == OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
+		n.unwatch(watched{e, before})
 	}
 }
 
@@ -84,7 +100,7 @@ func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
 // looked forgets a look that was answered; the answer may ask for another.
 func (n *Node) looked(a *ask) {
 	if w := (watched{a.e, a.tick}); a.from != 0 && n.watches[w].of(a.from) {
-		delete(n.watches, w)
+		n.unwatch(w)
 	}
 }
 
@@ -106,7 +122,7 @@ func (n *Node) held(a *ask, c *lock.Answer, now int64) {
 		at = now
 	}
 	if a.from != 0 {
-		n.watches[watched{a.e, a.tick}] = plan{a, at}
+		n.plan(watched{a.e, a.tick}, plan{a, at})
 	}
 	n.again(a, at)
 }
@@ -120,7 +136,7 @@ func (n *Node) askHeld(e *entry, now int64) {
 	case old.doubt:
 		old.freed = true
 	case old.held:
-		old.stale = true
+		n.outdate(old, now)
 		e.latest = &ask{e: e, tick: old.tick, after: old.after, between: old.between}
 		n.agenda.add(now, e.latest)
 	}

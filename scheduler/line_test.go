@@ -1,0 +1,83 @@
+package scheduler
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A wake costs what is started: of ten thousand asks that wait for a slot it looks at
+// none where no slot is free, and else at those alone whose turn it is.
+func TestWakeLooksAtWhatIsStarted(t *testing.T) {
+	n := &Node{}
+	e := &entry{rules: &rules{}}
+	for i := range 10_000 {
+		n.queue.push(&ask{e: e, tick: int64(i)})
+	}
+	turns := slices.Clone(n.queue.asks[:3])
+	for i := 3; i < len(n.queue.asks); i++ {
+		n.queue.asks[i] = nil // to look at it would panic
+	}
+	if got := n.admit(nil, 0); len(got) != 0 {
+		t.Errorf("%d asks are sent without a slot", len(got))
+	}
+	n.free = 3
+	fresh := &ask{e: e, tick: 10_000}
+	if got := n.admit([]*ask{fresh}, 0); !slices.Equal(got, turns) || n.free != 0 || !fresh.queued || n.queue.count() != 10_000-3+1 {
+		t.Errorf("%d asks are sent, %d slots are free, %d asks wait", len(got), n.free, n.queue.count())
+	}
+}
+
+// Asks come out in the order in which they went in, without those that left, whatever
+// comes in between, and those that left take no room for long.
+func TestLine(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(1, seed))
+		var l line
+		var want []*ask
+		for range 2000 {
+			switch n := r.IntN(5); {
+			case n < 2:
+				a := &ask{}
+				l.push(a)
+				want = append(want, a)
+			case n < 4 && len(want) > 0:
+				i := r.IntN(len(want))
+				l.leave(want[i])
+				want = slices.Delete(want, i, i+1)
+			case len(want) > 0:
+				if got := l.pop(); got != want[0] || got.queued {
+					t.Fatal("the ask is another than the oldest that waits")
+				}
+				want = want[1:]
+			}
+			if l.count() != len(want) || len(l.asks) > 2*len(want)+1 {
+				t.Fatalf("%d asks wait in %d places, want %d", l.count(), len(l.asks), len(want))
+			}
+		}
+		if got := l.all(); !slices.Equal(got, want) || l.count() != 0 || l.pop() != nil {
+			t.Fatalf("%d asks are left, want %d", len(got), len(want))
+		}
+	}
+}
+
+// A look that was given up, and an ask that another took the place of, leave the line.
+// One that may hold a lease is sent without a slot.
+func TestLeaveTheLine(t *testing.T) {
+	n := &Node{watches: map[watched]plan{}}
+	e := &entry{rules: &rules{}}
+	w := watched{e, 1}
+	n.look(w, 7, 0)
+	n.admit(n.agenda.take(0), 0)
+	stale, unsure := &ask{e: e, tick: 2}, &ask{e: e, tick: 3, until: 5}
+	n.admit([]*ask{stale, unsure}, 0)
+	if n.queue.count() != 3 {
+		t.Fatalf("%d asks wait, want 3", n.queue.count())
+	}
+	n.unwatch(w)
+	n.outdate(stale, 0)
+	n.outdate(unsure, 0)
+	if sent := n.admit(n.agenda.take(0), 0); n.queue.count() != 0 || !slices.Equal(sent, []*ask{unsure}) || unsure.slot {
+		t.Errorf("%d asks wait, %d are sent, one with a slot: %v", n.queue.count(), len(sent), unsure.slot)
+	}
+}
