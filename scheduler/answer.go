@@ -55,8 +55,11 @@ func isShort(err error) bool {
 
 // answer decides what follows from one answer. It returns a run to start.
 func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
-	if c.Err == nil && c.Now > a.until {
-		a.until = 0
+	if c.Err == nil {
+		n.certain(a, true, now)
+		if c.Now > a.until {
+			a.until = 0
+		}
 	}
 	if c.Kind != lock.Unknown {
 		a.doubt = false
@@ -120,7 +123,7 @@ func (n *Node) drop(a *ask, now int64) {
 	n.done(a)
 	if a.until != 0 && (a.from != 0 || a.e.mark < a.tick) {
 		a.stale, a.doubt = true, true
-		n.agenda.add(onGrid(max(a.until+1, now+a.retryAfter()), retryGrid), a)
+		n.agenda.add(onGrid(max(a.until+1, now+n.retryAfter(a)), retryGrid), a)
 	}
 }
 
@@ -154,7 +157,9 @@ func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
 		n.openings.askOpen(a.e)
 		n.opener.ring()
 	}
-	n.agenda.add(onGrid(now+a.retryAfter(), retryGrid), a) // also in a drain: it may hold a lease
+	if c.Err == nil || n.countUnsure(a) {
+		n.agenda.add(onGrid(now+n.retryAfter(a), retryGrid), a) // also in a drain: it may hold a lease
+	}
 }
 
 // expired: the store read the ask after its time. If it only wanted to know
@@ -164,7 +169,7 @@ func (n *Node) expired(a *ask, now int64) {
 		n.drop(a, now)
 		return
 	}
-	n.again(a, onGrid(now+a.retryAfter(), retryGrid))
+	n.again(a, onGrid(now+n.retryAfter(a), retryGrid))
 	n.beater.ring() // our clock may be behind the store's
 }
 
@@ -227,7 +232,7 @@ func (n *Node) follow(a *ask, mark, now int64) {
 // adopt takes over the orphan first, then asks again.
 func (n *Node) adopt(a *ask, c *lock.Answer, now int64) {
 	if a.settle { // asked without a slot, it would not wait for the takeover
-		n.again(a, onGrid(now+a.retryAfter(), lookGrid))
+		n.again(a, onGrid(now+n.retryAfter(a), lookGrid))
 		return
 	}
 	if n.draining.Load() {

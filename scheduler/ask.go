@@ -23,6 +23,7 @@ type ask struct {
 	latest  int64 // the latest instant at which the request sent last may be granted
 	until   int64 // the same of those that were not answered; 0: all were, or are void
 	doubt   bool  // sent, and not answered yet
+	failed  bool  // its latest request that is over was not answered
 	freed   bool  // a run ended since it was sent: what it is held by may be gone
 	held    bool  // answered so: a run is in the way
 	stale   bool  // a newer tick took its place: only ask whether it was granted
@@ -148,12 +149,7 @@ const (
 
 func onGrid(at, grid int64) int64 { return (at + grid - 1) / grid * grid }
 
-// retryAfter is the pause before an ask in doubt is sent again. Nobody waits for
-// one that is stale.
-func (a *ask) retryAfter() int64 {
-	longest := time.Second
-	if a.stale {
-		longest = 5 * time.Second
-	}
+// pause grows with each request.
+func (a *ask) pause(longest time.Duration) int64 {
 	return min(50<<min(a.tries, 7), longest.Milliseconds())
 }

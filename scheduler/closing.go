@@ -85,14 +85,16 @@ const lateEnd = 5 * time.Second
 // outcome is known.
 func (a *ask) afterEnd() bool { return a.e.ending.Load() > 0 }
 
-// park keeps an ask until ends of its job are answered. Those before it that are
-// covered by it are given up, or asked for at once if they may hold a lease. The
-// node's mutex is held.
+// park keeps an ask until ends of its job, or older asks of it, are answered. Those
+// before it that are covered by it are given up, or asked for at once if they may hold a lease;
+// of those that are only asked for to be recorded as missed the latest covers the others. The node's
+// mutex is held.
 func (n *Node) park(a *ask, ms int64) {
 	n.unslot(a)
 	kept := n.parked[a.e][:0]
 	for _, old := range n.parked[a.e] {
 		switch {
+		case a.settle && old.settle && !old.unsure(): // given up
 		case !old.stale:
 			kept = append(kept, old)
 		case old.unsure():
@@ -102,7 +104,7 @@ func (n *Node) park(a *ask, ms int64) {
 	n.parked[a.e] = append(kept, a)
 }
 
-// unpark sends what waited for an end. The node's mutex is held.
+// unpark sends what waited. The node's mutex is held.
 func (n *Node) unpark(e *entry, now int64) {
 	if all := n.parked[e]; len(all) > 0 {
 		delete(n.parked, e)

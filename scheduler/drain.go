@@ -16,6 +16,9 @@ func (n *Node) drain() error {
 	n.mu.Lock()
 	n.draining.Store(true)
 	n.agenda.add(n.clock.ms(), n.queue.all()...)
+	for e := range n.mutes {
+		n.unmute(e, n.clock.ms())
+	}
 	for e := range n.parked {
 		n.unpark(e, n.clock.ms())
 	}

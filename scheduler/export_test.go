@@ -33,6 +33,9 @@ func (n *Node) Pending() int {
 	for _, as := range n.parked {
 		count += len(as)
 	}
+	for _, m := range n.mutes {
+		count += len(m.idle)
+	}
 	return count
 }
 

@@ -57,7 +57,8 @@ type Node struct {
 	shelf     shelf
 	lead      lead
 	queue     line              // due, and waiting for a free slot
-	parked    map[*entry][]*ask // due, and waiting for the end of a run of this node to be answered
+	parked    map[*entry][]*ask // due, and waiting for the end of a run of this node, or for an older ask, to be answered
+	mutes     map[*entry]*mute  // jobs whose asks are not answered
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of
 	differing []*entry          // that are to be warned of
@@ -89,7 +90,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1

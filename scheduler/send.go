@@ -111,10 +111,15 @@ func (n *Node) admits(a *ask, ms int64) bool {
 	case n.vain(a):
 		return false
 	case given && (!a.unsure() || a.hopeless(ms)):
+		n.certain(a, false, ms)
 		n.unslot(a)
 		return false
 	case !given && a.afterEnd():
 		n.park(a, ms)
+		return false
+	case !given && n.muted(a):
+		n.park(a, ms)
+		n.standInFor(a.e, ms)
 		return false
 	case given || a.doubt || a.slot || a.settle: // the first two may hold a lease already
 		return true

@@ -21,6 +21,8 @@ type entry struct {
 	shard uint16 // of the store
 	open  bool   // the store has told of it; guarded by the node's mutex
 
+	unsure uint8 // asks of it whose requests were not answered; guarded by the node's mutex
+
 	ending atomic.Int32 // runs of this node whose functions have returned, and whose ends the store has not answered
 
 	// Guarded by the node's mutex.

@@ -188,7 +188,7 @@ func TestCountEqualsNext(t *testing.T) {
 			at = end.Add(-time.Duration(rapid.Int64Range(0, 3*24*3600).Draw(t, "before")) * time.Second)
 		}
 		from, to := at.UnixMilli(), at.UnixMilli()
-		const most = 3000
+		const most = 200
 		for n := range most {
 			if got := s.Count(from, to, most); got != n {
 				t.Fatalf("%q in %v: Count(%d, %d) = %d, want %d", text, loc, from, to, got, n)
