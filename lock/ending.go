@@ -2,16 +2,48 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// endings sends the endings of runs, and keeps each until the store has answered it.
-// Those of a few milliseconds share one request. What had no answer is repeated
-// together, with one request at a time: an outage costs a store that comes back no
-// more than one request of each Locker.
+// endings sends the endings of runs, those of each shard by itself: one that does not
+// answer holds up the ends of no other.
 type endings struct {
-	timeout time.Duration // of one request; 0: endTimeout
+	timeout time.Duration    // of one request; 0: endTimeout
+	notice  func(int, error) // is told of each request's answer; may be nil
+
+	mu     sync.Mutex
+	shards map[int]*shardEndings
+}
+
+// refuses reports whether the store answered an ending, and refuses it.
+func (l *Locker) refuses(err error) bool {
+	r, can := l.driver.(Refuser)
+	return can && r.Refuses(err)
+}
+
+// of returns the endings of a shard.
+func (e *endings) of(shard int) *shardEndings {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shards == nil {
+		e.shards = map[int]*shardEndings{}
+	}
+	s := e.shards[shard]
+	if s == nil {
+		s = &shardEndings{shard: shard}
+		e.shards[shard] = s
+	}
+	return s
+}
+
+// shardEndings sends the endings of runs of one shard, and keeps each until the store has
+// answered it. Those of a few milliseconds share one request. What had no answer is
+// repeated together, with one request at a time: an outage costs a store that comes back
+// no more than one request of each Locker and shard.
+type shardEndings struct {
+	shard int
 
 	mu       sync.Mutex
 	fresh    batch         // not sent yet
@@ -51,7 +83,13 @@ const (
 // 2 seconds. Call it before the first End.
 func (l *Locker) EndTimeout(d time.Duration) { l.endings.timeout = d }
 
-func (e *endings) add(l *Locker, end Ending, t telling) {
+// EndNotice lets f be called after each request of [Lease.End] with its shard, see
+// [Sharded], and why the store did not answer it; nil if it answered, also if it could not read
+// what it has under one of the keys. Calls may be concurrent; f must not block. Call it before the
+// first End.
+func (l *Locker) EndNotice(f func(shard int, err error)) { l.endings.notice = f }
+
+func (e *shardEndings) add(l *Locker, end Ending, t telling) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fresh.add(end, t)
@@ -59,22 +97,22 @@ func (e *endings) add(l *Locker, end Ending, t telling) {
 	case n == maxBatch && !e.delayed:
 		if b := e.depart(); b != nil {
 			e.fresh = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
-			go l.sendFresh(b)
+			go e.sendFresh(l, b)
 		}
 	case n == 1:
-		time.AfterFunc(gather, func() { l.sendFresh(e.due()) })
+		time.AfterFunc(gather, func() { e.sendFresh(l, e.due()) })
 	}
 }
 
 // due returns the fresh endings if a request may be sent, else nil.
-func (e *endings) due() *batch {
+func (e *shardEndings) due() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.depart()
 }
 
 // depart is due while the mutex is held.
-func (e *endings) depart() *batch {
+func (e *shardEndings) depart() *batch {
 	if len(e.fresh.endings) == 0 {
 		return nil
 	}
@@ -88,11 +126,11 @@ func (e *endings) depart() *batch {
 }
 
 // sendFresh sends endings for the first time, and those that were delayed meanwhile.
-func (l *Locker) sendFresh(b *batch) {
+func (e *shardEndings) sendFresh(l *Locker, b *batch) {
 	if b != nil {
-		l.sendEndings(b, func() {
-			if next := l.endings.returned(); next != nil {
-				go l.sendFresh(next)
+		e.send(l, b, func() {
+			if next := e.returned(); next != nil {
+				go e.sendFresh(l, next)
 			}
 		})
 	}
@@ -100,7 +138,7 @@ func (l *Locker) sendFresh(b *batch) {
 
 // returned counts a request with fresh endings as done and returns those that were
 // delayed by it.
-func (e *endings) returned() *batch {
+func (e *shardEndings) returned() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.requests--
@@ -110,10 +148,10 @@ func (e *endings) returned() *batch {
 	return e.depart()
 }
 
-// sendEndings sends a batch on this goroutine. The answers, or doubt about all when
+// send sends a batch on this goroutine. The answers, or doubt about all when
 // the time of the request is over, are taken here or elsewhere; done is called once
 // they are.
-func (l *Locker) sendEndings(b *batch, done func()) {
+func (e *shardEndings) send(l *Locker, b *batch, done func()) {
 	limit := l.endings.timeout
 	if limit == 0 {
 		limit = endTimeout
@@ -122,22 +160,29 @@ func (l *Locker) sendEndings(b *batch, done func()) {
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
 		doubt := inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err })
-		l.endingsAnswered(b, doubt(ctx.Err()))
+		e.answered(l, b, doubt(ctx.Err()))
 		done()
 	})
 	answers := l.numbered.ReleaseRuns(ctx, b.endings)
 	if first() {
-		l.endingsAnswered(b, answers)
+		e.answered(l, b, answers)
 		done()
 	}
 }
 
-// endingsAnswered passes the answers on, and keeps the endings in doubt to be sent again.
-func (l *Locker) endingsAnswered(b *batch, answers []Ended) {
+// answered passes the answers on, and keeps the endings in doubt to be sent again.
+func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) {
 	var again batch
+	var failed error
+	heard := false // of the store; something else may be wrong with one run
 	for i := range answers {
 		a, t := answers[i], &b.tells[i]
+		heard = heard || !doubtful(a.Err) || errors.Is(a.Err, ErrUnreadable)
 		if doubtful(a.Err) && t.ctx.Err() == nil {
+			failed = a.Err
+			if refused, is := t.then.(RefusedEnder); is && l.refuses(a.Err) {
+				refused.Refused()
+			}
 			t.asked = true
 			again.add(b.endings[i], *t)
 			continue
@@ -149,11 +194,17 @@ func (l *Locker) endingsAnswered(b *batch, answers []Ended) {
 			t.then.Ended(a)
 		}
 	}
-	l.endings.keep(l, again)
+	if heard {
+		failed = nil
+	}
+	if l.endings.notice != nil && (heard || failed != nil) {
+		l.endings.notice(e.shard, failed)
+	}
+	e.keep(l, again)
 }
 
 // keep takes endings in doubt.
-func (e *endings) keep(l *Locker, again batch) {
+func (e *shardEndings) keep(l *Locker, again batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.doubt.endings = append(e.doubt.endings, again.endings...)
@@ -162,7 +213,7 @@ func (e *endings) keep(l *Locker, again batch) {
 }
 
 // repeat sees to it that endings in doubt are sent again. The mutex is held.
-func (e *endings) repeat(l *Locker) {
+func (e *shardEndings) repeat(l *Locker) {
 	switch {
 	case e.repeats:
 		return
@@ -177,7 +228,7 @@ func (e *endings) repeat(l *Locker) {
 		b := e.doubt
 		e.doubt = batch{}
 		e.mu.Unlock()
-		l.sendEndings(&b, func() {
+		e.send(l, &b, func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.repeats = false

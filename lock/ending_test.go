@@ -113,6 +113,95 @@ func TestEndingsAreKept(t *testing.T) {
 	}
 }
 
+// silentShard is a store with a shard for each last byte of a key, one of which does not
+// answer endings, or refuses them.
+type silentShard struct {
+	*faulty
+	shard   int
+	refuses bool
+}
+
+func (s silentShard) Shards() int            { return 256 }
+func (s silentShard) Shard(key string) int   { return int(key[len(key)-1]) }
+func (s silentShard) Refuses(err error) bool { return errors.Is(err, errNotPermitted) }
+
+var errNotPermitted = errors.New("no permission")
+
+func (s silentShard) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+	for _, e := range es {
+		switch {
+		case s.Shard(e.Key) != s.shard:
+		case s.refuses:
+			return slices.Repeat([]lock.Ended{{Err: errNotPermitted}}, len(es))
+		default:
+			<-ctx.Done()
+			return slices.Repeat([]lock.Ended{{Err: ctx.Err()}}, len(es))
+		}
+	}
+	return s.Store.ReleaseRuns(ctx, es)
+}
+
+// A refusable counts what an ending was answered.
+type refusable struct {
+	mu             sync.Mutex
+	ended, refused int
+}
+
+func (r *refusable) Ended(lock.Ended) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
+func (r *refusable) Refused()         { r.mu.Lock(); r.refused++; r.mu.Unlock() }
+
+// Endings of different shards share no request: those of a shard that does not answer, or
+// refuses, hold up no others. The notice names the shard and its error each time; a refused ending is
+// told of each refusal, one without an answer of none.
+func TestEndingsByShard(t *testing.T) {
+	for name, refuses := range map[string]bool{"silent": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := silentShard{faulty: newFaulty(), shard: '1', refuses: refuses}
+				l := lock.New(store, "node")
+				var mu sync.Mutex
+				failed, answered := map[int]int{}, map[int]int{}
+				l.EndNotice(func(shard int, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						failed[shard]++
+					} else {
+						answered[shard]++
+					}
+				})
+				leases := runs(t, l, store, time.Minute, time.Minute, time.Minute)
+				ctx, stop := context.WithCancel(t.Context())
+				ends := make([]refusable, len(leases))
+				for i, s := range leases {
+					s.End(ctx, lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, &ends[i])
+				}
+				time.Sleep(20 * time.Second)
+				stop()
+				time.Sleep(5 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				silent := 0
+				for i, s := range leases {
+					shard := store.Shard(s.Key())
+					switch e := &ends[i]; {
+					case shard != store.shard && (e.ended != 1 || e.refused != 0 || answered[shard] != 1 || failed[shard] != 0):
+						t.Errorf("shard %d: %d answers, %d refusals, notices of %d answers and %d failures", shard, e.ended, e.refused, answered[shard], failed[shard])
+					case shard == store.shard && (e.ended != 1 || (e.refused > 5) != refuses || failed[shard] < 5 || answered[shard] > 0):
+						t.Errorf("the shard: %d answers, %d refusals, notices of %d answers and %d failures", e.ended, e.refused, answered[shard], failed[shard])
+					}
+					if shard == store.shard {
+						silent++
+					}
+				}
+				if silent != 1 {
+					t.Fatalf("%d leases are of the shard", silent)
+				}
+			})
+		})
+	}
+}
+
 // A store that is slow, but within the time of a request, is asked once for each ending.
 func TestSlowEndings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

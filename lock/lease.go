@@ -181,9 +181,16 @@ func (s *Lease) End(ctx context.Context, e Ending, then Ender) bool {
 	}
 	s.life.end(ErrReleased)
 	e.RunRef, e.Error = s.ref, ErrorText(e.Error)
-	s.locker.endings.add(s.locker, e, telling{ctx: ctx, then: then})
+	s.locker.endings.of(s.locker.shard(s.ref.Key)).add(s.locker, e, telling{ctx: ctx, then: then})
 	return true
 }
 
-// An Ender is told how the store answered an ending. Ended must not block.
+// An Ender is passed the store's answer to an ending. Ended must not block.
 type Ender interface{ Ended(Ended) }
+
+// A RefusedEnder is an Ender that is also called each time that the store refuses the ending,
+// see [Refuser]. The ending is kept, and sent again. Refused must not block.
+type RefusedEnder interface {
+	Ender
+	Refused()
+}

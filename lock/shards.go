@@ -20,6 +20,13 @@ type Explainer interface {
 	Explain(err error) string
 }
 
+// Refuser is a Driver that tells a refusal from a store that is not reached: the store
+// answered that the user may not do what was asked. Until an operator permits it, it answers so again.
+type Refuser interface {
+	// Refuses reports whether err is a refusal. It may be called concurrently.
+	Refuses(err error) bool
+}
+
 // ErrUnreadable is in the errors of a store that answered, and could not read what it
 // has under the key that was asked for: it is of another type, or of a format that this
 // version does not know. Other keys are not affected.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,65 @@ const lateEnd = 5 * time.Second
 // be skipped for a run that is over, or that run would be taken over though its
 // outcome is known.
 func (a *ask) afterEnd() bool { return a.e.ending.Load() > 0 }
+
+// settled: the store has answered the end of a run, or never will.
+func (r *running) settled() {
+	if r.refused == 0 {
+		r.e.ending.Add(-1)
+		return
+	}
+	n := r.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !r.lifted {
+		r.e.ending.Add(-1)
+	}
+	n.unrefuse(r)
+}
+
+// Refused is called each time that the store refuses the end of this run. Once that has
+// lasted longer than the lease the job is opened again. If the store takes that, and still
+// refuses the end, the refusal is of ends alone: the job goes on, and the next look at the run, or
+// the next claim, settles it. If the store refuses that too it is as good as away: the end is
+// recorded when it is back, before the job's next claim.
+func (r *running) Refused() {
+	n := r.node
+	now := time.Since(n.born)
+	if r.refused == 0 {
+		r.refused = now
+	}
+	if now-r.refused <= r.e.rules.lease {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case r.lifted:
+	case !slices.Contains(n.refused[r.e], r):
+		n.refused[r.e] = append(n.refused[r.e], r)
+		n.openings.askOpen(r.e)
+		n.opener.ring()
+	case r.again < 2: // the first of these requests may be older than the opening
+		if r.opened {
+			r.again++
+		}
+	default:
+		r.lifted = true
+		r.e.ending.Add(-1)
+		n.unrefuse(r)
+		n.unpark(r.e, n.clock.ms())
+		n.look(watched{r.e, r.tick}, r.lease.Fence(), n.clock.ms())
+		n.arm()
+	}
+}
+
+// unrefuse forgets a run whose end was refused. The node's mutex is held.
+func (n *Node) unrefuse(r *running) {
+	n.refused[r.e] = slices.DeleteFunc(n.refused[r.e], func(other *running) bool { return other == r })
+	if len(n.refused[r.e]) == 0 {
+		delete(n.refused, r.e)
+	}
+}
 
 // park keeps an ask until ends of its job, or older asks of it, are answered. Those
 // before it that are covered by it are given up, or asked for at once if they may hold a lease;

@@ -31,6 +31,7 @@ type fault struct {
 	there, back time.Duration // how long request and reply are on their way
 	lost        loss
 	reset       bool // a loss is an error then, not silence until the request's time is over
+	refused     bool // the store refuses what is asked
 	broken      bool // the caller has an error at once, and the request travels on
 	deaf        bool // the call ignores its context: it returns when the reply is there
 }
@@ -43,7 +44,10 @@ const (
 	lostReply // after the store did what was asked
 )
 
-var errReset = errors.New("connection reset by peer")
+var (
+	errReset        = errors.New("connection reset by peer")
+	errNoPermission = errors.New("NOPERM user app at 10.0.0.1")
+)
 
 func (w *wire) cut(down bool) {
 	w.mu.Lock()
@@ -119,6 +123,9 @@ func through[T any](ctx context.Context, w *wire, op string, do func(context.Con
 	f := w.next(op, keys...)
 	if f == (fault{}) {
 		return do(ctx)
+	}
+	if f.refused {
+		return doubt(errNoPermission)
 	}
 	answer, gone := make(chan T, 1), make(chan struct{}, 2)
 	if f.broken {
@@ -199,7 +206,17 @@ func (w *wire) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
 
 func (w *wire) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
 	return through(ctx, w, "release", func(ctx context.Context) []lock.Ended { return w.Store.ReleaseRuns(ctx, es) },
-		each(len(es), func(e *lock.Ended, err error) { e.Err = err }))
+		each(len(es), func(e *lock.Ended, err error) { e.Err = err }), keysOf(es, func(e lock.Ending) string { return e.Key })...)
+}
+
+// Refuses and Explain let errNoPermission be what Redis answers a user without rights.
+func (w *wire) Refuses(err error) bool { return errors.Is(err, errNoPermission) }
+
+func (w *wire) Explain(err error) string {
+	if errors.Is(err, errNoPermission) {
+		return "the user may not do what is asked for"
+	}
+	return ""
 }
 
 func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {

@@ -56,9 +56,10 @@ type Node struct {
 	agenda    agenda
 	shelf     shelf
 	lead      lead
-	queue     line              // due, and waiting for a free slot
-	parked    map[*entry][]*ask // due, and waiting for the end of a run of this node, or for an older ask, to be answered
-	mutes     map[*entry]*mute  // jobs whose asks are not answered
+	queue     line                  // due, and waiting for a free slot
+	refused   map[*entry][]*running // whose ends the store refuses, for longer than their leases
+	parked    map[*entry][]*ask     // due, and waiting for the end of a run of this node, or for an older ask, to be answered
+	mutes     map[*entry]*mute      // jobs whose asks are not answered
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of
 	differing []*entry          // that are to be warned of
@@ -90,7 +91,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
@@ -109,6 +110,7 @@ func New(cfg Config) (*Node, error) {
 	n.events = newEvents(cfg.Logger, n.id)
 	n.locker = lock.New(cfg.Store, n.id)
 	n.locker.EndTimeout(cfg.StoreTimeout)
+	n.locker.EndNotice(func(shard int, err error) { n.reached(part{shard, ending}, err) })
 	n.peeker, _ = cfg.Store.(lock.Peeker)
 	return n, nil
 }

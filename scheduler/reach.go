@@ -22,11 +22,12 @@ const (
 	claiming kind = iota
 	peeking
 	opening
+	ending
 	listing // the list of nodes, which lives in the first shard
 	fitness // of the store as a whole
 )
 
-var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "the list of nodes", "the check of the store"}
+var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "ends of runs", "the list of nodes", "the check of the store"}
 
 // A part of the store fails or answers by itself.
 type part struct {
@@ -79,7 +80,7 @@ func (r *reach) take(p part, err error, now time.Time) {
 	for of, f := range r.parts {
 		switch {
 		case of.shard != p.shard || !f.well.IsZero():
-		case of == p, of.kind == fitness, p.kind == claiming && of.kind != listing, now.Sub(f.last) > moot:
+		case of == p, of.kind == fitness, p.kind == claiming && of.kind != listing && of.kind != ending, now.Sub(f.last) > moot:
 			f.well = now // a claim that is answered says the same of looks and openings
 		}
 	}

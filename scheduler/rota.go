@@ -203,6 +203,9 @@ func (n *Node) read(ctx context.Context, es []*entry) {
 // asks for the latest tick if nobody has.
 func (n *Node) opened(e *entry, s *lock.Series, now int64, slack time.Duration) {
 	e.mark, e.open = max(e.mark, s.Mark), true
+	for _, r := range n.refused[e] {
+		r.opened = true
+	}
 	if e.since == 0 {
 		e.since = s.Since // of this process's spec; its revision may change with the year
 	}

@@ -21,9 +21,13 @@ type running struct {
 	backlog bool // the next missed tick runs when this run has ended
 	info    Run  // what the function is told
 
-	how lock.Ending // how it ended
+	how     lock.Ending   // how it ended
+	refused time.Duration // when the store refused its end first, since the node was born; written by the endings alone
 
 	// Guarded by the node's mutex.
+	opened   bool      // the store has taken an opening of the job since it refused the end
+	again    uint8     // how often it has refused the end since
+	lifted   bool      // the job no longer waits for the end
 	place    int       // among the node's runs
 	ending   time.Time // when its context was first seen to have ended
 	named    bool      // the log has named it as ignoring its context
@@ -230,7 +234,7 @@ func (r *running) Ended(e lock.Ended) {
 	if e.Err == nil { // an ending in doubt says nothing new of the store
 		n.heard.Store(int64(time.Since(n.born)))
 	}
-	r.e.ending.Add(-1)
+	r.settled()
 	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
 		r.goOn(e)
 	}

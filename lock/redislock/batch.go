@@ -183,7 +183,7 @@ func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 // refusalOf is the error of a script that could not answer one question of several. One
 // of the server as a whole says so by its first word; any other is of the key.
 func refusalOf(text string) error {
-	for _, whole := range []string{"OOM", "MISCONF", "READONLY", "NOPERM", "NOREPLICAS"} {
+	for _, whole := range append([]string{"OOM", "MISCONF", "READONLY", "NOREPLICAS"}, denials...) {
 		if strings.HasPrefix(text, whole) {
 			return errors.New(text)
 		}

@@ -3,6 +3,7 @@ package redislock
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,7 +24,6 @@ var explanations = []struct{ prefix, text string }{
 	{"NOAUTH", "the server asks for a password, and none is configured"},
 	{"ERR Protocol error: unauthenticated", "the server asks for a password, and none is configured"},
 	{"ERR AUTH", "the server has no password, and one is configured"},
-	{"NOPERM", "the user may not do what is asked for (see AccessRules)"},
 	{"OOM", "the server is at maxmemory and takes no writes"},
 	{"MISCONF", "the server cannot write to its disk and takes no writes"},
 	{"READONLY", "the server is a replica"},
@@ -36,14 +36,34 @@ var explanations = []struct{ prefix, text string }{
 	{"ERR max number of clients", "the server has no connection left"},
 }
 
+// denials are how errors begin that say that the user may not do what was asked for. The
+// last two come from inside a script, of servers from 7.2 and before that.
+var denials = []string{"NOPERM", "ERR ACL failure in script", "ERR The user executing the script can't"}
+
+// Refuses reports whether the server said that the user may not do what was asked for.
+func (d *Driver) Refuses(err error) bool {
+	return slices.ContainsFunc(denials, func(d string) bool { return begins(err, d) })
+}
+
+// begins reports whether a server's error begins so.
+func begins(err error, prefix string) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return redis.HasErrorPrefix(err, prefix) || strings.Contains(text, ": "+prefix+" ") || strings.HasPrefix(text, prefix+" ") || strings.Contains(text, ": "+prefix+":")
+}
+
 // Explain says in plain words why a request failed.
 func (d *Driver) Explain(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	if d.Refuses(err) {
+		return "the user may not do what is asked for (see AccessRules)"
+	}
 	for _, e := range explanations {
-		if redis.HasErrorPrefix(err, e.prefix) || strings.Contains(text, ": "+e.prefix+" ") || strings.HasPrefix(text, e.prefix+" ") {
+		if begins(err, e.prefix) {
 			return e.text
 		}
 	}

@@ -71,6 +71,38 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// A user without the right to write is refused, outside of a script and inside of one. A
+// server that is not there, or takes no writes now, refuses nothing.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	s := redisserver.Start(t)
+	admin := client(t, s.Addr())
+	as := func(user string, rules ...string) *redislock.Driver {
+		t.Helper()
+		must(t, admin.ACLSetUser(t.Context(), user, append([]string{"on", ">pw"}, rules...)...).Err())
+		return driver(t, client(t, s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = user, "pw" }), redislock.Options{Namespace: "ns"})
+	}
+	for name, d := range map[string]*redislock.Driver{
+		"no script":          as("reader", "~*", "&*", "+get"),
+		"no keys":            as("foreign", "~other:*", "&*", "+@all"),
+		"no write in script": as("looker", "~*", "&*", "+@all", "-hset", "-hdel", "-set"),
+	} {
+		if err := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, lock.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
+			t.Errorf("%s: %v, refused: %v, explained as %q", name, err, d.Refuses(err), d.Explain(err))
+		}
+	}
+	nowhere := driver(t, client(t, "127.0.0.1:"+freePort(t)), redislock.Options{Namespace: "ns"})
+	full := driver(t, client(t, redisserver.Start(t, "--maxmemory", "1").Addr()), redislock.Options{Namespace: "ns"})
+	for _, d := range []*redislock.Driver{nowhere, full} {
+		if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}); err == nil || d.Refuses(err) {
+			t.Errorf("%v is taken for a refusal", err)
+		}
+	}
+	if nowhere.Refuses(nil) {
+		t.Error("no error is taken for a refusal")
+	}
+}
+
 // A key of another type is the fault of one job: the answer says that the store was
 // there, and the others of the request are answered.
 func TestForeignKeyIsOfOneJob(t *testing.T) {
