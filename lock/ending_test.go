@@ -184,12 +184,15 @@ func TestEndingsByShard(t *testing.T) {
 				silent := 0
 				for i, s := range leases {
 					shard := store.Shard(s.Key())
-					switch e := &ends[i]; {
+					e := &ends[i]
+					e.mu.Lock()
+					switch {
 					case shard != store.shard && (e.ended != 1 || e.refused != 0 || answered[shard] != 1 || failed[shard] != 0):
 						t.Errorf("shard %d: %d answers, %d refusals, notices of %d answers and %d failures", shard, e.ended, e.refused, answered[shard], failed[shard])
 					case shard == store.shard && (e.ended != 1 || (e.refused > 5) != refuses || failed[shard] < 5 || answered[shard] > 0):
 						t.Errorf("the shard: %d answers, %d refusals, notices of %d answers and %d failures", e.ended, e.refused, answered[shard], failed[shard])
 					}
+					e.mu.Unlock()
 					if shard == store.shard {
 						silent++
 					}
