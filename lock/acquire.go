@@ -234,14 +234,15 @@ func (l *Locker) undo(ctx context.Context, a Acquisition) {
 // Options.Context if there is one. Do returns f's error, joined with what the release
 // could not do.
 func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx context.Context, lease *Lease) error) error {
-	if o.Context == nil {
+	given := o.Context != nil
+	if !given {
 		o.Context = ctx
 	}
 	lease, err := l.Acquire(ctx, key, o)
 	if err != nil {
 		return err
 	}
-	if o.Context != ctx {
+	if given {
 		defer context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })()
 	}
 	released := false

@@ -99,6 +99,23 @@ func TestDoJoinsContexts(t *testing.T) {
 	}
 }
 
+// A slicedContext cannot be compared with another one.
+type slicedContext struct {
+	context.Context
+	_ []int
+}
+
+// A function is done under a lock with every kind of context, also one that cannot be
+// compared.
+func TestDoComparesNoContexts(t *testing.T) {
+	l := lock.New(new(memlock.Store), "a")
+	ctx := slicedContext{Context: t.Context()}
+	for _, o := range []lock.Options{{}, {Context: ctx}} {
+		err := l.Do(ctx, "k", o, func(context.Context, *lock.Lease) error { return nil })
+		wantErr(t, "do", err, nil)
+	}
+}
+
 // While a later key is waited for, the loss of an earlier one ends the wait.
 func TestLossOfAnEarlierKeyEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 // its own.
 type heldKey struct{ locker *Locker }
 
-// A heldContext is the context of a plain lease, with the lease as a value.
+// A heldContext is the context of a plain lease, with the lease as a value: also of one
+// inside another, whose base may be a context that knows of neither.
 type heldContext Lease
 
 func (c *heldContext) Deadline() (time.Time, bool) { return c.life.Deadline() }
@@ -27,11 +28,16 @@ func (c *heldContext) Value(key any) any {
 	return c.life.base.Value(key) // needs no context of the context package
 }
 
-// held returns the lease on key that ctx came from, nil if there is none.
+// held returns the outermost lease on key that ctx came from, nil if there is none.
 func (l *Locker) held(ctx context.Context, key string) *Lease {
 	for {
 		s, _ := ctx.Value(heldKey{l}).(*Lease)
-		if s == nil || s.ref.Key == key {
+		switch {
+		case s == nil:
+			return nil
+		case s.ref.Key == key && s.outer != nil:
+			return s.outer
+		case s.ref.Key == key:
 			return s
 		}
 		ctx = s.life.base // which may come from one more
@@ -70,7 +76,7 @@ func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, err
 		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
 	}
 	inner := newLease(o.base(ctx), l, outer.ref)
-	inner.outer, inner.limit = outer, outer.limit
+	inner.outer, inner.limit, inner.ctx = outer, outer.limit, (*heldContext)(inner)
 	inner.detach = context.AfterFunc(outer.ctx, func() { inner.life.end(context.Cause(outer.ctx)) })
 	return inner, nil
 }

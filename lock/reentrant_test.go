@@ -40,6 +40,34 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
+// The context of a lease inside another shares that one too, whatever context the inner
+// lease was given, and so does the context of several leases of which one is inside.
+func TestReentrantThroughAnotherContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(new(memlock.Store), "a")
+		other := acquire(t, l, "other", lock.Options{})
+		outer := acquire(t, l, "k", lock.Options{})
+		o := lock.Options{Reenter: true, Context: other.Context()}
+		middle, err := l.Acquire(outer.Context(), "k", o)
+		wantErr(t, "acquire again", err, nil)
+		all, err := l.AcquireAll(outer.Context(), []string{"k", "more"}, o)
+		wantErr(t, "acquire again with more", err, nil)
+		for _, c := range []struct {
+			ctx  context.Context
+			keys []string
+		}{{middle.Context(), []string{"k", "other"}}, {all.Context(), []string{"k", "more", "other"}}} {
+			for _, key := range c.keys {
+				inner, err := l.TryAcquire(c.ctx, key, lock.Options{Reenter: true})
+				wantErr(t, "try "+key, err, nil)
+				wantErr(t, "release "+key, inner.Release(t.Context()), nil)
+			}
+		}
+		wantErr(t, "release", errors.Join(all.Release(t.Context()), middle.Release(t.Context())), nil)
+		wantErr(t, "check", outer.Check(), nil)
+		wantErr(t, "release the outer ones", errors.Join(outer.Release(t.Context()), other.Release(t.Context())), nil)
+	})
+}
+
 // Only the context of the lease, of the same Locker and key, shares it: neither
 // the process nor the Locker is enough.
 func TestReentrantOnlyByContext(t *testing.T) {
