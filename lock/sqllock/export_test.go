@@ -87,6 +87,22 @@ func Statements(dialect Dialect) ([]string, error) {
 	return all, err
 }
 
+// MakeTables runs the first n of the statements that make the tables, as a process does
+// that is killed then, and returns how many there are.
+func (d *Driver) MakeTables(ctx context.Context, n int) (int, error) {
+	var all []string
+	steps, err := stepsOf(d.grammar.dialect)
+	for _, step := range steps {
+		all = append(all, step.statements...)
+	}
+	for _, statement := range all[:n] {
+		if _, err := d.db.ExecContext(ctx, statement); err != nil {
+			return len(all), err
+		}
+	}
+	return len(all), err
+}
+
 // MissingSetting is what a check finds of a setting that the database does not
 // have.
 func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {

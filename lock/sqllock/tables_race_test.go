@@ -30,6 +30,29 @@ func TestTablesAreMadeByMany(t *testing.T) {
 	}
 }
 
+// On MySQL, where each statement about tables commits itself, a process that was killed
+// behind any of them leaves tables that the next one completes.
+func TestTablesAreCompleted(t *testing.T) {
+	t.Parallel()
+	s := sqlserver.SharedMariaDB(t)
+	db := sqlserver.Connect(t, s.Driver(), s.DSN(s.Create(t)))
+	d := driver(t, db, sqllock.MySQL, sqllock.Options{})
+	all, err := d.MakeTables(t.Context(), 0)
+	must(t, err)
+	for n := range all + 1 {
+		_, err := d.MakeTables(t.Context(), n)
+		must(t, err)
+		if err := d.CreateTables(t.Context()); err != nil {
+			t.Errorf("cut off behind %d of %d statements: %v", n, all, err)
+		}
+		must(t, d.Check(t.Context()))
+		for table := range strings.FieldsSeq(tables + " cronce_version") {
+			_, err := db.Exec("DROP TABLE " + table)
+			must(t, err)
+		}
+	}
+}
+
 // Tables of another name, and on PostgreSQL in a schema, serve as well as those of the
 // usual name, which they do not need; made again, they are left as they are.
 func TestTablesOfAnotherName(t *testing.T) {
