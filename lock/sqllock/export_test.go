@@ -30,6 +30,14 @@ func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
 	return err
 }
 
+// Arrive lets an owner come to wait, and returns what it does when it leaves: the two
+// steps of that.
+func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
+	d.waiters.join(key, owner)
+	d.openEars()
+	return func() int { return d.waiters.leave(key, owner) }, d.closeEars
+}
+
 // TakenBack reports whether the database did nothing of what was asked.
 func TakenBack(err error) bool { return takenBack(err) }
 

@@ -77,7 +77,8 @@ func (d *Driver) hear(ctx context.Context) {
 	}
 }
 
-// closeEars ends the listening some time after the last waiter has left.
+// closeEars ends the listening some time after the last waiter has left, unless another
+// one has come: it may have come, and have found the listening open, before this is called.
 func (d *Driver) closeEars() {
 	if d.listen == nil {
 		return
@@ -91,9 +92,13 @@ func (d *Driver) closeEars() {
 	e.idle = time.AfterFunc(linger, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.stop != nil && e.idle != nil {
+		if e.stop == nil || e.idle == nil {
+			return
+		}
+		e.idle = nil
+		if d.waiters.none() {
 			e.stop()
-			e.stop, e.idle = nil, nil
+			e.stop = nil
 		}
 	})
 }

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -66,6 +68,45 @@ func TestListen(t *testing.T) {
 		t.Errorf("%q is told, want n/2", owner)
 	}
 	must(t, <-served)
+}
+
+// A process listens as long as one of its owners waits, also if that one came while the
+// last before it left, and for 5 seconds more.
+func TestListensWhileOwnersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listening atomic.Bool
+		d := driver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, _ func(string)) error {
+			listening.Store(true)
+			<-ctx.Done()
+			listening.Store(false)
+			return ctx.Err()
+		}})
+		want := func(when string, want bool) {
+			t.Helper()
+			if synctest.Wait(); listening.Load() != want {
+				t.Errorf("%s: it listens is %v", when, !want)
+			}
+		}
+		leave, closeEars := d.Arrive("key", "n/1")
+		leave()
+		leaveNext, closeNext := d.Arrive("key", "n/2")
+		closeEars()
+		time.Sleep(time.Minute)
+		want("an owner waits", true)
+		leaveNext()
+		closeNext()
+		time.Sleep(5*time.Second - 1)
+		want("just after", true)
+		time.Sleep(1)
+		want("5 seconds after", false)
+		time.Sleep(time.Minute) // the pause behind a Listener that returned
+		leave, closeEars = d.Arrive("key", "n/3")
+		want("another owner waits", true)
+		leave()
+		closeEars()
+		time.Sleep(time.Minute)
+		want("a minute after", false)
+	})
 }
 
 // A process that may pass a key on inside does so before those who came earlier in

@@ -68,6 +68,13 @@ func (w *waiters) leave(key, owner string) int {
 	return len(w.all)
 }
 
+// none reports whether no owner waits here.
+func (w *waiters) none() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all) == 0
+}
+
 // has reports whether an owner waits here.
 func (w *waiters) has(owner string) bool {
 	w.mu.Lock()
