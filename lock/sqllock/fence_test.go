@@ -94,3 +94,24 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 	}
 	return fence
 }
+
+// The highest number that a column holds, as the last fence of a key, is doubt too, for
+// one owner and for one of several: nothing is granted under it.
+func TestHighestFence(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		for _, limit := range []int{1, 2} {
+			a := lock.Acquisition{Key: fmt.Sprint("key ", limit), Owner: "n/1", TTL: minute, Limit: limit}
+			g, err := d.Acquire(t.Context(), a)
+			must(t, err)
+			must(t, d.Release(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: limit}))
+			_, err = db.Exec("UPDATE cronce_leases SET fence = 9223372036854775807")
+			must(t, err)
+			a.Owner = "n/2"
+			if g, err := d.Acquire(t.Context(), a); !errors.Is(err, lock.ErrFence) {
+				t.Errorf("limit %d: the answer is %+v, %v", limit, g, err)
+			}
+		}
+	})
+}

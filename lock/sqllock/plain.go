@@ -63,7 +63,7 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 // grant is the one statement with which most keys are granted to one owner alone.
 // The zero Grant tells that there is more to it.
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
-	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner, a.Fence+1)
+	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner, a.Fence)
 	if fence == 0 || err != nil {
 		return lock.Grant{}, err
 	}

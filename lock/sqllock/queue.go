@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -51,8 +52,9 @@ func (t *turn) ask(a *lock.Acquisition) (granted bool, err error) {
 	return ok, err
 }
 
-// next is the fence of the next grant, to an owner that has seen one.
-func (t *turn) next(seen int64) int64 { return max(t.fence+1, t.now, seen+1) }
+// next is the fence of the next grant, to an owner that has seen one. Above the highest
+// number that a column holds there is none: it stays what it is, which is no fence.
+func (t *turn) next(seen int64) int64 { return max(min(t.fence, math.MaxInt64-1)+1, t.now, seen+1) }
 
 // grant makes the owner a holder, unless its fence would lie too far ahead.
 func (t *turn) grant(a *lock.Acquisition) (lock.Grant, error) {

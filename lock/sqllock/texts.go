@@ -52,7 +52,7 @@ func (g *grammar) texts() texts {
 			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",
 			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",
 			where: "ns = $4 AND name = $5 AND ((place = 0 AND until_us <= {now} AND NOT EXISTS (SELECT 1 FROM cronce_places w" +
-				" WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)) OR (owner = $6 AND place <> 0)) AND {greatest}(fence + 1, $7) <= {now} + " + dayMicros,
+				" WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)) OR (owner = $6 AND place <> 0)) AND {greatest}(fence, $7) < {now} + " + dayMicros,
 		}),
 		renew: g.yielding(update{
 			sets:   "place = 0",
