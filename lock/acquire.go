@@ -20,7 +20,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 		return lease, err
 	}
 	a := l.acquisition(key, o)
-	if err := l.check(&a); err != nil {
+	if err := l.check(&a, &o); err != nil {
 		return nil, err
 	}
 	a.Barge = o.Barge
@@ -59,7 +59,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		return lease, err
 	}
 	a := l.acquisition(key, o)
-	if err := l.check(&a); err != nil {
+	if err := l.check(&a, &o); err != nil {
 		return nil, err
 	}
 	w := l.wants(key)
@@ -78,7 +78,7 @@ func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *want
 		case !isHeld(err) && !doubtful(err) || ctx.Err() != nil:
 			return lease, err
 		}
-		a.Owner, a.Barge = l.Owner(), false // the first is undone, or was never granted
+		a.Owner, a.Barge = l.owner(o.Note), false // the first is undone, or was never granted
 	}
 	turn, err := l.turns.take(ctx, key, a.Limit == NoLimit, w)
 	if err != nil {
@@ -108,11 +108,14 @@ func (l *Locker) acquisition(key string, o Options) Acquisition {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	return Acquisition{Key: key, Owner: l.Owner(), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
+	return Acquisition{Key: key, Owner: l.owner(o.Note), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
 }
 
 // check refuses what no store, or not this one, can answer.
-func (l *Locker) check(a *Acquisition) error {
+func (l *Locker) check(a *Acquisition, o *Options) error {
+	if err := CheckNote(o.Note); err != nil {
+		return err
+	}
 	if err := CheckAcquisition(a); err != nil {
 		return err
 	}
@@ -197,7 +200,7 @@ func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options) (*L
 	}
 	lease, err := l.keep(o.base(ctx), *a, o.Fixed, g, sent)
 	if err != nil {
-		a.Owner = l.Owner()
+		a.Owner = l.owner(o.Note)
 	}
 	return lease, err
 }

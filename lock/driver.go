@@ -131,6 +131,7 @@ type Holder struct {
 	Fence int64         // of the grant; 0 if the key is only kept for this owner
 	Left  time.Duration // until its deadline
 	Limit int           // of its acquisition, 1 or more
+	Note  string        // of its lease, from Locker.Holders; a Driver leaves it in Owner
 }
 
 // Several is a Driver that takes several keys in one step.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Holders tells who holds a key, the earliest grant first: see [Sharer]. It
+// Holders tells who holds a key, the earliest grant first, with their notes: see
+// [Sharer]. It
 // changes nothing and decides nothing: what it tells may be over when it returns.
 // It returns ErrUnsupported if the store cannot tell; any other error is doubt,
 // or an *ArgumentError.
@@ -17,7 +18,11 @@ func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
-	return s.Holders(ctx, key)
+	all, err := s.Holders(ctx, key)
+	for i := range all {
+		all[i].Owner, all[i].Note, _ = CutNote(all[i].Owner)
+	}
+	return all, err
 }
 
 // Inspect tells who has a key, until when, and how many places are taken in the
@@ -32,5 +37,7 @@ func (l *Locker) Inspect(ctx context.Context, key string) (Standing, error) {
 	if err := CheckKey(key); err != nil {
 		return Standing{}, err
 	}
-	return i.Inspect(ctx, key)
+	at, err := i.Inspect(ctx, key)
+	at.Owner, _, _ = CutNote(at.Owner)
+	return at, err
 }

@@ -55,6 +55,10 @@ type Options struct {
 	// that the lease is asked for with, and no other end; [Locker.Do] takes that
 	// context itself.
 	Context context.Context
+	// Note is what the lease says of itself where its holders are shown: of what purpose
+	// or person it is. 0 to MaxNote bytes of printable UTF-8 without | and ;. It is
+	// neither part of the key nor secret.
+	Note string
 	// Reenter lets a caller that holds the key already take part in its lease: with a
 	// context that came from a lease on the key, of this Locker, Acquire sends no request
 	// and returns a lease that shares the outer one's time and fence, and whose

@@ -132,6 +132,7 @@ type Answer struct {
 
 // NodeOf returns the node in an owner: what stands before the last slash.
 func NodeOf(owner string) string {
+	owner, _, _ = CutNote(owner)
 	return owner[:max(strings.LastIndexByte(owner, '/'), 0)]
 }
 

@@ -23,7 +23,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 	as := make([]Acquisition, len(keys))
 	for i, key := range keys {
 		a.Key, a.Barge = key, o.Barge
-		if err := l.check(&a); err != nil {
+		if err := l.check(&a, &o); err != nil {
 			return nil, err
 		}
 		as[i] = a
@@ -76,7 +76,7 @@ func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquis
 	for i, a := range as {
 		lease, err := l.keep(inside, a, o.Fixed, grants[i], sent)
 		if err != nil {
-			l.abandonAll(ctx, several, as, s)
+			l.abandonAll(ctx, several, as, s, o.Note)
 			return nil, err
 		}
 		s.all = append(s.all, lease)
@@ -86,12 +86,12 @@ func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquis
 }
 
 // abandonAll undoes grants of which one came too late. Somebody new asks next.
-func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisition, s *Leases) {
+func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisition, s *Leases, note string) {
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)
 	}
 	l.undoAll(ctx, several, as)
-	owner := l.Owner()
+	owner := l.owner(note)
 	for i := range as {
 		as[i].Owner = owner
 	}

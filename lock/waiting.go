@@ -22,7 +22,7 @@ func (l *Locker) wait(ctx context.Context, a Acquisition, o *Options) (*Lease, e
 		lease, err := l.keep(o.base(ctx), a, o.Fixed, g, sent)
 		switch {
 		case err != nil && ctx.Err() == nil: // too late: ask as somebody new
-			a.Owner = l.Owner()
+			a.Owner = l.owner(o.Note)
 		case err == nil && ctx.Err() != nil:
 			l.giveBack(ctx, lease)
 			return nil, failed(ctx, a.Key, ctx.Err())

@@ -27,7 +27,7 @@ type lockFlags struct {
 	secrets           bool
 	permits, conflict int
 	wait, ttl, grace  time.Duration
-	output            string
+	output, note      string
 }
 
 // limit is how many may hold the lock at once.
@@ -58,7 +58,7 @@ func lockCommand() *cobra.Command {
 			"not say who holds it. With --show no command runs: it tells who holds the lock.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
-			"  cronce lock deploy/shop --try -- ./deploy.sh\n" +
+			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
 			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
 			"  cronce lock gateway --show",
@@ -81,13 +81,14 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
 	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitRefused, "the exit code if another held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
+	cmd.Flags().StringVar(&f.note, "note", "", "what --show tells of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
 	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
 }
 
 // runFlags are of use only with a command.
-var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets"}
+var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
@@ -110,7 +111,7 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	case f.permits < 1 || f.permits >= lock.NoLimit:
 		return usagef("lock: --permits is %d, allowed is 1 to %d", f.permits, lock.NoLimit-1)
 	}
-	if err := errors.Join(lock.CheckKey(args[0]), lock.CheckTTL(f.ttl)); err != nil {
+	if err := errors.Join(lock.CheckKey(args[0]), lock.CheckTTL(f.ttl), lock.CheckNote(f.note)); err != nil {
 		return &usageError{err}
 	}
 	if _, err := exec.LookPath(args[1]); err != nil {
@@ -193,7 +194,7 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 	if f.try {
 		acquire = locker.TryAcquire
 	}
-	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx})
+	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
 	if err != nil { // what it may have been granted is given back before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()

@@ -36,15 +36,17 @@ type holderReport struct {
 	Fence  int64  `json:"fence"` // 0: the lock is only kept for it
 	LeftMs int64  `json:"left_ms"`
 	Limit  *int   `json:"limit"` // how many may hold the lock at once; null: any number
+	Note   string `json:"note,omitempty"`
 }
 
 // showLock tells who holds a lock.
 func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) error {
-	holders, err := s.driver.Holders(ctx, key)
+	locker := lock.New(s.driver, "") // which takes nothing
+	holders, err := locker.Holders(ctx, key)
 	if err != nil {
 		return s.failed(err)
 	}
-	at, err := s.driver.Inspect(ctx, key)
+	at, err := locker.Inspect(ctx, key)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -56,9 +58,9 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT")
+	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT\tNOTE")
 	for _, h := range holders {
-		printRow(table, h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h))
+		printRow(table, h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h), h.Note)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -85,7 +87,7 @@ func holds(h *lock.Holder) string {
 func lockReportOf(key string, holders []lock.Holder, waiting int) *lockReport {
 	r := &lockReport{Key: key, Holders: make([]holderReport, len(holders)), Waiting: waiting}
 	for i, h := range holders {
-		r.Holders[i] = holderReport{Owner: h.Owner, Fence: h.Fence, LeftMs: h.Left.Milliseconds()}
+		r.Holders[i] = holderReport{Owner: h.Owner, Fence: h.Fence, LeftMs: h.Left.Milliseconds(), Note: h.Note}
 		if h.Limit != lock.NoLimit {
 			r.Holders[i].Limit = new(h.Limit)
 		}

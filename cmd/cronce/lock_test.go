@@ -294,8 +294,9 @@ func TestLockShow(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	alone := hold(t, url)
-	show().want(t, exitFine, "alone")
+	alone := holdWith(t, url, lock.Options{Note: "alice: release 4.2"})
+	show().want(t, exitFine, "alone", "NOTE", "alice: release 4.2")
+	show("-o", "json").want(t, exitFine, `"note": "alice: release 4.2"`)
 	if err := alone.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -313,6 +314,7 @@ func TestLockUsage(t *testing.T) {
 		"-code is 256":             {"lock", "key", "-E", "256", url, "--", "true"},
 		"--grace is 0s":            {"lock", "key", "--grace", "0s", url, "--", "true"},
 		"TTL is 1ms":               {"lock", "key", "--ttl", "1ms", url, "--", "true"},
+		"note is \"a\\x1b\"":       {"lock", "key", "--note", "a\x1b", url, "--", "true"},
 		"key is \"\"":              {"lock", "", url, "--", "true"},
 		"--permits is 0":           {"lock", "key", "--permits", "0", url, "--", "true"},
 		"--shared has no bound":    {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
@@ -320,7 +322,7 @@ func TestLockUsage(t *testing.T) {
 	} {
 		cronce(t, args...).want(t, exitUsage, want)
 	}
-	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s"} {
+	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s", "--note=why"} {
 		cronce(t, "lock", "key", "--show", flag, url).want(t, exitUsage, "with --show allowed is")
 	}
 	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitUnknown, "127.0.0.1:1")

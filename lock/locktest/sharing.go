@@ -27,6 +27,7 @@ var sharingTests = []test{
 	{"a release that knows no fence frees what its owner was granted", sharingReleasedUnknown},
 	{"a holding that tells another limit than was granted is served the same", sharingWrongLimit},
 	{"the holders are told, the earliest first", sharingHolders},
+	{"the note of a lease is told with its holder, and is nothing else", sharingNote},
 	{"of many owners asking at once so many are granted as the limit says", sharingRace},
 	{"a context that has ended is doubt, and nothing is done", sharingDoubt},
 	{"a bad limit is refused by name", sharingArguments},

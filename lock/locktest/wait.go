@@ -21,6 +21,7 @@ var waitTests = []test{
 	{"a grant that comes as its waiter gives up is given back", waitLate},
 	{"a wait with a context that has ended does nothing", waitEnded},
 	{"bad arguments of a wait are refused by name", waitArguments},
+	{"an owner with a note waits as any other", waitNote},
 	{"what a Locker waits for when its caller has left is given back", waitLeft},
 }
 

@@ -1,0 +1,68 @@
+package locktest
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// longNote has what could be read as something else in a store.
+const longNote = "why: 50% of \"a\\b\" 'c' {d}, e/f.1 é #1# (g) *h? [i] \u200d-$&^ + x+"
+
+func sharingNote(s *stand) {
+	l := lock.New(s.driver, "node 1/a")
+	for _, limit := range []int{1, 2, lock.NoLimit} {
+		lease, err := l.TryAcquire(s.ctx, "key", lock.Options{Limit: limit, Note: longNote})
+		if err != nil {
+			s.Fatalf("acquire: %v", err)
+		}
+		s.noted(l, lease.Fence())
+		s.env.Wait(5 * time.Millisecond)
+		if err := lease.Release(s.ctx); err != nil {
+			s.Fatalf("release: %v", err)
+		}
+		equal(s, "holders", len(s.holders()), 0)
+	}
+}
+
+// noted fails the test unless the lease with the fence is the only one, with its note.
+func (s *stand) noted(l *lock.Locker, fence int64) {
+	s.Helper()
+	all, err := l.Holders(s.ctx, "key")
+	if err != nil || len(all) != 1 {
+		s.Fatalf("the holders are %+v, %v", all, err)
+	}
+	equal(s, "the fence", all[0].Fence, fence)
+	equal(s, "the note", all[0].Note, longNote)
+	equal(s, "the node", lock.NodeOf(all[0].Owner), "node 1/a")
+}
+
+func waitNote(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	l := lock.New(s.driver, "node 1/a")
+	got := make(chan *lock.Lease, 1)
+	go func() {
+		ctx, stop := context.WithTimeout(s.ctx, patience)
+		defer stop()
+		lease, _ := l.Acquire(ctx, "key", lock.Options{Note: longNote})
+		got <- lease
+	}()
+	for give := time.Now().Add(patience); s.inspect("key").Waiting == 0; {
+		if time.Now().After(give) {
+			s.Fatalf("it took no place")
+		}
+		<-time.After(time.Millisecond)
+	}
+	s.release(h)
+	lease := <-got
+	if lease == nil {
+		s.Fatalf("a waiter with a note was not granted the key")
+	}
+	if _, can := s.driver.(lock.Sharer); can {
+		s.noted(l, lease.Fence())
+	}
+	if err := lease.Release(s.ctx); err != nil {
+		s.Fatalf("release: %v", err)
+	}
+}
