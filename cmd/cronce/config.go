@@ -134,6 +134,7 @@ type shopConfig struct {
 	Replicas       int            `yaml:"replicas"`
 	ReplicaTimeout duration       `yaml:"replica_timeout"`
 	Batch          int            `yaml:"batch"`
+	Restore        string         `yaml:"restore"`
 	Database       databaseConfig `yaml:"database"`
 }
 

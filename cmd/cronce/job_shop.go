@@ -13,6 +13,13 @@ import (
 // shopKinds are the jobs that a shop needs.
 var shopKinds = []string{stock.SettleOrdersName, stock.ReleaseExpiredName, stock.ReconcileName}
 
+// What may rebuild a shelf that has lost something: the command shop restore alone,
+// the default, or settleOrders too.
+const (
+	restoreManual = "manual"
+	restoreAuto   = "auto"
+)
+
 // withShopJobs are the jobs of the file, and those of the shop that it does not
 // name: with a shop it needs to name none.
 func (c *config) withShopJobs() []jobConfig {
@@ -80,6 +87,9 @@ func (c *config) shopFaults(bad func(path, format string, args ...any)) {
 	}
 	if s.Batch < 0 || s.Batch > stock.MaxBatch {
 		bad("shop.batch", "is %d, allowed is 1 to %d", s.Batch, stock.MaxBatch)
+	}
+	if !slices.Contains([]string{"", restoreManual, restoreAuto}, s.Restore) {
+		bad("shop.restore", "is %s, allowed is manual or auto", shorten(s.Restore))
 	}
 	if d := s.Database; d.File != "" && (d.DSNEnv != "" || d.DSNFile != "") {
 		bad("shop.database.file", "and a DSN are both set, allowed is one of them")

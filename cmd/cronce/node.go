@@ -96,7 +96,7 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	log = log.With(zap.String("node", node.ID()))
-	health, err := serveHealth(c.HTTP, node.Ready, node.Remarks, log)
+	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), shop.remarks()...) }, log)
 	if err != nil {
 		return err
 	}

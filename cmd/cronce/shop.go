@@ -49,6 +49,7 @@ func shopCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, shopOverrides)
+	cmd.AddCommand(shopRestoreCommand())
 	return cmd
 }
 
@@ -75,20 +76,36 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 		return s, nil
 	}
 	o := c.Shop
-	sale, err := stock.NewSale(client, stock.Options{
+	options := stock.Options{
 		Namespace: c.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
-		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout),
-	})
-	if err = c.saleFaults(err); err != nil || sale == nil {
-		return s, usage(err)
+		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == restoreAuto,
+	}
+	if _, err := stock.NewSale(client, options); err != nil { // before a database is created for it
+		return s, usage(c.saleFaults(err))
 	}
 	db, dialect, err := c.openDatabase(dry)
 	if err != nil {
 		return s, usage(err)
 	}
-	s.sale, s.db, s.address, s.hosts = sale, db, o.Address, o.servedAs()
-	s.database, err = stock.NewDatabase(db, dialect)
+	s.db, s.address, s.hosts = db, o.Address, o.servedAs()
+	if s.database, err = stock.NewDatabase(db, dialect); err != nil {
+		return s, err
+	}
+	options.Book = s.database
+	s.sale, err = stock.NewSale(client, options)
 	return s, err
+}
+
+// remarks are what /readyz says of the shop: a sale whose stock is not known answers
+// 503 itself, and its node has other work.
+func (s *shop) remarks() []string {
+	if s.sale == nil {
+		return nil
+	}
+	if err := s.sale.Known(); err != nil {
+		return []string{"shop: " + err.Error()}
+	}
+	return nil
 }
 
 func usage(err error) error {
@@ -132,6 +149,9 @@ func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logge
 			return nil
 		}
 	}
+	if err := s.firstLook(ctx); err != nil {
+		return err
+	}
 	listener, err := listen(s.address, maxShopConnections)
 	if err != nil {
 		return fmt.Errorf("shop.address: %w", err)
@@ -146,10 +166,25 @@ func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logge
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // until the end of closeShop
+	serving.Go(func() { s.sale.Watch(ctx, log) })
 	log.Info("shop served", zap.Stringer("address", listener.Addr()), zap.String("sale", s.sale.ID()))
 	<-ctx.Done()
 	closeShop(server)
 	serving.Wait()
+	return nil
+}
+
+// firstLookTime bounds how long a shop waits for its database before it is served.
+const firstLookTime = 5 * time.Second
+
+// firstLook refuses to serve a shop whose store belongs to another database: orders
+// would be split between the two. All else passes, and is logged by the watch.
+func (s *shop) firstLook(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, firstLookTime)
+	defer stop()
+	if err := s.sale.Look(ctx); errors.Is(err, stock.ErrForeign) {
+		return &codedError{err: fmt.Errorf("shop.database: %w", err), code: exitRefused}
+	}
 	return nil
 }
 

@@ -44,6 +44,7 @@ func TestShopConfig(t *testing.T) {
 		{"replicas", "shop: {replicas: 10}", "shop.replicas: is 10"},
 		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},
 		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
+		{"restore", "shop: {restore: always}", "shop.restore: is \"always\", allowed is manual or auto"},
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},
@@ -188,5 +189,73 @@ func TestShopThatCannotServe(t *testing.T) {
 	c = run(exitFailed, taken.Addr().String())
 	if !strings.Contains(c.stderr.String(), "shop.address: ") || !strings.Contains(c.stderr.String(), "node stopped") {
 		t.Errorf("address taken: %s", c.stderr.String())
+	}
+}
+
+// Redis loses everything: the shop says that it does not know what is left, also in
+// its /readyz, until the operator has it rebuilt from the database, first dry. A
+// second shop with a database of its own is refused.
+func TestShopRestore(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	redis, database := "redis://"+server.Addr(), filepath.Join(t.TempDir(), "shop.db")
+	shop, url := startShop(t, redis, database, "--http", "127.0.0.1:0")
+	var health string
+	for _, l := range shop.logs("health served") {
+		health = fmt.Sprint("http://", l.fields["address"])
+	}
+	ready := func() string {
+		r, err := http.Get(health + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		return string(text)
+	}
+	if status, answer := ask(t, "PUT", url+"/products/tea/stock", `{"total":5}`); status != 200 {
+		t.Fatal(status, answer)
+	}
+	order := func(id string) string {
+		return fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`, id)
+	}
+	if status, answer := ask(t, "POST", url+"/orders", order("o-1")); status != 201 {
+		t.Fatal(status, answer)
+	}
+	eventually(t, "the order is settled", func() bool { return len(shop.logs("orders settled")) > 0 })
+
+	other := start(t, "shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "other.db"))),
+		"--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")
+	if code := other.code(); code != exitRefused || !strings.Contains(other.stderr.String(), "the store belongs to another database") {
+		t.Errorf("with another database: exit code %d: %s", code, other.stderr.String())
+	}
+
+	if reply := server.Tell("FLUSHALL"); !strings.HasPrefix(reply, "+OK") {
+		t.Fatal(reply)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/products/tea/stock", `{"total":5}`}, {"POST", "/orders", order("o-2")}, {"POST", "/orders/o-1/pay", ""},
+	} {
+		if status, answer := ask(t, c.method, url+c.path, c.body); status != 503 || answer["type"] != "urn:cronce:stock:stock-unknown" {
+			t.Errorf("%s %s: %d %v, want stock-unknown", c.method, c.path, status, answer)
+		}
+	}
+	if text := ready(); !strings.Contains(text, "shop: it is not known what is left") {
+		t.Errorf("/readyz says %q", text)
+	}
+	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
+	config := file(t, "r.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exitFine, "would restore 1 products")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "nothing to restore")
+	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
+	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", ""); status != 200 {
+		t.Error(status, answer)
+	}
+	if status, answer := ask(t, "GET", url+"/products/tea", ""); status != 200 || answer["stock"] != 3.0 || answer["sold"] != 2.0 {
+		t.Error(status, answer)
+	}
+	if text := ready(); strings.Contains(text, "shop:") {
+		t.Errorf("/readyz says %q", text)
 	}
 }

@@ -36,18 +36,32 @@ func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
 
 // under does f in a transaction that no run with a higher fence has come before,
 // and after which no run with a lower one can write: the row of the fence is
-// locked until the end.
-func (b *Database) under(ctx context.Context, sale, job string, fence int64, f func(tx *transaction) error) error {
+// locked until the end. So is the book, which is brought to the position.
+func (b *Database) under(ctx context.Context, sale, job string, fence int64, at position, f func(tx *transaction) error) error {
+	return b.transact(ctx, sale, func(tx *transaction) error {
+		if err := tx.turn(ctx, at); err != nil {
+			return err
+		}
+		if err := tx.enter(ctx, job, fence); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// transact does f in a transaction, which a stopped process cannot hold for long.
+func (b *Database) transact(ctx context.Context, sale string, f func(tx *transaction) error) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, after a commit
-	t := &transaction{tx: tx, dialect: b.dialect, sale: sale}
-	if err := t.enter(ctx, job, fence); err != nil {
-		return err
+	if bound := bound(b.dialect); bound != "" {
+		if _, err := tx.ExecContext(ctx, bound); err != nil {
+			return fmt.Errorf("bound the transaction: %w", err)
+		}
 	}
-	if err := f(t); err != nil {
+	if err := f(&transaction{tx: tx, dialect: b.dialect, sale: sale}); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -62,11 +76,6 @@ type transaction struct {
 
 // enter brings the fence, or finds a higher one.
 func (tx *transaction) enter(ctx context.Context, job string, fence int64) error {
-	if bound := bound(tx.dialect); bound != "" {
-		if _, err := tx.tx.ExecContext(ctx, bound); err != nil {
-			return fmt.Errorf("bound the transaction: %w", err)
-		}
-	}
 	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Raise("stock_fence", "sale", "job"), tx.sale, job, fence); err != nil {
 		return fmt.Errorf("bring the fence: %w", err)
 	}

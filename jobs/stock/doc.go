@@ -34,6 +34,14 @@
 //     [Options.Replicas] at n the answer waits until n replicas have it, or is
 //     [ErrUnconfirmed]: with n = all of them, none that can be promoted lacks it.
 //
+// # When the store loses data
+//
+// With [Options.Book] the database is the book, and the store a shelf that is built
+// from it. A store that knows less than the book, or than this process was told, closes
+// the sale: everything that would change it is an [ErrStockUnknown], until
+// [Sale.Restore] has rebuilt the shelf. [Sale.Watch] compares the two each second.
+// Without a book a store that forgot is filled and sold again.
+//
 // # The store
 //
 // The sale needs Redis 6.2 or later: one server, Sentinel or Cluster, with an
@@ -41,7 +49,7 @@
 // slot. An ACL user needs no more than
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
-//	+pexpire +persist +hget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
+//	+pexpire +persist +del +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.

@@ -23,6 +23,16 @@ var (
 // undo it. Ask again with the same id.
 var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 
+// ErrStockUnknown says that the store has lost something that the book or this process
+// knows of, or that nobody has compared it with the book yet: what is left is not known,
+// so nothing is sold. Nothing was changed. The sale goes on when the shelf was rebuilt
+// from the book (see Sale.Restore).
+var ErrStockUnknown = errors.New("it is not known what is left")
+
+// ErrForeign is an ErrStockUnknown: the store is the shelf of another database. Each
+// process of a sale must use the same one.
+var ErrForeign = fmt.Errorf("%w: the store belongs to another database", ErrStockUnknown)
+
 // ErrFenced is returned to a run that writes after a run of the same job with a
 // higher fence has begun: its lease is over, and nothing was changed. It must stop.
 var ErrFenced = fmt.Errorf("a later run of the job has begun: %w", guard.ErrStale)

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"go.uber.org/zap"
@@ -43,7 +44,7 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
 func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {
-	return b.under(ctx, s.ID(), settling, fence, func(*transaction) error {
+	return b.under(ctx, s.ID(), settling, fence, position{}, func(*transaction) error {
 		f()
 		return nil
 	})
@@ -68,8 +69,9 @@ func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence i
 // databases, and what makes its tables.
 func Statements() ([]string, error) {
 	tables, err := fs.ReadFile(migrations, "migrations/mysql/00001_tables.sql")
+	book, err2 := fs.ReadFile(migrations, "migrations/mysql/00002_book.sql")
 	return []string{
-		string(tables), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
-	}, err
+	}, errors.Join(err, err2)
 }

@@ -34,7 +34,9 @@ func (s *Sale) fenced(ctx context.Context, script *redis.Script, keys []string, 
 		return nil, err
 	case len(answer) > 0 && answer[0] == "ok":
 		return answer[1:], nil
-	case is(answer, "fenced", 2):
+	case is(answer, "shelf", 2):
+		return nil, closedShelf(answer[1])
+	case len(answer) >= 2 && answer[0] == "fenced":
 		return nil, fmt.Errorf("fence %d, the sale has seen %s: %w", fence, answer[1], ErrFenced)
 	}
 	return nil, strange(answer)

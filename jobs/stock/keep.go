@@ -31,14 +31,14 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 		return nil, err
 	}
 	done, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
-	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) {
+	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) || errors.Is(err, ErrStockUnknown) {
 		return done, err
 	}
-	if _, trouble := s.write(ctx, haul{totals: h.totals}); trouble != nil {
+	if _, trouble := s.write(ctx, haul{totals: h.totals, at: h.at}); trouble != nil {
 		return nil, trouble
 	}
 	if len(h.records) > 1 {
-		return s.halves(ctx, h.records)
+		return s.halves(ctx, h)
 	}
 	if len(s.kept) >= maxKept {
 		return nil, err
@@ -47,9 +47,9 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	return nil, nil
 }
 
-func (s *settler) halves(ctx context.Context, records []Record) (done []settlement, err error) {
-	for half := range slices.Chunk(records, (len(records)+1)/2) {
-		some, err := s.write(ctx, haul{records: half})
+func (s *settler) halves(ctx context.Context, h haul) (done []settlement, err error) {
+	for half := range slices.Chunk(h.records, (len(h.records)+1)/2) {
+		some, err := s.write(ctx, haul{records: half, at: h.at})
 		if err != nil {
 			return nil, err // what was written is found again, and marked then
 		}

@@ -29,7 +29,7 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: %s: %w", what, err)
 	}
-	answer, err := s.tell(ctx, script, append(s.keys(keyOrder+id), s.keys(names...)...), id)
+	answer, err := s.change(ctx, script, append(s.keys(keyOrder+id), s.keys(names...)...), id)
 	var r Record
 	if err == nil {
 		r, err = closed(id, answer)
@@ -65,7 +65,7 @@ func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
 	var r Record
 	switch {
 	case errors.Is(err, redis.Nil):
-		err = ErrUnknownOrder
+		err = s.forgotten(ErrUnknownOrder)
 	case err == nil:
 		r, err = parseRecord(id, line)
 	}

@@ -35,7 +35,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked)
-	answer, err := s.tell(ctx, putScript, keys, sku, total, MaxProducts)
+	answer, err := s.change(ctx, putScript, keys, sku, total, MaxProducts)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, total, answer)
@@ -67,7 +67,7 @@ func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	var p Product
 	switch {
 	case err == nil && len(answer) == 0:
-		err = ErrUnknownSKU
+		err = s.forgotten(ErrUnknownSKU)
 	case err == nil:
 		p, err = parseProduct(sku, answer)
 	}

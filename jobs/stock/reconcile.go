@@ -30,7 +30,7 @@ const (
 // product, that the database had and has lost, as after a crash of a database that
 // does not sync its commits, is settled again. Nothing else is: where the store
 // and the database disagree about an order or a total that both have, a person
-// decides.
+// decides. A run fails on a sale whose stock is not known: see Options.Book.
 //
 // Its fields may be changed before it is registered. The tick of a dead node is run
 // again. It panics without a sale or a database.
@@ -66,6 +66,9 @@ func (r *reconciler) run(ctx context.Context) error {
 		return err
 	}
 	if err := r.database.Migrate(ctx); err != nil {
+		return err
+	}
+	if err := r.sale.Look(ctx); err != nil {
 		return err
 	}
 	if err := r.lookUp(ctx); err != nil {

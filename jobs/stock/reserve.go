@@ -31,7 +31,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		args = append(args, item.SKU, item.Quantity)
 	}
 	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh)
-	answer, err := s.tell(ctx, reserveScript, keys, args...)
+	answer, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
 	}

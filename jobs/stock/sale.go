@@ -42,6 +42,14 @@ type Options struct {
 	// ReplicaTimeout is how long to wait for them, in whole milliseconds up to 2s:
 	// less than the client waits for a reply. Zero: DefaultReplicaTimeout.
 	ReplicaTimeout time.Duration
+	// Book is the database that the orders are settled into. With it the store is
+	// compared with the book, and the sale is closed, with ErrStockUnknown, while the
+	// store has lost anything that the book or this process knows of. Nil: a store that
+	// loses data is not noticed, and what it had is sold again.
+	Book *Database
+	// Restore lets settleOrders rebuild a shelf that has lost something, as
+	// Sale.Restore does, which is otherwise for an operator to decide.
+	Restore bool
 }
 
 // A Sale keeps the stock of some products and the orders for them in Redis. It may
@@ -50,6 +58,7 @@ type Sale struct {
 	client  redis.UniversalClient
 	options Options
 	prefix  string
+	shelf   shelf
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
@@ -69,6 +78,7 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 	}
 	s := &Sale{client: client, options: options}
 	s.prefix = options.Namespace + ":v1:stock:{" + s.ID() + "}:"
+	s.shelf.looking = make(chan struct{}, 1)
 	return s, nil
 }
 

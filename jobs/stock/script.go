@@ -2,6 +2,7 @@ package stock
 
 import (
 	_ "embed" // the scripts
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,29 +41,65 @@ var (
 	keptLua string
 	//go:embed lua/restock.lua
 	restockLua string
+	//go:embed lua/shelf.lua
+	shelfLua string
+	//go:embed lua/shelfend.lua
+	shelfEndLua string
+	//go:embed lua/look.lua
+	lookLua string
+	//go:embed lua/mark.lua
+	markLua string
+	//go:embed lua/begin.lua
+	beginLua string
+	//go:embed lua/rebuild.lua
+	rebuildLua string
+	//go:embed lua/clear.lua
+	clearLua string
+	//go:embed lua/products.lua
+	productsLua string
+	//go:embed lua/orders.lua
+	ordersLua string
+	//go:embed lua/open.lua
+	openLua string
 
 	// For buyers and sellers.
-	reserveScript = redis.NewScript(reserveLua)
-	payScript     = redis.NewScript(orderLua + payLua)
-	cancelScript  = redis.NewScript(orderLua + cancelLua)
-	putScript     = redis.NewScript(putLua)
+	reserveScript = onShelf(reserveLua)
+	payScript     = onShelf(payLua, orderLua)
+	cancelScript  = onShelf(cancelLua, orderLua)
+	putScript     = onShelf(putLua)
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
+	lookScript    = redis.NewScript(lookLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
 	overdueScript = redis.NewScript(redislock.GuardLua() + overdueLua)
-	expireScript  = redis.NewScript(redislock.GuardLua() + orderLua + expireLua)
+	expireScript  = onShelf(expireLua, redislock.GuardLua(), orderLua)
 	takeScript    = redis.NewScript(redislock.GuardLua() + takeLua)
 	settledScript = redis.NewScript(redislock.GuardLua() + orderLua + settledLua)
 	stockedScript = redis.NewScript(redislock.GuardLua() + stockedLua)
 	recentScript  = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
 	keptScript    = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
 	restockScript = redis.NewScript(redislock.GuardLua() + restockLua)
+	markScript    = redis.NewScript(redislock.GuardLua() + markLua)
+
+	// For a rebuild: each names its epoch.
+	beginScript    = redis.NewScript(beginLua)
+	clearScript    = redis.NewScript(rebuildLua + clearLua)
+	productsScript = redis.NewScript(rebuildLua + productsLua)
+	ordersScript   = redis.NewScript(rebuildLua + ordersLua)
+	openScript     = redis.NewScript(rebuildLua + openLua)
 )
+
+// onShelf is a script that runs only on a shelf that has lost nothing its caller
+// knows of.
+func onShelf(body string, libraries ...string) *redis.Script {
+	return redis.NewScript(shelfLua + strings.Join(libraries, "") + "local function act()\n" + body + shelfEndLua)
+}
 
 // The keys. Counts are fields of four hashes, because a script must name its keys
 // before it knows which products an order has.
 const (
+	keyShelf     = "shelf"     // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
 	keyPut       = "put"       // hash: sku, what was put in, in all
 	keyStock     = "stock"     // hash: sku, what can be reserved
 	keyReserved  = "reserved"  // hash: sku, what is reserved and not paid

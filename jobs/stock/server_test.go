@@ -46,8 +46,8 @@ func TestMinimalACL(t *testing.T) {
 	addr := redisServer(t)
 	admin := connect(t, addr)
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
-		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist",
-		"+hget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
+		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del",
+		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
 		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello").Err()
 	if err != nil {
 		t.Fatal(err)
@@ -146,4 +146,27 @@ func TestLostReplies(t *testing.T) {
 			t.Errorf("%v: %s", err, told)
 		}
 	})
+}
+
+// endAfter lets n commands pass, and fails all that follow.
+type endAfter struct {
+	n    int
+	err  error
+	seen atomic.Int64
+}
+
+func (e *endAfter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (e *endAfter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (e *endAfter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if e.seen.Add(1) > int64(e.n) {
+			cmd.SetErr(e.err)
+			return e.err
+		}
+		return next(ctx, cmd)
+	}
 }

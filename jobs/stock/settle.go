@@ -31,10 +31,18 @@ const progressEvery = 5 * time.Second
 //
 // An order that the database refuses for what it is, or whose record cannot be
 // read, does not keep the others: it is kept back and named in the log, its run
-// fails, and the next run tries it again. It panics without a sale or a database.
+// fails, and the next run tries it again.
+//
+// A sale with Options.Book is compared with it first. A run fails on one whose stock
+// is not known, unless Options.Restore lets it rebuild the shelf.
+//
+// It panics without a sale or a database, or with another one than Options.Book.
 func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 	if s == nil || b == nil {
 		panic("stock: SettleOrders needs a sale and a database")
+	}
+	if s.options.Book != nil && s.options.Book != b {
+		panic("stock: SettleOrders needs the database that is the book of the sale")
 	}
 	if batch == 0 {
 		batch = DefaultBatch
@@ -55,6 +63,7 @@ type settler struct {
 	batch    int
 	every    time.Duration // how often to tell how far it is
 	work     work
+	at       position // where the book is, of a sale that keeps one
 
 	began    time.Time
 	told     time.Time
@@ -77,6 +86,9 @@ func (s *settler) run(ctx context.Context) error {
 	if err := s.database.Migrate(ctx); err != nil {
 		return err
 	}
+	if err := s.look(ctx); err != nil {
+		return err
+	}
 	err := s.batches(ctx)
 	if s.orders > 0 {
 		s.work.log.Info("orders settled", s.pace()...)
@@ -87,6 +99,24 @@ func (s *settler) run(ctx context.Context) error {
 	if s.problem != nil {
 		err = errors.Join(err, fmt.Errorf("stock: settle: %d orders are kept back, the first: %w", len(s.kept), s.problem))
 	}
+	return err
+}
+
+// look compares the store with the book, and rebuilds the shelf if it may.
+func (s *settler) look(ctx context.Context) error {
+	if s.sale.options.Book == nil {
+		return nil
+	}
+	b, err := s.sale.look(ctx)
+	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
+		s.work.log.Warn("stock unknown", zap.String("err", err.Error()))
+		var r Restored
+		if r, err = s.sale.Restore(ctx); err == nil {
+			r.Tell(s.work.log)
+			b, err = s.sale.look(ctx)
+		}
+	}
+	s.at = position{b.epoch, b.mark}
 	return err
 }
 
@@ -131,6 +161,12 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	}
 	if len(h.records)+len(h.totals)+len(h.lost) == 0 {
 		return h, 0, nil
+	}
+	if s.at.epoch != "" {
+		if h.at, err = s.sale.number(ctx, s.work.fence, s.at); err != nil {
+			return haul{}, 0, err
+		}
+		s.at = h.at
 	}
 	done, err := s.write(ctx, h)
 	if err != nil {

@@ -15,6 +15,7 @@ type haul struct {
 	records []Record // as they were when they were read
 	lost    []string // ids of which the store has no record
 	unread  []unread // whose records cannot be read
+	at      position // where in the book it goes
 }
 
 // An unread order is one whose record cannot be read.
@@ -107,6 +108,22 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 		err = fmt.Errorf("%d answers to %d orders", len(lines), len(ids))
 	}
 	return lines, err
+}
+
+// number gives a settlement its number, which the store has before the database
+// does, and with it its position in the book, which is at the one given.
+func (s *Sale) number(ctx context.Context, fence int64, at position) (position, error) {
+	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf), fence, at.epoch, at.mark)
+	if err == nil && len(answer) != 1 {
+		err = strange(answer)
+	}
+	if err == nil {
+		at.mark, err = strconv.ParseInt(answer[0], 10, 64)
+	}
+	if err != nil {
+		return position{}, fmt.Errorf("stock: number the settlement: %w", err)
+	}
+	return at, nil
 }
 
 // A settlement is an order that the database has, or has otherwise.

@@ -12,22 +12,28 @@ import (
 // It may be called again with the same orders, or with what they have become.
 func (b *Database) settle(ctx context.Context, sale string, fence int64, h haul) ([]settlement, error) {
 	var done []settlement
-	err := b.under(ctx, sale, settling, fence, func(tx *transaction) error {
-		if err := tx.writeTotals(ctx, h.totals); err != nil {
-			return fmt.Errorf("products: %w", err)
-		}
-		found, err := find(ctx, tx.tx, tx.dialect, sale, ids(h.records))
-		if err != nil {
-			return fmt.Errorf("look for the orders: %w", err)
-		}
-		p := plan(h.records, found)
-		done = p.done
-		return tx.writePlan(ctx, p)
+	err := b.under(ctx, sale, settling, fence, h.at, func(tx *transaction) error {
+		var err error
+		done, err = tx.settle(ctx, h)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("stock: settle in the database: %w", err)
 	}
 	return done, nil
+}
+
+// settle writes a haul and returns what becomes of each order.
+func (tx *transaction) settle(ctx context.Context, h haul) ([]settlement, error) {
+	if err := tx.writeTotals(ctx, h.totals); err != nil {
+		return nil, fmt.Errorf("products: %w", err)
+	}
+	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(h.records))
+	if err != nil {
+		return nil, fmt.Errorf("look for the orders: %w", err)
+	}
+	p := plan(h.records, found)
+	return p.done, tx.writePlan(ctx, p)
 }
 
 func ids(records []Record) []string {

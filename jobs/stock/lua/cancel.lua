@@ -10,4 +10,5 @@ if not record then return {'unknown'} end
 local state = string.match(record, '^%a+')
 if state == 'cancelled' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end
+changed = true
 return {'ok', close(ARGV[1], record, 'cancelled', KEYS[1], KEYS[3], KEYS[2], KEYS[4], KEYS[5], KEYS[6], now())}

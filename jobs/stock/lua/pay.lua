@@ -13,6 +13,7 @@ local state, due = string.match(record, '^(%a+) %d+ (%d+) ')
 if state == 'paid' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end
 local at = now()
+changed = true
 if at >= tonumber(due) then
   return {'closed', close(ARGV[1], record, 'expired', KEYS[1], KEYS[3], KEYS[2], KEYS[5], KEYS[6], KEYS[7], at)}
 end

@@ -19,4 +19,5 @@ redis.call('HSET', KEYS[2], sku, stock)
 redis.call('HSET', KEYS[3], sku, reserved)
 redis.call('HSET', KEYS[4], sku, sold)
 redis.call('HSET', KEYS[5], sku, ARGV[2])
+changed = true
 return {'ok', ARGV[2], stock, reserved, sold}

@@ -27,4 +27,5 @@ local at = t[1] * 1000 + math.floor(t[2] / 1000)
 local placed, due = string.format('%.0f', at), string.format('%.0f', at + ARGV[2])
 call('SET', KEYS[1], 'reserved ' .. placed .. ' ' .. due .. ' ' .. placed .. ' ' .. ARGV[3])
 call('ZADD', KEYS[4], due, ARGV[1])
+changed = true
 return {'new', placed}

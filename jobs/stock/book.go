@@ -1,0 +1,121 @@
+package stock
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// A book is what the database says of the shelf of a sale.
+type book struct {
+	identity string // of the database
+	epoch    string // of the shelf that is built from it
+	mark     int64  // the number of the last settlement, 0 before the first
+	products int64  // how many it has, before the first settlement; 0 after
+}
+
+// book reads the book of a sale, which is begun if there is none.
+func (b *Database) book(ctx context.Context, sale string) (book, error) {
+	if err := b.Migrate(ctx); err != nil {
+		return book{}, err
+	}
+	found, err := b.readBook(ctx, sale)
+	if errors.Is(err, sql.ErrNoRows) {
+		if err = b.beginBook(ctx, sale); err == nil {
+			found, err = b.readBook(ctx, sale)
+		}
+	}
+	if err != nil {
+		return book{}, fmt.Errorf("stock: read the book: %w", err)
+	}
+	return found, nil
+}
+
+func (b *Database) readBook(ctx context.Context, sale string) (found book, err error) {
+	query := b.dialect.Bind("SELECT i.id, k.epoch, k.mark, CASE k.mark WHEN 0 THEN (SELECT COUNT(*) FROM product WHERE sale = k.sale) ELSE 0 END" +
+		" FROM stock_identity i, stock_book k WHERE k.sale = ?")
+	err = b.db.QueryRowContext(ctx, query, sale).Scan(&found.identity, &found.epoch, &found.mark, &found.products)
+	return found, err
+}
+
+// beginBook gives the database its identity and the sale its book. What is there
+// already stays.
+func (b *Database) beginBook(ctx context.Context, sale string) error {
+	insert, ignored := "INSERT INTO ", " ON CONFLICT DO NOTHING"
+	if b.dialect == MySQL {
+		insert, ignored = "INSERT IGNORE INTO ", ""
+	}
+	if _, err := b.db.ExecContext(ctx, b.dialect.Bind(insert+"stock_identity (single, id) VALUES (1, ?)"+ignored), rand.Text()); err != nil {
+		return err
+	}
+	_, err := b.db.ExecContext(ctx, b.dialect.Bind(insert+"stock_book (sale, epoch, mark) VALUES (?, ?, 0)"+ignored), sale, rand.Text())
+	return err
+}
+
+// A position is where in the book a transaction writes. The zero position is that
+// of a sale that keeps no book.
+type position struct {
+	epoch string
+	mark  int64 // the number of the settlement; 0: of none
+}
+
+// turn brings the book to a position, and locks its row until the transaction ends.
+// It must come before the transaction reads anything: MySQL reads everything as it
+// was at the first.
+func (tx *transaction) turn(ctx context.Context, to position) error {
+	if to.epoch == "" {
+		return nil
+	}
+	at, err := tx.lockBook(ctx)
+	switch {
+	case err != nil:
+		return err
+	case at.epoch != to.epoch:
+		return fmt.Errorf("the shelf was rebuilt since: %w", ErrStockUnknown)
+	case to.mark == 0 || to.mark == at.mark:
+		return nil
+	case to.mark < at.mark:
+		return fmt.Errorf("settlement %d comes after %d: %w", to.mark, at.mark, ErrStockUnknown)
+	}
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET mark = ? WHERE sale = ?"), to.mark, tx.sale); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return nil
+}
+
+// lockBook reads where the book is, and locks its row until the transaction ends.
+func (tx *transaction) lockBook(ctx context.Context) (at position, err error) {
+	query := "SELECT epoch, mark FROM stock_book WHERE sale = ?"
+	if tx.dialect != SQLite { // whose transaction holds the whole database
+		query += " FOR UPDATE"
+	}
+	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark); err != nil {
+		return position{}, fmt.Errorf("read the book: %w", err)
+	}
+	return at, nil
+}
+
+// newEpoch begins an epoch in the book, in which no transaction of the one before
+// can write any more, if f agrees. It calls f with the book as it was, whose row is
+// locked: of two rebuilds one comes after the other, in the book and in the store.
+func (b *Database) newEpoch(ctx context.Context, sale string, f func(before book, epoch string) error) (epoch string, err error) {
+	before, err := b.book(ctx, sale)
+	if err != nil {
+		return "", err
+	}
+	epoch = rand.Text()
+	err = b.transact(ctx, sale, func(tx *transaction) error {
+		at, err := tx.lockBook(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET epoch = ? WHERE sale = ?"), epoch, sale); err != nil {
+			return err
+		}
+		before.epoch, before.mark = at.epoch, at.mark
+		return f(before, epoch)
+	})
+	return epoch, err
+}

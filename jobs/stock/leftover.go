@@ -1,0 +1,127 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// A leftover is what the store still has of a shelf that is to be rebuilt, beside
+// what the book has: what was accepted and not settled yet.
+type leftover struct {
+	totals map[string]int64 // what was put in, of products that have changed since the last settlement
+	open   map[string]bool  // ids of all orders whose records are to be removed
+	haul   haul             // orders that are not settled
+}
+
+// leftover reads what the store still has. The shelf is closed: nothing changes.
+func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
+	left.totals, left.open = map[string]int64{}, map[string]bool{}
+	totals, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keyRestocked)).Result() })
+	if err != nil {
+		return left, fmt.Errorf("what was put in: %w", err)
+	}
+	for sku, text := range totals {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= MaxTotal && checkSKU("sku", sku) == nil {
+			left.totals[sku] = n
+		}
+	}
+	for _, name := range []string{keyUnsettled, keyFresh, keyDue} {
+		if err := s.leftoverOf(ctx, name, &left); err != nil {
+			return left, fmt.Errorf("orders: %w", err)
+		}
+	}
+	return left, nil
+}
+
+// leftoverOf reads the orders of one set; those that are due were settled.
+func (s *Sale) leftoverOf(ctx context.Context, name string, left *leftover) error {
+	for from := int64(0); ; from += maxBatch {
+		ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(name), from, from+maxBatch-1).Result() })
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			left.open[id] = true
+		}
+		if name != keyDue {
+			var h haul
+			if err := s.readRecords(ctx, ids, &h); err != nil {
+				return err
+			}
+			left.haul.records = append(left.haul.records, h.records...)
+			left.haul.lost = append(left.haul.lost, h.lost...)
+			left.haul.unread = append(left.haul.unread, h.unread...)
+		}
+	}
+}
+
+// A fit decides which of the leftover orders go into the book.
+type fit struct {
+	room map[string]int64 // by product, what the book has not given away
+	news map[string]bool  // products that the book does not have
+}
+
+// fits sorts the leftover: orders that the book takes, and the others, with the
+// reason. What the book has in a last state stays as it is. Paid orders come first,
+// then the oldest.
+func (left *leftover) fits(products map[string]Product, found map[string]row) (take []Record, lost []Loss, totals []total) {
+	f := fit{room: map[string]int64{}, news: map[string]bool{}}
+	for sku, p := range products {
+		f.room[sku] = p.Put - p.Reserved - p.Sold
+	}
+	for _, sku := range slices.Sorted(maps.Keys(left.totals)) {
+		if p, known := products[sku]; !known {
+			f.room[sku] = left.totals[sku]
+			totals = append(totals, total{sku, left.totals[sku]})
+		} else if p.Put != left.totals[sku] {
+			lost = append(lost, Loss{SKU: sku, Reason: fmt.Sprintf("the store has %d put in, the book %d, which holds: put the right total again", left.totals[sku], p.Put)})
+		}
+	}
+	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
+		if (a.State == Paid) != (b.State == Paid) {
+			if a.State == Paid {
+				return -1
+			}
+			return 1
+		}
+		return a.Placed.Compare(b.Placed)
+	})
+	for _, r := range left.haul.records {
+		have, known := found[r.ID]
+		same := known && have.placed == r.Placed.UnixMilli()
+		switch {
+		case known && same && (have.status == r.State || r.State == Reserved): // the book is as far, or farther
+		case known && !(same && have.status == Reserved):
+			lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: "the book has it " + string(have.status) + ", which holds"})
+		case !known && (r.State == Reserved || r.State == Paid) && !f.take(r.Items):
+			lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: "there is not enough left for it"})
+		default:
+			take = append(take, r)
+		}
+	}
+	for _, id := range left.haul.lost {
+		if _, known := found[id]; !known {
+			lost = append(lost, Loss{ID: id, Reason: "neither the store nor the book has it"})
+		}
+	}
+	for _, u := range left.haul.unread {
+		lost = append(lost, Loss{ID: u.id, Reason: "its record cannot be read"})
+	}
+	return take, lost, totals
+}
+
+// take takes items out of what is left, all or none.
+func (f *fit) take(items []Item) bool {
+	for _, item := range items {
+		if f.room[item.SKU] < item.Quantity {
+			return false
+		}
+	}
+	for _, item := range items {
+		f.room[item.SKU] -= item.Quantity
+	}
+	return true
+}

@@ -1,0 +1,468 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// keptSale is a sale whose shelf is compared with the book.
+func keptSale(t testing.TB, client redis.UniversalClient, p place, o stock.Options) *stock.Sale {
+	t.Helper()
+	o.Book = p.Database
+	s := newSale(t, client, o)
+	if err := s.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// wantUnknown checks that a sale does nothing until its shelf was rebuilt.
+func wantUnknown(t testing.TB, s *stock.Sale, open, fresh string) {
+	t.Helper()
+	_, _, err := s.Reserve(t.Context(), order(fresh))
+	_, err2 := s.Put(t.Context(), "tea", 5)
+	_, err3 := s.Pay(t.Context(), open)
+	_, err4 := s.Cancel(t.Context(), open)
+	_, err5 := s.Order(t.Context(), "nobody-knows")
+	for i, err := range []error{err, err2, err3, err4, err5} {
+		if !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("call %d: %v, want ErrStockUnknown", i, err)
+		}
+	}
+	if err := s.Known(); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("Known = %v, want ErrStockUnknown", err)
+	}
+}
+
+// sell reserves and pays orders of one tea each until there is none left, and
+// returns how many were accepted.
+func sell(t testing.TB, s *stock.Sale, name string) (n int) {
+	t.Helper()
+	for i := range 10 {
+		id := fmt.Sprintf("%s-%d", name, i)
+		_, _, err := s.Reserve(t.Context(), order(id))
+		if errors.Is(err, stock.ErrSoldOut) {
+			return n
+		}
+		if err == nil {
+			_, err = s.Pay(t.Context(), id)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// The store loses everything in the middle of a sale. Put in again as before, all
+// five would be sold once more: instead the sale is closed, in this process and in
+// one that starts now, until the shelf was rebuilt from the book, and goes on where
+// it was.
+func TestStoreForgets(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 5)
+		for i := range 4 {
+			reserve(t, s, order(fmt.Sprintf("o-%02d", i)))
+		}
+		if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Cancel(t.Context(), "o-01"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 1, 4)
+		before := wantState(t, s, "o-02", stock.Reserved)
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		wantUnknown(t, s, "o-02", "fresh-a")
+		late := newSale(t, client, stock.Options{Book: p.Database})
+		wantUnknown(t, late, "o-02", "fresh-b")
+		if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("settle: %v, want ErrStockUnknown", err)
+		}
+		if would, err := late.WouldRestore(t.Context()); err != nil || would.Products != 1 || len(would.Taken)+len(would.Lost) != 0 {
+			t.Errorf("WouldRestore = %+v, %v", would, err)
+		}
+		wantUnknown(t, s, "o-02", "fresh-c")
+
+		got, err := late.Restore(t.Context())
+		if err != nil || got.Products != 1 || got.Open != 2 || got.Closed != 2 || len(got.Taken)+len(got.Lost) != 0 {
+			t.Fatalf("Restore = %+v, %v", got, err)
+		}
+		if _, err := late.Restore(t.Context()); !errors.Is(err, stock.ErrNothingToRestore) {
+			t.Errorf("again: %v, want ErrNothingToRestore", err)
+		}
+		await(t, "this process has seen that the shelf was rebuilt", func() bool {
+			_, _, err := s.Reserve(t.Context(), order("o-03"))
+			return err == nil
+		})
+		wantProduct(t, s, "tea", 5, 2, 2, 1)
+		if after := wantState(t, s, "o-02", stock.Reserved); fmt.Sprintf("%#v", after) != fmt.Sprintf("%#v", before) || after.Due != before.Due {
+			t.Errorf("restored %v, was %v", after, before)
+		}
+		for _, id := range []string{"o-00", "o-01", "o-02"} { // known by their ids, with what they are of
+			if _, fresh, err := s.Reserve(t.Context(), order(id)); err != nil || fresh {
+				t.Errorf("again %s: new %v, %v", id, fresh, err)
+			}
+		}
+		wantTTL(t, client, "o-00", true)
+		wantTTL(t, client, "o-02", false)
+		if n := sell(t, s, "more"); n != 2 {
+			t.Errorf("%d more were sold, want the 2 that were left", n)
+		}
+		for id, want := range map[string]error{"o-02": nil, "o-01": stock.ErrClosed} {
+			if _, err := s.Pay(t.Context(), id); !errors.Is(err, want) {
+				t.Errorf("pay %s: %v, want %v", id, err, want)
+			}
+		}
+		settle(t, s, p, 2, 3)
+		p.wantLines(t, productRows, "tea 5 1 4")
+		p.wantSums(t)
+		if _, told, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// older lets a server go back to what it had when it saved.
+func older(t testing.TB, server *redisserver.Server, client redis.UniversalClient, then func()) {
+	t.Helper()
+	dir, err := client.ConfigGet(t.Context(), "dir").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dump := filepath.Join(dir["dir"], "dump.rdb")
+	saved, err := os.ReadFile(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	then()
+	server.Kill()
+	if err := os.WriteFile(dump, saved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.Restart()
+}
+
+// The store goes back to an older state, in which there is stock that was sold
+// since: nothing of it is sold again, whoever knows of it: the book, when something
+// was settled since, or a process that was told. Settling goes no further either.
+func TestStoreGoesBack(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		settled bool // what was sold since
+		asked   bool // the process that sold it is asked
+		left    int  // what is to be sold after the rebuild
+	}{
+		{"the book knows", true, false, 1},
+		{"the process knows", false, true, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := redisserver.Start(t)
+			client, p := connect(t, server.Addr()), sqlite(t)
+			s := keptSale(t, client, p, stock.Options{})
+			idle := keptSale(t, client, p, stock.Options{})
+			put(t, s, "tea", 5)
+			reserve(t, s, order("before"))
+			settle(t, s, p, 1, 1)
+			older(t, server, client, func() {
+				if _, err := s.Pay(t.Context(), "before"); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 3 {
+					reserve(t, s, order(fmt.Sprintf("since-%d", i)))
+				}
+				if c.settled {
+					settle(t, s, p, 2, 4)
+				}
+			})
+			asked := idle
+			if c.asked {
+				asked = s
+			} else if err := idle.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+				t.Errorf("look: %v, want ErrStockUnknown", err)
+			}
+			wantUnknown(t, asked, "before", "fresh")
+			if err := idle.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
+				t.Errorf("look: %v, want ErrStockUnknown", err)
+			}
+			if _, err := stock.Settle(t.Context(), idle, p.Database, 10, fence(3), pass); !errors.Is(err, stock.ErrStockUnknown) {
+				t.Errorf("settle: %v, want ErrStockUnknown", err)
+			}
+			if err := stock.Release(t.Context(), idle, fence(3), pass); err != nil && !errors.Is(err, stock.ErrStockUnknown) {
+				t.Errorf("release: %v", err)
+			}
+			if _, err := idle.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := sell(t, idle, "more"); n != c.left {
+				t.Errorf("%d more were sold, want %d", n, c.left)
+			}
+		})
+	}
+}
+
+// What was accepted, and not settled when the store lost it in part, is taken over
+// as far as the store still has it and the book has room; the rest is listed.
+func TestRestoreTakesOver(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 5)
+		reserve(t, s, order("known"))
+		settle(t, s, p, 1, 1)
+		put(t, s, "cup", 3) // from here on the book knows nothing
+		put(t, s, "tea", 9)
+		if _, err := s.Pay(t.Context(), "known"); err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, s, order("open"))
+		reserve(t, s, order("paid", stock.Item{SKU: "cup", Quantity: 1}, stock.Item{SKU: "tea", Quantity: 3}))
+		if _, err := s.Pay(t.Context(), "paid"); err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, s, order("too-much", stock.Item{SKU: "tea", Quantity: 4}))
+		reserve(t, s, order("gone", stock.Item{SKU: "cup", Quantity: 1}))
+		const tag = "cronce:v1:stock:{cronce:shop}:"
+		if err := client.Del(t.Context(), tag+"shelf", tag+"order:gone").Err(); err != nil {
+			t.Fatal(err)
+		}
+		wantUnknown(t, s, "open", "fresh")
+		would, err := s.WouldRestore(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Restore(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(got.Taken, got.Lost) != fmt.Sprint(would.Taken, would.Lost) || got.Products != would.Products {
+			t.Errorf("restored %v %v, and said %v %v before", got.Taken, got.Lost, would.Taken, would.Lost)
+		}
+		lost := []stock.Loss{
+			{SKU: "tea", Reason: "the store has 9 put in, the book 5, which holds: put the right total again"},
+			{ID: "too-much", State: stock.Reserved, Reason: "there is not enough left for it"},
+			{ID: "gone", Reason: "neither the store nor the book has it"},
+		}
+		if want := []string{"known", "paid", "open"}; fmt.Sprint(got.Taken) != fmt.Sprint(want) || fmt.Sprint(got.Lost) != fmt.Sprint(lost) {
+			t.Errorf("taken %v, lost %v, want %v, %v", got.Taken, got.Lost, want, lost)
+		}
+		wantProduct(t, s, "tea", 5, 0, 1, 4)
+		wantProduct(t, s, "cup", 3, 2, 0, 1)
+		if _, err := s.Order(t.Context(), "too-much"); !errors.Is(err, stock.ErrUnknownOrder) {
+			t.Errorf("too-much: %v, want it unknown", err)
+		}
+		settle(t, s, p, 2, 0)
+		p.wantLines(t, productRows, "cup 3 0 1", "tea 5 1 4")
+		p.wantSums(t)
+		if _, told, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// Two processes with a database of their own each would split the orders: the second
+// is refused, and so is its rebuild.
+func TestTwoDatabases(t *testing.T) {
+	client, p, other := connect(t, redisServer(t)), sqlite(t), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	second := newSale(t, client, stock.Options{Book: other.Database})
+	if err := second.Look(t.Context()); !errors.Is(err, stock.ErrForeign) || !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("look: %v, want ErrForeign", err)
+	}
+	wantUnknown(t, second, "o", "o")
+	if _, err := second.Restore(t.Context()); !errors.Is(err, stock.ErrForeign) {
+		t.Errorf("restore: %v, want ErrForeign", err)
+	}
+	if _, err := stock.Settle(t.Context(), second, other.Database, 10, fence(1), pass); !errors.Is(err, stock.ErrForeign) {
+		t.Errorf("settle: %v, want ErrForeign", err)
+	}
+	reserve(t, s, order("o"))
+	settle(t, s, p, 1, 1)
+}
+
+// A rebuild is ended between any two of its steps: nothing is sold until the next
+// has come to its end, which leaves what one that was never ended leaves.
+func TestRestoreKilled(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	fill(t, s, 3)
+	settle(t, s, p, 1, 3)
+	crash := errors.New("crash")
+	for n := 1; ; n++ {
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		hook := &endAfter{n: n, err: crash}
+		victim := redis.NewClient(&redis.Options{Addr: client.(*redis.Client).Options().Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+		victim.AddHook(hook)
+		_, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t))
+		_ = victim.Close()
+		if err == nil {
+			if n < 6 {
+				t.Errorf("it had only %d steps", n)
+			}
+			break
+		}
+		wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "o-00", "fresh")
+		if _, err := s.Restore(t.Context()); err != nil {
+			t.Fatalf("after the crash at command %d: %v", n, err)
+		}
+		wantProduct(t, newSale(t, client, stock.Options{}), "tea", 5, 2, 3, 0)
+	}
+	p.wantLines(t, productRows, "tea 5 3 0")
+}
+
+// Two processes rebuild at once, again and again: the shelf is opened whole, or not.
+func TestRestoreTwice(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 50)
+		fill(t, s, 30)
+		settle(t, s, p, 1, 30)
+		for range 5 {
+			if err := client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			errs := make(chan error, 2)
+			for range 2 {
+				go func() {
+					_, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context())
+					errs <- err
+				}()
+			}
+			if a, b := <-errs, <-errs; a != nil && b != nil {
+				t.Fatalf("neither: %v, %v", a, b)
+			}
+			if err := s.Look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantProduct(t, s, "tea", 50, 20, 30, 0)
+		}
+	})
+}
+
+// A settlement that was paused before its commit, while the shelf was rebuilt, cannot
+// write: the shelf was built without it.
+func TestSettlementBeforeRebuild(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 5)
+		reserve(t, s, order("a"))
+		settle(t, s, p, 1, 1)
+		reserve(t, s, order("b"))
+		_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
+			if step == "write" {
+				if err := client.FlushAll(t.Context()).Err(); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.Restore(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("settle: %v, want ErrStockUnknown", err)
+		}
+		p.wantLines(t, productRows, "tea 5 1 0")
+		await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("c")); return err == nil })
+		wantProduct(t, s, "tea", 5, 3, 2, 0)
+	})
+}
+
+// settleOrders rebuilds the shelf if it may.
+func TestSettleRestores(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{Restore: true})
+	put(t, s, "tea", 5)
+	fill(t, s, 2)
+	settle(t, s, p, 1, 2)
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 2, 0)
+	wantProduct(t, s, "tea", 5, 3, 2, 0)
+	reserve(t, s, order("next"))
+}
+
+// A database that cannot be reached keeps a sale closed that has never seen it, and
+// no other.
+func TestBookAway(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	if err := p.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Look(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("look: %v, want that of the database", err)
+	}
+	reserve(t, s, order("a"))
+	wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "a", "b")
+}
+
+// A store and a database of before the book was kept go on together; a store that
+// has forgotten in between does not.
+func TestBookIsBegun(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		t.Run(fmt.Sprint("forgets ", forgets), func(t *testing.T) {
+			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+				s := some(t, client, p)
+				if forgets {
+					if err := client.FlushAll(t.Context()).Err(); err != nil {
+						t.Fatal(err)
+					}
+					wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "o-02", "fresh")
+					return
+				}
+				kept := keptSale(t, client, p, stock.Options{})
+				if _, err := kept.Pay(t.Context(), "o-02"); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, kept, p, 2, 1)
+				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
+			})
+		})
+	}
+}
+
+// Watch notices what no request does.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	settle(t, s, p, 1, 0)
+	watched := make(chan struct{})
+	go func() {
+		s.Watch(t.Context(), nil)
+		close(watched)
+	}()
+	t.Cleanup(func() { <-watched })
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	await(t, "it is known that stock is not", func() bool { return s.Known() != nil })
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("after %v", took)
+	}
+}

@@ -1,0 +1,11 @@
+-- products: puts products onto a shelf that is being rebuilt.
+--
+-- KEYS  1 shelf  2 put  3 stock  4 reserved  5 sold  6 settled
+-- ARGV  1 epoch, then per product: sku, put, stock, reserved, sold
+--
+-- Returns {'ok'}, or {'over'}.
+for i = 2, #ARGV, 5 do
+  for count = 1, 4 do redis.call('HSET', KEYS[1 + count], ARGV[i], ARGV[i + count]) end
+  redis.call('HSET', KEYS[6], ARGV[i], ARGV[i + 4])
+end
+return {'ok'}

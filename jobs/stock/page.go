@@ -1,0 +1,75 @@
+package stock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A booked order is one as the book has it.
+type booked struct {
+	Record
+	keep int64 // how long it is kept yet, in ms
+}
+
+// line is the record as the store has it.
+func (r booked) line() (string, error) {
+	content, err := r.content()
+	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
+	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + content, err
+}
+
+// page reads up to n orders of a sale that come after an id: those that are
+// reserved, and the others that were settled less than retention ago, in ms.
+func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
+	query := b.dialect.Bind("SELECT id, receiver, amount, currency, status, placed_at, due_at, changed_at, settled_at + ? - " + b.dialect.Now() +
+		" FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
+	rows, err := b.db.QueryContext(ctx, query, retention, sale, after, retention)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var orders []booked
+	at := map[string]int{}
+	for rows.Next() {
+		var o booked
+		var placed, due, changed int64
+		if err := rows.Scan(&o.ID, &o.Receiver, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep); err != nil {
+			return nil, err
+		}
+		o.Placed, o.Due, o.Changed = time.UnixMilli(placed).UTC(), time.UnixMilli(due).UTC(), time.UnixMilli(changed).UTC()
+		at[o.ID] = len(orders)
+		orders = append(orders, o)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(orders) == 0 {
+		return nil, err
+	}
+	return orders, b.items(ctx, sale, orders, at)
+}
+
+// items reads the items of a page of orders.
+func (b *Database) items(ctx context.Context, sale string, orders []booked, at map[string]int) error {
+	query := b.dialect.Bind("SELECT order_id, sku, quantity FROM order_item WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, sku")
+	rows, err := b.db.QueryContext(ctx, query, sale, orders[0].ID, orders[len(orders)-1].ID)
+	if err != nil {
+		return err
+	}
+	defer func(rows *sql.Rows) { _ = rows.Close() }(rows)
+	for rows.Next() {
+		var id string
+		var item Item
+		if err := rows.Scan(&id, &item.SKU, &item.Quantity); err != nil {
+			return err
+		}
+		if i, ok := at[id]; ok {
+			orders[i].Items = append(orders[i].Items, item)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("items: %w", err)
+	}
+	return nil
+}

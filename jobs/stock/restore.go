@@ -1,0 +1,278 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+)
+
+// ErrNothingToRestore says that the shelf has lost nothing that the book knows of.
+var ErrNothingToRestore = errors.New("the shelf is as the book has it: there is nothing to restore")
+
+// A Loss is an order, or what was put in of a product, that a rebuild could not take
+// over from the store.
+type Loss struct {
+	ID     string // of the order, or empty
+	SKU    string // of the product, or empty
+	State  State  // what the store has of the order; empty: it has no readable record
+	Reason string
+}
+
+// Restored tells what a rebuild has done, or would do.
+type Restored struct {
+	Epoch    string   // of the new shelf
+	Products int      // on the shelf
+	Open     int      // reserved orders on the shelf
+	Closed   int      // orders in a last state whose ids are known again
+	Taken    []string // ids of orders that the store still had and the book did not, or not as far: now it has
+	Lost     []Loss   // what was not taken over; a person decides
+}
+
+// Tell logs what was done: stock restored, and not restored for each of the first
+// losses.
+func (r *Restored) Tell(log *zap.Logger) {
+	for _, l := range r.Lost[:min(maxTold, len(r.Lost))] {
+		log.Error("not restored", zap.String("order", l.ID), zap.String("sku", l.SKU), zap.String("state", string(l.State)), zap.String("reason", l.Reason))
+	}
+	log.Warn("stock restored", zap.Int("products", r.Products), zap.Int("open", r.Open), zap.Int("closed", r.Closed),
+		zap.Int("taken", len(r.Taken)), zap.Int("lost", len(r.Lost)))
+}
+
+// Restore rebuilds the shelf of a sale with Options.Book from the book: what was put in,
+// reserved and sold of each product, all reserved orders with their deadlines, and
+// the ids of the others that Options.Retention still keeps. Before, it settles what
+// was accepted and the store still has. Orders that were accepted and are gone from
+// the store, before they were settled, it cannot know.
+//
+// The shelf is closed until the last step opens it. A rebuild that was ended in the
+// middle leaves it closed, and the next begins again; of two at once the later goes
+// on, and the other returns an error. It refuses with ErrNothingToRestore, and with
+// ErrForeign where another database keeps the shelf.
+func (s *Sale) Restore(ctx context.Context) (Restored, error) {
+	r, err := s.restore(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("stock: restore: %w", err)
+	}
+	_ = s.Look(ctx) // so that this process goes on at once; if it cannot look now, it does before it sells
+	return r, nil
+}
+
+// WouldRestore tells what Restore would do, and changes nothing. It does not count
+// what would be on the shelf.
+func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
+	if s.options.Book == nil {
+		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
+	}
+	if _, err := s.look(ctx); err == nil {
+		return Restored{}, fmt.Errorf("stock: restore: %w", ErrNothingToRestore)
+	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
+		return Restored{}, fmt.Errorf("stock: restore: %w", err)
+	}
+	_, p, err := s.plan(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("stock: restore: %w", err)
+	}
+	return Restored{Products: p.products, Taken: ids(p.take), Lost: p.lost}, nil
+}
+
+var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
+
+func (s *Sale) restore(ctx context.Context) (r Restored, err error) {
+	b := s.options.Book
+	if b == nil {
+		return r, errNoBook
+	}
+	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch) }); err != nil {
+		return r, err
+	}
+	left, p, err := s.plan(ctx)
+	if err != nil {
+		return r, err
+	}
+	if err := b.settleLeft(ctx, s.ID(), r.Epoch, p); err != nil {
+		return r, err
+	}
+	r.Taken, r.Lost = ids(p.take), p.lost
+	if err := s.clear(ctx, r.Epoch, left); err != nil {
+		return r, err
+	}
+	if r.Products, err = s.restoreProducts(ctx, r.Epoch); err != nil {
+		return r, err
+	}
+	if err := s.restoreOrders(ctx, &r); err != nil {
+		return r, err
+	}
+	at, err := b.book(ctx, s.ID())
+	if err == nil && at.epoch != r.Epoch {
+		err = errOver
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, s.step(ctx, openScript, s.keys(keyShelf), r.Epoch)
+}
+
+// errOver is that of a rebuild that another one has come after, or whose store has
+// lost it.
+var errOver = errors.New("another rebuild has begun, or the store has lost this one")
+
+// step asks a script of a rebuild.
+func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, args ...any) error {
+	answer, err := s.ask(ctx, script, keys, args...)
+	switch {
+	case err != nil:
+		return err
+	case is(answer, "ok", 1):
+		return nil
+	case is(answer, "over", 1):
+		return errOver
+	case is(answer, "open", 1):
+		return ErrNothingToRestore
+	}
+	return strange(answer)
+}
+
+// begin closes the shelf for the rebuild.
+func (s *Sale) begin(ctx context.Context, before book, epoch string) error {
+	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark)
+	switch {
+	case err != nil:
+		return err
+	case is(answer, "ok", 1):
+		return nil
+	case is(answer, "open", 1):
+		return ErrNothingToRestore
+	case is(answer, "foreign", 2):
+		return foreign(before, answer[1])
+	}
+	return strange(answer)
+}
+
+// A rebuilding is what is taken over from the store into the book.
+type rebuilding struct {
+	take     []Record
+	totals   []total
+	lost     []Loss
+	products int // that there will be
+}
+
+// plan decides what is taken over from the store.
+func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error) {
+	if left, err = s.leftover(ctx); err != nil {
+		return left, p, fmt.Errorf("read what the store still has: %w", err)
+	}
+	products, err := s.options.Book.products(ctx, s.ID())
+	if err != nil {
+		return left, p, err
+	}
+	found := map[string]row{}
+	for some := range slices.Chunk(slices.Concat(ids(left.haul.records), left.haul.lost), maxBatch) {
+		rows, err := s.options.Book.find(ctx, s.ID(), some)
+		if err != nil {
+			return left, p, fmt.Errorf("look up orders: %w", err)
+		}
+		maps.Copy(found, rows)
+	}
+	p.take, p.lost, p.totals = left.fits(products, found)
+	p.products = len(products) + len(p.totals)
+	return left, p, nil
+}
+
+// settleLeft writes what is taken over into the book.
+func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
+	for _, h := range append([]haul{{totals: p.totals}}, hauls(p.take)...) {
+		err := b.transact(ctx, sale, func(tx *transaction) error {
+			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
+				return err
+			}
+			_, err := tx.settle(ctx, h)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("settle what the store still has: %w", err)
+		}
+	}
+	return nil
+}
+
+func hauls(records []Record) (hauls []haul) {
+	for some := range slices.Chunk(records, DefaultBatch) {
+		hauls = append(hauls, haul{records: some})
+	}
+	return hauls
+}
+
+// clear removes what the store had, but for the disputes.
+func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
+	for some := range slices.Chunk(slices.Collect(maps.Keys(left.open)), maxBatch) {
+		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {
+			return fmt.Errorf("remove old orders: %w", err)
+		}
+	}
+	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent), epoch)
+	if err != nil {
+		return fmt.Errorf("remove old counts: %w", err)
+	}
+	return nil
+}
+
+// restoreProducts puts the book's products onto the shelf.
+func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
+	products, err := s.options.Book.products(ctx, s.ID())
+	if err != nil {
+		return 0, err
+	}
+	for skus := range slices.Chunk(slices.Sorted(maps.Keys(products)), maxBatch) {
+		args := make([]any, 1, 1+5*len(skus))
+		args[0] = epoch
+		for _, sku := range skus {
+			p := products[sku]
+			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold)
+		}
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled), args...); err != nil {
+			return 0, fmt.Errorf("put products: %w", err)
+		}
+	}
+	return len(products), nil
+}
+
+// restoreOrders puts the book's orders onto the shelf.
+func (s *Sale) restoreOrders(ctx context.Context, r *Restored) error {
+	b, after := s.options.Book, ""
+	for {
+		orders, err := b.page(ctx, s.ID(), after, s.options.Retention.Milliseconds(), maxBatch)
+		if err != nil {
+			return fmt.Errorf("read the book's orders: %w", err)
+		}
+		if len(orders) == 0 {
+			return nil
+		}
+		after = orders[len(orders)-1].ID
+		names := make([]string, len(orders))
+		args := []any{r.Epoch}
+		for i, o := range orders {
+			line, err := o.line()
+			if err != nil {
+				return fmt.Errorf("order %q: %w", o.ID, err)
+			}
+			names[i] = o.ID
+			if o.State == Reserved {
+				r.Open++
+				args = append(args, o.ID, line, strconv.FormatInt(o.Due.UnixMilli(), 10), "")
+			} else {
+				r.Closed++
+				args = append(args, o.ID, line, "", strconv.FormatInt(max(1, o.keep), 10))
+			}
+		}
+		if err := s.step(ctx, ordersScript, s.orderKeys(names, keyShelf, keyDue), args...); err != nil {
+			return fmt.Errorf("put orders: %w", err)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// lookPause is how long a process believes that the sale is closed before it
+// compares the store with the book again.
+const lookPause = 250 * time.Millisecond
+
+// A shelf is what this process knows of the store's memory.
+type shelf struct {
+	looking chan struct{} // holds a value while somebody compares
+
+	mu      sync.Mutex
+	epoch   string    // of the shelf that was compared with the book; empty: none yet
+	changes int64     // the most that were seen in the epoch
+	closed  error     // why nothing is sold, an ErrStockUnknown; nil: it is
+	looked  time.Time // when closed was found
+}
+
+// learn remembers how many changes the store has counted: a store with fewer has
+// lost some.
+func (h *shelf) learn(epoch string, changes int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.epoch == epoch {
+		h.changes = max(h.changes, changes)
+	}
+}
+
+// found is what a comparison has found.
+func (h *shelf) found(epoch string, changes int64, closed error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed, h.looked = closed, time.Now()
+	if closed != nil {
+		return
+	}
+	if h.epoch != epoch {
+		h.epoch, h.changes = epoch, 0
+	}
+	h.changes = max(h.changes, changes)
+}
+
+// Known returns nil while stock is known, and otherwise why it is not, an
+// ErrStockUnknown, as this process found when it asked the store last. It sends
+// nothing. It is nil for a sale without Options.Book.
+func (s *Sale) Known() error {
+	if s.options.Book == nil {
+		return nil
+	}
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.shelf.closed == nil && s.shelf.epoch == "" {
+		return fmt.Errorf("%w: the store was not compared with the book yet", ErrStockUnknown)
+	}
+	return s.shelf.closed
+}
+
+// forgotten is the error of something that the store does not know: while stock is
+// not known it may have lost it.
+func (s *Sale) forgotten(err error) error {
+	if unknown := s.Known(); unknown != nil {
+		return unknown
+	}
+	return err
+}
+
+// known is what the store must have: the epoch, and how many changes in it. It
+// compares the store with the book if that was not done yet, or found the sale
+// closed a while ago. The epoch of a sale without a book is empty.
+func (s *Sale) known(ctx context.Context) (epoch string, changes int64, err error) {
+	if s.options.Book == nil {
+		return "", 0, nil
+	}
+	h := &s.shelf
+	read := func() (fresh bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		epoch, changes, err = h.epoch, h.changes, h.closed
+		return err == nil && epoch != "" || err != nil && time.Since(h.looked) < lookPause
+	}
+	if read() {
+		return epoch, changes, err
+	}
+	if err := s.Look(ctx); err != nil {
+		return "", 0, err
+	}
+	read()
+	return epoch, changes, err
+}
+
+// change asks a script that changes the sale, on a shelf that has lost nothing.
+func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+	for {
+		epoch, least, err := s.known(ctx)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := s.tell(ctx, script, append(keys[:len(keys):len(keys)], s.key(keyShelf)), append(args[:len(args):len(args)], epoch, least)...)
+		if err != nil {
+			return nil, err
+		}
+		if is(answer, "shelf", 2) {
+			if err := s.adopt(ctx, epoch, answer[1]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		last := len(answer) - 1
+		if last < 0 {
+			return nil, strange(answer)
+		}
+		changes, err := strconv.ParseInt(answer[last], 10, 64)
+		if err != nil {
+			return nil, strange(answer)
+		}
+		s.shelf.learn(epoch, changes)
+		return answer[:last], nil
+	}
+}
+
+// adopt looks why the store has refused what an epoch was known for. Nil: the shelf
+// was rebuilt since, and the new epoch is known now.
+func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
+	if s.options.Book == nil {
+		return closedShelf(why)
+	}
+	if err := s.Look(ctx); err != nil {
+		return err
+	}
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.shelf.epoch == epoch {
+		return closedShelf(why) // opened since: the next call finds it so
+	}
+	return nil
+}
+
+// reasons are those for which a shelf is closed.
+var reasons = map[string]string{
+	"forgot":    "the store has lost everything",
+	"behind":    "the store has lost changes",
+	"other":     "the store has another shelf than the book",
+	"restoring": "the shelf is being rebuilt",
+}
+
+func closedShelf(why string) error {
+	text, ok := reasons[why]
+	if !ok {
+		text = "the store says " + quote(why)
+	}
+	return fmt.Errorf("%w: %s", ErrStockUnknown, text)
+}
+
+// Look compares the store with the book, closes a shelf that has lost something,
+// and opens a new one. It returns nil when stock is known, an ErrStockUnknown that says
+// why it is not, an ErrForeign among them, or what kept it from looking: then what was
+// known before still holds. Every process looks before it sells, and should look
+// again each second (see Sale.Watch). It does nothing without Options.Book.
+func (s *Sale) Look(ctx context.Context) error {
+	if s.options.Book == nil {
+		return nil
+	}
+	_, err := s.look(ctx)
+	return err
+}
+
+// look is Look of a sale with a book, which it returns.
+func (s *Sale) look(ctx context.Context) (book, error) {
+	select {
+	case s.shelf.looking <- struct{}{}:
+		defer func() { <-s.shelf.looking }()
+	case <-ctx.Done():
+		return book{}, fmt.Errorf("stock: look: %w", context.Cause(ctx))
+	}
+	const tries = 3 // the shelf may be rebuilt between the book and the store
+	for try := 1; ; try++ {
+		b, err := s.options.Book.book(ctx, s.ID())
+		if err != nil {
+			return b, s.unlooked(err)
+		}
+		changes, err := s.compare(ctx, b)
+		if errors.Is(err, errOtherEpoch) && try < tries {
+			continue
+		}
+		if err != nil && !errors.Is(err, ErrStockUnknown) {
+			return b, s.unlooked(err)
+		}
+		s.shelf.found(b.epoch, changes, err)
+		return b, err
+	}
+}
+
+// unlooked is the error of a comparison that was not possible: one that was never
+// made leaves stock unknown.
+func (s *Sale) unlooked(err error) error {
+	err = fmt.Errorf("stock: compare the store with the book: %w", err)
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.shelf.epoch == "" {
+		err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
+		s.shelf.closed, s.shelf.looked = err, time.Now()
+	}
+	return err
+}
+
+// errOtherEpoch is that of a shelf which is not the one that the book was read for.
+var errOtherEpoch = closedShelf("other")
+
+// compare lets the store compare itself with the book, and with what this process
+// has seen of it.
+func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
+	s.shelf.mu.Lock()
+	epoch, seen := s.shelf.epoch, s.shelf.changes
+	s.shelf.mu.Unlock()
+	answer, err := s.ask(ctx, lookScript, s.keys(keyShelf, keyPut), b.identity, b.epoch, b.mark, b.products, epoch, seen)
+	switch {
+	case err != nil:
+		return 0, err
+	case is(answer, "open", 2):
+		return strconv.ParseInt(answer[1], 10, 64)
+	case is(answer, "foreign", 2):
+		return 0, foreign(b, answer[1])
+	case is(answer, "other", 1):
+		return 0, errOtherEpoch
+	case is(answer, "closed", 2):
+		return 0, closedShelf(answer[1])
+	}
+	return 0, strange(answer)
+}
+
+func foreign(b book, other string) error {
+	return fmt.Errorf("%w: it keeps the shelf of database %s, this one is %s; all processes of a sale need the same database, and an SQLite file is for one host", ErrForeign, quote(other), quote(b.identity))
+}

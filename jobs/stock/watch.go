@@ -1,0 +1,49 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// watchEvery is how often a process compares the store with the book.
+const watchEvery = time.Second
+
+// Watch looks each second until ctx ends, and logs when stock is not known (stock
+// unknown, an error) and when it is again (stock known): see Sale.Look. Between two
+// looks a process notices by itself only that the store has lost what this process was
+// told. It returns at once without Options.Book. The logger may be nil.
+func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
+	if s.options.Book == nil {
+		return
+	}
+	if log == nil {
+		log = zap.NewNop()
+	}
+	every := time.NewTicker(watchEvery)
+	defer every.Stop()
+	told := "" // what was logged last
+	for {
+		bounded, stop := context.WithTimeout(ctx, askTime)
+		err := s.Look(bounded)
+		stop()
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case errors.Is(err, ErrStockUnknown) && told != err.Error():
+			told = err.Error()
+			log.Error("stock unknown", zap.String("err", told))
+		case err == nil && told != "":
+			told = ""
+			log.Info("stock known")
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
