@@ -102,7 +102,7 @@ func TestOverdueIsTold(t *testing.T) {
 	_, err := cl.driver.Beat(ctx, "other", time.Hour)
 	must(err)
 	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")
-	r.want(t, exitFailed, `"ok": false`, `"cause": "1 nodes live, and none was seen with this job of late`, `"overdue"`, `"age_ms"`)
+	r.want(t, exitFailed, `"ok": false`, `"cause": "no node has this job: 1 nodes live, and none was seen with it of late`, `"overdue"`, `"age_ms"`)
 	if s := cl.driver.Pause(ctx, "job", 1); s.Err != nil {
 		t.Fatal(s.Err)
 	}

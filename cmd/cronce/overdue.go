@@ -75,10 +75,13 @@ func (f *roll) cause(r *verify.Report, s *lock.Series) string {
 	case f.alive[r.SeenOn]:
 		return fmt.Sprintf("%s lives and has this job: its log and its /readyz tell what keeps it", r.SeenOn)
 	case seen == "":
-		return fmt.Sprintf("%d nodes live, and none was seen with this job", len(f.alive))
+		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}
-	return fmt.Sprintf("%d nodes live, and none was seen with this job of late: %s", len(f.alive), seen)
+	return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it of late: %s; %s", len(f.alive), seen, removed)
 }
+
+// removed is what to do with a job that is in no configuration any more.
+const removed = "if it was removed, pause it: cronce pause"
 
 // A lateness is what is overdue of a job, for people and machines.
 type lateness struct {
@@ -189,6 +192,6 @@ func (s *store) overdue(ctx context.Context) []redislock.Finding {
 	if more := len(p.Overdue) - fewNodes; more > 0 {
 		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
-	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by a pause"
+	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by cronce pause"
 	return all
 }

@@ -16,7 +16,7 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	root.AddCommand(demoCommand(), nodeCommand(), verifyCommand(), journalCommand(), doctorCommand(), nextCommand(), lockCommand(), smsCommand(), shopCommand(),
+	root.AddCommand(demoCommand(), nodeCommand(), verifyCommand(), journalCommand(), doctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockCommand(), smsCommand(), shopCommand(),
 		oversellCommand(), rewardCommand(), healthcheckCommand(), versionCommand())
 	return root
 }

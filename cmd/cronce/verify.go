@@ -31,7 +31,7 @@ func verifyCommand() *cobra.Command {
 			"over; ran more are ticks that were granted again without a right to it.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
-			"nodes are dead. A stop that is planned is told by a pause.\n\n" +
+			"nodes are dead. A stop that is planned is told by cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
 			"4: the store does not answer, a part of it cannot be read, or lines from the time that was asked for\n" +
 			"are gone from the journal. A job that was opened after --since has no older lines that could be gone:\n" +
@@ -112,7 +112,7 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 	if err := s.proveJobs(ctx, f.job, p, roll); err != nil {
 		return nil, err
 	}
-	p.OK, p.Remarks = p.Summary.OK(), younger(p.Jobs, since)
+	p.OK, p.Remarks = p.Summary.OK(), append(p.Remarks, younger(p.Jobs, since)...)
 	return p, nil
 }
 
@@ -126,9 +126,10 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 	exclusive := s.config.exclusive()
 	reports := make([]verify.Report, len(jobs))
 	late := make([][]lateness, len(jobs))
+	paused := make([]bool, len(jobs))
 	look := func(i int) {
 		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.lives}
-		reports[i], late[i] = s.proveJob(ctx, jobs[i], o, f)
+		reports[i], late[i], paused[i] = s.proveJob(ctx, jobs[i], o, f)
 	}
 	again := false
 	for i := range jobs {
@@ -142,26 +143,31 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 			}
 		}
 	}
+	for i, job := range jobs {
+		if paused[i] {
+			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is paused, so that no tick of it is overdue; cronce resume %s ends that", job, job))
+		}
+	}
 	p.Summary, p.Overdue = verify.Sum(reports...), slices.Concat(late...)
 	return nil
 }
 
 // proveJob judges a journal by the state, and the store's time, after it was read. What
 // cannot be read is a fault of this job alone.
-func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *roll) (verify.Report, []lateness) {
+func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *roll) (_ verify.Report, late []lateness, paused bool) {
 	journal, err := s.driver.Journal(ctx, job, 0)
 	if err == nil {
 		o.State = &s.driver.Look(ctx, []string{job})[0]
 		err = o.State.Err
 	}
 	if err != nil {
-		return verify.Report{Job: job, Faults: []string{err.Error()}}, nil
+		return verify.Report{Job: job, Faults: []string{err.Error()}}, nil, false
 	}
 	if o.State.Mark == 0 {
-		return verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}, nil
+		return verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}, nil, false
 	}
 	r := verify.Job(journal, o)
-	return r, latenesses(&r, o.State, f)
+	return r, latenesses(&r, o.State, f), o.State.Paused
 }
 
 // pauseFor reports whether d passed before ctx ended.
