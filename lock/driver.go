@@ -33,7 +33,9 @@ type Driver interface {
 	// nothing, once the lease is not alive under this owner and fence.
 	Renew(ctx context.Context, h Holding) (Grant, error)
 	// Release frees the key. It returns ErrLost, and changes nothing, if another
-	// owner has it. Freeing what is already free is not an error.
+	// owner has it. If the key is free it returns nil where the store knows that this
+	// owner freed it, or h.Fence is 0, and ErrForgotten where it does not: what an
+	// owner asks that repeats an unanswered release may be either.
 	Release(ctx context.Context, h Holding) error
 }
 

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,66 @@ func TestReleaseOfCancelled(t *testing.T) {
 		wantErr(t, "release with its own context", lease.Release(lease.Context()), nil)
 		free(t, l, "k")
 	})
+}
+
+// A key that the store has forgotten was not freed by its holder, whose release says
+// so: other owners may have had it. A release that repeats one without an answer says
+// nothing of the kind, for that may have freed the key, and one of a lease whose time is
+// over says only that.
+func TestReleaseOfAForgottenKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		forget, lose bool
+		after        time.Duration
+		want         error
+	}{
+		"held":                      {},
+		"reply lost":                {lose: true},
+		"forgotten":                 {forget: true, want: lock.ErrForgotten},
+		"forgotten, and reply lost": {forget: true, lose: true},
+		"forgotten, and late":       {forget: true, after: time.Hour, want: lock.ErrLost},
+		"reply lost, then late":     {lose: true, after: 54*time.Second - time.Millisecond}, // its trust is 54 s
+	} {
+		ways := map[string]func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error{
+			"one": func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error {
+				lease, err := l.Acquire(ctx, "k", o)
+				wantErr(t, "acquire", err, nil)
+				f()
+				return lease.Release(ctx)
+			},
+			"several": func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error {
+				leases, err := l.AcquireAll(ctx, []string{"j", "k"}, o)
+				wantErr(t, "acquire", err, nil)
+				f()
+				return leases.Release(ctx)
+			},
+			"Do": func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error {
+				return l.Do(ctx, "k", o, func(context.Context, *lock.Lease) error { f(); return nil })
+			},
+		}
+		for way, use := range ways {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newFaulty()
+					lost := false
+					store.lose = func(op string) bool {
+						first := strings.HasPrefix(op, "release") && c.lose && !lost
+						lost = lost || first
+						return first
+					}
+					err := use(t.Context(), lock.New(store, "a"), lock.Options{TTL: time.Minute, Fixed: true}, func() {
+						if c.forget {
+							store.Forget()
+						}
+						time.Sleep(c.after)
+					})
+					wantErr(t, "the release", err, c.want)
+					if errors.Is(err, lock.ErrForgotten) != errors.Is(c.want, lock.ErrForgotten) {
+						t.Errorf("the release: %v", err)
+					}
+				})
+			})
+		}
+	}
 }
 
 // heeding is a store that is not asked when the context has ended.

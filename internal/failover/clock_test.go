@@ -9,9 +9,11 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// What Redis cannot promise: it forgets a plain lock with its release, so once its
-// clock was put back the next fence is lower, for a Locker that has not seen a
-// higher one. One that has goes on above it.
+// The last fence of a plain lock is remembered over its release, so the next is higher
+// although the clock was put back. What Redis cannot promise: once its clock was 10
+// seconds past the fence that is forgotten, and if the clock is put back then by more,
+// the next fence is lower, for a Locker that has not seen a higher one. One that has
+// goes on above it.
 func TestFenceAfterStepBack(t *testing.T) {
 	s, step := steppable(t)
 	locker := func(node string) *lock.Locker {
@@ -25,6 +27,18 @@ func TestFenceAfterStepBack(t *testing.T) {
 	}
 	knows := locker("a")
 	before := fence(knows)
+	step(-time.Hour)
+	if after := fence(locker("b")); after <= before {
+		t.Errorf("the fence is %d after %d, which the server remembers", after, before)
+	}
+	step(time.Minute)
+	before = fence(knows)
+	step(2 * time.Minute)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	if keys, err := c.Exists(t.Context(), "cronce:v1:l:{key}").Result(); err != nil || keys != 0 {
+		t.Fatalf("%d locks are there, %v: its fence is more than 10 seconds old", keys, err)
+	}
 	step(-time.Hour)
 	if after := fence(locker("b")); after >= before {
 		t.Errorf("the fence is %d after %d: the package promises more than it says", after, before)

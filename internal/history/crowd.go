@@ -171,6 +171,8 @@ func outcome(err error) Outcome {
 		return OK
 	case held:
 		return Held
+	case errors.Is(err, lock.ErrForgotten):
+		return Forgotten
 	case errors.Is(err, lock.ErrLost):
 		return Lost
 	}

@@ -234,6 +234,20 @@ func TestVotesOfOthersRefuse(t *testing.T) {
 	}
 }
 
+// A release is told that the key was forgotten only while it is free.
+func TestForgottenIsFree(t *testing.T) {
+	release := history.Op{ID: 2, Kind: history.Release, Key: "k", Owner: "a", Fence: 1, TTL: time.Second, Call: 3, Return: 4, Outcome: history.Forgotten}
+	for _, owner := range []string{"a", "b"} { // the asker, and another
+		held := history.Op{ID: 1, Kind: history.Acquire, Key: "k", Owner: owner, TTL: time.Second, Call: 1, Return: 2, Outcome: history.OK, Granted: 1}
+		if err := history.Check([]history.Op{held, release}, history.Limits{}); !history.Refuted(err) {
+			t.Errorf("a store in which %s has the key cannot have answered that: %v", owner, err)
+		}
+	}
+	if err := history.Check([]history.Op{release}, history.Limits{}); err != nil {
+		t.Errorf("a store in which the key is free can have answered that: %v", err)
+	}
+}
+
 func found(t *testing.T, err error) {
 	t.Helper()
 	if !history.Refuted(err) {

@@ -125,7 +125,7 @@ func (u *user) one(try bool, key string, limit int) {
 	if u.rnd.IntN(20) == 0 {
 		lease.Abandon(errors.New("left to its deadline"))
 	} else {
-		h.End = outcome(lease.Release(context.Background()))
+		h.End = ended(lease.Release(context.Background()))
 	}
 	h.Ended = u.now()
 	u.holds = append(u.holds, h)
@@ -144,7 +144,7 @@ func (u *user) several() {
 	answered := u.now()
 	u.hold()
 	ending := u.now()
-	end := outcome(leases.Release(context.Background()))
+	end := ended(leases.Release(context.Background()))
 	for _, lease := range leases.All() {
 		u.holds = append(u.holds, Hold{Key: lease.Key(), Limit: 1, Call: call, Return: answered, Outcome: OK, Fence: lease.Fence(),
 			Ending: ending, Ended: u.now(), End: end})
@@ -164,4 +164,12 @@ func (u *user) hold() {
 		return
 	}
 	u.rest(20 * time.Millisecond)
+}
+
+// ended is the outcome of a release to its caller: a lease that the store forgot is lost.
+func ended(err error) Outcome {
+	if o := outcome(err); o != Forgotten {
+		return o
+	}
+	return Lost
 }

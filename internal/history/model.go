@@ -91,6 +91,8 @@ func (s state) released(o *Op) []any {
 		return []any{s, s.free()}
 	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && (s.votes || s.owner != "") && !s.has(o):
 		return []any{s}
+	case o.Outcome == Forgotten && (s.votes || s.owner == "") && !s.has(o):
+		return []any{s}
 	case o.Outcome == OK && s.has(o):
 		return []any{s.free()}
 	}

@@ -31,9 +31,10 @@ const (
 	OK
 	Held
 	Lost
+	Forgotten // of a release: the key was free, and is not known to have been freed by its owner
 )
 
-var outcomes = [...]string{"unknown", "ok", "held", "lost"}
+var outcomes = [...]string{"unknown", "ok", "held", "lost", "forgotten"}
 
 // An Op is one request of a client and its answer.
 type Op struct {

@@ -18,7 +18,9 @@ var plainTests = []test{
 	{"a renewal after the deadline is lost and does not revive the lease", plainRenewedLate},
 	{"a renewal under another owner or fence is lost and changes nothing", plainRenewedByOther},
 	{"a release by another owner is lost and changes nothing", plainReleasedByOther},
-	{"a release asked again, and one after expiry, is no error", plainReleasedTwice},
+	{"a release asked again is no error, or the key is forgotten", plainReleasedTwice},
+	{"the release of a key that the store forgot is told so", plainReleasedForgotten},
+	{"the release of an expired key frees nothing, and is told so unless no other owner had it", plainReleasedExpired},
 	{"a release that knows no fence frees what its owner was granted", plainReleasedUnknown},
 	{"an old renewal or release touches nothing of the next owner's lease", plainABA},
 	{"a context that has ended is doubt, and nothing is done", plainDoubt},
@@ -165,11 +167,63 @@ func plainReleasedByOther(s *stand) {
 func plainReleasedTwice(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	s.release(h)
+	s.releasedAgain(h)
+}
+
+// releasedAgain releases a key that is free, and was this owner's: not every store
+// still knows. Of an owner that knows of no grant nothing is left in any case.
+func (s *stand) releasedAgain(h lock.Holding) {
+	s.Helper()
+	if err := s.driver.Release(s.ctx, h); err != nil && !errors.Is(err, lock.ErrForgotten) {
+		s.Fatalf("the release asked again: %v", err)
+	}
+	h.Fence = 0
 	s.release(h)
-	_, h = s.acquire(s.acquisition(short))
-	s.env.Wait(short + slack)
-	s.release(lock.Holding{Key: h.Key, Owner: "other/1", Fence: 1}) // nobody has it
+}
+
+// forgotten fails the test unless the release is told that the store does not know of
+// the lease any more. An owner that knows of no grant is told nothing.
+func (s *stand) forgotten(h lock.Holding) {
+	s.Helper()
+	if err := s.driver.Release(s.ctx, h); !errors.Is(err, lock.ErrForgotten) {
+		s.Fatalf("the release says %v, want lock.ErrForgotten", err)
+	}
+	h.Fence = 0
 	s.release(h)
+}
+
+// limits are those with which a store may be asked for a key.
+func (s *stand) limits() []int {
+	if _, shares := s.driver.(lock.Sharer); shares {
+		return []int{1, 2}
+	}
+	return []int{1}
+}
+
+func plainReleasedForgotten(s *stand) {
+	if s.env.Forget == nil {
+		return
+	}
+	for _, limit := range s.limits() {
+		a := s.acquisition(long)
+		a.Limit = limit
+		_, h := s.acquire(a)
+		h.Limit = limit
+		s.env.Forget()
+		s.forgotten(h)
+	}
+}
+
+func plainReleasedExpired(s *stand) {
+	for _, limit := range s.limits() {
+		a := s.acquisition(short)
+		a.Limit = limit
+		_, h := s.acquire(a)
+		h.Limit = limit
+		s.env.Wait(short + slack)
+		s.forgotten(lock.Holding{Key: h.Key, Owner: "other/1", Fence: 1, Limit: limit})
+		s.releasedAgain(h)
+	}
 }
 
 func plainReleasedUnknown(s *stand) {

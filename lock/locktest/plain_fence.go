@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -13,6 +14,9 @@ import (
 var plainFenceTests = []test{
 	{"fences grow over release, expiry and renewal", fencesGrow},
 	{"a fence is above what the asker has seen, to the last digit", fencesAboveFloor},
+	{"fences grow over a release although the store's clock stepped back", fencesOverSteps},
+	{"a fence that lies more than a day ahead is doubt, for its key alone", fencesBeyond},
+	{"a fence that lies a day ahead is the last that is believed", fencesFurthest},
 	{"of many owners asking at once one is granted", plainRace},
 }
 
@@ -62,6 +66,86 @@ func fencesAboveFloor(s *stand) {
 		}
 		s.release(h)
 	}
+}
+
+// fencesOverSteps needs a clock that is put back, and owners that have seen no fence, as
+// those of a process that has just begun.
+func fencesOverSteps(s *stand) {
+	clock, tells := s.driver.(lock.Clocked)
+	if !s.env.exact() || !tells {
+		return
+	}
+	for i, back := range []time.Duration{time.Microsecond, time.Millisecond, time.Second, 9 * time.Second} {
+		for _, limit := range s.limits() {
+			a := s.acquisition(long)
+			a.Key, a.Limit = fmt.Sprint("key ", i, " of ", limit), limit
+			g, h := s.acquire(a)
+			h.Limit = limit
+			s.release(h)
+			now, err := clock.Now(s.ctx)
+			if err != nil {
+				s.Fatal(err)
+			}
+			s.env.SetClock(now[0].Time.Add(-back))
+			for _, next := range s.limits() {
+				a.Owner, a.Limit = s.owner(), next
+				after, h := s.acquire(a)
+				if after.Fence <= g.Fence {
+					s.Fatalf("the fence with the limit %d, after %d, is %d after %d: the clock went back by %v", next, limit, after.Fence, g.Fence, back)
+				}
+				g, h.Limit = after, next
+				s.release(h)
+			}
+			s.env.SetClock(now[0].Time)
+		}
+	}
+}
+
+// beyond fails the test unless the fence of the grant would lie too far ahead.
+func (s *stand) beyond(a lock.Acquisition) {
+	s.Helper()
+	if g, err := s.driver.Acquire(s.ctx, a); !errors.Is(err, lock.ErrFence) {
+		s.Fatalf("with the floor %d the answer is %+v, %v, want lock.ErrFence", a.Fence, g, err)
+	}
+}
+
+// An asker that has seen a fence more than a day ahead of the store's clock is granted
+// nothing, and leaves nothing: neither the key nor another is the worse for it.
+func fencesBeyond(s *stand) {
+	now := s.time()
+	for _, limit := range s.limits() {
+		for _, floor := range []int64{now + day + hour, lock.MaxNumber} {
+			a := s.acquisition(long)
+			a.Limit, a.Fence = limit, floor
+			s.beyond(a)
+			a.Owner, a.Fence = s.owner(), 0
+			g, h := s.acquire(a)
+			if h.Limit = limit; g.Fence > now+hour {
+				s.Fatalf("the fence of the next is %d, at %d", g.Fence, now)
+			}
+			s.release(h)
+		}
+	}
+}
+
+// fencesFurthest needs a clock that stands still: a day ahead is believed, to the µs,
+// and once that has been granted nothing is, until the clock has gone on.
+func fencesFurthest(s *stand) {
+	if !s.env.exact() {
+		return
+	}
+	a := s.acquisition(long)
+	a.Fence = s.time() + day - 1
+	g, h := s.acquire(a)
+	equal(s, "the fence", g.Fence, a.Fence+1)
+	s.release(h)
+	a.Owner, a.Fence = s.owner(), g.Fence
+	s.beyond(a)
+	a.Fence = 0
+	s.beyond(a)
+	s.env.Wait(time.Millisecond)
+	again, _ := s.acquire(a)
+	equal(s, "the fence after it", again.Fence, g.Fence+1)
 }
 
 // Twenty owners ask for one key at the same time, twenty times over: each time

@@ -47,8 +47,8 @@ type Store struct {
 	mu      sync.Mutex
 	leases  map[string][]lease
 	queues  map[string][]*place
-	sweepAt int   // how many leases there must be to look for expired ones
-	granted int64 // the last fence of any plain lease
+	sweepAt int // how many leases there must be to look for expired ones
+	fences  fences
 	series  map[string]*record
 	opened  *record // the latest
 	looked  *record // the one looked at last
@@ -90,7 +90,7 @@ func (s *Store) Forget() {
 	defer s.mu.Unlock()
 	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
 	s.opened, s.looked = nil, nil
-	s.sweepAt, s.granted, s.pen = 0, 0, pen{}
+	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
 }
 
 func (s *Store) now() time.Time {

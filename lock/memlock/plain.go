@@ -2,6 +2,7 @@ package memlock
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 // A lease is one owner's hold on a key. The store keeps nothing of a key that is
-// free: one counter for all keys makes their fences grow.
+// free: see fences.
 type lease struct {
 	owner string
 	fence int64
@@ -63,6 +64,9 @@ func (s *Store) may(now time.Time, a *lock.Acquisition) (lock.Grant, error) {
 	}
 	held = s.alive(now, a.Key)
 	if find(held, a.Owner) >= 0 || fits(held, a.Limit) && (a.Barge || len(s.queues[a.Key]) == 0) {
+		if err := lock.CheckFence(s.fences.next(a, now.UnixMicro()), now.UnixMicro()); err != nil {
+			return lock.Grant{}, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+		}
 		return lock.Grant{}, nil
 	}
 	return lock.Grant{}, &lock.HeldError{Key: a.Key, Left: first(held).Sub(now)}
@@ -90,9 +94,9 @@ func (s *Store) barge(now time.Time, a *lock.Acquisition) {
 
 // grant makes the owner a holder.
 func (s *Store) grant(now time.Time, a *lock.Acquisition) lock.Grant {
-	s.granted = max(s.granted+1, now.UnixMicro(), a.Fence+1)
-	s.put(now, a.Key, lease{owner: a.Owner, fence: s.granted, until: now.Add(a.TTL), limit: a.Limit})
-	return lock.Grant{Fence: s.granted, Left: a.TTL}
+	fence := s.fences.take(a, now.UnixMicro())
+	s.put(now, a.Key, lease{owner: a.Owner, fence: fence, until: now.Add(a.TTL), limit: a.Limit})
+	return lock.Grant{Fence: fence, Left: a.TTL}
 }
 
 // put adds a lease, in place of what was kept for its owner.
@@ -196,6 +200,8 @@ func (s *Store) release(h *lock.Holding) error {
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	switch {
+	case len(held) == 0 && h.Fence != 0:
+		return lock.ErrForgotten // whether this owner freed it is not kept
 	case len(held) == 0:
 		return nil
 	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):

@@ -14,7 +14,8 @@
 // is escaped as %XX: two names never share a key, and a brace in a name cannot
 // move a slot. Of a series' keys all in one shard have one hash tag.
 //
-//	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease
+//	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease, or
+//	                                       its last fence, up to 10 s after its grant
 //	<ns>:v1:q:{<lock>}             list    the owners that wait for it; 10 to 20 s
 //	<ns>:v1:h:{<lock>}             hash    who shares it; expires with the last lease
 //	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
@@ -115,10 +116,13 @@
 // the server was restarted, or another took its place, is told by its run id, also
 // when no lease of this process is concerned: TestServerIsReplaced.
 //
-// A plain lock is forgotten with its release, so its fence is the server's time
-// alone: until a clock that jumped back has caught up, the next fence may be below
-// one that was granted, for a Locker that has not seen that. TestFenceAfterStepBack
-// there shows it. Of a series the last fence is kept.
+// The fence of a grant is the server's time in µs, or one more than the last. The last
+// fence of a plain lock is remembered over its release, until the server's clock is 10
+// seconds past it; a lock whose lease expires is forgotten, at least 500 ms after its
+// grant. So the fences of a lock that is released grow as long as no clock steps back,
+// and no two masters' clocks differ, by more than 10 seconds. After a larger step the
+// next fence may be below one that was granted, for a Locker that has not seen that:
+// TestFenceAfterStepBack there shows both. Of a series the last fence is kept.
 //
 // # The client
 //

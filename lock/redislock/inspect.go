@@ -63,7 +63,7 @@ func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
 	switch {
 	case !ok1 || !ok2 || !ok3 || !ok4 || err != nil:
 		return 0, nil, false
-	case text == "" || left <= 0:
+	case text == "" || left <= 0 || !strings.ContainsAny(text, "|?+"): // a bare fence is that of a lock that was freed
 		return int(queued), nil, true
 	case text[0] == '+':
 		all, ok = readHolders(parts[4:], now)

@@ -13,8 +13,86 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A plain lock that is held costs at most 200 bytes for a key of 40, and
-// nothing once it is free.
+// leftovers are the keys that are there, but for the last fences of locks that were
+// freed, which expire by themselves.
+func leftovers(t *testing.T, c redis.UniversalClient) (left []string) {
+	t.Helper()
+	for _, key := range c.Keys(t.Context(), "*").Val() {
+		_, err := c.Get(t.Context(), key).Int64()
+		life := c.PTTL(t.Context(), key).Val()
+		if err != nil || !strings.Contains(key, ":l:{") || life < 0 || life > 10*time.Second {
+			left = append(left, key)
+		}
+	}
+	return left
+}
+
+// The last fence of a lock that was freed is remembered until the server's clock is 10
+// seconds past it, to the ms.
+func TestFenceIsRemembered(t *testing.T) {
+	s := simulated(t)
+	c := client(t, s.Addr())
+	d := driver(t, c, redislock.Options{})
+	for _, limit := range []int{1, 2} {
+		for _, held := range []time.Duration{0, 9998 * time.Millisecond} {
+			key := fmt.Sprintf("%v-%d", held, limit)
+			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
+			must(t, err)
+			s.wait(held)
+			must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
+			remembered := func() bool { return c.Get(t.Context(), "cronce:v1:l:{"+key+"}").Val() == fmt.Sprint(g.Fence) }
+			s.wait(10*time.Second - held - time.Millisecond)
+			if !remembered() {
+				t.Errorf("limit %d, held for %v: the fence was forgotten too early", limit, held)
+			}
+			s.wait(time.Millisecond)
+			if remembered() {
+				t.Errorf("limit %d, held for %v: the fence is remembered for too long", limit, held)
+			}
+		}
+	}
+	if left := s.Keys(); len(left) != 0 {
+		t.Errorf("%d keys are left: %q", len(left), left)
+	}
+}
+
+// On a real server, whose scripts are given a clock that is put back: the next fence is
+// one above that which is remembered, whichever script grants it. Nothing is remembered
+// of a fence that is 10 seconds old.
+func TestFenceOverStepBack(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	d.ClockFrom("clock")
+	set := func(to time.Time) {
+		must(t, c.HSet(t.Context(), "clock", "s", to.Unix(), "u", to.Nanosecond()/1000).Err())
+	}
+	now := c.Time(t.Context()).Val()
+	use := func(key string, limit int) int64 {
+		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
+		must(t, err)
+		must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
+		return g.Fence
+	}
+	for _, first := range []int{1, 2} {
+		for _, next := range []int{1, 2} {
+			key := fmt.Sprint(first, "-", next)
+			set(now)
+			before := use(key, first)
+			set(now.Add(-5 * time.Second))
+			if after := use(key, next); after != before+1 {
+				t.Errorf("%s: the fence after a step back is %d, after %d", key, after, before)
+			}
+		}
+	}
+	set(now.Add(-time.Hour))
+	use("old", 1)
+	use("old-shared", 2)
+	if n := c.Exists(t.Context(), "cronce:v1:l:{old}", "cronce:v1:l:{old-shared}").Val(); n != 0 {
+		t.Errorf("%d fences are remembered that are an hour old", n)
+	}
+}
+
+// A plain lock that is held costs at most 200 bytes for a key of 40, once it is free at
+// most 120 for 10 seconds, and then nothing.
 func TestMemoryOfLocks(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	key := "stock/" + strings.Repeat("4", 34)
@@ -25,8 +103,13 @@ func TestMemoryOfLocks(t *testing.T) {
 		t.Errorf("a lock with a key of %d bytes costs %d bytes", len(key), n)
 	}
 	must(t, d.Release(t.Context(), h))
-	if left := c.DBSize(t.Context()).Val(); left != 0 {
-		t.Errorf("%d keys are left: %q", left, c.Keys(t.Context(), "*").Val())
+	n, err = c.MemoryUsage(t.Context(), "cronce:v1:l:{"+key+"}").Result()
+	must(t, err)
+	if n > 120 {
+		t.Errorf("what is remembered of a lock with a key of %d bytes costs %d bytes", len(key), n)
+	}
+	if left := leftovers(t, c); len(left) != 0 {
+		t.Errorf("%d keys are left: %q", len(left), left)
 	}
 }
 

@@ -97,8 +97,12 @@ func verdict(err error) string {
 		return "yes"
 	case refused && held.Left > 0 && held.Left <= time.Minute:
 		return "held"
+	case errors.Is(err, lock.ErrForgotten):
+		return "forgotten"
 	case errors.Is(err, lock.ErrLost):
 		return "lost"
+	case errors.Is(err, lock.ErrFence):
+		return "far"
 	case strings.Contains(err.Error(), "WRONGTYPE"):
 		return "WRONGTYPE"
 	}
@@ -129,6 +133,7 @@ func TestPartyAnswersEach(t *testing.T) {
 			taken, mine := acquire(t, d, "taken", "x/1"), acquire(t, d, "mine", "x/2")
 			read, err := d.Acquire(t.Context(), lock.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: lock.NoLimit})
 			must(t, err)
+			ahead := taken.Fence + int64(time.Hour/time.Microsecond)
 			awaited, next := acquire(t, d, "awaited", "x/4"), acquire(t, d, "next", "x/5")
 			for _, key := range []string{"awaited", "next"} {
 				until(t, "a place", func() bool {
@@ -146,12 +151,13 @@ func TestPartyAnswersEach(t *testing.T) {
 				asking(t, "twice", "a/5", 0, 0),
 				asking(t, "read", "a/6", 0, 0),
 				asking(t, "odd-queue", "a/7", 0, 0),
-				asking(t, "high", "a/8", 1<<52, 1<<52+1),
+				asking(t, "high", "a/8", ahead, ahead+1),
+				asking(t, "too-high", "a/8", lock.MaxNumber-1, 0), // all ask alone then
 				asking(t, "awaited", "a/9", 0, 0),
 				asking(t, "last", "a/10", 0, 0),
 				asking(t, "read", "x/3", 0, read.Fence), // has it already
 			)
-			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "held", "yes", "yes")
+			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "far", "held", "yes", "yes")
 
 			unknown := lock.Holding{Key: "last", Owner: "a/10"}
 			errs = inOneFlight(t, addr,
@@ -168,7 +174,7 @@ func TestPartyAnswersEach(t *testing.T) {
 				freeing(t, lock.Holding{Key: "nobody's", Owner: "a/1", Fence: 1}),
 				asking(t, "fresh", "a/1", 0, 0),
 			)
-			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "yes", "lost", "yes", "yes")
+			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "yes", "lost", "forgotten", "yes")
 			for key, owner := range map[string]string{"awaited": "w/1", "next": "w/1", "taken": "x/1", "mine": "", "last": "", "fresh": "a/1"} {
 				if at, err := d.Inspect(t.Context(), key); err != nil || at.Owner != owner {
 					t.Errorf("%s is of %+v, %v, want %q", key, at, err, owner)
@@ -352,7 +358,7 @@ func TestFencesOfParties(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+	if left := leftovers(t, c); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -365,16 +371,22 @@ func TestPartyGrantsAlone(t *testing.T) {
 	c := client(t, s.Addr())
 	now := s.now.UnixMicro()
 	for name, test := range map[string]struct {
-		seen  int64
-		waits bool
-		want  string
+		seen, remembered int64
+		waits            bool
+		want             string
 	}{
-		"above the fence":     {now - 1, false, "|+"},
-		"at the fence":        {now, false, "|-"},
-		"below the fence":     {now + 1, false, "|-"},
-		"while another waits": {now - 1, true, "|-"},
+		"above the fence":            {now - 1, 0, false, "|+"},
+		"at the fence":               {now, 0, false, "|-"},
+		"below the fence":            {now + 1, 0, false, "|-"},
+		"while another waits":        {now - 1, 0, true, "|-"},
+		"above the remembered fence": {now - 1, now - 1, false, "|+"},
+		"at the remembered fence":    {now - 1, now, false, "|-"},
+		"below the remembered fence": {now - 1, now + 1, false, "|-"},
 	} {
 		keys := []string{"lock " + name, "queue " + name}
+		if test.remembered != 0 {
+			must(t, c.Set(t.Context(), keys[0], test.remembered, time.Second).Err())
+		}
 		if test.waits {
 			must(t, c.RPush(t.Context(), keys[1], "inbox|b/1").Err())
 		}
@@ -382,6 +394,11 @@ func TestPartyGrantsAlone(t *testing.T) {
 		if want := fmt.Sprint(now, test.want); err != nil || got != want {
 			t.Errorf("%s: the answer is %q, %v, want %q", name, got, err, want)
 		}
+	}
+	must(t, c.Set(t.Context(), "lock", now-1, time.Second).Err())
+	keys := []string{"lock", "queue", "lock", "queue"}
+	if got, err := redislock.ManyAskScript.Run(t.Context(), c, keys, "a/1", "a/2", 1000, 0).Text(); err != nil || got != fmt.Sprint(now, "|+-") {
+		t.Errorf("two that ask for a lock that was freed are answered %q, %v", got, err)
 	}
 }
 

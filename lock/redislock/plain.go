@@ -85,7 +85,7 @@ func readAcquired(reply any, a *lock.Acquisition) (lock.Grant, error) {
 	return lock.Grant{Fence: fence, Left: a.TTL.Truncate(time.Millisecond)}, nil
 }
 
-// readAsked reads {1, fence, left}, {0, "0", left} or {2, "0", 0}.
+// readAsked reads {1, fence, left}, {0, "0", left}, {2, "0", 0} or {3, fence, now}.
 func readAsked(reply any, key string) (lock.Grant, error) {
 	parts, _ := reply.([]any)
 	if len(parts) != 3 {
@@ -97,6 +97,8 @@ func readAsked(reply any, key string) (lock.Grant, error) {
 	fence, err := strconv.ParseInt(text, 10, 64)
 	left := time.Duration(ms) * time.Millisecond
 	switch {
+	case ok1 && ok2 && ok3 && granted == 3 && err == nil && lock.CheckFence(fence, ms) != nil:
+		return lock.Grant{}, fmt.Errorf("redislock: acquire %q: %w", key, lock.CheckFence(fence, ms))
 	case !ok1 || !ok2 || !ok3 || err != nil || ms < 0 || ms > lock.MaxTTL.Milliseconds():
 	case granted == 1 && fence > 0 && ms > 0:
 		return lock.Grant{Fence: fence, Left: left}, nil
@@ -160,13 +162,15 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	return readFreed(reply)
 }
 
-// readFreed reads 1 or 0.
+// readFreed reads 1, 0 or 3.
 func readFreed(reply any) error {
 	switch reply {
 	case int64(1):
 		return nil
 	case int64(0):
 		return lock.ErrLost
+	case int64(3):
+		return lock.ErrForgotten
 	}
 	return unreadable("release", reply)
 }

@@ -50,7 +50,7 @@ func TestSeveralCommands(t *testing.T) {
 	until(t, "a place", func() bool { at, err := l.Inspect(ctx, keys[4]); return err == nil && at.Waiting > 0 })
 	must(t, held.Release(ctx))
 	must(t, <-got)
-	if left := c.Keys(ctx, "*").Val(); len(left) != 0 {
+	if left := leftovers(t, c); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

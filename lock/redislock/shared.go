@@ -48,8 +48,8 @@ func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, w *waiter) (
 	return grants, err
 }
 
-// readGrants reads {1, fence, left, ...} or {0, "0", left, n}. First: n is -1, for the
-// first of a queue that must be heard of.
+// readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First: n
+// is -1, for the first of a queue that must be heard of.
 func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
@@ -61,6 +61,10 @@ func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bo
 			_, err = readAsked(parts[:3], as[n-1].Key)
 			return nil, first, err
 		}
+	}
+	if len(parts) == 3 && parts[0] == int64(3) {
+		_, err = readAsked(parts, as[0].Key)
+		return nil, false, err
 	}
 	if len(parts) != 1+2*len(as) {
 		return nil, false, unreadable("acquire", reply)

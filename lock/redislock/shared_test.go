@@ -46,7 +46,7 @@ func TestSharedCommands(t *testing.T) {
 		t.Errorf("a writer that meets a reader took %d scripts", n)
 	}
 	must(t, reader.Release(t.Context()))
-	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+	if left := leftovers(t, c); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -80,8 +80,8 @@ func TestSharedExpiry(t *testing.T) {
 	must(t, d.Release(t.Context(), long))
 	expires(time.Minute)
 	must(t, d.Release(t.Context(), short))
-	if keys := c.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("left behind: %q", keys)
+	if left := leftovers(t, c); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestSharedContended(t *testing.T) {
 	if most < 2 {
 		t.Error("no two readers shared the lock")
 	}
-	if left := client(t, addr).Keys(t.Context(), "*").Val(); len(left) != 0 {
+	if left := leftovers(t, client(t, addr)); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -48,8 +48,27 @@ func TestUncontendedCommands(t *testing.T) {
 	if n := calls(t, c, "evalsha"); n != 20 || calls(t, c, "subscribe") != 0 {
 		t.Errorf("10 pairs took %d scripts and %d subscriptions", n, calls(t, c, "subscribe"))
 	}
-	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+	if left := leftovers(t, c); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A pair takes the server seven commands inside its two scripts, whether the lock was
+// used before or not: docs/locks.md says so.
+func TestCommandsOfAPair(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	pair := func(key string) {
+		must(t, d.Release(t.Context(), acquire(t, d, key, "a/1")))
+	}
+	pair("warm")
+	for _, key := range []string{"fresh", "warm"} {
+		must(t, c.ConfigResetStat(t.Context()).Err())
+		pair(key)
+		for command, want := range map[string]int{"evalsha": 2, "time": 1, "get": 2, "set": 2, "exists": 2, "del": 0, "mget": 0, "pexpire": 0, "pttl": 0} {
+			if n := calls(t, c, command); n != want {
+				t.Errorf("a pair of a %s lock takes %d %s, want %d", key, n, command, want)
+			}
+		}
 	}
 }
 
@@ -96,7 +115,7 @@ func TestContended(t *testing.T) {
 	if slices.Max(shares[:])-slices.Min(shares[:]) > 1 {
 		t.Errorf("while all asked for it, the processes had the key %v times", shares)
 	}
-	if left := c.Keys(t.Context(), "*").Val(); len(left) != 0 {
+	if left := leftovers(t, c); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -22,7 +22,7 @@ type step struct {
 // What one server answers to requests in this order, on a real server and on a
 // simulated one. Numbers of attempts are in the order in which requests were sent.
 func TestAnswersOfOneServer(t *testing.T) {
-	const no, yes, undone, other = 0, 1, 2, 2
+	const no, yes, undone, other, vanished = 0, 1, 2, 2, 3
 	for _, c := range []struct {
 		name  string
 		steps []step
@@ -74,10 +74,17 @@ func TestAnswersOfOneServer(t *testing.T) {
 			{op: "acquire", owner: "a", attempt: 2, fence: 101, code: yes, given: 101},
 		}},
 		{"released before it came", []step{
-			{op: "release", owner: "a", attempt: 3, fence: 90, most: 100, code: yes},
+			{op: "release", owner: "a", attempt: 3, fence: 90, most: 100, code: vanished},
 			{op: "acquire", owner: "a", attempt: 1, fence: 100, code: undone},
 			{op: "acquire", owner: "a", attempt: 2, fence: 95, code: undone},
 			{op: "acquire", owner: "b", attempt: 4, fence: 95, code: yes, given: 101},
+		}},
+		{"given back, again, and by another", []step{
+			{op: "acquire", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
+			{op: "release", owner: "a", attempt: 2, fence: 100, code: yes},
+			{op: "release", owner: "a", attempt: 3, fence: 100, code: yes},
+			{op: "release", owner: "b", attempt: 4, fence: 90, code: vanished},
+			{op: "release", owner: "b", attempt: 5, most: 90, code: yes},
 		}},
 		{"undone on a server with a higher fence", []step{
 			{op: "acquire", owner: "b", attempt: 1, fence: 900, code: yes, given: 900},

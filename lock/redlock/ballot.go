@@ -106,8 +106,22 @@ func (b ballot) decided() bool {
 // freeing reports whether the key is free on a majority: where it was freed, and
 // where it was never asked for.
 func (b ballot) freeing() bool {
-	free := b.count(yes)
+	free := b.count(yes) + b.count(was)
 	return free > 0 && free+b.notAsked().count() >= b.majority
+}
+
+// vanished reports whether so many servers had forgotten a lease that is released, or
+// were never asked for it, that a majority may have voted for another owner.
+func (b ballot) vanished() bool {
+	n := b.count(was)
+	return n > 0 && n+b.notAsked().count() >= b.majority
+}
+
+// released reports whether no further answer to a release is waited for. After one that
+// had forgotten the lease the others decide whether it had vanished: they are waited for
+// as long as any server is.
+func (b ballot) released() bool {
+	return b.freeing() && (b.count(was) == 0 || b.vanished() || b.count(yes) >= b.majority)
 }
 
 // left is how long a majority has the lease: some may have less.

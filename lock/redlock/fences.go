@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,6 +23,13 @@ type fences struct {
 	time     int64     // theirs then
 	asking   bool      // somebody asks them again
 	proposed int64
+}
+
+// now is the servers' time, in µs.
+func (f *fences) now() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.time + time.Since(f.read).Microseconds()
 }
 
 // last is the latest number that was proposed.
@@ -67,7 +75,7 @@ func (f *fences) keep() bool {
 }
 
 // propose is a fence for an acquisition, at the time of the servers: the median of
-// those that answer.
+// those that answer. One that would lie more than a day ahead of it is doubt.
 func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error) {
 	if d.fences.old() {
 		sent := time.Now()
@@ -78,6 +86,9 @@ func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error
 		case !d.fences.keep():
 			return 0, d.doubt(ctx, "acquire", b)
 		}
+	}
+	if err := lock.CheckFence(a.Fence+1, d.fences.now()); err != nil {
+		return 0, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	return d.fences.next(a.Fence), nil
 }

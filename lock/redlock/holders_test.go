@@ -206,7 +206,7 @@ func TestLateRequestFarFence(t *testing.T) {
 	d := driver(t, cs, redlock.Options{Namespace: "far", NodeTimeout: slow})
 	d.Warm(t.Context())
 	a := asking("key", time.Minute)
-	a.Fence = 1 << 52
+	a.Fence = anHourAhead()
 	late, _ := d.Hold(a)
 	gates.open(0, 1)
 	_, h := acquire(t, d, a)

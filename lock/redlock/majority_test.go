@@ -177,7 +177,7 @@ func TestAskedAgainBeforeRestIsTold(t *testing.T) {
 	d := driver(t, cs, redlock.Options{Namespace: "twice", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	a := asking("key", time.Minute)
-	a.Fence = 1 << 52
+	a.Fence = anHourAhead()
 	take(t, d, a)
 	waitOn(t, cs, 2*time.Millisecond)
 	h := take(t, d, lock.Acquisition{Key: a.Key, Owner: a.Owner, TTL: a.TTL})
@@ -208,7 +208,7 @@ func TestDisagreementAsksRest(t *testing.T) {
 			must(t, first[1].Set(t.Context(), state, theirs, time.Minute).Err())
 		}, func() { must(t, first[1].Del(t.Context(), state).Err()) }, 5},
 		{"says another fence", func() {
-			must(t, first[2].Set(t.Context(), redlock.BackKey("rest", "key"), redlock.State(1<<52, 1, time.Minute, "other/1"), time.Minute).Err())
+			must(t, first[2].Set(t.Context(), redlock.BackKey("rest", "key"), redlock.State(anHourAhead(), 1, time.Minute, "other/1"), time.Minute).Err())
 		}, func() {}, 5},
 	} {
 		c.disturb()
@@ -252,7 +252,8 @@ func TestSilenceDoesNotDecideFence(t *testing.T) {
 	d := driver(t, cs, redlock.Options{Namespace: "fences", NodeTimeout: slow})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	d.Warm(t.Context())
-	for i, last := range []int64{1 << 52, 1 << 52, 1<<52 + 7, 1<<52 + 7, 1<<52 + 9} {
+	far := anHourAhead()
+	for i, last := range []int64{far, far, far + 7, far + 7, far + 9} {
 		must(t, cs[i].Set(t.Context(), redlock.BackKey("fences", "key"), redlock.State(last, 1, time.Minute, "gone/1"), time.Minute).Err())
 	}
 	signal(syscall.SIGSTOP, all[4])
@@ -262,7 +263,7 @@ func TestSilenceDoesNotDecideFence(t *testing.T) {
 	if took := time.Since(began); took > slow/4 {
 		t.Errorf("it took %v", took)
 	}
-	if want := int64(1<<52 + 8); g.Fence != want {
+	if want := far + 8; g.Fence != want {
 		t.Errorf("the fence is %d, want %d", g.Fence, want)
 	}
 }
@@ -364,4 +365,42 @@ func TestHeldAfterRestarts(t *testing.T) {
 		t.Errorf("the key that all servers say another has: %v, want a *lock.HeldError", err)
 	}
 	must(t, d.Release(t.Context(), h))
+}
+
+// Servers forget a lease. Its release says so if the others, that were told of it, are
+// no majority: another owner may have had the key. Asked again it is released.
+func TestReleaseOfForgottenVotes(t *testing.T) {
+	t.Parallel()
+	_, cs := servers(t, 3)
+	for name, c := range map[string]struct {
+		told   bool // the third server too
+		forget int  // how many of the first two
+		want   error
+	}{
+		"none":           {false, 0, nil},
+		"one, all told":  {true, 1, nil},
+		"both, all told": {true, 2, lock.ErrForgotten},
+		"both":           {false, 2, lock.ErrForgotten},
+		"none, all told": {true, 0, nil},
+	} {
+		namespace := fresh()
+		d := driver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: slow})
+		d.AskRestAfter(alone)
+		if c.told {
+			d.AskRestAfter(0)
+		}
+		d.Warm(t.Context())
+		h := take(t, d, asking("key", time.Minute))
+		first, _ := d.First("key")
+		if c.told {
+			until(t, "all are told", func() bool { return votes(cs, namespace, "key") == 3 })
+		}
+		for _, one := range first[:c.forget] {
+			must(t, one.Del(t.Context(), redlock.Key(namespace, "key")).Err())
+		}
+		if err := d.Release(t.Context(), h); !errors.Is(err, c.want) {
+			t.Errorf("%s: the release says %v, want %v", name, err, c.want)
+		}
+		must(t, d.Release(t.Context(), h))
+	}
 }

@@ -31,6 +31,7 @@ const (
 	no  = 0 // another owner's; for a renewal: not alive
 	yes = 1
 	odd = 2 // acquire: undone before it came; release: under another fence
+	was = 3 // release: free before, and not by this owner as far as is known
 )
 
 // An answer is what one server replied. With an error it is no answer.
@@ -126,7 +127,7 @@ func (r *request) read(reply any) (answer, bool) {
 		a.code = yes
 		return a, a.fence <= lock.MaxNumber
 	case is:
-		return answer{code: code}, code >= no && code <= odd
+		return answer{code: code}, code >= no && code <= was
 	case r.script == nil:
 		return readTime(reply)
 	}

@@ -83,6 +83,9 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence i
 // forgotten it.
 func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (lock.Grant, error) {
 	fence := b.fence()
+	if err := lock.CheckFence(fence, d.fences.now()); err != nil {
+		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
+	}
 	if unlike := b.unlike(fence); unlike != 0 {
 		written := d.ask(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
@@ -136,8 +139,9 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 
 // Release frees the key on all servers that may know of it, and returns when it is
 // free on a majority, of which those that were never asked are a part; the rest is
-// done in the background, where servers that do not answer are asked again. It
-// works on servers at maxmemory.
+// done in the background, where servers that do not answer are asked again. It is
+// lock.ErrForgotten if so many servers had forgotten the lease that another owner may
+// have had the key meanwhile. It works on servers at maxmemory.
 func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
@@ -152,7 +156,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
 	untold := d.untold.take(&h)
 	d.strays.free(lease{h.Key, h.Owner}, rest, h.TTL)
-	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.freeing, late: func(n *node, a *answer) {
+	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.released, late: func(n *node, a *answer) {
 		if a.err != nil || a.code == odd {
 			d.sweepNode(n, rest, h.TTL)
 		}
@@ -168,6 +172,9 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	d.sweep(rest, h.TTL, b.waitedFor())
 	if b.count(odd) > 0 {
 		d.sweep(rest, h.TTL, d.ask(ctx, d.patience(h.TTL), rest, question{first: b.voted(odd)}))
+	}
+	if b.vanished() {
+		return lock.ErrForgotten
 	}
 	return nil
 }

@@ -220,12 +220,15 @@ func (d *Driver) handOver(ctx context.Context, h *lock.Holding, least, most int6
 }
 
 // released reports whether there is nothing to release, and what the answer is
-// then. What is kept for an owner has no fence yet.
+// then. What is kept for an owner has no fence yet. A row whose last fence was this
+// owner's, and that names no owner, was freed by this one.
 func (l *lease) released(h *lock.Holding) (answer error, done bool) {
 	is := l.find(h.Owner)
 	switch {
-	case len(l.held) == 0:
+	case len(l.held) == 0 && (h.Fence == 0 || h.Fence == l.fence && l.owner == "" && l.holders == ""):
 		return nil, true
+	case len(l.held) == 0:
+		return lock.ErrForgotten, true
 	case is == nil, h.Fence != 0 && (is.Place != 0 || is.Fence != h.Fence):
 		return lock.ErrLost, true
 	}

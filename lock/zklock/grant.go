@@ -119,7 +119,8 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid
 
 // raise grants a fence above the natural one and remembers it, in one step, so
 // that the next is higher. What was remembered and is below the natural fence
-// will never be needed again.
+// will never be needed again. Natural fences are the clock here: one that would lie more
+// than a day, in µs, above is doubt.
 func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64) (int64, error) {
 	path := d.paths.lock(a.Key) + "/" + floorName
 	data, stat, err := c.Get(path)
@@ -134,6 +135,9 @@ func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64)
 		}
 	}
 	fence := max(natural, last+1, a.Fence+1)
+	if err := lock.CheckFence(fence, natural); err != nil {
+		return 0, err
+	}
 	if fence == natural {
 		if known {
 			_, err = gone(c.Delete(path, stat.Version))

@@ -118,6 +118,9 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisit
 			if g, err = d.confirm(c, p, a, &q, created); err == nil {
 				return g, nil
 			}
+			if errors.Is(err, lock.ErrFence) {
+				_, _ = d.remove(c, p) // it tries again by itself
+			}
 		case !abreast:
 			abreast, err = true, d.catchUp(c, a.Key)
 		case i < 0:
@@ -271,8 +274,11 @@ func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
 		return err
 	}
 	q, err := d.queue(c, h.Key)
-	if err != nil || len(q.places) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case len(q.places) == 0:
+		return vanished(h)
 	}
 	return d.releaseOther(c, h, &q)
 }
@@ -282,6 +288,15 @@ func (d *Driver) forgotten(key string, e *entry) bool {
 	owner, _ := unescape(e.owner)
 	p := d.places.peek(key, owner)
 	return p != nil && p.over()
+}
+
+// vanished is the answer to the release of a key that is free, and of which nothing
+// tells whether its owner freed it.
+func vanished(h *lock.Holding) error {
+	if h.Fence == 0 {
+		return nil
+	}
+	return lock.ErrForgotten
 }
 
 // releaseOther frees what another Driver acquired for this owner.
@@ -294,7 +309,7 @@ func (d *Driver) releaseOther(c *zk.Conn, h *lock.Holding, q *queue) error {
 	at, err := d.standing(c, path, q.parent)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return nil
+		return vanished(h)
 	case err != nil:
 		return err
 	case h.Fence != 0 && h.Fence != at.Fence:

@@ -3,7 +3,8 @@
 --
 -- The lock is a string that expires with the lease: "fence|owner", or while a
 -- free lock is kept for the first of its queue "fence?inbox|owner", with the
--- fence before. The queue is a list of "inbox|owner", the oldest first; an inbox
+-- fence before. A bare "fence" is the last one of a lock that was freed: see
+-- remember.lua. The queue is a list of "inbox|owner", the oldest first; an inbox
 -- is a channel that the owner's process listens to.
 --
 -- A lock that owners share, or that the first of its queue wants to share
@@ -14,14 +15,16 @@ local RESERVED = 2000 -- ms that a lock is kept for an owner that does not answe
 local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
 
 -- read takes a lock apart: its fence, whether it is kept, its owner, and the
--- owner's place in the queue. Of one that is shared it returns nothing.
+-- owner's place in the queue. One that is free has a fence alone, and of one that is
+-- shared it returns nothing.
 local function read(text)
-  local fence, mark, rest = string.match(text, '^(%d+)([|?])(.*)$')
+  local fence, mark, rest = string.match(text, '^(%d+)([|?]?)(.*)$')
   if mark == '|' then
     return fence, false, rest
-  elseif mark then
+  elseif mark == '?' then
     return fence, true, string.match(rest, '|(.*)$'), rest
   end
+  return fence
 end
 
 -- tell publishes to the inbox of a place, and reports whether its process may be

@@ -2,7 +2,8 @@
 -- them. They serve every lock, whoever holds it; queue.lua is the short way for
 -- locks that one owner has at a time.
 --
--- Who holds a lock alone, or is to, is kept as queue.lua says. A lock that is
+-- Who holds a lock alone, or is to, is kept as queue.lua says, and so is the last
+-- fence of a lock that is free. A lock that is
 -- shared is the string "+fence", with the last fence, beside
 --   holders  a hash: owner = "fence|until|limit|", or while a place is kept for one
 --            from the queue "order|until|limit|inbox"; '' = "ms|place", when the
@@ -18,6 +19,7 @@ local NOLIMIT = 2147483647
 local RESERVED = 2000 -- ms that a place is kept for an owner that does not answer
 local ABSENT = 5000   -- ms that the first of a queue keeps others waiting without a look
 local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
+local DAY = 86400000000 -- µs that a fence may lie ahead
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -45,6 +47,10 @@ end
 local function look(s)
   local text = call('GET', s.lock)
   if not text then return end
+  if not string.find(text, '%D') then
+    s.freed, s.last = text, tonumber(text)
+    return
+  end
   if sub(text, 1, 1) ~= '+' then
     local fence, mark, rest = match(text, '^(%d+)([|?])(.*)$')
     local kept = mark == '?'
@@ -113,7 +119,7 @@ end
 -- drop takes the lock, or the place that is kept, from an owner.
 local function drop(s, me)
   if s.alone then
-    call('DEL', s.lock)
+    remember(s.lock, int(s.last))
     s.alone, s.count = nil, 0
   else
     forget(s, me)
@@ -125,6 +131,7 @@ local function settle(s)
   if not s.shared or not s.changed then return end
   if s.count == 0 then
     call('DEL', s.lock, s.holders, s.ends, s.limits)
+    if s.last > 0 then remember(s.lock, int(s.last)) end
     return
   end
   local rest = int(call('ZRANGE', s.ends, 0, 0, 'REV', 'WITHSCORES')[2] - ms)
@@ -254,9 +261,12 @@ local function may(s, me, limit, barge)
   return fits(s, limit) and (barge or call('EXISTS', s.queue) == 0)
 end
 
+-- following is the fence of a grant to an asker that has seen one.
+local function following(s, seen) return math.max(us, seen + 1, s.last + 1) end
+
 -- grant makes the owner a holder and returns its fence.
 local function grant(s, me, ttl, seen, limit)
-  s.last = math.max(us, seen + 1, s.last + 1)
+  s.last = following(s, seen)
   local fence = int(s.last)
   if limit == 1 then
     alone(s, fence, '|', me, ttl)

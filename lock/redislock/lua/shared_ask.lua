@@ -11,7 +11,8 @@
 -- returns  {1, fence, ms left, ...} if the leases are the owner's, also when it
 --          asks again; {0, "0", ms left, n} if others have the n-th lock, or wait
 --          for it: then the owner has none of them. n is -1 for the first of the
---          queue of a lock that is shared: it must be heard of
+--          queue of a lock that is shared: it must be heard of; {3, fence, the store's
+--          µs} if a fence would lie more than a day ahead: the owner has none of them
 --
 -- The first write is a SET, as in queue.lua: only a master that has memory
 -- accepts it.
@@ -38,6 +39,9 @@ end
 
 for i, s in ipairs(locks) do
   s.answer = may(s, me, s.limit, s.barge)
+  if s.answer == true and following(s, s.seen) > us + DAY then
+    s.answer, s.far = false, true
+  end
   if not s.answer then
     refused = i
     break
@@ -60,7 +64,9 @@ end
 if refused then
   local s = locks[refused]
   out = {0, '0', s.count > 0 and soonest(s) or 0, refused}
-  if place ~= '' then
+  if s.far then
+    out = {3, int(following(s, s.seen)), us}
+  elseif place ~= '' then
     if not call('LPOS', s.queue, place) and call('LLEN', s.queue) < tonumber(ARGV[3]) then
       call('RPUSH', s.queue, place)
     end

@@ -7,7 +7,8 @@
 -- ARGV[1]  a place in the queues to give up, or ''
 -- then for each lock
 --   ARGV   owner, fence, 0 for whatever it was granted
--- returns  for each lock 1 if it is not the owner's any more, 0 if others have it
+-- returns  for each lock 1 if it is not the owner's any more, 0 if others have it, 3
+--          if it is free, and not known to have been freed by this owner
 
 call('PEXPIRE', KEYS[1], 1)
 local out = {}
@@ -19,8 +20,10 @@ for i = 1, (#KEYS - 1) / 5 do
   if mine and (known == '0' or not mine.kept and known == mine.fence) then
     drop(s, me)
     out[i] = 1
+  elseif s.count > 0 then
+    out[i] = 0
   else
-    out[i] = s.count == 0 and 1 or 0
+    out[i] = (known == '0' or known == s.freed) and 1 or 3
   end
   serve(s)
   settle(s)

@@ -3,7 +3,8 @@
 -- which is no higher than what is kept here.
 --
 -- returns  1 if the vote is free now; 0 if another owner has it; 2 if it is the
---          owner's under another fence
+--          owner's under another fence; 3 if it was free before, and is not known to
+--          have been given back by this owner
 
 if alive then
   if not mine then
@@ -19,6 +20,7 @@ if alive then
     return 2
   end
 end
+local freed = alive or asked == '0' or by == me and back - asked >= 0
 if ARGV[5] - last > 0 then last = ARGV[5] end
 if since > 0 then attempt = string.format('%.0f', attempt + since) end
 local value = last .. '|' .. attempt .. '|' .. memory .. '|' .. me
@@ -27,4 +29,4 @@ if redis.pcall('SET', KEYS[2], value, 'PX', memory).err then
   redis.call('SET', KEYS[2], value, 'PX', memory)
 end
 redis.call('DEL', KEYS[1])
-return 1
+return freed and 1 or 3
