@@ -17,7 +17,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	n.mu.Lock()
 	for i, a := range asks {
 		c := &answers[i]
-		if c.Err == nil || isShort(c.Err) || errors.Is(c.Err, lock.ErrUnreadable) {
+		if c.Err == nil || isShort(c.Err) || errors.Is(c.Err, lock.ErrUnreadable) || errors.Is(c.Err, lock.ErrFence) {
 			heard = true
 		} else {
 			failed = c.Err
@@ -66,6 +66,7 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 		if c.From != 0 && c.From < a.seen {
 			n.forgot(a.e, c.From)
 		}
+		delete(n.fenced, a.e)
 		a.e.mark = max(a.e.mark, c.Mark)
 		n.looked(a)
 	}

@@ -168,6 +168,10 @@ func (e *events) ahead(j *entry, mark int64) {
 	e.tell(zapcore.ErrorLevel, "mark ahead", job(j), zap.String("mark", formatTick(mark)))
 }
 
+func (e *events) fenceAhead(j *entry) {
+	e.tell(zapcore.ErrorLevel, "fence ahead", job(j), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+}
+
 func (e *events) storeForgot(j *entry, mark, seen int64) {
 	e.tell(zapcore.ErrorLevel, "store forgot", job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
@@ -225,6 +229,9 @@ func (n *Node) tell(a *ask, c *lock.Answer) {
 		if short, ok := errors.AsType[*lock.ReplicasError](c.Err); ok {
 			n.events.unreplicated(a.e, a.tick, short)
 		}
+		if errors.Is(c.Err, lock.ErrFence) {
+			n.tellFence(a.e)
+		}
 	case lock.Passed:
 		n.events.passed(a.e, a.tick, c.Node)
 	case lock.Waiting:
@@ -250,6 +257,22 @@ func (n *Node) tellAhead(e *entry, mark int64) {
 	n.mu.Unlock()
 	if !known {
 		n.events.ahead(e, mark)
+	}
+}
+
+// tellFence tells, once a minute, of a job that has a fence far in the future: the store
+// grants nothing under it, and all else.
+func (n *Node) tellFence(e *entry) {
+	now := time.Now()
+	n.mu.Lock()
+	last, known := n.fenced[e]
+	told := known && now.Sub(last) < reminder
+	if !told {
+		n.fenced[e] = now
+	}
+	n.mu.Unlock()
+	if !told {
+		n.events.fenceAhead(e)
 	}
 }
 

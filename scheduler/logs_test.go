@@ -86,6 +86,7 @@ var shapes = map[string][]string{
 	"clock stepped":           {"error: node step_ms"},
 	"clock unsteady":          {"warn: node text"},
 	"mark ahead":              {"error: job mark node"},
+	"fence ahead":             {"error: job node text"},
 	"specs differ":            {"warn: job node other spec"},
 	"working":                 {"info: attempt fence job node tick"}, // of a job's function
 }

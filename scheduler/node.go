@@ -57,6 +57,7 @@ type Node struct {
 	shelf     shelf
 	lead      lead
 	queue     line                  // due, and waiting for a free slot
+	fenced    map[*entry]time.Time  // jobs that have a fence more than a day ahead, and when the log was told
 	refused   map[*entry][]*running // whose ends the store refuses, for longer than their leases
 	parked    map[*entry][]*ask     // due, and waiting for the end of a run of this node, or for an older ask, to be answered
 	mutes     map[*entry]*mute      // jobs whose asks are not answered
@@ -91,7 +92,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1

@@ -82,17 +82,27 @@ func (n *Node) unopened() (names string, cause error) {
 }
 
 // Remarks returns what is wrong with a part of what this node does, though it is Ready:
-// the jobs that the store has something under that cannot be read. The node runs the
-// others, and tries those again. At most five are named.
+// the jobs that the store has something under that cannot be read, and those with a fence more
+// than a day ahead. The node runs the others, and tries those again. At most five of each are named.
 func (n *Node) Remarks() []string {
 	n.mu.Lock()
 	count := len(n.openings.order)
-	n.mu.Unlock()
-	if count == 0 {
-		return nil
+	var ahead []string
+	for e := range n.fenced {
+		ahead = append(ahead, e.name)
 	}
-	names, _ := n.unopened()
-	return []string{fmt.Sprintf("%d jobs cannot be opened: %s", count, names)}
+	n.mu.Unlock()
+	var remarks []string
+	if count > 0 {
+		names, _ := n.unopened()
+		remarks = append(remarks, fmt.Sprintf("%d jobs cannot be opened: %s", count, names))
+	}
+	if len(ahead) > 0 {
+		slices.Sort(ahead)
+		remarks = append(remarks, fmt.Sprintf("%d jobs have a fence more than a day ahead of the store's clock, and nothing is granted under them: %s",
+			len(ahead), listed(ahead, len(ahead))))
+	}
+	return remarks
 }
 
 // open registers jobs of one shard in the store and reads what it has of them. What
