@@ -176,7 +176,8 @@ func (g *grammar) handOver() string {
 	}
 	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{day}", dayMicros, "{lazy}", lazy).Replace(g.named(`
 WITH l AS MATERIALIZED (
-  SELECT fence FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5 FOR UPDATE
+  SELECT fence FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5
+  AND until_us > {clock} FOR UPDATE
 ), c AS MATERIALIZED (
   SELECT {clock} AS us, fence FROM l
 ), n AS MATERIALIZED (

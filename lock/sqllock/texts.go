@@ -60,7 +60,7 @@ func (g *grammar) texts() texts {
 			where: "ns = $2 AND name = $3 AND owner = $4 AND fence = $5 AND place = 0 AND until_us > {now}",
 		}),
 		free: g.text("UPDATE cronce_leases SET owner = '', until_us = 0 WHERE {usable}" + lease +
-			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ?" +
+			" AND owner = ? AND place = 0 AND fence BETWEEN ? AND ? AND until_us > {clock}" +
 			" AND NOT EXISTS (SELECT 1 FROM cronce_places w WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)"),
 		handOver: g.handOver(),
 
