@@ -1,0 +1,108 @@
+package sqllock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// standing is a driver whose clock stands still unless it is set, in µs.
+func standing(t *testing.T, on database) (d *sqllock.Driver, set func(us int64), run func(statement string)) {
+	t.Helper()
+	db := on.connect(t)
+	run = func(statement string) {
+		t.Helper()
+		_, err := db.Exec(statement)
+		must(t, err)
+	}
+	run("CREATE TABLE clock (us BIGINT NOT NULL)")
+	run("INSERT INTO clock VALUES (0)")
+	d = driver(t, db, on.dialect, sqllock.Options{})
+	d.ClockFrom("(SELECT us FROM clock)")
+	return d, func(us int64) { t.Helper(); run(fmt.Sprint("UPDATE clock SET us = ", us)) }, run
+}
+
+// A lease lives until the µs before its deadline: until then it is renewed and keeps the
+// key from others, and from then on neither.
+func TestDeadline(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const begin = int64(1_795_207_852_937_000)
+		for i, limit := range []int{1, 3} {
+			for _, late := range []int64{-1, 0, 1} {
+				set(begin)
+				a := lock.Acquisition{Key: fmt.Sprint(limit, late), Owner: "n/1", TTL: time.Second, Limit: limit}
+				g, err := d.Acquire(t.Context(), a)
+				must(t, err)
+				set(begin + 1_000_000 + late)
+				alone := lock.Acquisition{Key: a.Key, Owner: "n/2", TTL: time.Second}
+				_, err = d.Renew(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: time.Second, Limit: limit})
+				if renewed := err == nil; renewed != (late < 0) || err != nil && !errors.Is(err, lock.ErrLost) {
+					t.Errorf("limit %d: %d µs after the deadline the renewal is %v", limit, late, err)
+				}
+				if late < 0 { // the deadline is a second later now
+					set(begin + 2_000_000 - 2)
+				}
+				_, err = d.Acquire(t.Context(), alone)
+				if held := isHeld(err); held != (late < 0) || err != nil && !held {
+					t.Errorf("limit %d: %d µs after the deadline another owner is answered %v (case %d)", limit, late, err, i)
+				}
+			}
+		}
+	})
+}
+
+// The row of a key goes when its last grant was not today and not yesterday, and its
+// lease has been over for more than an hour: until then its fence is known.
+func TestSweepCutoff(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, hour = int64(1_795_207_852_937_000), int64(3_600_000_000)
+		const today = now / 86_400_000_000
+		set(now)
+		rows := map[string][2]int64{ // until when, and used on which day
+			"today": {0, today}, "yesterday": {0, today - 1}, "before": {0, today - 2},
+			"just over": {now - hour, today - 2}, "over": {now - hour - 1, today - 2}, "held": {now + 1, today - 9},
+		}
+		for key, row := range rows {
+			run(fmt.Sprintf("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES ('cronce', '%s', '', 1, %d, 0, '', %d)",
+				key, row[0], row[1]))
+		}
+		d.ChoresDue()
+		must(t, d.Release(t.Context(), lock.Holding{Key: "none", Owner: "n/1"}))
+		d.ChoresDone()
+		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
+		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
+			t.Errorf("kept are %v, want %s", got, want)
+		}
+	})
+}
+
+// A release passes over the owner that has owed a sign of life for 3 seconds, and no
+// other: one that still has a µs is next.
+func TestSilence(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, silence = int64(1_795_207_852_937_000), int64(3_000_000)
+		set(now)
+		for asked, want := range map[int64]string{0: "n/2", now - silence + 1: "n/2", now - silence: "n/3", now - silence - 1: "n/3"} {
+			key := fmt.Sprint("asked ", asked)
+			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "n/1", TTL: minute})
+			must(t, err)
+			for _, place := range []string{fmt.Sprint("'n/2', 'elsewhere', 1, 60000000, 0, ", asked), "'n/3', 'elsewhere', 1, 60000000, 0, 0"} {
+				run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', '%s', %s)", key, place))
+			}
+			must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "n/1", Fence: g.Fence}))
+			at, err := d.Inspect(t.Context(), key)
+			must(t, err)
+			if at.Owner != want {
+				t.Errorf("asked %d µs ago: the key is kept for %q, want %s", now-asked, at.Owner, want)
+			}
+		}
+	})
+}
