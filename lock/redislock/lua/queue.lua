@@ -42,13 +42,15 @@ local function back(queue, places, first, rest)
   redis.call('PEXPIRE', queue, math.max(rest, UNUSED))
 end
 
+local MOST = 2000 -- places that one step looks at: no queue is longer, unless it was tampered with
+
 -- hint tells the next in the queue that the lock is kept for another: it may have to
 -- look when that one does not answer. Places of processes that are gone are dropped.
 local function hint(queue)
-  local place = redis.call('LINDEX', queue, 0)
-  while place and not tell(place, '|') do
+  for _ = 1, MOST do
+    local place = redis.call('LINDEX', queue, 0)
+    if not place or tell(place, '|') then return end
     redis.call('LPOP', queue)
-    place = redis.call('LINDEX', queue, 0)
   end
 end
 
@@ -66,7 +68,7 @@ local function pass(lock, queue, fence, asker)
     if not owner then
       back(queue, places, 1, rest)
       return nil
-    elseif owner == asker or tell(place, '') then
+    elseif owner == asker or tell(place, '') or #places > MOST then
       break
     end
     place = redis.call('LPOP', queue)
