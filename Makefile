@@ -13,14 +13,17 @@ build: ## build the binary into ./cronce
 install: ## install what the tests need and is missing (Debian, as root); elsewhere name it
 	@.ci/install
 
+# Most tests wait for servers and processes: four packages at once keep two processors busy.
 test: install ## all tests, raced and shuffled, against real servers
-	go test -race -shuffle=on -timeout 15m ./...
+	go test -race -shuffle=on -p 4 -timeout 15m ./...
 	go test -count=1 -run '^TestEveryCluster$$' ./lock/series # a search by one goroutine: ten times as far without the race detector
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	go run ./internal/mutants
 
 soak: install ## the long searches, whole: hours
+	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./internal/proof
+	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
 
 lint: vuln ## vet, golangci-lint, gofmt, go mod tidy, govulncheck

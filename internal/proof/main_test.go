@@ -96,10 +96,13 @@ func die(err error) {
 
 // running is how long a scenario runs at least.
 func running() time.Duration {
-	if testing.Short() {
+	switch {
+	case os.Getenv("CRONCE_SOAK") != "":
+		return 2 * time.Minute
+	case testing.Short():
 		return 8 * time.Second
 	}
-	return 30 * time.Second
+	return 20 * time.Second
 }
 
 // acquit fails the test for each violation in the evidence.
