@@ -14,9 +14,32 @@ import (
 func withSignals(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	more = append(heeded(syscall.SIGHUP), more...)
 	more = append(more, os.Interrupt, syscall.SIGTERM)
-	ctx, stop := signal.NotifyContext(ctx, more...)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(ctx)
+	got := make(chan os.Signal, 2)
+	signal.Notify(got, more...)
+	go func() {
+		defer cancel()
+		select {
+		case <-got:
+		case <-ctx.Done():
+		}
+		// Before the context ends: a second signal that answers the log line of the
+		// drain must find its default action. signal.NotifyContext would drop it.
+		signal.Stop(got)
+		select {
+		case second := <-got:
+			raise(second)
+		default:
+		}
+	}()
+	return ctx, cancel
+}
+
+// raise sends the signal to this process, which no longer handles it.
+func raise(s os.Signal) {
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Signal(s)
+	}
 }
 
 // heeded returns signals less those that this process was started to ignore.
