@@ -30,7 +30,7 @@ type crowd struct {
 // Random owners with random limits acquire, renew, release and expire; every
 // answer is compared with the rule.
 func sharingRule(s *stand) {
-	rounds := 30
+	rounds := 12
 	if s.env.exact() && s.env.Rounds == 0 {
 		rounds = 200
 	}
