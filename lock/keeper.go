@@ -145,6 +145,7 @@ func (k *keeper) collect() (lost, due []*Lease) {
 			lost = append(lost, s)
 		case now+int64(together) >= s.renewAt:
 			s.renewAt = now + s.again() // should no answer come
+			s.unheard++
 			k.fix(s)
 			due = append(due, s)
 		default:
@@ -188,6 +189,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		cause = s.lossAt(now, r.Err == nil)
 	case r.Err != nil:
 		s.doubt = r.Err
+		s.unheard = max(0, s.unheard-1)
 		s.renewAt = min(s.renewAt, now+min(s.again(), int64(maxRetry)))
 		k.fix(s)
 	case !r.Alive:
@@ -195,7 +197,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		cause = ErrForgotten
 		s.trust.Store(now)
 	default:
-		s.doubt = nil
+		s.doubt, s.unheard = nil, 0
 		s.believe(sent, r.Left)
 		s.span = min(r.Left, s.ref.TTL)
 		s.renewAt = s.due(now)
@@ -298,8 +300,11 @@ func (s *Lease) due(now int64) int64 {
 }
 
 // again is how long a renewal waits for its answer before the next one is sent
-// beside it: many may be lost, and each may be slow, before the trust ends.
-func (s *Lease) again() int64 { return int64(max(s.span/20, 2*together)) }
+// beside it: some may be lost, and each may be slow, before the trust ends. The pause
+// doubles at first, so that a store that is silent has six at most of one lease.
+func (s *Lease) again() int64 {
+	return int64(max(min(s.span/20<<min(s.unheard, 2), s.span/8), 2*together))
+}
 
 // bounded calls f and returns its answer, or doubt when ctx has ended: even a
 // driver that ignores its context holds nothing up.

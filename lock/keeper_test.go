@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,4 +302,31 @@ func TestWhyLostLate(t *testing.T) {
 			t.Errorf("the cause is %q", cause)
 		}
 	})
+}
+
+// A store that is silent for as long as a lease is trusted has a few renewals of it side
+// by side, and not one more for each pause: it answers them all when it is back.
+func TestSilentStoreHasFewRenewals(t *testing.T) {
+	for _, ttl := range []time.Duration{500 * time.Millisecond, 3 * time.Second, 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty()
+			var silent atomic.Bool
+			store.before = func(op string) {
+				if op == "renew" && silent.Load() {
+					time.Sleep(ttl)
+				}
+			}
+			l := lock.New(store, "a")
+			leases := append(runs(t, l, store, ttl), acquire(t, l, "plain", lock.Options{TTL: ttl}))
+			time.Sleep(ttl / 4)
+			silent.Store(true)
+			before := store.renewals.Load()
+			time.Sleep(ttl)
+			if n := store.renewals.Load() - before; n < 4 || n > 12 {
+				t.Errorf("TTL %v: %d renewals of two leases, want 2 to 6 of each", ttl, n)
+			}
+			silent.Store(false)
+			letGo(leases)
+		})
+	}
 }

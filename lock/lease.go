@@ -33,6 +33,7 @@ type Lease struct {
 	span    time.Duration // what the last answer left, at most the TTL: a store may give less than was asked for
 	index   int           // in the keeper's heap; -1 outside
 	doubt   error         // of the last renewal, if it had no answer
+	unheard int           // renewals that were sent since the last answer
 }
 
 // newLease makes a plain lease.
