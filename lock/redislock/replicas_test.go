@@ -24,7 +24,13 @@ func replicated(t *testing.T, n int) (master *redisserver.Server, replicas []*re
 		replicas = append(replicas, redisserver.Replica(t, master))
 	}
 	c := client(t, master.Addr())
-	until(t, "the replicas answer", func() bool { return c.(*redis.Client).Wait(t.Context(), n, time.Second).Val() == int64(n) })
+	until(t, "the replicas acknowledge a write", func() bool {
+		both := c.Pipeline() // on one connection: with nothing written there a WAIT counts replicas that are still loading
+		both.Publish(t.Context(), "written", "")
+		acked := both.Do(t.Context(), "wait", n, 1000)
+		_, err := both.Exec(t.Context())
+		return err == nil && acked.Val() == int64(n)
+	})
 	return master, replicas
 }
 
