@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ func (s *shop) remarks() []string {
 	}
 	if err := s.sale.Known(); err != nil {
 		return []string{"shop: " + err.Error()}
+	}
+	if halted := s.sale.Halted(); len(halted) > 0 {
+		return []string{"shop: products are not sold, since their books do not balance: " + strings.Join(halted, ", ")}
 	}
 	return nil
 }

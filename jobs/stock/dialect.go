@@ -33,6 +33,15 @@ func bound(d Dialect) string {
 	return ""
 }
 
+// unlessThere is what follows the rows of an INSERT into product so that rows which
+// are there stay as they are.
+func unlessThere(d Dialect) string {
+	if d == MySQL {
+		return " ON DUPLICATE KEY UPDATE sku = VALUES(sku)"
+	}
+	return " ON CONFLICT DO NOTHING"
+}
+
 // upsert is what follows the rows of an INSERT so that rows that are there take
 // the values of columns; sums are columns that the values are added to.
 func upsert(d Dialect, table, key string, columns, sums []string) string {

@@ -49,7 +49,7 @@
 // slot. An ACL user needs no more than
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
-//	+pexpire +persist +del +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
+//	+pexpire +persist +del +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.

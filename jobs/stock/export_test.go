@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"go.uber.org/zap"
 )
@@ -70,8 +71,16 @@ func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence i
 func Statements() ([]string, error) {
 	tables, err := fs.ReadFile(migrations, "migrations/mysql/00001_tables.sql")
 	book, err2 := fs.ReadFile(migrations, "migrations/mysql/00002_book.sql")
+	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
 	return []string{
-		string(tables), string(book), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
-	}, errors.Join(err, err2)
+	}, errors.Join(err, err2, err3)
+}
+
+// FirstTables makes the tables as the first version did.
+func FirstTables(d Dialect) (string, error) {
+	text, err := fs.ReadFile(migrations, "migrations/"+d.String()+"/00001_tables.sql")
+	up, _, _ := strings.Cut(string(text), "-- +goose Down")
+	return up, err
 }

@@ -30,7 +30,13 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if err := s.work.may(ctx, "write"); err != nil {
 		return nil, err
 	}
-	done, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
+	done, later, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, h)
+	for _, t := range h.totals {
+		delete(s.later, t.sku)
+	}
+	for _, sku := range later {
+		s.later[sku] = true
+	}
 	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) || errors.Is(err, ErrStockUnknown) {
 		return done, err
 	}
@@ -42,6 +48,9 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	}
 	if len(s.kept) >= maxKept {
 		return nil, err
+	}
+	if sku, is := unbalanced(err); is && sku != "" {
+		s.halted[sku] = true
 	}
 	s.keep(h.records[0].ID, err)
 	return nil, nil

@@ -83,6 +83,10 @@ func (r *reconciler) run(ctx context.Context) error {
 		return err
 	}
 	r.tell(v, found, unstocked)
+	for _, sku := range r.sale.Halted() {
+		r.work.log.Error("stock broken", zap.String("sku", sku), zap.String("text", "its books do not balance: it is not sold"))
+		r.unknown++
+	}
 	if broken := len(found) + int(v.after.disputed) + r.unknown; broken > 0 {
 		return fmt.Errorf("stock: reconcile: %d products and %d orders are not as they must be", len(found), int(v.after.disputed)+r.unknown)
 	}

@@ -30,7 +30,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted)
 	answer, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
@@ -57,6 +57,8 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		return Record{}, false, ErrConflict
 	case is(answer, "unknown", 2):
 		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnknownSKU)
+	case is(answer, "halted", 2):
+		return Record{}, false, fmt.Errorf("%w: the books of %s do not balance", ErrStockUnknown, quote(answer[1]))
 	case is(answer, "sold out", 3):
 		left, err := strconv.ParseInt(answer[2], 10, 64)
 		if err != nil {

@@ -191,7 +191,7 @@ func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuild
 			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
 				return err
 			}
-			_, err := tx.settle(ctx, h)
+			_, _, err := tx.settle(ctx, h)
 			return err
 		})
 		if err != nil {

@@ -49,6 +49,8 @@ var (
 	lookLua string
 	//go:embed lua/mark.lua
 	markLua string
+	//go:embed lua/halt.lua
+	haltLua string
 	//go:embed lua/begin.lua
 	beginLua string
 	//go:embed lua/rebuild.lua
@@ -80,6 +82,7 @@ var (
 	recentScript  = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
 	keptScript    = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
 	restockScript = redis.NewScript(redislock.GuardLua() + restockLua)
+	haltScript    = redis.NewScript(redislock.GuardLua() + haltLua)
 	markScript    = redis.NewScript(redislock.GuardLua() + markLua)
 
 	// For a rebuild: each names its epoch.
@@ -101,6 +104,7 @@ func onShelf(body string, libraries ...string) *redis.Script {
 const (
 	keyShelf     = "shelf"     // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
 	keyPut       = "put"       // hash: sku, what was put in, in all
+	keyHalted    = "halted"    // hash: sku of a product that is not sold, since its books do not balance
 	keyStock     = "stock"     // hash: sku, what can be reserved
 	keyReserved  = "reserved"  // hash: sku, what is reserved and not paid
 	keySold      = "sold"      // hash: sku, what is paid

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -72,11 +73,14 @@ type settler struct {
 	lost     int
 	kept     map[string]bool // ids of orders that are kept back
 	problem  error           // with the first of them
+	later    map[string]bool // products whose total must wait for orders
+	halted   map[string]bool // products whose books do not balance
 }
 
 func newSettler(s *Sale, b *Database, batch int, w work) *settler {
 	now := time.Now()
-	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now, kept: map[string]bool{}}
+	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now, kept: map[string]bool{},
+		later: map[string]bool{}, halted: map[string]bool{}}
 }
 
 func (s *settler) run(ctx context.Context) error {
@@ -90,6 +94,9 @@ func (s *settler) run(ctx context.Context) error {
 		return err
 	}
 	err := s.batches(ctx)
+	if err == nil {
+		err = s.halt(ctx)
+	}
 	if s.orders > 0 {
 		s.work.log.Info("orders settled", s.pace()...)
 	}
@@ -179,7 +186,8 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	return h, moved, err
 }
 
-// mark tells the store what the database has.
+// mark tells the store what the database has. A total that was not written is found
+// again by the next run.
 func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved int, err error) {
 	for _, d := range done {
 		if d.instead != "" {
@@ -195,5 +203,6 @@ func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved in
 	if moved, err = s.sale.settled(ctx, s.work.fence, done); err != nil {
 		return moved, err
 	}
-	return moved, s.sale.stocked(ctx, s.work.fence, h.totals)
+	totals := slices.DeleteFunc(h.totals, func(t total) bool { return s.later[t.sku] })
+	return moved, s.sale.stocked(ctx, s.work.fence, totals)
 }

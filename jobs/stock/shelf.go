@@ -24,6 +24,7 @@ type shelf struct {
 	changes int64     // the most that were seen in the epoch
 	closed  error     // why nothing is sold, an ErrStockUnknown; nil: it is
 	looked  time.Time // when closed was found
+	halted  []string  // products that are not sold, as the store said last
 }
 
 // learn remembers how many changes the store has counted: a store with fewer has
@@ -222,11 +223,14 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	s.shelf.mu.Lock()
 	epoch, seen := s.shelf.epoch, s.shelf.changes
 	s.shelf.mu.Unlock()
-	answer, err := s.ask(ctx, lookScript, s.keys(keyShelf, keyPut), b.identity, b.epoch, b.mark, b.products, epoch, seen)
+	answer, err := s.ask(ctx, lookScript, s.keys(keyShelf, keyPut, keyHalted), b.identity, b.epoch, b.mark, b.products, epoch, seen)
 	switch {
 	case err != nil:
 		return 0, err
-	case is(answer, "open", 2):
+	case len(answer) >= 2 && answer[0] == "open":
+		s.shelf.mu.Lock()
+		s.shelf.halted = answer[2:]
+		s.shelf.mu.Unlock()
 		return strconv.ParseInt(answer[1], 10, 64)
 	case is(answer, "foreign", 2):
 		return 0, foreign(b, answer[1])

@@ -3,37 +3,45 @@ package stock
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 )
 
-// settle writes a haul in one transaction and returns what became of each order.
+// settle writes a haul in one transaction: see transaction.settle.
 // It may be called again with the same orders, or with what they have become.
-func (b *Database) settle(ctx context.Context, sale string, fence int64, h haul) ([]settlement, error) {
-	var done []settlement
-	err := b.under(ctx, sale, settling, fence, h.at, func(tx *transaction) error {
+func (b *Database) settle(ctx context.Context, sale string, fence int64, h haul) (done []settlement, later []string, err error) {
+	err = b.under(ctx, sale, settling, fence, h.at, func(tx *transaction) error {
 		var err error
-		done, err = tx.settle(ctx, h)
+		done, later, err = tx.settle(ctx, h)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stock: settle in the database: %w", err)
+		return nil, nil, fmt.Errorf("stock: settle in the database: %w", err)
 	}
-	return done, nil
+	return done, later, nil
 }
 
-// settle writes a haul and returns what becomes of each order.
-func (tx *transaction) settle(ctx context.Context, h haul) ([]settlement, error) {
-	if err := tx.writeTotals(ctx, h.totals); err != nil {
-		return nil, fmt.Errorf("products: %w", err)
+// settle writes a haul and returns what becomes of each order, and the products whose
+// total was not written: it must wait for orders that are not of this haul.
+func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, later []string, err error) {
+	lower, err := tx.raiseTotals(ctx, h.totals)
+	if err != nil {
+		return nil, nil, fmt.Errorf("products: %w", err)
 	}
 	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(h.records))
 	if err != nil {
-		return nil, fmt.Errorf("look for the orders: %w", err)
+		return nil, nil, fmt.Errorf("look for the orders: %w", err)
 	}
 	p := plan(h.records, found)
-	return p.done, tx.writePlan(ctx, p)
+	if err := tx.writePlan(ctx, p); err != nil {
+		return nil, nil, err
+	}
+	if later, err = tx.lowerTotals(ctx, lower); err != nil {
+		return nil, nil, fmt.Errorf("products: %w", err)
+	}
+	if err := tx.shrinkOversold(ctx); err != nil {
+		return nil, nil, fmt.Errorf("products: %w", err)
+	}
+	return p.done, later, nil
 }
 
 func ids(records []Record) []string {
@@ -161,26 +169,6 @@ func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
 		}
 	}
 	return tx.write(ctx, &t, "")
-}
-
-// writeTotals writes what was put in, of products that are new or known.
-func (tx *transaction) writeTotals(ctx context.Context, totals []total) error {
-	t := productTable()
-	for _, total := range totals {
-		t.add(total.sku, total.put, int64(0), int64(0))
-	}
-	return tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in"}, nil))
-}
-
-// writeShifts changes the counts of products by what their orders have become.
-func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift) error {
-	t := productTable()
-	for _, sku := range slices.Sorted(maps.Keys(shifts)) {
-		if s := shifts[sku]; s != (shift{}) {
-			t.add(sku, int64(0), s.reserved, s.sold)
-		}
-	}
-	return tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", nil, []string{"reserved", "sold"}))
 }
 
 func productTable() table {

@@ -1,11 +1,11 @@
 -- look: compares the shelf with the book, and marks a new one as the book's.
 --
--- KEYS  1 shelf  2 put
+-- KEYS  1 shelf  2 put  3 halted
 -- ARGV  1 the database's identity  2 the book's epoch  3 the book's mark  4 how many
 --       products the book has, while its mark is 0  5, 6 the epoch that the caller
 --       knows and the changes that it has seen in it
 --
--- Returns {'open', changes}, {'foreign', identity} when another database keeps it,
+-- Returns {'open', changes, sku of a halted product, … up to ten}, {'foreign', identity} when another database keeps it,
 -- {'other'} when it is of another epoch than the book, which the caller should read
 -- again, or {'closed', why}. A shelf that has lost something is closed: it is not
 -- there though the book has settled, its mark is behind the book's, or it has fewer
@@ -26,4 +26,8 @@ if not has[2] then
 end
 if has[2] ~= ARGV[2] then return {'other'} end
 if tonumber(has[3]) < tonumber(ARGV[3]) or tonumber(has[4]) < seen then return close('behind') end
-return {'open', has[4]}
+local answer = {'open', has[4]}
+for i, sku in ipairs(redis.call('HKEYS', KEYS[3])) do
+  if i <= 10 then answer[#answer + 1] = sku end
+end
+return answer

@@ -1,12 +1,13 @@
 -- reserve: takes an order's items out of stock, all or none, once per order.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 fresh
+-- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted
 -- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…) and rest
 --       then per item: sku, quantity
 --
 -- Returns {'new', placed}, {'known', record} when the same order is there already,
 -- in whatever state, {'other'} when the id is there with other content,
--- {'unknown', sku}, or {'sold out', sku, stock}. Only new changes anything.
+-- {'unknown', sku}, {'halted', sku} of a product whose books do not balance, or
+-- {'sold out', sku, stock}. Only new changes anything.
 local call = redis.call
 local known = call('GET', KEYS[1])
 if known then
@@ -17,6 +18,11 @@ for i = 4, #ARGV, 2 do
   local stock = call('HGET', KEYS[2], ARGV[i])
   if not stock then return {'unknown', ARGV[i]} end
   if tonumber(stock) < tonumber(ARGV[i + 1]) then return {'sold out', ARGV[i], stock} end
+end
+if call('EXISTS', KEYS[5]) == 1 then
+  for i = 4, #ARGV, 2 do
+    if call('HEXISTS', KEYS[5], ARGV[i]) == 1 then return {'halted', ARGV[i]} end
+  end
 end
 for i = 4, #ARGV, 2 do
   call('HINCRBY', KEYS[2], ARGV[i], '-' .. ARGV[i + 1])

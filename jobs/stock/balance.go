@@ -1,0 +1,206 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// balanceCheck is the name of the constraint by which a database refuses books that
+// do not balance. It stands in the error of each.
+const balanceCheck = "stock_balance"
+
+// An unbalancedError says that orders would take more of a product than was put in,
+// or less than nothing. The transaction has written nothing.
+type unbalancedError struct{ sku, text string }
+
+func (e *unbalancedError) Error() string {
+	return fmt.Sprintf("the books of %s would not balance: %s", quote(e.sku), e.text)
+}
+
+// unbalanced reports whether a write was refused since books would not balance, and
+// of which product, if that is known.
+func unbalanced(err error) (sku string, is bool) {
+	if e, ok := errors.AsType[*unbalancedError](err); ok {
+		return e.sku, true
+	}
+	return "", err != nil && strings.Contains(err.Error(), balanceCheck)
+}
+
+// A balance is the books of a product.
+type balance struct{ put, reserved, sold, oversold int64 }
+
+// balances reads the books of products.
+func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]balance, error) {
+	found := make(map[string]balance, len(skus))
+	for some := range slices.Chunk(skus, maxRows) {
+		args := make([]any, 1, 1+len(some))
+		args[0] = tx.sale
+		for _, sku := range some {
+			args = append(args, sku)
+		}
+		if err := tx.balancesOf(ctx, found, args); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (tx *transaction) balancesOf(ctx context.Context, found map[string]balance, args []any) error {
+	query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + marks(len(args)-1) + ")"
+	rows, err := tx.tx.QueryContext(ctx, tx.dialect.Bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var sku string
+		var b balance
+		if err := rows.Scan(&sku, &b.put, &b.reserved, &b.sold, &b.oversold); err != nil {
+			return err
+		}
+		found[sku] = b
+	}
+	return rows.Err()
+}
+
+// writeShifts changes the counts of products by what their orders have become, unless
+// their books would not balance then. The database refuses that too; here the product
+// gets its name, and versions of MySQL that check nothing get the check.
+func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift) error {
+	maps.DeleteFunc(shifts, func(_ string, s shift) bool { return s == (shift{}) })
+	skus := slices.Sorted(maps.Keys(shifts))
+	if len(skus) == 0 {
+		return nil
+	}
+	t := productTable()
+	for _, sku := range skus {
+		t.add(sku, int64(0), int64(0), int64(0))
+	}
+	if err := tx.write(ctx, &t, unlessThere(tx.dialect)); err != nil {
+		return err
+	}
+	books, err := tx.balances(ctx, skus)
+	if err != nil {
+		return err
+	}
+	for _, sku := range skus {
+		if err := books[sku].after(sku, shifts[sku]); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(skus, maxCases) {
+		if err := tx.addShifts(ctx, some, shifts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after judges the books of a product after a shift.
+func (b balance) after(sku string, s shift) error {
+	reserved, sold := b.reserved+s.reserved, b.sold+s.sold
+	if reserved < 0 || sold < 0 || reserved+sold > b.put+b.oversold {
+		return &unbalancedError{sku, fmt.Sprintf("%d reserved and %d sold of %d", reserved, sold, b.put)}
+	}
+	return nil
+}
+
+// maxCases is how many products one statement changes: it looks for each in a list.
+const maxCases = 100
+
+// addShifts adds to counts of rows that are there. An upsert would not do: databases
+// check the row that it would insert first.
+func (tx *transaction) addShifts(ctx context.Context, skus []string, shifts map[string]shift) error {
+	var reserved, sold strings.Builder
+	cases, names := make([]any, 0, len(skus)), make([]any, 0, len(skus))
+	for _, sku := range skus {
+		reserved.WriteString(" WHEN ? THEN " + strconv.FormatInt(shifts[sku].reserved, 10))
+		sold.WriteString(" WHEN ? THEN " + strconv.FormatInt(shifts[sku].sold, 10))
+		cases, names = append(cases, sku), append(names, sku)
+	}
+	query := "UPDATE product SET reserved = reserved + CASE sku" + reserved.String() + " ELSE 0 END, sold = sold + CASE sku" + sold.String() +
+		" ELSE 0 END WHERE sale = ? AND sku IN (" + marks(len(skus)) + ")"
+	args := slices.Concat(cases, cases, []any{tx.sale}, names)
+	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), args...)
+	return err
+}
+
+// shrinkOversold takes back what is allowed beyond what was put in, once it is not
+// needed any more.
+func (tx *transaction) shrinkOversold(ctx context.Context) error {
+	query := "UPDATE product SET oversold = CASE WHEN reserved + sold > put_in THEN reserved + sold - put_in ELSE 0 END" +
+		" WHERE sale = ? AND oversold > 0"
+	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), tx.sale)
+	return err
+}
+
+// raiseTotals writes what was put in of products that are new, or of which more was
+// put in. The others are to be lowered when the orders have been written.
+func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower []total, err error) {
+	skus := make([]string, len(totals))
+	for i, t := range totals {
+		skus[i] = t.sku
+	}
+	books, err := tx.balances(ctx, skus)
+	if err != nil {
+		return nil, err
+	}
+	t := productTable()
+	for _, total := range totals {
+		if total.put < books[total.sku].put {
+			lower = append(lower, total)
+			continue
+		}
+		t.add(total.sku, total.put, int64(0), int64(0))
+	}
+	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in"}, nil))
+}
+
+// lowerTotals writes what was put in of products, as far as their orders allow. The
+// rest must wait: what makes room for it is still on its way to the database.
+func (tx *transaction) lowerTotals(ctx context.Context, totals []total) (later []string, err error) {
+	query := tx.dialect.Bind("UPDATE product SET put_in = ? WHERE sale = ? AND sku = ? AND reserved + sold <= ?")
+	for _, t := range totals {
+		done, err := tx.tx.ExecContext(ctx, query, t.put, tx.sale, t.sku, t.put)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return nil, err
+		} else if n == 0 {
+			later = append(later, t.sku)
+		}
+	}
+	return later, nil
+}
+
+// halt stops the sale of products whose books do not balance, until a run finds that
+// they do.
+func (s *settler) halt(ctx context.Context) error {
+	skus := slices.Sorted(maps.Keys(s.halted))
+	args := make([]any, len(skus))
+	for i, sku := range skus {
+		args[i] = sku
+		s.work.log.Error("product closed", zap.String("sku", sku), zap.String("text", "its books do not balance"))
+	}
+	if _, err := s.sale.fenced(ctx, haltScript, s.sale.keys(keyFence+settling, keyHalted), s.work.fence, args...); err != nil {
+		return fmt.Errorf("stock: close products: %w", err)
+	}
+	return nil
+}
+
+// Halted are the products that are not sold since their books do not balance, as
+// this process found when it compared the store with the book last, the first ten. It
+// sends nothing.
+func (s *Sale) Halted() []string {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return slices.Clone(s.shelf.halted)
+}
