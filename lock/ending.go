@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -40,8 +41,8 @@ func (e *endings) of(shard int) *shardEndings {
 
 // shardEndings sends the endings of runs of one shard, and keeps each until the store has
 // answered it. Those of a few milliseconds share one request. What had no answer is
-// repeated together, with one request at a time: an outage costs a store that comes back
-// no more than one request of each Locker and shard.
+// repeated together, with one request at a time: when a store comes back after an outage,
+// each Locker asks it once for each shard, and one time after the other if much is left.
 type shardEndings struct {
 	shard int
 
@@ -51,6 +52,7 @@ type shardEndings struct {
 	requests int           // with fresh endings, on their way
 	doubt    batch         // sent and not answered
 	pause    time.Duration // before doubt is sent next
+	most     int           // of doubt that is sent next with one request; 0: maxBatch
 	repeats  bool          // a repeat is on its way, or its timer runs
 }
 
@@ -74,6 +76,7 @@ func (b *batch) add(e Ending, t telling) {
 const (
 	gather      = 5 * time.Millisecond // how long an ending waits for others
 	maxBatch    = 200                  // then it waits no longer
+	minBatch    = 25                   // of those in doubt, at least, share a request
 	maxRequests = 8                    // with fresh endings, at once
 	endTimeout  = 2 * time.Second
 	maxEndPause = 250 * time.Millisecond // between two repeats: what comes after waits for them
@@ -128,7 +131,7 @@ func (e *shardEndings) depart() *batch {
 // sendFresh sends endings for the first time, and those that were delayed meanwhile.
 func (e *shardEndings) sendFresh(l *Locker, b *batch) {
 	if b != nil {
-		e.send(l, b, func() {
+		e.send(l, b, func(bool) {
 			if next := e.returned(); next != nil {
 				go e.sendFresh(l, next)
 			}
@@ -150,8 +153,8 @@ func (e *shardEndings) returned() *batch {
 
 // send sends a batch on this goroutine. The answers, or doubt about all when
 // the time of the request is over, are taken here or elsewhere; done is called once
-// they are.
-func (e *shardEndings) send(l *Locker, b *batch, done func()) {
+// they are, with whether any was an answer.
+func (e *shardEndings) send(l *Locker, b *batch, done func(bool)) {
 	limit := l.endings.timeout
 	if limit == 0 {
 		limit = endTimeout
@@ -160,18 +163,17 @@ func (e *shardEndings) send(l *Locker, b *batch, done func()) {
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
 		doubt := inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err })
-		e.answered(l, b, doubt(ctx.Err()))
-		done()
+		done(e.answered(l, b, doubt(ctx.Err())))
 	})
 	answers := l.numbered.ReleaseRuns(ctx, b.endings)
 	if first() {
-		e.answered(l, b, answers)
-		done()
+		done(e.answered(l, b, answers))
 	}
 }
 
-// answered passes the answers on, and keeps the endings in doubt to be sent again.
-func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) {
+// answered passes the answers on, and keeps the endings in doubt to be sent again. It
+// reports whether any was an answer.
+func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) bool {
 	var again batch
 	var failed error
 	heard := false // of the store; something else may be wrong with one run
@@ -201,6 +203,7 @@ func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) {
 		l.endings.notice(e.shard, failed)
 	}
 	e.keep(l, again)
+	return len(again.endings) < len(answers)
 }
 
 // keep takes endings in doubt.
@@ -224,15 +227,35 @@ func (e *shardEndings) repeat(l *Locker) {
 	e.repeats = true
 	e.pause = min(max(2*e.pause, firstRetry), maxEndPause)
 	time.AfterFunc(e.pause, func() {
-		e.mu.Lock()
-		b := e.doubt
-		e.doubt = batch{}
-		e.mu.Unlock()
-		e.send(l, &b, func() {
+		b := e.some()
+		e.send(l, b, func(progress bool) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.repeats = false
+			e.adapt(progress)
 			e.repeat(l)
 		})
 	})
+}
+
+// some takes those of the endings in doubt that wait for longest.
+func (e *shardEndings) some() *batch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(len(e.doubt.endings), cmp.Or(e.most, maxBatch))
+	b := &batch{e.doubt.endings[:n:n], e.doubt.tells[:n:n]}
+	e.doubt = batch{e.doubt.endings[n:], e.doubt.tells[n:]}
+	return b
+}
+
+// adapt sets how many of the endings in doubt are sent next. A store may be too slow for
+// all that an outage has left: of a request whose time is over nothing counts, and the
+// same request would never come to its end. The mutex is held.
+func (e *shardEndings) adapt(progress bool) {
+	most := cmp.Or(e.most, maxBatch)
+	if !progress {
+		e.most = max(most/2, minBatch)
+		return
+	}
+	e.most, e.pause = min(2*most, maxBatch), 0
 }

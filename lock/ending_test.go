@@ -19,9 +19,10 @@ type outage struct {
 	down     bool
 	hangs    bool // then requests that do not reach it have no answer either
 	answers  time.Duration
-	requests int // with endings
-	now      int // of them are on their way
-	most     int // were at once
+	each     time.Duration // more for each ending
+	requests int           // with endings
+	now      int           // of them are on their way
+	most     int           // were at once
 }
 
 func (s *outage) set(change func()) {
@@ -44,7 +45,7 @@ func (s *outage) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended
 		s.requests++
 		s.now++
 		s.most = max(s.most, s.now)
-		down, hangs, answers = s.down, s.hangs, s.answers
+		down, hangs, answers = s.down, s.hangs, s.answers+time.Duration(len(es))*s.each
 	})
 	defer s.set(func() { s.now-- })
 	if down {
@@ -218,6 +219,26 @@ func TestSlowEndings(t *testing.T) {
 			t.Errorf("%d of %d endings have an answer after %d requests, %d at once", len(ends), len(leases), requests, most)
 		}
 	})
+}
+
+// A store is back that needs longer for the ends of a thousand runs than a request may
+// take: it gets fewer at a time, and answers all.
+func TestManyEndingsAfterOutage(t *testing.T) {
+	for _, each := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &outage{faulty: newFaulty(), down: true, each: each}
+			leases := runs(t, lock.New(store, "a"), store, slices.Repeat([]time.Duration{time.Minute}, 1000)...)
+			ends := ended(t.Context(), leases, time.Millisecond)
+			time.Sleep(10 * time.Second)
+			asked, most := 0, 0
+			store.set(func() { asked, store.most, store.down = store.requests, 0, false })
+			time.Sleep(10*time.Second + 3*1000*each)
+			store.set(func() { asked, most = store.requests-asked, store.most })
+			if len(ends) != len(leases) || asked > 90 || most > 1 {
+				t.Errorf("at %v each %d of %d endings have an answer, after %d requests, %d at once", each, len(ends), len(leases), asked, most)
+			}
+		})
+	}
 }
 
 // While all requests are on their way, endings wait for one to return, and are sent
