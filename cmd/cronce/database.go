@@ -180,7 +180,7 @@ func openFile(name string) (*sql.DB, error) {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("names a file that cannot be used: %w", nameless(err)) // the name may be a DSN in the wrong place
 	}
 	if err := f.Close(); err != nil {
 		return nil, err

@@ -124,6 +124,9 @@ func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 		return "", nil, nil
 	}
 	if data, err = readBounded(name, strictyaml.MaxSize); err != nil {
+		if strictyaml.HasCredentials(name) {
+			name = notShown
+		}
 		return "", nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return name, data, nil

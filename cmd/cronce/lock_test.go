@@ -56,6 +56,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	m.RequireAuth("hunter2")
 	for name, value := range map[string]string{
 		"CRONCE_REDIS_URL": "redis://:hunter2@" + m.Addr(), "CRONCE_REDIS_PASSWORD": "hunter2", "CRONCE_SHOP_DSN": "postgres://u:hunter2@h/d",
+		"CRONCE_SENTINEL_PASSWORD": "hunter2", "CRONCE_GATEWAY_TOKEN": "hunter2", "CRONCE_OTHER_URL": "redis://:hunter2@h",
 		"SENTINELS": "hunter2", "GATEWAY": "hunter2", "ORDERS": "hunter2", "CRONCE_NAMESPACE": "ns", "PLAIN": "kept",
 	} {
 		t.Setenv(name, value)
@@ -69,7 +70,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	t.Setenv("CRONCE_REDIS_URL", url) // without a password it is no secret
 	cronce(t, under(url, nil, "env")...).want(t, exitFine, "CRONCE_REDIS_URL="+url)
 	r = cronce(t, under(url, []string{"--config", config, "--with-secrets"}, "env")...)
-	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 5 {
+	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 9 {
 		t.Errorf("with --with-secrets:\n%s", r.stdout)
 	}
 }

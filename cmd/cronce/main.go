@@ -32,10 +32,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitFine
 	}
-	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
-		fmt.Fprintf(stderr, "cronce: %s\n", printableText(err.Error()))
+	code, text := exitCode(err, started), err.Error()
+	if code == exitUsage {
+		text = withoutCredentials(text, args)
 	}
-	return exitCode(err, started)
+	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
+		fmt.Fprintf(stderr, "cronce: %s\n", printableText(text))
+	}
+	return code
 }
 
 // A usageError is a mistake of whoever typed the command or wrote the

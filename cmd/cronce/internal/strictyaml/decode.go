@@ -63,6 +63,9 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	}
 	i, known := fields[key]
 	if !known {
+		if HasCredentials(key) {
+			at = path
+		}
 		d.fault(kv.Key, at, "%s", unknown(key, fields))
 		return
 	}
@@ -163,11 +166,18 @@ func describe(node ast.Node) string {
 // a password is not repeated: it stood where something else is allowed.
 func Quote(s string) string {
 	const most = 80
-	if before, _, ok := strings.Cut(s, "@"); ok && strings.Contains(before, ":") {
+	if HasCredentials(s) {
 		return "a text with credentials (not shown)"
 	}
 	if len(s) <= most {
 		return strconv.Quote(s)
 	}
 	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
+}
+
+// HasCredentials reports whether a text may be a URL or a DSN with a user and a password,
+// however it is mistyped: a colon before an @.
+func HasCredentials(s string) bool {
+	before, _, ok := strings.Cut(s, "@")
+	return ok && strings.Contains(before, ":")
 }
