@@ -32,13 +32,16 @@ const maxFaults = 20
 
 // The parser takes memory in proportion to the number of nodes, a kilobyte or more
 // for each, and time in proportion to the square of the depth (of brackets inside
-// brackets, and of "- - -" along a line), of the keys of one mapping, and of the
-// documents. So these are bounded before it sees a file.
+// brackets, and of "- - -" along a line), of the keys of one mapping, of the
+// documents, of blank lines in a row and of odd characters in one line. So these are
+// bounded before it sees a file.
 const (
 	maxNodes  = 100_000
 	maxDepth  = 50
 	maxColumn = 4096
 	maxKeys   = 1000 // of one mapping; no struct has so many fields
+	maxBlank  = 1000 // lines in a row
+	maxLine   = 64 << 10
 )
 
 // An Error is one thing that is wrong with a file.
@@ -110,6 +113,9 @@ func (f *File) parse(data []byte) (*ast.File, error) {
 	if nodes(data) > maxNodes {
 		return nil, &Error{File: f.name, Text: fmt.Sprintf("has more than %d nodes", maxNodes)}
 	}
+	if line, why := badLine(data); why != "" {
+		return nil, &Error{File: f.name, Line: line, Column: 1, Text: why}
+	}
 	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\uFEFF")) // editors on Windows write a byte order mark
 	if t, why := tooMuch(tokens); t != nil {
 		f.places[""] = place{t.Position.Line, t.Position.Column}
@@ -146,6 +152,26 @@ func nodes(data []byte) (n int) {
 		n += 1 + bytes.Count(line, []byte("- ")) + bytes.Count(line, []byte(",")) + bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
 	}
 	return n
+}
+
+// badLine returns the first line that the lexer should not see, counted as it counts:
+// a carriage return alone ends a line as well.
+func badLine(data []byte) (line int, why string) {
+	blank := 0
+	text := bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	for l := range bytes.Lines(text) {
+		line++
+		if blank++; len(bytes.TrimSpace(l)) > 0 {
+			blank = 0
+		}
+		switch {
+		case len(l) > maxLine:
+			return line, fmt.Sprintf("is a line of %d bytes, allowed is up to %d", len(l), maxLine)
+		case blank > maxBlank:
+			return line, fmt.Sprintf("is the end of more than %d blank lines", maxBlank)
+		}
+	}
+	return 0, ""
 }
 
 // tooMuch returns the first token that the parser should not see, and why.

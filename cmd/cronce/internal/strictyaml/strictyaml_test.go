@@ -117,7 +117,7 @@ func TestFaults(t *testing.T) {
 		"name: a\nname: b":              `c.yaml:2:1: mapping key "name" already defined at [1:1]`,
 		"name: [a":                      `c.yaml:1:7: sequence end token ']' not found`,
 		strings.Repeat("[", 50000):      `c.yaml:1:51: nested in more than 50 brackets`,
-		strings.Repeat("- ", 50000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
+		strings.Repeat("- ", 30000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
 		"- a":                           `is a list, allowed is a mapping`,
 	} {
 		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
@@ -174,6 +174,10 @@ func TestTooMuch(t *testing.T) {
 		"1,001 keys inside": {"jobs:\n- name: a\n" + keys(1000, "  k%d: {a: b, c: d}\n"), "c.yaml:1002:3: is a mapping with more than 1000 keys"},
 		"1,000 keys":        {keys(1000, "k%03d: a\n"), `c.yaml:1:1: k000: unknown key`},
 		"documents":         {strings.Repeat("---\nname: a\n", 30_000), "c.yaml:3:1: is a second document, allowed is one"},
+		"blank lines":       {"name: >\n" + strings.Repeat("\n", 1<<20-9), "c.yaml:1002:1: is the end of more than 1000 blank lines"},
+		"blank Mac lines":   {"name: |\n" + strings.Repeat("\r", 1001) + "x", "c.yaml:1002:1: is the end of more than 1000 blank lines"},
+		"1,000 blank lines": {"name: >\n" + strings.Repeat(strings.Repeat("  \r\n", 1000)+"  x\r\n", 100), ""},
+		"a long line":       {"name: a\nzone: " + strings.Repeat("&", 1<<16), "c.yaml:2:1: is a line of 65542 bytes, allowed is up to 65536"},
 		"10,000 jobs":       {"jobs:\n" + strings.Repeat("- name: abcdefghij\n  overlap: skip\n  retry: {tries: 5}\n", 10_000), ""},
 	} {
 		start := time.Now()
