@@ -54,7 +54,7 @@ func TestExitCodes(t *testing.T) {
 		{exitRefused, []string{"doctor", "--redis", url}},
 		{exitRefused, []string{"lock", "key", "--redis", url, "--try", "--", "true"}},
 		{exitRefused, []string{"lock", "key", "--redis", held.url, "--try", "--", "true"}},
-		{exitRefused, []string{"lock", "key", "--redis", held.url, "--wait", "50ms", "--", "true"}},
+		{exitRefused, []string{"lock", "key", "--redis", held.url, "--wait", "1s", "--", "true"}},
 		{42, []string{"lock", "key", "--redis", held.url, "--try", "-E", "42", "--", "true"}},
 		{exitUnknown, []string{"verify", "--redis", dead}},
 		{exitUnknown, []string{"verify", "--redis", unreadable.url}},

@@ -91,7 +91,7 @@ type nextTick struct {
 }
 
 func ticksAfter(s *spec.Schedule, from time.Time, n int) []nextTick {
-	var ticks []nextTick
+	ticks := []nextTick{} // in JSON an empty list, not null
 	for range n {
 		from = s.Next(from)
 		if from.IsZero() {

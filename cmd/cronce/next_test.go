@@ -49,4 +49,5 @@ func TestNextJSON(t *testing.T) {
 	if got.Zone != "Europe/Berlin" || len(got.Ticks) != 1 || got.Ticks[0].Remark == "" || got.Ticks[0].Tick.UTC().Hour() != 1 {
 		t.Errorf("%+v", got)
 	}
+	cronce(t, "next", "0 0 12 * * ? 1999", "-o", "json").want(t, exitFine, `"ticks": []`)
 }
