@@ -30,13 +30,13 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 		n.lead.answered(took)
 	}
 	n.arm()
-	n.unlock()
+	n.unlockBeside() // what was granted does not wait for the logger
+	n.starts.Add(int64(len(starts) - len(asks)))
+	start(starts)
 	if heard {
 		failed = nil
 	}
 	n.reached(part{int(asks[0].e.shard), claiming}, failed)
-	n.starts.Add(int64(len(starts) - len(asks)))
-	start(starts)
 	for i, a := range asks {
 		n.tell(a, &answers[i])
 	}
@@ -150,6 +150,10 @@ func (n *Node) again(a *ask, at int64) {
 func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
 	n.unslot(a)
 	if c.Err != nil {
+		if short, is := errors.AsType[*lock.ReplicasError](c.Err); is {
+			e, tick := a.e, a.tick // the ask may be another's by then
+			n.afterUnlock(func() { n.events.unreplicated(e, tick, short) })
+		}
 		a.until = max(a.until, a.latest)
 	}
 	if c.Kind == lock.Unknown && c.Err == nil {

@@ -216,7 +216,8 @@ func (e *events) clockStepped(d time.Duration) {
 	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
-// tell logs what an answer decided.
+// tell logs what an answer decided. An ask that is sent again may be another goroutine's
+// by now: only its job is read.
 func (n *Node) tell(a *ask, c *lock.Answer) {
 	for _, s := range c.Settled {
 		n.tellSettled(a.e, s)
@@ -226,9 +227,6 @@ func (n *Node) tell(a *ask, c *lock.Answer) {
 	}
 	switch c.Kind {
 	case lock.Unknown:
-		if short, ok := errors.AsType[*lock.ReplicasError](c.Err); ok {
-			n.events.unreplicated(a.e, a.tick, short)
-		}
 		if errors.Is(c.Err, lock.ErrFence) {
 			n.tellFence(a.e)
 		}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -34,6 +35,50 @@ func TestSlowLoggerDelaysNoTick(t *testing.T) {
 		c.pass(2*time.Minute + 500*time.Millisecond)
 		if c.wantTally("a", "ran ok 24"); len(c.logged("run ignores its context")) < 30 {
 			t.Error("the logger was not asked for lines that take long")
+		}
+	})
+}
+
+// short is a store whose replicas answer for all jobs but one.
+type short struct {
+	scheduler.Store
+	job string
+}
+
+func (s short) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+	as := s.Store.Claim(ctx, cs)
+	for i := range cs {
+		if cs[i].Key == s.job {
+			as[i] = lock.Answer{Err: &lock.ReplicasError{Key: s.job, Want: 1}}
+		}
+	}
+	return as
+}
+
+// A logger takes ten seconds to say that a claim was not replicated. What was granted to
+// other jobs with the same answer begins in time.
+func TestSlowLoggerDelaysNoGrant(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, everySecond(3)...)
+		c.strange |= storeForgot // the store grants what the node is not told
+		c.setup = func(_ int, cfg *scheduler.Config) {
+			cfg.Store = short{cfg.Store, "job1"}
+			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
+				if e.Message == "claim not replicated" {
+					time.Sleep(10 * time.Second)
+				}
+				return nil
+			}))
+		}
+		c.start()
+		c.pass(20*time.Second + 500*time.Millisecond)
+		if len(c.ran("job0")) < 19 || len(c.ran("job2")) < 19 || len(c.logged("claim not replicated")) == 0 {
+			t.Errorf("%d and %d runs", len(c.ran("job0")), len(c.ran("job2")))
+		}
+		for _, r := range c.runs {
+			if late := r.began.Sub(r.Tick); late > 100*time.Millisecond {
+				t.Errorf("%s began %v late", r.Job, late)
+			}
 		}
 	})
 }
