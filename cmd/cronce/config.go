@@ -135,6 +135,7 @@ type shopConfig struct {
 	ReplicaTimeout duration       `yaml:"replica_timeout"`
 	Batch          int            `yaml:"batch"`
 	Restore        string         `yaml:"restore"`
+	Durability     string         `yaml:"durability"`
 	Database       databaseConfig `yaml:"database"`
 }
 

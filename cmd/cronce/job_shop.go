@@ -20,6 +20,12 @@ const (
 	restoreAuto   = "auto"
 )
 
+// When an order is acknowledged: when Redis has it, the default, or the database too.
+const (
+	durabilityReserved = "reserved"
+	durabilitySettled  = "settled"
+)
+
 // withShopJobs are the jobs of the file, and those of the shop that it does not
 // name: with a shop it needs to name none.
 func (c *config) withShopJobs() []jobConfig {
@@ -90,6 +96,9 @@ func (c *config) shopFaults(bad func(path, format string, args ...any)) {
 	}
 	if !slices.Contains([]string{"", restoreManual, restoreAuto}, s.Restore) {
 		bad("shop.restore", "is %s, allowed is manual or auto", shorten(s.Restore))
+	}
+	if !slices.Contains([]string{"", durabilityReserved, durabilitySettled}, s.Durability) {
+		bad("shop.durability", "is %s, allowed is reserved or settled", shorten(s.Durability))
 	}
 	if d := s.Database; d.File != "" && (d.DSNEnv != "" || d.DSNFile != "") {
 		bad("shop.database.file", "and a DSN are both set, allowed is one of them")

@@ -92,7 +92,7 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 	if s.database, err = stock.NewDatabase(db, dialect); err != nil {
 		return s, err
 	}
-	options.Book = s.database
+	options.Book, options.Settled = s.database, o.Durability == durabilitySettled
 	s.sale, err = stock.NewSale(client, options)
 	return s, err
 }

@@ -45,6 +45,7 @@ func TestShopConfig(t *testing.T) {
 		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},
 		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
 		{"restore", "shop: {restore: always}", "shop.restore: is \"always\", allowed is manual or auto"},
+		{"durability", "shop: {durability: paid}", "shop.durability: is \"paid\", allowed is reserved or settled"},
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},

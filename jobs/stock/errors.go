@@ -23,6 +23,11 @@ var (
 // undo it. Ask again with the same id.
 var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 
+// ErrUnsettled says that an order was reserved, paid or cancelled in the store, and that
+// the book does not have it yet, as Options.Settled asks: a store that loses data
+// could undo it. Ask again with the same id.
+var ErrUnsettled = errors.New("the book does not have it yet")
+
 // ErrStockUnknown says that the store has lost something that the book or this process
 // knows of, or that nobody has compared it with the book yet: what is left is not known,
 // so nothing is sold. Nothing was changed. The sale goes on when the shelf was rebuilt

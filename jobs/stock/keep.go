@@ -40,7 +40,7 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) || errors.Is(err, ErrStockUnknown) {
 		return done, err
 	}
-	if _, trouble := s.write(ctx, haul{totals: h.totals, at: h.at}); trouble != nil {
+	if _, trouble := s.write(ctx, haul{totals: h.totals, at: h.at, ahead: h.ahead}); trouble != nil {
 		return nil, trouble
 	}
 	if len(h.records) > 1 {
@@ -58,7 +58,7 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 
 func (s *settler) halves(ctx context.Context, h haul) (done []settlement, err error) {
 	for half := range slices.Chunk(h.records, (len(h.records)+1)/2) {
-		some, err := s.write(ctx, haul{records: half, at: h.at})
+		some, err := s.write(ctx, haul{records: half, at: h.at, ahead: h.ahead})
 		if err != nil {
 			return nil, err // what was written is found again, and marked then
 		}

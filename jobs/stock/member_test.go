@@ -55,6 +55,7 @@ type setup struct {
 	Name, Redis, Driver, DSN string
 	Dialect                  stock.Dialect
 	Hold                     time.Duration
+	Settled                  bool // what is acknowledged is in the book, and the shelf is rebuilt from it
 }
 
 const memberLease = time.Second
@@ -71,16 +72,16 @@ func member(ctx context.Context, text string) error {
 	redislock.Harden(o)
 	client := redis.NewUniversalClient(o)
 	defer client.Close()
-	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold})
-	if err != nil {
-		return err
-	}
 	db, err := sql.Open(c.Driver, c.DSN)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	database, err := stock.NewDatabase(db, c.Dialect)
+	if err != nil {
+		return err
+	}
+	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold, Book: database, Settled: c.Settled, Restore: c.Settled})
 	if err != nil {
 		return err
 	}

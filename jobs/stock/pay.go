@@ -29,10 +29,14 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: %s: %w", what, err)
 	}
+	epoch := s.epoch()
 	answer, err := s.change(ctx, script, append(s.keys(keyOrder+id), s.keys(names...)...), id)
 	var r Record
 	if err == nil {
 		r, err = closed(id, answer)
+	}
+	if err == nil {
+		err = s.settle(ctx, epoch, r)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("stock: %s %q: %w", what, id, err)

@@ -39,6 +39,7 @@ var kinds = []struct {
 	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
 	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
 	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
+	{ErrUnsettled, "unsettled", http.StatusServiceUnavailable},
 	{ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
 }
 
@@ -57,6 +58,9 @@ func problemOf(err error) *problem {
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
 			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
+			if kind.err == ErrUnsettled {
+				p.Detail = "the order is in the store: send the same again"
+			}
 			if kind.err == ErrStockUnknown { // the cause is for the operator
 				p.Detail = "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"
 			}

@@ -74,9 +74,16 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.lookUp(ctx); err != nil {
 		return err
 	}
+	epoch := r.sale.epoch()
 	v, err := r.look(ctx)
 	if err != nil {
 		return err
+	}
+	if err := r.sale.Look(ctx); err != nil {
+		return err
+	}
+	if epoch != r.sale.epoch() {
+		return fmt.Errorf("stock: reconcile: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
 	found, unstocked := v.findings()
 	if err := r.restock(ctx, unstocked); err != nil {

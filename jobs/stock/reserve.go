@@ -16,7 +16,7 @@ import (
 // the context ends; after that it is not known whether the order was accepted:
 // call it again, with the same id. It refuses with a *FieldError for each field
 // that is not allowed, joined, or with ErrSoldOut, ErrUnknownSKU, or ErrConflict.
-// See also ErrUnconfirmed.
+// See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
 func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
 	if err := o.Validate(); err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
@@ -31,9 +31,13 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		args = append(args, item.SKU, item.Quantity)
 	}
 	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted)
+	epoch := s.epoch()
 	answer, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
+	}
+	if err == nil {
+		err = s.settle(ctx, epoch, r)
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)

@@ -47,6 +47,11 @@ type Options struct {
 	// store has lost anything that the book or this process knows of. Nil: a store that
 	// loses data is not noticed, and what it had is sold again.
 	Book *Database
+	// Settled lets Reserve, Pay and Cancel return only when the book has what became of
+	// the order: it is not lost then, whatever the store loses. Otherwise settleOrders
+	// writes it within about a second. It needs Book, and costs a transaction, which
+	// callers of one process share.
+	Settled bool
 	// Restore lets settleOrders rebuild a shelf that has lost something, as
 	// Sale.Restore does, which is otherwise for an operator to decide.
 	Restore bool
@@ -59,6 +64,7 @@ type Sale struct {
 	options Options
 	prefix  string
 	shelf   shelf
+	scribe  scribe
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
@@ -113,6 +119,7 @@ func (o Options) faults() (faults []error) {
 	refuse(o.Retention < time.Minute, "retention", o.Retention.String(), "a minute or more")
 	refuse(o.Hold < time.Millisecond || o.Hold > max(o.Retention, time.Minute), "hold", o.Hold.String(), "1ms up to the retention")
 	refuse(o.Replicas < 0 || o.Replicas > 9, "replicas", strconv.Itoa(o.Replicas), "0 to 9")
+	refuse(o.Settled && o.Book == nil, "durability", "settled", "settled only with a book")
 	refuse(o.ReplicaTimeout < time.Millisecond || o.ReplicaTimeout > maxReplicaTimeout, "replica_timeout", o.ReplicaTimeout.String(), "1ms to 2s")
 	return faults
 }

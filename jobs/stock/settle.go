@@ -175,6 +175,7 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 		}
 		s.at = h.at
 	}
+	h.ahead = s.sale.options.Settled
 	done, err := s.write(ctx, h)
 	if err != nil {
 		return haul{}, 0, err

@@ -16,6 +16,7 @@ type haul struct {
 	lost    []string // ids of which the store has no record
 	unread  []unread // whose records cannot be read
 	at      position // where in the book it goes
+	ahead   bool     // the book may be ahead of the records: see Options.Settled
 }
 
 // An unread order is one whose record cannot be read.

@@ -41,7 +41,23 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	if err := tx.shrinkOversold(ctx); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
+	if h.ahead {
+		p.done = current(p.done, h.records, found)
+	}
 	return p.done, later, nil
+}
+
+// current leaves out orders that were read as reserved, and closed since by a caller
+// that has written that itself: the next run finds them closed.
+func current(done []settlement, records []Record, found map[string]row) []settlement {
+	kept := done[:0]
+	for i, d := range done {
+		older := d.instead != "" && records[i].State == Reserved && found[d.id].placed == records[i].Placed.UnixMilli()
+		if !older {
+			kept = append(kept, d)
+		}
+	}
+	return kept
 }
 
 func ids(records []Record) []string {

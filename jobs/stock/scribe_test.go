@@ -1,0 +1,128 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// An order is acknowledged when the book has it, and so is what becomes of it.
+func TestSettledBeforeAcknowledged(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, s, "tea", 5)
+		settle(t, s, p, 1, 0)
+		for _, id := range []string{"a", "b", "c"} {
+			reserve(t, s, order(id))
+		}
+		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "a reserved", "b reserved", "c reserved")
+		if _, err := s.Pay(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Cancel(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, fresh, err := s.Reserve(t.Context(), order("a")); err != nil || fresh {
+				t.Errorf("again: new %v, %v", fresh, err)
+			}
+		}
+		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "a paid", "b cancelled", "c reserved")
+		p.wantLines(t, productRows, "tea 5 1 1")
+		settle(t, s, p, 2, 3) // marks what is there
+		p.wantLines(t, productRows, "tea 5 1 1")
+		if _, told, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// The database is away: the order is in the store, and its buyer is told to ask again.
+func TestUnsettled(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{Settled: true})
+	put(t, s, "tea", 5)
+	settle(t, s, p, 1, 0)
+	if err := p.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, _, err := s.Reserve(t.Context(), order("a")); !errors.Is(err, stock.ErrUnsettled) {
+			t.Errorf("%v, want ErrUnsettled", err)
+		}
+	}
+	wantProduct(t, s, "tea", 5, 4, 1, 0)
+	_, err := stock.NewSale(client, stock.Options{Settled: true})
+	if err == nil || !strings.Contains(err.Error(), "durability is settled, allowed is settled only with a book") {
+		t.Errorf("without a book: %v", err)
+	}
+}
+
+// Crowds buy from three processes' sales while the store loses everything again and
+// again and is rebuilt: whatever was acknowledged is in the book, as it was
+// acknowledged, and no more than there was.
+func TestSettledOutlivesTheStore(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		first := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, first, "tea", 1000)
+		settle(t, first, p, 1, 0)
+		var mu sync.Mutex
+		told := map[string]stock.State{}
+		var buyers sync.WaitGroup
+		for b := range 6 {
+			s := first
+			if b%3 != 0 {
+				s = newSale(t, client, stock.Options{Settled: true, Book: p.Database})
+			}
+			buyers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					id := fmt.Sprintf("b%d-%d", b, n)
+					if _, _, err := s.Reserve(ctx, order(id)); err != nil {
+						continue
+					}
+					state := stock.Reserved
+					if _, err := s.Pay(ctx, id); err == nil {
+						state = stock.Paid
+					}
+					mu.Lock()
+					told[id] = state
+					mu.Unlock()
+				}
+			})
+		}
+		for round := range 5 {
+			await(t, "orders are acknowledged", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return len(told) >= 8*(round+1)
+			})
+			if err := client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := first.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		buyers.Wait()
+		has := map[string]bool{}
+		for _, line := range p.lines(t, "SELECT id, status FROM orders") {
+			has[line] = true
+		}
+		for id, state := range told {
+			if !has[id+" "+string(state)] && !has[id+" "+string(stock.Paid)] {
+				t.Errorf("%s was acknowledged as %s: the book does not have it", id, state)
+			}
+		}
+		p.wantSums(t)
+	})
+}
