@@ -22,8 +22,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// soakEnv is the environment variable that says how long the chaos lasts, on each
-// database (60s); without it, shortly and on SQLite alone.
+// soakEnv is the environment variable that says how long the chaos lasts (60s),
+// TestChaos on each database; without it, shortly and on SQLite alone.
 const soakEnv = "CRONCE_STOCK_SOAK"
 
 const (

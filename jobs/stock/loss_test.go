@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
@@ -441,6 +444,48 @@ func TestBookIsBegun(t *testing.T) {
 				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
 			})
 		})
+	}
+}
+
+// Orders were acknowledged, and lost with the store before they were settled: once the
+// shelf was rebuilt, the process that acknowledged them logs them by their ids, and
+// none that is in the book or on the shelf.
+func TestLostOrdersAreLogged(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 9)
+	for _, id := range []string{"settled", "paid-since"} {
+		reserve(t, s, order(id))
+	}
+	settle(t, s, p, 1, 2)
+	if _, err := s.Pay(t.Context(), "paid-since"); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, s, order("reserved-since"))
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("after")); return err == nil })
+	core, logs := observer.New(zap.InfoLevel)
+	ctx, stop := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		s.Watch(ctx, zap.New(core))
+		close(watched)
+	}()
+	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
+	stop()
+	<-watched
+	var lost []string
+	for _, l := range logs.FilterMessage("order lost").All() {
+		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
+	}
+	if want := []string{"paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
+		t.Errorf("logged %q, want %q", lost, want)
 	}
 }
 

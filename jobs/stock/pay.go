@@ -41,6 +41,7 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 	if err != nil {
 		return Record{}, fmt.Errorf("stock: %s %q: %w", what, id, err)
 	}
+	s.remember(epoch, r)
 	return r, nil
 }
 

@@ -42,6 +42,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
 	}
+	s.remember(epoch, r)
 	return r, fresh, nil
 }
 

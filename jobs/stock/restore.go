@@ -48,7 +48,8 @@ func (r *Restored) Tell(log *zap.Logger) {
 // reserved and sold of each product, all reserved orders with their deadlines, and
 // the ids of the others that Options.Retention still keeps. Before, it settles what
 // was accepted and the store still has. Orders that were accepted and are gone from
-// the store, before they were settled, it cannot know.
+// the store, before they were settled, it cannot know: each process that watches logs
+// those that it has acknowledged itself (see Sale.Watch).
 //
 // The shelf is closed until the last step opens it. A rebuild that was ended in the
 // middle leaves it closed, and the next begins again; of two at once the later goes

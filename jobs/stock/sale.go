@@ -65,6 +65,7 @@ type Sale struct {
 	prefix  string
 	shelf   shelf
 	scribe  scribe
+	answers answers
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)

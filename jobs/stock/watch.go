@@ -12,7 +12,9 @@ import (
 const watchEvery = time.Second
 
 // Watch looks each second until ctx ends, and logs when stock is not known (stock
-// unknown, an error) and when it is again (stock known): see Sale.Look. Between two
+// unknown, an error) and when it is again (stock known): see Sale.Look. After a rebuild it
+// logs each order that this process has acknowledged and that is nowhere any more (order
+// lost), of the last ten thousand. Between two
 // looks a process notices by itself only that the store has lost what this process was
 // told. It returns at once without Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
@@ -28,6 +30,11 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 	for {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := s.Look(bounded)
+		if err == nil {
+			if lost := s.logLost(bounded, log); lost != nil && ctx.Err() == nil {
+				log.Warn("lost orders not looked for", zap.String("err", lost.Error()))
+			}
+		}
 		stop()
 		if ctx.Err() != nil {
 			return
