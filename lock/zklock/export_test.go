@@ -43,3 +43,14 @@ func Unescape(s string) (string, bool) { return unescape(s) }
 
 // ClockFrom makes another clock, in Unix ms, judge series.
 func (d *Driver) ClockFrom(ms func() int64) { d.clock.fake = ms }
+
+// Saw is what a waiter knows after an event of its watch, of the whole queue or of the
+// node before it: whether that node's owner holds the key, and whether it has left.
+func Saw(whole, held bool, event zk.EventType) (holds, first bool) {
+	v := view{before: "node", held: held}
+	if whole {
+		v = view{}
+	}
+	v.saw(zk.Event{Type: event})
+	return v.held, v.first
+}
