@@ -38,6 +38,18 @@ func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 	return func() int { return d.waiters.leave(key, owner) }, d.closeEars
 }
 
+// Looks lets an owner come to wait, in a process that listens or does not, and returns
+// when it looks again after each look: what the key's fence was then, how long the holder
+// had left, and how many stood before the owner.
+func (d *Driver) Looks(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
+	d.waiters.join(key, owner)
+	d.ears.ready.Store(listening)
+	w := waiter{driver: d, a: &lock.Acquisition{Key: key, Owner: owner}}
+	return func(fence int64, left time.Duration, before int64) time.Duration {
+		return w.next(&lease{fence: fence, held: []holder{{Until: micros(left)}}}, before)
+	}
+}
+
 // TakenBack reports whether the database did nothing of what was asked.
 func TakenBack(err error) bool { return takenBack(err) }
 
