@@ -18,6 +18,7 @@ type listFlags struct {
 	state  string
 	n      int
 	output string
+	broken bool
 }
 
 func smsListCommand() *cobra.Command {
@@ -37,6 +38,7 @@ func smsListCommand() *cobra.Command {
 	configFlags(cmd, storeOverrides)
 	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
+	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")
 	outputFlag(cmd, &f.output)
 	return cmd
 }
@@ -48,6 +50,9 @@ func (f *listFlags) check() error {
 	if f.state == "" {
 		return nil
 	}
+	if f.broken {
+		return usagef("sms list: --state and --broken, allowed is one of them")
+	}
 	if _, err := sms.ParseState(f.state); err != nil {
 		return usagef("sms list: --%w", err)
 	}
@@ -55,7 +60,17 @@ func (f *listFlags) check() error {
 }
 
 func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error {
-	records, err := o.List(ctx, sms.State(f.state), f.n)
+	var records []sms.Record
+	var err error
+	if f.broken {
+		records, err = o.Broken(ctx, f.n)
+	} else {
+		records, err = o.List(ctx, sms.State(f.state), f.n)
+	}
+	if err != nil {
+		return err
+	}
+	pause, err := o.Paused(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,10 +79,16 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		return err
 	}
 	if f.output == outputJSON {
-		return printJSON(w, smsReportOf(counts, records))
+		return printJSON(w, smsReportOf(counts, pause, records))
 	}
 	if err := printMessages(w, records); err != nil {
 		return err
+	}
+	if counts.Broken > 0 {
+		fmt.Fprintf(w, "%d put aside because they cannot be read: cronce sms list --broken\n", counts.Broken)
+	}
+	if pause.Pauses > 0 {
+		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), printable(pause.Reason))
 	}
 	_, err = fmt.Fprintf(w, "%d queued (%d due), %d taken, %d failed, %d sent (%d maybe more than once)\n",
 		counts.Queued, counts.Due, counts.Taken, counts.Failed, counts.Sent, counts.Repeated)
@@ -81,6 +102,10 @@ func printMessages(w io.Writer, records []sms.Record) error {
 	}
 	for i := range records {
 		r := &records[i]
+		if r.Broken != "" {
+			printRow(table, r.Message.ID, sms.Mask(r.Message.To), "broken", "-", "-", "-", r.Broken)
+			continue
+		}
 		printRow(table, r.Message.ID, sms.Mask(r.Message.To), r.State,
 			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, dash(r.Reason))
 	}
@@ -89,6 +114,7 @@ func printMessages(w io.Writer, records []sms.Record) error {
 
 type smsReport struct {
 	Counts   sms.Counts  `json:"counts"`
+	Gateway  *sms.Pause  `json:"gateway_paused,omitempty"`
 	Messages []smsRecord `json:"messages"`
 }
 
@@ -104,14 +130,21 @@ type smsRecord struct {
 	Fence    int64     `json:"fence,omitempty"`
 	Changed  time.Time `json:"changed"`
 	Reason   string    `json:"reason,omitempty"`
+	Broken   string    `json:"broken,omitempty"`
 }
 
-func smsReportOf(counts sms.Counts, records []sms.Record) smsReport {
+func smsReportOf(counts sms.Counts, pause sms.Pause, records []sms.Record) smsReport {
 	out := smsReport{Counts: counts, Messages: []smsRecord{}}
+	if pause.Pauses > 0 {
+		out.Gateway = &pause
+	}
 	for i := range records {
-		r := &records[i]
-		out.Messages = append(out.Messages, smsRecord{r.Message.ID, sms.Mask(r.Message.To), r.State, r.Due,
-			r.Attempts, r.Sends, r.Run, r.Fence, r.Changed, r.Reason})
+		out.Messages = append(out.Messages, smsRecordOf(&records[i]))
 	}
 	return out
+}
+
+func smsRecordOf(r *sms.Record) smsRecord {
+	return smsRecord{r.Message.ID, sms.Mask(r.Message.To), r.State, r.Due,
+		r.Attempts, r.Sends, r.Run, r.Fence, r.Changed, r.Reason, r.Broken}
 }

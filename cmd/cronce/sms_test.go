@@ -30,6 +30,26 @@ func TestSMS(t *testing.T) {
 	}
 }
 
+// A message that cannot be read is listed with why, and the gateway's pause is shown;
+// neither shows a recipient.
+func TestSMSBroken(t *testing.T) {
+	server, url := newRedis(t)
+	at := "--redis=" + url
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
+	key := "cronce:v1:sms:{cronce}:"
+	server.HSet(key+"status", "one", "?")
+	_, _ = server.ZRem(key+"queued", "one")
+	_, _ = server.ZAdd(key+"broken", 1, "one")
+	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
+	cronce(t, "sms", "list", at).want(t, exitFine, "1 put aside", "is asked again at 2026-11-20", "the gateway answered 401")
+	r := cronce(t, "sms", "list", "--broken", at)
+	r.want(t, exitFine, "one", "broken", "the status has 1 parts, want 9")
+	if strings.Contains(r.stdout, "2025550123") {
+		t.Error("a recipient is shown")
+	}
+	cronce(t, "sms", "list", "--broken", "--state", "sent", at).want(t, exitUsage, "--state and --broken")
+}
+
 // Bad rows are listed with their line, good ones kept; imported again, nothing is new.
 func TestSMSImport(t *testing.T) {
 	_, url := newRedis(t)

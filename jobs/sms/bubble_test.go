@@ -236,19 +236,25 @@ func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A gateway that is down is asked for one handful, not for the whole batch.
+// A gateway that refuses everything, and does not say whom it means, is asked for a
+// hundred messages, and then not before the pause is over.
 func TestDownGatewayEndsTheRun(t *testing.T) {
-	inBubble(t, 40, func(t *testing.T, b *bubble) {
-		for i := range 40 {
+	inBubble(t, 140, func(t *testing.T, b *bubble) {
+		for i := range 140 {
 			id := fmt.Sprintf("m-%02d", i)
 			b.errs[id] = slices.Repeat([]error{&sms.GatewayError{Status: 503}}, 3)
 		}
-		if err := b.run(1, sms.Concurrency(8)); err == nil {
+		if err := b.run(1, sms.Batch(1000), sms.Concurrency(10)); err == nil {
 			t.Error("the run ended well")
 		}
-		if len(b.seen) != 8*3 {
-			t.Errorf("%d requests, want three for each of eight messages", len(b.seen))
+		if len(b.seen) != 10*3+90 {
+			t.Errorf("%d requests, want three for each of ten messages and one for ninety", len(b.seen))
 		}
-		wantCounts(t, b.outbox, sms.Counts{Queued: 40, Due: 32})
+		wantCounts(t, b.outbox, sms.Counts{Queued: 140, Due: 40})
+		asked := len(b.seen)
+		err := b.run(2)
+		if e, ok := errors.AsType[*sms.PausedError](err); !ok || e.Pauses != 1 || e.Left > 5*time.Second || len(b.seen) != asked {
+			t.Errorf("the next run = %v after %d requests, want it paused", err, len(b.seen)-asked)
+		}
 	})
 }

@@ -12,7 +12,14 @@
 //
 //	queued ──take──▶ taken ──mark──▶ sent
 //	   ▲               │ └───mark──▶ failed (the gateway refused it for good)
-//	   └──retry, back──┘
+//	   └─retry, wait───┘
+//
+// An outage of the gateway loses nothing, however long it is. What the gateway says about
+// us or itself (credentials, credit, rate, 5xx, no answer) pauses it for all nodes, from 5
+// seconds to a minute, 5 minutes where messages may have been accepted, and as long as
+// Retry-After asks up to an hour; it costs no message an attempt. See [HTTP], [Attempts]
+// and [PausedError]. Messages that were refused before wait in a lane of their own and
+// delay no others. A message that cannot be read is put aside: see [Outbox.Broken].
 //
 // Take and mark are scripts that compare the run's fence with the highest one the
 // outbox has seen. A process that was paused and wakes up late can neither take

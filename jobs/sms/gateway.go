@@ -9,7 +9,9 @@ import (
 // A Gateway hands messages to whoever delivers them. Send makes one request and
 // returns nil when the message was accepted; the message's ID is the key by which
 // the gateway may drop repeats. An error should be a *GatewayError; any other
-// counts as one whose request may have been accepted, and is tried again. Send is
+// counts as one whose request may have been accepted, and is tried again. Of an error
+// that is neither Permanent nor Pause the run judges by the other messages whether it
+// was about the gateway: see Attempts. Send is
 // called concurrently, and returns soon after its context ends. Errors need not
 // mask the recipient's number as it was given: that is done before they are
 // stored or logged.
@@ -21,6 +23,7 @@ type Gateway interface {
 type GatewayError struct {
 	Status    int           // of the HTTP reply; 0: there was none
 	Permanent bool          // it will never be accepted: do not try again
+	Pause     bool          // it is surely about us or the gateway, and not about this message: send nothing for a while
 	Unsure    bool          // it may have been accepted all the same
 	After     time.Duration // the gateway asked to wait so long; 0: it did not say
 	Err       error         // what went wrong; may be nil if Status says it

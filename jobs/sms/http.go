@@ -63,11 +63,11 @@ type HTTPConfig struct {
 //
 //	{"id":"…","to":"+…","text":"…"}
 //
-// Status 2xx means accepted. 408, 425, 429, 5xx and no answer at all are tried
-// again, after Retry-After if the reply has one. Other 4xx mean that this message
-// will never be accepted, save 401 and 407: those are about our credentials, and
-// what else remains (3xx) about our URL, so the messages wait. It may be used
-// concurrently.
+// Status 2xx means accepted. 401, 402, 405, 407 and 429 are about us (credentials,
+// credit, URL, rate), and so is a server that cannot be reached: they pause the
+// gateway, for Retry-After if the reply has one. 403, 408, 425, 3xx, 5xx and a missing
+// answer pause it unless other messages get through. Other 4xx mean that this message
+// will never be accepted. It may be used concurrently.
 type HTTP struct {
 	config HTTPConfig
 	client http.Client
@@ -140,7 +140,7 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 	}
 	reply, err := g.client.Do(request)
 	if err != nil {
-		return &GatewayError{Err: bare(err), Unsure: !unsent(err)}
+		return &GatewayError{Err: bare(err), Unsure: !unsent(err), Pause: unsent(err)}
 	}
 	defer reply.Body.Close()
 	// What the reply says is of no interest, and may repeat what we sent.
@@ -181,8 +181,10 @@ func judge(reply *http.Response) error {
 	}
 	e := &GatewayError{Status: code, After: retryAfter(reply.Header, time.Now())}
 	switch code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
-		http.StatusUnauthorized, http.StatusProxyAuthRequired:
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusMethodNotAllowed,
+		http.StatusProxyAuthRequired, http.StatusTooManyRequests:
+		e.Pause = true
+	case http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
 		e.Unsure = true // who stands behind the one who answered may have accepted it
 	default:

@@ -35,9 +35,12 @@ func Concurrency(n int) Option {
 	return func(s *sender) { s.concurrency = min(max(1, n), maxConcurrency) }
 }
 
-// Attempts is in how many runs a message is tried before it counts as failed: 1
-// or more, a smaller value is 1. The pauses between them grow from 5 s to 15 min,
-// so that the default is over after about three hours. Without it:
+// Attempts is in how many runs a message may be refused before it counts as failed: 1
+// or more, a smaller value is 1. A run counts only if other messages got through in it
+// and this one may have been accepted all the same (500, 502, 504, no answer, an error
+// that is no *GatewayError): without an end its recipient might get it again and again.
+// What is about us or the gateway counts never. The pauses between runs grow from 5 s
+// to 15 min, so that the default is over after about three hours. Without it:
 // DefaultAttempts.
 func Attempts(n int) Option { return func(s *sender) { s.attempts = min(max(1, n), maxAttempts) } }
 
@@ -45,7 +48,7 @@ func Attempts(n int) Option { return func(s *sender) { s.attempts = min(max(1, n
 // outbox. Its fields may be changed before it is registered. It takes over the
 // tick of a dead node, since what was sent is not sent again, and its lease is
 // short so that this is soon. A run fails, in the log, when a message has to wait
-// for another run because the gateway did not accept it. It panics without an
+// for another run because the gateway did not accept it, or is paused. It panics without an
 // outbox or a gateway.
 func Job(o *Outbox, g Gateway, options ...Option) scheduler.Job {
 	if o == nil || g == nil {

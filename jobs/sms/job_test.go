@@ -37,12 +37,14 @@ func TestJob(t *testing.T) {
 
 func TestOptionsStayInBounds(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bubble) {
-		b.errs["m-00"] = slices.Repeat([]error{&sms.GatewayError{Status: 503}}, 3)
-		_ = b.run(1, sms.Batch(0), sms.Concurrency(-1), sms.Attempts(-1))
-		if r := get(t, b.outbox, "m-00"); r.State != sms.Failed {
-			t.Errorf("m-00 is %s, want it failed after one attempt", r.State)
+		b.wantRun(1, sms.Batch(0), sms.Concurrency(-1))
+		b.wantRequests("m-00")
+		b.errs["m-01"] = slices.Repeat([]error{&sms.GatewayError{Status: 500, Unsure: true}}, 3)
+		_ = b.run(2, sms.Concurrency(2), sms.Attempts(-1))
+		if r := get(t, b.outbox, "m-01"); r.State != sms.Failed {
+			t.Errorf("m-01 is %s, want it failed after one attempt", r.State)
 		}
-		wantCounts(t, b.outbox, sms.Counts{Queued: 2, Due: 2, Failed: 1})
+		wantCounts(t, b.outbox, sms.Counts{Sent: 2, Once: 2, Failed: 1})
 	})
 }
 

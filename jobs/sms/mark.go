@@ -33,6 +33,12 @@ func (p Piece) Retry(after time.Duration, unsure int, reason string) Mark {
 	return Mark{piece: p, outcome: "retry", delay: max(0, after), unsure: unsure, reason: reason}
 }
 
+// Wait puts a piece back, due after a delay: the gateway refused us and not this
+// message, so that no attempt is counted.
+func (p Piece) Wait(after time.Duration, unsure int, reason string) Mark {
+	return Mark{piece: p, outcome: "wait", delay: max(0, after), unsure: unsure, reason: reason}
+}
+
 // Back puts a piece back for which no request was made; it is due as before.
 func (p Piece) Back() Mark { return Mark{piece: p, outcome: "back"} }
 
@@ -57,7 +63,7 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure,
 			clean(m.reason, m.piece.Message.To))
 	}
-	keys := o.keys(keyStatus, keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyFence)
+	keys := o.keys(keyStatus, keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyFence, keyRetry)
 	codes, err := o.ask(ctx, markScript, keys, args...)
 	if err == nil {
 		codes, err = granted(h, codes)

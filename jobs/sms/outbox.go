@@ -149,7 +149,7 @@ func encode(m Message) (string, error) {
 func decode(id, encoded string) (Message, error) {
 	var b body
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
-		return Message{}, fmt.Errorf("body of %q: %w", id, err)
+		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's words may repeat it
 	}
 	m := Message{ID: id, To: b.To, Text: b.Text}
 	if b.At != 0 {

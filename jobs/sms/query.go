@@ -1,6 +1,7 @@
 package sms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,9 @@ func (o *Outbox) Get(ctx context.Context, id string) (Record, error) {
 }
 
 // List reads up to limit messages: of the state, or of all states if it is empty.
-// What is queued comes by due time, what ended by when it ended, latest first.
-// Each state is read in one step, all states are not.
+// What is queued comes by due time, what was refused before after the rest; what ended
+// comes by when it ended, latest first. A message that cannot be read is Broken and
+// hides no other. Each state is read in one step, all states are not.
 func (o *Outbox) List(ctx context.Context, state State, limit int) ([]Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("sms: list: %w", &FieldError{"limit", strconv.Itoa(limit), "1 or more"})
@@ -43,24 +45,46 @@ func (o *Outbox) List(ctx context.Context, state State, limit int) ([]Record, er
 	}
 	var all []Record
 	for _, s := range states {
-		if limit == len(all) {
-			break
+		sets := []string{string(s)}
+		if s == Queued {
+			sets = append(sets, keyRetry)
 		}
-		got, err := o.list(ctx, s, limit-len(all))
-		if err != nil {
-			return all, fmt.Errorf("sms: list %s: %w", s, err)
+		for _, set := range sets {
+			if limit == len(all) {
+				return all, nil
+			}
+			got, err := o.list(ctx, set, limit-len(all))
+			if err != nil {
+				return all, fmt.Errorf("sms: list %s: %w", s, err)
+			}
+			all = append(all, got...)
 		}
-		all = append(all, got...)
 	}
 	return all, nil
 }
 
-func (o *Outbox) list(ctx context.Context, s State, limit int) ([]Record, error) {
+// Broken reads up to limit messages that were put aside because they cannot be read, the
+// latest first: Record.Broken says why.
+func (o *Outbox) Broken(ctx context.Context, limit int) ([]Record, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("sms: list broken: %w", &FieldError{"limit", strconv.Itoa(limit), "1 or more"})
+	}
+	got, err := o.list(ctx, keyBroken, limit)
+	if err != nil {
+		return nil, fmt.Errorf("sms: list broken: %w", err)
+	}
+	for i := range got {
+		got[i].Broken = cmp.Or(got[i].Broken, "its status was not that of a message that waits")
+	}
+	return got, nil
+}
+
+func (o *Outbox) list(ctx context.Context, set string, limit int) ([]Record, error) {
 	order := "ZRANGE"
-	if s == Sent || s == Failed {
+	if set == keySent || set == keyFailed || set == keyBroken {
 		order = "ZREVRANGE"
 	}
-	flat, err := listScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, string(s)), limit, order).StringSlice()
+	flat, err := listScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, set), limit, order).StringSlice()
 	if err != nil {
 		return nil, err
 	}
@@ -82,20 +106,21 @@ type Counts struct {
 	Once     int `json:"once"`     // of them, those that took one request
 	Repeated int `json:"repeated"` // of them, those that may have been sent more than once, under the same key
 	Failed   int `json:"failed"`   // will not be sent
+	Broken   int `json:"broken"`   // put aside, as they cannot be read
 }
 
 // Counts counts the messages that the outbox has now: those that ended longer ago
 // than is kept are not among them.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
-	keys := o.keys(keyQueued, keyTaken, keySent, keyFailed, keyRepeated)
+	keys := o.keys(keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyRetry, keyBroken)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
-	if err == nil && len(n) != 6 {
-		err = fmt.Errorf("%d numbers, want 6", len(n))
+	if err == nil && len(n) != 7 {
+		err = fmt.Errorf("%d numbers, want 7", len(n))
 	}
 	if err != nil {
 		return Counts{}, fmt.Errorf("sms: counts: %w", err)
 	}
-	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5])}
+	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6])}
 	c.Once = c.Sent - c.Repeated
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package sms
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type Record struct {
 	Run      string    // that run's id
 	Changed  time.Time // when the state last changed
 	Reason   string    // why it failed, or why it is tried again
+	Broken   string    // why it cannot be read: only its ID is sure then; "": it can
 }
 
 // String is for people and logs: the recipient is masked, the text left out.
@@ -61,8 +63,11 @@ type status struct {
 // due, run, reason.
 func parseStatus(line string) (status, error) {
 	parts := strings.SplitN(line, " ", 9)
+	if line == "" {
+		return status{}, errors.New("the status is missing")
+	}
 	if len(parts) != 9 {
-		return status{}, fmt.Errorf("status %s has %d parts, want 9", quote(line), len(parts))
+		return status{}, fmt.Errorf("the status has %d parts, want 9", len(parts))
 	}
 	state, err := ParseState(parts[0])
 	if err != nil {
@@ -71,7 +76,7 @@ func parseStatus(line string) (status, error) {
 	var numbers [6]int64
 	for i := range numbers {
 		if numbers[i], err = strconv.ParseInt(parts[i+1], 10, 64); err != nil {
-			return status{}, fmt.Errorf("status %s: %w", quote(line), err)
+			return status{}, fmt.Errorf("part %d of the status is no number", i+2)
 		}
 	}
 	run := parts[7]
@@ -92,14 +97,23 @@ func parseRecords(flat []string) ([]status, error) {
 	}
 	records := make([]status, 0, len(flat)/3)
 	for i := 0; i < len(flat); i += 3 {
-		s, err := parseStatus(flat[i+2])
-		if err != nil {
-			return nil, fmt.Errorf("message %q: %w", flat[i], err)
-		}
-		if s.Message, err = decode(flat[i], flat[i+1]); err != nil {
-			return nil, err
-		}
-		records = append(records, s)
+		records = append(records, parseRecord(flat[i], flat[i+1], flat[i+2]))
 	}
 	return records, nil
+}
+
+// parseRecord reads one message. One that cannot be read is Broken and stops no other.
+func parseRecord(id, body, line string) status {
+	s, err := parseStatus(line)
+	if err == nil {
+		s.Message, err = decode(id, body)
+	}
+	if err == nil {
+		err = s.Message.Validate()
+	}
+	if err != nil {
+		s.Broken = clean(strings.ReplaceAll(err.Error(), "\n", "; "), s.Message.To)
+	}
+	s.Message.ID = id
+	return s
 }

@@ -31,7 +31,7 @@ type exchange struct {
 
 // send makes the requests for one piece. Before each it makes sure that the run
 // still has its lease.
-func (s *sender) send(ctx context.Context, w work, p Piece) exchange {
+func (s *sender) send(ctx context.Context, w work, p Piece, tries uint) exchange {
 	var x exchange
 	once := func() (struct{}, error) {
 		if err := w.may(ctx); err != nil {
@@ -42,7 +42,7 @@ func (s *sender) send(ctx context.Context, w work, p Piece) exchange {
 		return struct{}{}, x.next()
 	}
 	// Its error is that of the last request, which x has, or a lost lease.
-	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(pauses()), backoff.WithMaxTries(requests),
+	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(pauses()), backoff.WithMaxTries(tries),
 		backoff.WithMaxElapsedTime(within(ctx, sendTime)))
 	return x
 }
@@ -61,6 +61,8 @@ func (x *exchange) next() error {
 	}
 	switch {
 	case e.Permanent:
+		return backoff.Permanent(x.err)
+	case e.Pause && e.After == 0:
 		return backoff.Permanent(x.err)
 	case e.After > 0:
 		return errors.Join(x.err, &backoff.RetryAfterError{Duration: e.After})
@@ -91,7 +93,7 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	}
 	said := &said{text: err.Error()}
 	if e, ok := errors.AsType[*GatewayError](err); ok {
-		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Unsure: e.Unsure, After: e.After}
+		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Unsure: e.Unsure, After: e.After}
 	}
 	return said
 }
@@ -111,22 +113,49 @@ func (s *said) Unwrap() error {
 	return s.GatewayError
 }
 
-// mark makes of an exchange what the outbox is told.
-func (s *sender) mark(p Piece, x exchange) Mark {
-	switch e, _ := errors.AsType[*GatewayError](x.err); {
+// refusal is what the gateway's last error said: nil if the message got through, for
+// good or bad, or if no request was made.
+func (x *exchange) refusal() *GatewayError {
+	if x.made == 0 || x.err == nil {
+		return nil
+	}
+	e, ok := errors.AsType[*GatewayError](x.err)
+	switch {
+	case !ok:
+		return &GatewayError{Unsure: true}
+	case e.Permanent:
+		return nil
+	}
+	return e
+}
+
+// mark makes of an exchange what the outbox is told. Up says that messages got through
+// in this run; pause is how long the gateway is left alone if none does.
+func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
+	e := x.refusal()
+	switch {
 	case x.made == 0:
 		return p.Back()
 	case x.err == nil:
 		return p.Sent(x.unsure)
-	case e != nil && e.Permanent:
+	case e == nil:
 		return p.Failed(x.unsure, x.err.Error())
+	case e.Pause:
+		return p.Wait(max(e.After, pause), x.unsure, x.err.Error())
+	case !up && x.unsure > 0: // it may have been accepted: fewer requests for each message
+		return p.Wait(max(e.After, pause, delay(p.takes())), x.unsure, x.err.Error())
+	case !up:
+		return p.Wait(max(e.After, pause), x.unsure, x.err.Error())
+	case x.unsure == 0:
+		return p.Wait(max(e.After, delay(p.takes())), 0, x.err.Error())
 	case p.Attempt >= s.attempts:
 		return p.Failed(x.unsure, fmt.Sprintf("given up after %d attempts: %v", p.Attempt, x.err))
-	case e != nil:
-		return p.Retry(max(e.After, delay(p.Attempt)), x.unsure, x.err.Error())
 	}
-	return p.Retry(delay(p.Attempt), x.unsure, x.err.Error())
+	return p.Retry(max(e.After, delay(p.Attempt)), x.unsure, x.err.Error())
 }
+
+// takes is how often runs have taken the piece, also those that counted no attempt.
+func (p Piece) takes() int { return int(min(p.take, maxAttempts)) }
 
 // delay is how long a message waits after its n-th attempt.
 func delay(n int) time.Duration {

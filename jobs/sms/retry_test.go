@@ -88,15 +88,21 @@ func TestRetryAfterBeyondTheRun(t *testing.T) {
 	})
 }
 
+// A message may have been accepted each time it was refused, while others get through:
+// that ends, so that its recipient does not get it again and again.
 func TestAttemptsRunOut(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, b *bubble) {
-		b.errs["m-00"] = slices.Repeat([]error{&sms.GatewayError{Status: 503}}, 9)
+		b.errs["m-00"] = slices.Repeat([]error{&sms.GatewayError{Status: 500, Unsure: true}}, 9)
 		for n := range int64(3) {
+			accept(t, b.outbox, sms.Message{ID: fmt.Sprintf("good-%d", n), To: "+12025550101", Text: "x"}, true)
 			_ = b.run(n+1, sms.Attempts(3))
+			if r := get(t, b.outbox, "m-00"); r.Attempts != int(n+1) {
+				t.Errorf("%d attempts after run %d", r.Attempts, n+1)
+			}
 			time.Sleep(time.Hour)
 		}
 		r := get(t, b.outbox, "m-00")
-		if r.State != sms.Failed || r.Reason != "given up after 3 attempts: the gateway answered 503" {
+		if r.State != sms.Failed || r.Reason != "given up after 3 attempts: the gateway answered 500" {
 			t.Errorf("%s: %s", r.State, r.Reason)
 		}
 	})

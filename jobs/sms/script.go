@@ -14,6 +14,12 @@ var (
 	takeLua string
 	//go:embed lua/mark.lua
 	markLua string
+	//go:embed lua/pause.lua
+	pauseLua string
+	//go:embed lua/paused.lua
+	pausedLua string
+	//go:embed lua/aside.lua
+	asideLua string
 	//go:embed lua/get.lua
 	getLua string
 	//go:embed lua/list.lua
@@ -26,6 +32,9 @@ var (
 	acceptScript = redis.NewScript(acceptLua)
 	takeScript   = redis.NewScript(takeLua)
 	markScript   = redis.NewScript(markLua)
+	pauseScript  = redis.NewScript(pauseLua)
+	pausedScript = redis.NewScript(pausedLua)
+	asideScript  = redis.NewScript(asideLua)
 	getScript    = redis.NewScript(getLua)
 	listScript   = redis.NewScript(listLua)
 	countsScript = redis.NewScript(countsLua)
@@ -38,11 +47,13 @@ const (
 	keyBody     = "body"     // hash: id, what the message says; never changes
 	keyStatus   = "status"   // hash: id, the status line
 	keyQueued   = "queued"   // set: id, when it is due, Unix ms
+	keyRetry    = "retry"    // set: id, when it is due, Unix ms: those that were refused before
 	keyTaken    = "taken"    // set: id, the fence of the run that has it
 	keySent     = "sent"     // set: id, since when, Unix ms
 	keyFailed   = "failed"   // set: id, since when, Unix ms
+	keyBroken   = "broken"   // set: id, since when, Unix ms: put aside, as they cannot be read
 	keyRepeated = "repeated" // set: the ids in sent that may have been sent more than once
-	keyFence    = "fence"    // hash: the highest fence seen and its run
+	keyFence    = "fence"    // hash: the highest fence seen and its run, and the gateway's pause
 )
 
 func (o *Outbox) keys(names ...string) []string {

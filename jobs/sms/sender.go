@@ -2,6 +2,7 @@ package sms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,48 +48,86 @@ func (s *sender) run(ctx context.Context, run *scheduler.Run) error {
 // deliver sends up to a batch. Its error names the first message that has to wait
 // for another run, or what ended this one.
 func (s *sender) deliver(ctx context.Context, w work) error {
+	began := time.Now()
 	var sum tally
-	if err := s.handfuls(ctx, w, &sum); err != nil {
-		sum.log(w.log)
-		return err
+	err := s.handfuls(ctx, w, &sum, began)
+	if err == nil {
+		err = s.pauseAfter(ctx, w, &sum)
 	}
 	sum.log(w.log)
+	if err != nil {
+		return err
+	}
 	if _, err := s.outbox.Trim(ctx); err != nil {
 		w.log.Warn("old messages not forgotten", zap.Error(err))
 	}
 	return sum.err()
 }
 
-func (s *sender) handfuls(ctx context.Context, w work, sum *tally) error {
-	for sum.taken < s.batch {
+// handfuls ends after a batch, when nothing is due, when the gateway refuses us, or when
+// it has let nothing through for too long. Every fourth handful begins with what was
+// refused before, so that a full first lane does not keep those messages for ever.
+func (s *sender) handfuls(ctx context.Context, w work, sum *tally, began time.Time) error {
+	for turn := 1; sum.taken < s.batch; turn++ {
 		if err := w.may(ctx); err != nil {
 			return err
 		}
-		pieces, err := s.outbox.Take(ctx, w.holder, min(s.concurrency, s.batch-sum.taken))
-		if err != nil || len(pieces) == 0 {
+		t, err := s.outbox.take(ctx, w.holder, min(s.concurrency, s.batch-sum.taken), turn%4 == 0)
+		if err != nil || len(t.pieces) == 0 {
 			return err
 		}
-		marks := s.sendAll(ctx, w, pieces)
+		sum.pauses = t.pauses
+		exchanges := s.sendAll(ctx, w, t.pieces, sum.refused > 0 || t.pauses > 0)
+		sum.judge(exchanges)
+		marks := make([]Mark, len(exchanges))
+		for i, x := range exchanges {
+			marks[i] = s.mark(t.pieces[i], x, sum.through > 0, sum.pause())
+		}
 		if err := s.markAll(ctx, w.holder, marks); err != nil {
 			return err
 		}
-		if !sum.add(marks) {
+		if !sum.add(marks) || sum.doubtful(time.Since(began)) {
 			return w.may(ctx)
 		}
+	}
+	return w.may(ctx)
+}
+
+// pauseAfter leaves the gateway alone for a while if it has refused us, and ends its
+// pauses if it has not.
+func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
+	if sum.refused == 0 && sum.through == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
+	defer cancel()
+	switch {
+	case sum.certain || sum.through == 0:
+		n := sum.count() + 1
+		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, clean(sum.first.reason, sum.first.piece.Message.To)); err != nil {
+			return err
+		}
+	case sum.pauses > 0:
+		return s.outbox.pause(ctx, w.holder, 0, 0, "")
 	}
 	return nil
 }
 
-// sendAll sends pieces at the same time and returns a mark for each.
-func (s *sender) sendAll(ctx context.Context, w work, pieces []Piece) []Mark {
-	marks := make([]Mark, len(pieces))
+// sendAll sends pieces at the same time. Once makes no more than one request for each
+// message, as it does for those that were refused before.
+func (s *sender) sendAll(ctx context.Context, w work, pieces []Piece, once bool) []exchange {
+	exchanges := make([]exchange, len(pieces))
 	var group sync.WaitGroup
 	for i, p := range pieces {
-		marks[i] = p.Retry(delay(p.Attempt), 1, "the gateway ended its goroutine")
-		group.Go(func() { marks[i] = s.mark(p, s.send(ctx, w, p)) })
+		exchanges[i] = exchange{made: 1, unsure: 1, err: errors.New("the gateway ended its goroutine")}
+		tries := uint(requests)
+		if once || p.takes() > 1 {
+			tries = 1
+		}
+		group.Go(func() { exchanges[i] = s.send(ctx, w, p, tries) })
 	}
 	group.Wait()
-	return marks
+	return exchanges
 }
 
 // markAll records what happened, also when the run has just ended: what was sent
@@ -99,40 +138,89 @@ func (s *sender) markAll(ctx context.Context, h Holder, marks []Mark) error {
 	return s.outbox.Mark(ctx, h, marks...)
 }
 
+// How long a run goes on while nothing gets through and it is not sure that the gateway
+// is the reason: a message behind those that fail shall not have to wait for them.
+const (
+	doubtMessages = 100
+	doubtTime     = 10 * time.Second
+)
+
 // A tally is what a run came to.
 type tally struct {
 	taken, sent, failed, waiting int
 	first                        Mark // that has to wait
-	refused                      []Mark
+	lost                         []Mark
+
+	pauses  int           // before this run, since a message got through
+	through int           // requests that were answered for good or bad
+	refused int           // messages that were neither
+	certain bool          // the gateway has refused us and not a message
+	unsure  bool          // some of refused may have been accepted
+	after   time.Duration // the longest Retry-After of what makes the pause
 }
 
-// add counts a handful and reports whether another makes sense: not when none of
-// it got through, as when the gateway is down, or when the run has ended.
+// judge counts how the gateway answered a handful.
+func (t *tally) judge(exchanges []exchange) {
+	for i := range exchanges {
+		x := &exchanges[i]
+		e := x.refusal()
+		switch {
+		case x.made == 0:
+		case e == nil:
+			t.through++
+		default:
+			t.refused++
+			t.certain = t.certain || e.Pause
+			t.unsure = t.unsure || x.unsure > 0
+			t.after = max(t.after, e.After)
+		}
+	}
+}
+
+// count is the number of pauses since a message got through.
+func (t *tally) count() int {
+	if t.through > 0 {
+		return 0
+	}
+	return t.pauses
+}
+
+// pause is how long the gateway is left alone, as far as the run knows.
+func (t *tally) pause() time.Duration { return pauseAfter(t.count(), t.after, t.unsure) }
+
+// doubtful reports whether nothing got through for so long that the gateway must be the
+// reason. A gateway that asks for time has said so itself, unless others get through.
+func (t *tally) doubtful(spent time.Duration) bool {
+	return t.certain || t.through == 0 && (t.after > 0 || t.refused >= doubtMessages || spent >= doubtTime)
+}
+
+// add counts a handful and reports whether another makes sense: not when no request was
+// made, as when the run has ended.
 func (t *tally) add(marks []Mark) bool {
-	through := 0
+	made := 0
 	t.taken += len(marks)
 	for _, m := range marks {
 		switch m.outcome {
 		case "sent":
 			t.sent++
-			through++
 		case "failed":
 			t.failed++
-			through++
-			t.refused = append(t.refused, m)
-		case "retry":
+			t.lost = append(t.lost, m)
+		case "retry", "wait":
 			if t.waiting++; t.waiting == 1 {
 				t.first = m
 			}
 		case "back":
 			t.taken--
+			made--
 		}
+		made++
 	}
-	return through > 0
+	return made > 0
 }
 
 func (t *tally) log(log *zap.Logger) {
-	for _, m := range t.refused {
+	for _, m := range t.lost {
 		log.Warn("message failed", zap.Object("message", m.piece.Message),
 			zap.String("reason", clean(m.reason, m.piece.Message.To)))
 	}

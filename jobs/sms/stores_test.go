@@ -24,6 +24,11 @@ func onStores(t *testing.T, test func(t *testing.T, client *redis.Client)) {
 	})
 }
 
+func newMini(t *testing.T) *redis.Client {
+	t.Helper()
+	return connect(t, &redis.Options{Addr: miniredis.RunT(t).Addr()})
+}
+
 // connect returns a client set up as the lock's clients are.
 func connect(t *testing.T, options *redis.Options) *redis.Client {
 	t.Helper()

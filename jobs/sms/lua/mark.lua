@@ -1,8 +1,8 @@
 -- mark: records what became of messages that a run took.
 --
--- KEYS  1 status  2 queued  3 taken  4 sent  5 failed  6 repeated  7 fence
+-- KEYS  1 status  2 queued  3 taken  4 sent  5 failed  6 repeated  7 fence  8 retry
 -- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed,
---       retry, back), delay in ms, unsure (requests that may have arrived), reason
+--       retry, wait, back), delay in ms, unsure (requests that may have arrived), reason
 --
 -- Returns {'ok', code…} with a code per message: '1' moved, '0' was moved by this
 -- same mark before, '-1' not this run's; or {'fenced', fence, run} with the highest
@@ -22,9 +22,12 @@ local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, 
     sends = sends + 1
   elseif outcome == 'failed' then
     set = KEYS[5]
-  elseif outcome == 'retry' then
-    state, set, score = 'queued', KEYS[2], now + delay
+  elseif outcome == 'retry' or outcome == 'wait' then
+    state, set, score = 'queued', KEYS[8], now + delay
     due = score
+    if outcome == 'wait' then -- the gateway refused us, not the message
+      attempts = attempts - 1
+    end
   else -- back: no request was made
     state, set, score = 'queued', KEYS[2], due
     attempts = attempts - 1

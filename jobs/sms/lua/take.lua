@@ -1,61 +1,98 @@
--- take: gives messages to a run: those that were taken and never marked, by an
--- older run or by this one, then those that are due.
+-- take: gives messages to a run: those that were taken and never marked, then those
+-- that are due: of the first lane, which were never refused, then of the second.
 --
--- KEYS  1 body    2 status    3 queued    4 taken    5 fence
+-- KEYS  1 body    2 status    3 queued    4 taken    5 fence    6 retry    7 broken
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
---       4 how many at most
+--       4 how many at most    5 retry: the second lane comes first
 --
--- Returns {'ok', id, body, status, id, …}, or {'fenced', fence, run} with the
--- highest fence seen when that is not this run's. The same call sent again gives
--- the same messages and changes nothing.
+-- Returns {'ok', pauses, id, body, status, id, …} with the number of pauses since a
+-- message got through; {'paused', ms left, pauses, reason} when messages are due and the
+-- gateway is paused; or {'fenced', fence, run} with the highest fence seen when that is
+-- not this run's. The same call sent again gives the same messages and changes nothing.
+-- A message without a body or a readable status is put aside into broken. A fence seen
+-- that is no fence, or a day ahead of the clock and of the asker, is forgotten.
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local seen = redis.call('HMGET', KEYS[5], 'fence', 'run', 'call', 'given')
+local t = redis.call('TIME')
+local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+local seen = redis.call('HMGET', KEYS[5], 'fence', 'run', 'call', 'given', 'until', 'pauses', 'reason')
 if seen[1] then
-  local mine, highest = tonumber(fence), tonumber(seen[1])
-  if mine < highest or (mine == highest and run ~= seen[2]) then
-    return {'fenced', seen[1], seen[2]}
+  local mine, highest = tonumber(fence), nil
+  if string.match(seen[1], '^%d+$') and #seen[1] <= 16 then highest = tonumber(seen[1]) end
+  local day = 86400 * 1000000
+  if not highest or (highest > mine + day and highest > t[1] * 1000000 + day) then
+    seen[1], seen[3] = false, false
+  elseif mine < highest or (mine == highest and run ~= seen[2]) then
+    return {'fenced', seen[1], seen[2] or '-'}
   end
 end
 
-local answer, given = {'ok'}, {}
+local pauses = string.match(seen[6] or '', '^%d+$') or '0'
+local answer, given = {'ok', pauses}, {}
 
-local function give(id, status)
+local function give(id, body, status)
   answer[#answer + 1] = id
-  answer[#answer + 1] = redis.call('HGET', KEYS[1], id)
+  answer[#answer + 1] = body
   answer[#answer + 1] = status
   given[#given + 1] = id
   room = room - 1
 end
 
-if seen[1] == fence and seen[3] == call then
-  for id in string.gmatch(seen[4], '%S+') do
-    local status = redis.call('HGET', KEYS[2], id)
-    if status and string.match(status, '^taken %d+ %d+ %d+ (%d+) ') == fence then give(id, status) end
+if seen[1] and tonumber(seen[1]) == tonumber(fence) and seen[3] == call then
+  for id in string.gmatch(seen[4] or '', '%S+') do
+    local status, body = redis.call('HGET', KEYS[2], id), redis.call('HGET', KEYS[1], id)
+    if status and body and string.match(status, '^taken %d+ %d+ %d+ (%d+) ') == fence then give(id, body, status) end
   end
   return answer
 end
 
-local t = redis.call('TIME')
-local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+local left = 0
+if string.match(seen[5] or '', '^%d+$') and #seen[5] <= 16 then left = tonumber(seen[5]) - tonumber(now) end
+if left > 3600000 then left = 0 end -- no pause is so long
 redis.call('HSET', KEYS[5], 'fence', fence, 'run', run, 'call', call, 'given', '')
+if left > 0 then
+  local due = redis.call('ZCARD', KEYS[4]) + redis.call('ZCOUNT', KEYS[3], '-inf', now) + redis.call('ZCOUNT', KEYS[6], '-inf', now)
+  if due == 0 then return answer end
+  return {'paused', string.format('%.0f', left), pauses, seen[7] or ''}
+end
 
--- sent is 1 where the message may have been sent before whoever had it went silent.
-local function take(id, sent)
-  local status = redis.call('HGET', KEYS[2], id)
-  local takes, attempts, sends, due = string.match(status, '^%a+ (%d+) (%d+) (%d+) %d+ %d+ (%d+) ')
+-- sent is 1 where the message may have been sent before the run that had it went silent.
+local function take(set, id, sent)
+  local status, body = redis.call('HGET', KEYS[2], id) or '', redis.call('HGET', KEYS[1], id)
+  local state, takes, attempts, sends, holder, changed, due =
+    string.match(status, '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) %S+ ')
+  local fit = body and (state == 'queued' or state == 'taken')
+  for _, n in ipairs({takes or '', attempts or '', sends or '', holder or '', changed or '', due or ''}) do
+    fit = fit and #n > 0 and #n <= 16 and tonumber(n) < 9007199254740992
+  end
+  redis.call('ZREM', set, id)
+  if not fit then
+    redis.call('ZADD', KEYS[7], now, id)
+    return
+  end
   status = string.format('taken %.0f %.0f %.0f %s %s %s %s ',
     takes + 1, attempts + 1, sends + sent, fence, now, due, run)
   redis.call('HSET', KEYS[2], id, status)
-  redis.call('ZREM', KEYS[3], id)
   redis.call('ZADD', KEYS[4], fence, id)
-  give(id, status)
+  give(id, body, status)
 end
 
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', fence, 'LIMIT', 0, room)) do
-  take(id, 1)
+-- Whatever fence they were taken with: none is higher than the run's.
+for _, id in ipairs(redis.call('ZRANGE', KEYS[4], 0, room - 1)) do take(KEYS[4], id, 1) end
+
+-- A lane is read again where messages were put aside, up to 500 of them, so that those
+-- hide none that is due.
+local looked = 0
+local function from(lane)
+  while room > 0 and looked < 500 do
+    local before, ids = room, redis.call('ZRANGEBYSCORE', lane, '-inf', now, 'LIMIT', 0, room)
+    for _, id in ipairs(ids) do take(lane, id, 0) end
+    looked = looked + #ids
+    if before - room == #ids then return end
+  end
 end
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, room)) do
-  take(id, 0)
-end
+
+if ARGV[5] == 'retry' then from(KEYS[6]) end
+from(KEYS[3])
+from(KEYS[6])
 redis.call('HSET', KEYS[5], 'given', table.concat(given, ' '))
 return answer
