@@ -36,7 +36,7 @@ func smsListCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, storeOverrides)
-	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed or sent (default all)")
+	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, cancelled or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
 	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")
 	outputFlag(cmd, &f.output)
@@ -86,6 +86,9 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 	}
 	if counts.Broken > 0 {
 		fmt.Fprintf(w, "%d put aside because they cannot be read: cronce sms list --broken\n", counts.Broken)
+	}
+	if counts.Cancelled > 0 {
+		fmt.Fprintf(w, "%d cancelled\n", counts.Cancelled)
 	}
 	if pause.Pauses > 0 {
 		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), printable(pause.Reason))

@@ -50,6 +50,31 @@ func TestSMSBroken(t *testing.T) {
 	cronce(t, "sms", "list", "--broken", "--state", "sent", at).want(t, exitUsage, "--state and --broken")
 }
 
+// One message is shown, cancelled, and queued again.
+func TestSMSAmend(t *testing.T) {
+	server, url := newRedis(t)
+	at := "--redis=" + url
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
+	cronce(t, "sms", "get", "one", at).want(t, exitFine, "one", "+120****0123", "queued")
+	cronce(t, "sms", "get", "one", "-o", "json", at).want(t, exitFine, `"state": "queued"`, `"to": "+120****0123"`)
+	cronce(t, "sms", "cancel", "one", at).want(t, exitFine, `cancelled message "one"`)
+	cronce(t, "sms", "list", at).want(t, exitFine, "1 cancelled", "0 queued")
+	cronce(t, "sms", "retry", "--failed", at).want(t, exitFine, "0 messages queued again")
+	cronce(t, "sms", "retry", "one", at).want(t, exitFine, `queued message "one"`)
+	for _, command := range []string{"get", "retry", "cancel"} {
+		cronce(t, "sms", command, "none", at).want(t, exitFailed, "no such message")
+		cronce(t, "sms", command, at).want(t, exitUsage, "one message's id")
+		cronce(t, "sms", command, "one", "--redis=redis://127.0.0.1:1").want(t, exitUnknown)
+	}
+	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exitUsage, "allowed is one of them")
+	key := "cronce:v1:sms:{cronce}:"
+	server.HSet(key+"status", "one", "sent 1 1 1 1 1795207852937 1795207852937 r ")
+	cronce(t, "sms", "cancel", "one", at).want(t, exitRefused, "it was sent")
+	cronce(t, "sms", "retry", "one", at).want(t, exitRefused, "it was sent")
+	server.HSet(key+"status", "one", "?")
+	cronce(t, "sms", "get", "one", at).want(t, exitFailed, "broken")
+}
+
 // Bad rows are listed with their line, good ones kept; imported again, nothing is new.
 func TestSMSImport(t *testing.T) {
 	_, url := newRedis(t)

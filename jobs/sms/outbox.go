@@ -116,7 +116,7 @@ func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, 
 		}
 		args = append(args, m.ID, body, due)
 	}
-	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyQueued), args...).Int64Slice()
+	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyQueued, keyBroken), args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (o *Outbox) Broken(ctx context.Context, limit int) ([]Record, error) {
 
 func (o *Outbox) list(ctx context.Context, set string, limit int) ([]Record, error) {
 	order := "ZRANGE"
-	if set == keySent || set == keyFailed || set == keyBroken {
+	if set == keySent || set == keyFailed || set == keyBroken || set == keyCancelled {
 		order = "ZREVRANGE"
 	}
 	flat, err := listScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, set), limit, order).StringSlice()
@@ -99,36 +99,37 @@ func (o *Outbox) list(ctx context.Context, set string, limit int) ([]Record, err
 // Counts says how many messages the outbox has in each state. It is read in one
 // step.
 type Counts struct {
-	Queued   int `json:"queued"`   // wait, with those that are due
-	Due      int `json:"due"`      // could be taken now
-	Taken    int `json:"taken"`    // a run has them
-	Sent     int `json:"sent"`     // the gateway accepted them: Once and Repeated
-	Once     int `json:"once"`     // of them, those that took one request
-	Repeated int `json:"repeated"` // of them, those that may have been sent more than once, under the same key
-	Failed   int `json:"failed"`   // will not be sent
-	Broken   int `json:"broken"`   // put aside, as they cannot be read
+	Queued    int `json:"queued"`    // wait, with those that are due
+	Due       int `json:"due"`       // could be taken now
+	Taken     int `json:"taken"`     // a run has them
+	Sent      int `json:"sent"`      // the gateway accepted them: Once and Repeated
+	Once      int `json:"once"`      // of them, those that took one request
+	Repeated  int `json:"repeated"`  // of them, those that may have been sent more than once, under the same key
+	Failed    int `json:"failed"`    // will not be sent
+	Cancelled int `json:"cancelled"` // will not be sent: see Cancel
+	Broken    int `json:"broken"`    // put aside, as they cannot be read
 }
 
 // Counts counts the messages that the outbox has now: those that ended longer ago
 // than is kept are not among them.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
-	keys := o.keys(keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyRetry, keyBroken)
+	keys := o.keys(keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyRetry, keyBroken, keyCancelled)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
-	if err == nil && len(n) != 7 {
-		err = fmt.Errorf("%d numbers, want 7", len(n))
+	if err == nil && len(n) != 8 {
+		err = fmt.Errorf("%d numbers, want 8", len(n))
 	}
 	if err != nil {
 		return Counts{}, fmt.Errorf("sms: counts: %w", err)
 	}
-	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6])}
+	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6]), Cancelled: int(n[7])}
 	c.Once = c.Sent - c.Repeated
 	return c, nil
 }
 
-// Trim forgets messages that ended longer ago than is kept, up to a thousand, and
+// Trim forgets messages that ended longer ago than is kept, up to 1,500, and
 // returns how many. The job calls it with each run.
 func (o *Outbox) Trim(ctx context.Context) (int, error) {
-	keys := o.keys(keyBody, keyStatus, keySent, keyFailed, keyRepeated)
+	keys := o.keys(keyBody, keyStatus, keySent, keyFailed, keyCancelled, keyRepeated)
 	n, err := trimScript.Run(ctx, o.client, keys, o.retention.Milliseconds(), maxBatch).Int()
 	if err != nil {
 		return 0, fmt.Errorf("sms: trim: %w", err)

@@ -17,10 +17,12 @@ const (
 	Taken  State = "taken"  // a run has it
 	Sent   State = "sent"   // the gateway accepted it
 	Failed State = "failed" // it will not be sent; Record.Reason says why
+
+	Cancelled State = "cancelled" // it will not be sent: see Cancel
 )
 
 // States are all states, in the order in which List shows them.
-func States() []State { return []State{Queued, Taken, Failed, Sent} }
+func States() []State { return []State{Queued, Taken, Failed, Cancelled, Sent} }
 
 // ParseState reads a state's name. Its error is a *FieldError.
 func ParseState(s string) (State, error) {
@@ -29,7 +31,7 @@ func ParseState(s string) (State, error) {
 			return state, nil
 		}
 	}
-	return "", &FieldError{"state", quote(s), "queued, taken, failed or sent"}
+	return "", &FieldError{"state", quote(s), "queued, taken, failed, cancelled or sent"}
 }
 
 // A Record is a message and what became of it. Times are those of the store.

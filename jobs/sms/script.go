@@ -18,6 +18,10 @@ var (
 	pauseLua string
 	//go:embed lua/paused.lua
 	pausedLua string
+	//go:embed lua/retry.lua
+	retryLua string
+	//go:embed lua/cancel.lua
+	cancelLua string
 	//go:embed lua/aside.lua
 	asideLua string
 	//go:embed lua/get.lua
@@ -34,6 +38,8 @@ var (
 	markScript   = redis.NewScript(markLua)
 	pauseScript  = redis.NewScript(pauseLua)
 	pausedScript = redis.NewScript(pausedLua)
+	retryScript  = redis.NewScript(retryLua)
+	cancelScript = redis.NewScript(cancelLua)
 	asideScript  = redis.NewScript(asideLua)
 	getScript    = redis.NewScript(getLua)
 	listScript   = redis.NewScript(listLua)
@@ -44,16 +50,17 @@ var (
 // The keys. Messages are fields of two hashes, because a script must name its
 // keys before it knows which messages are due.
 const (
-	keyBody     = "body"     // hash: id, what the message says; never changes
-	keyStatus   = "status"   // hash: id, the status line
-	keyQueued   = "queued"   // set: id, when it is due, Unix ms
-	keyRetry    = "retry"    // set: id, when it is due, Unix ms: those that were refused before
-	keyTaken    = "taken"    // set: id, the fence of the run that has it
-	keySent     = "sent"     // set: id, since when, Unix ms
-	keyFailed   = "failed"   // set: id, since when, Unix ms
-	keyBroken   = "broken"   // set: id, since when, Unix ms: put aside, as they cannot be read
-	keyRepeated = "repeated" // set: the ids in sent that may have been sent more than once
-	keyFence    = "fence"    // hash: the highest fence seen and its run, and the gateway's pause
+	keyBody      = "body"      // hash: id, what the message says; never changes
+	keyStatus    = "status"    // hash: id, the status line
+	keyQueued    = "queued"    // set: id, when it is due, Unix ms
+	keyRetry     = "retry"     // set: id, when it is due, Unix ms: those that were refused before
+	keyTaken     = "taken"     // set: id, the fence of the run that has it
+	keySent      = "sent"      // set: id, since when, Unix ms
+	keyFailed    = "failed"    // set: id, since when, Unix ms
+	keyBroken    = "broken"    // set: id, since when, Unix ms: put aside, as they cannot be read
+	keyCancelled = "cancelled" // set: id, since when, Unix ms
+	keyRepeated  = "repeated"  // set: the ids in sent that may have been sent more than once
+	keyFence     = "fence"     // hash: the highest fence seen and its run, and the gateway's pause
 )
 
 func (o *Outbox) keys(names ...string) []string {

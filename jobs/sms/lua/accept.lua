@@ -1,6 +1,6 @@
 -- accept: takes messages into the outbox, each id once.
 --
--- KEYS  1 body    2 status    3 queued
+-- KEYS  1 body    2 status    3 queued    4 broken
 -- ARGV  per message: id, body, due in Unix ms ('' for at once)
 --
 -- Returns per message: 1 new, 0 known with the same body, -1 known with another.
@@ -22,6 +22,7 @@ for i = 1, #ARGV, 3 do
     -- state, takes, attempts, sends, fence, changed, due, run, reason
     redis.call('HSET', KEYS[2], id, 'queued 0 0 0 0 ' .. now .. ' ' .. due .. ' - ')
     redis.call('ZADD', KEYS[3], due, id)
+    redis.call('ZREM', KEYS[4], id) -- it was put aside without its body
     answer[#answer + 1] = 1
   end
 end

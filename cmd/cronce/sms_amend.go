@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+func smsGetCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show one message, its recipient masked",
+		Args:  oneMessage("get"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				r, err := o.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return smsShow(cmd.OutOrStdout(), &r, output)
+			})
+		},
+	}
+	configFlags(cmd, storeOverrides)
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func smsShow(w io.Writer, r *sms.Record, output string) error {
+	var err error
+	if output == outputJSON {
+		err = printJSON(w, smsRecordOf(r))
+	} else {
+		err = printMessages(w, []sms.Record{*r})
+	}
+	if err == nil && r.Broken != "" {
+		return told(exitFailed, "the message cannot be read")
+	}
+	return err
+}
+
+func smsRetryCommand() *cobra.Command {
+	var failed bool
+	cmd := &cobra.Command{
+		Use:   "retry ID | --failed",
+		Short: "Queue a message again that failed or was cancelled, or all that failed",
+		Long: "Queue a message again that failed or was cancelled, or all that failed. One that waits after\n" +
+			"a refusal is due at once. Exit code 3: a run has it, it was sent, or it cannot be read.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if failed && len(args) > 0 {
+				return usagef("sms retry: an id and --failed, allowed is one of them")
+			}
+			if failed {
+				return nil
+			}
+			return oneMessage("retry")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				if !failed {
+					return smsAmended(cmd.OutOrStdout(), "queued", args[0], o.Retry(ctx, args[0]))
+				}
+				n, err := o.RetryFailed(ctx)
+				fmt.Fprintf(cmd.OutOrStdout(), "%d messages queued again\n", n)
+				return err
+			})
+		},
+	}
+	configFlags(cmd, storeOverrides)
+	cmd.Flags().BoolVar(&failed, "failed", false, "all messages that failed")
+	return cmd
+}
+
+func smsCancelCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cancel ID",
+		Short: "End a message that waits, has failed, or was put aside: it is not sent",
+		Long:  "End a message that waits, has failed, or was put aside: it is not sent.\nExit code 3: a run has it, or it was sent.",
+		Args:  oneMessage("cancel"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				return smsAmended(cmd.OutOrStdout(), "cancelled", args[0], o.Cancel(ctx, args[0]))
+			})
+		},
+	}
+	configFlags(cmd, storeOverrides)
+	return cmd
+}
+
+// smsAmended prints what was done, or makes a refusal by the message's state one of the
+// command.
+func smsAmended(w io.Writer, done, id string, err error) error {
+	if errors.Is(err, sms.ErrState) {
+		return &codedError{err: err, code: exitRefused}
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s message %q\n", done, id)
+	}
+	return err
+}
+
+func oneMessage(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("sms %s: got %d arguments, allowed is one message's id", command, len(args))
+		}
+		return nil
+	}
+}
