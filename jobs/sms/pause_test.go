@@ -202,3 +202,16 @@ func TestAbsurdPause(t *testing.T) {
 		})
 	}
 }
+
+// A message that was refused waits behind one that was accepted after the refusal.
+func TestRefusedMessagesWaitBehind(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, b *bubble) {
+		o := b.outbox
+		mark(t, o, holder(1), take(t, o, holder(1), 1)[0].Wait(0, 0, "busy"))
+		time.Sleep(time.Second)
+		accept(t, o, sms.Message{ID: "new", To: "+12025550101", Text: "x"}, true)
+		if p := take(t, o, holder(1), 1); !slices.Equal(ids(p), []string{"new"}) {
+			t.Errorf("took %v first, want new", ids(p))
+		}
+	})
+}
