@@ -21,7 +21,7 @@ import (
 // have done what was asked. A method returns when ctx ends.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [Several], [Inspector], [Numbered], [Peeker],
+// [Waiter], [Sharer], [Several], [Inspector], [Forcer], [Numbered], [Peeker],
 // [Journaled], [Clocked], [Membership], [Replicated], [Fitness], [Namespaced],
 // [Sharded] or [Explainer].
 // All methods may be called concurrently.
@@ -30,7 +30,8 @@ type Driver interface {
 	// it, or if others wait for it.
 	Acquire(ctx context.Context, a Acquisition) (Grant, error)
 	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes
-	// nothing, once the lease is not alive under this owner and fence.
+	// nothing, once the lease is not alive under this owner and fence; where the store
+	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer.
 	Renew(ctx context.Context, h Holding) (Grant, error)
 	// Release frees the key. It returns ErrLost, and changes nothing, if another
 	// owner has it. If the key is free it returns nil where the store knows that this

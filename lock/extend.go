@@ -31,7 +31,7 @@ func (s *Lease) Extend(ctx context.Context) error {
 		sent := time.Now()
 		g, err := s.locker.driver.Renew(bound, h)
 		if !doubtful(err) {
-			s.locker.keeper.renewed(s, Renewed{Alive: err == nil, Left: g.Left}, sent)
+			s.locker.keeper.renewed(s, Renewed{Alive: err == nil, Left: g.Left, lost: err}, sent)
 		}
 		return err
 	})

@@ -194,7 +194,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		k.fix(s)
 	case !r.Alive:
 		k.drop(s)
-		cause = ErrForgotten
+		cause = r.taken()
 		s.trust.Store(now)
 	default:
 		s.doubt, s.unheard = nil, 0
@@ -258,7 +258,7 @@ func (l *Locker) renewPlain(s *Lease) {
 		if doubtful(err) {
 			return Renewed{Err: err}
 		}
-		return Renewed{Alive: err == nil, Left: g.Left}
+		return Renewed{Alive: err == nil, Left: g.Left, lost: err}
 	}, func(err error) Renewed { return Renewed{Err: err} })
 	l.keeper.renewed(s, r, sent)
 	looking, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)

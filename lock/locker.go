@@ -198,7 +198,7 @@ func (l *Locker) checkReplicas(n int) error {
 
 // doubtful reports whether err is doubt and the question may be asked again.
 func doubtful(err error) bool {
-	if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrUnsupported) {
+	if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrFree) {
 		return false
 	}
 	if _, held := errors.AsType[*HeldError](err); held {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -61,6 +62,15 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 		since: s.span - margin(s.span), // which the trust is counted from
 		late:  time.Duration(now - s.trust.Load()),
 	}
+}
+
+// taken is why a lease is not alive though its time is not over: what the store knows
+// of that, or else that it forgot the lease.
+func (r *Renewed) taken() error {
+	if errors.Is(r.lost, ErrForced) {
+		return r.lost
+	}
+	return ErrForgotten
 }
 
 // cut returns at most the first n bytes of a text, without half a character.

@@ -203,6 +203,8 @@ type Renewed struct {
 	Left     time.Duration // from the answer to the deadline
 	Replaced bool          // a newer number waits: end soon
 	Err      error         // doubt
+
+	lost error // of a plain lease that is not alive: the driver's answer
 }
 
 // How says how a run ends.

@@ -12,7 +12,7 @@ import (
 // ErrForgotten is the cause of a lease's ended context, and the answer to its release,
 // when the store does not know the lease any more though its time is not over: the
 // store lost its data, or the last of it in a failover, its clock jumped, or an operator
-// removed the lock. It wraps ErrLost. Another owner may have been granted the key
+// deleted what it had of the lock: one that is freed by [Locker.Force] is ErrForced. It wraps ErrLost. Another owner may have been granted the key
 // already, with a higher fence.
 var ErrForgotten = fmt.Errorf("%w before its time: the store forgot it, or its clock jumped", ErrLost)
 

@@ -24,10 +24,11 @@ const fenceEnv = "CRONCE_FENCE"
 
 type lockFlags struct {
 	try, shared, show bool
-	secrets           bool
+	secrets, force    bool
 	permits, conflict int
 	wait, ttl, grace  time.Duration
 	output, note      string
+	reason, who       string // of a forced unlock
 }
 
 // limit is how many may hold the lock at once.
@@ -56,15 +57,25 @@ func lockCommand() *cobra.Command {
 			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
 			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
-			"not say who holds it. With --show no command runs: it tells who holds the lock.",
+			"not say who holds it. With --show no command runs: it tells who holds the lock, and of forced unlocks.\n\n" +
+			"With --force-unlock --reason TEXT no command runs either: it takes the lock from all that hold it. It is\n" +
+			"for a holder that is gone, or stuck: one that lives works on until its next renewal, up to a third of its\n" +
+			"TTL later, beside the next holder. The store keeps who did it, when and why, for 90 days. Exit code: 0 it\n" +
+			"is done, 2 wrong usage, 3 no owner held it, or the user may not, 4 the store did not say: look with --show.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
 			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
-			"  cronce lock gateway --show",
+			"  cronce lock gateway --show\n" +
+			"  cronce lock backup --force-unlock --reason 'host db-3 is gone, INC-4711'",
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.force {
+				return withStore(cmd, func(ctx context.Context, s *store) error {
+					return s.forceLock(ctx, cmd.OutOrStdout(), f.forcing(args[0]), f.output)
+				})
+			}
 			if f.show {
 				return withStore(cmd, func(ctx context.Context, s *store) error {
 					return s.showLock(ctx, cmd.OutOrStdout(), args[0], f.output)
@@ -78,6 +89,9 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
 	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
 	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
+	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it, and run nothing")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show tells")
+	cmd.Flags().StringVar(&f.who, "who", "", "the person who frees it by force (default: the user of this machine)")
 	outputFlag(cmd, &f.output)
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
 	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitRefused, "the exit code if another held the lock for too long, with --try or --wait")
@@ -93,6 +107,16 @@ var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits"
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
+	case f.force && (f.show || len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
+		return usagef("lock: with --force-unlock allowed is one key and --reason, as in lock backup --force-unlock --reason 'db-3 is gone'")
+	case f.force && f.reason == "":
+		return usagef("lock: --force-unlock needs a --reason, which is kept")
+	case f.force:
+		asked := f.forcing(args[0])
+		asked.ID = "checked"
+		return asUsage(lock.CheckForcing(&asked))
+	case slices.ContainsFunc(forceFlags, cmd.Flags().Changed):
+		return usagef("lock: --reason and --who are for --force-unlock")
 	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
 		return usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
 	case f.show:
@@ -119,6 +143,11 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return notRun(err)
 	}
 	return nil
+}
+
+// forcing is the forced unlock that is asked for.
+func (f *lockFlags) forcing(key string) lock.Forcing {
+	return lock.Forcing{Key: key, By: caller(f.who), Reason: f.reason}
 }
 
 // notRun is the error of a command that could not be run, with the code that shells

@@ -29,6 +29,7 @@ type lockReport struct {
 	Key     string         `json:"key"`
 	Holders []holderReport `json:"holders"` // the earliest grant first
 	Waiting int            `json:"waiting"` // processes
+	Forced  []forcedReport `json:"forced"`  // unlocks, the oldest first
 }
 
 type holderReport struct {
@@ -39,7 +40,7 @@ type holderReport struct {
 	Note   string `json:"note,omitempty"`
 }
 
-// showLock tells who holds a lock.
+// showLock tells who holds a lock, and who freed it by force.
 func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) error {
 	locker := lock.New(s.driver, "") // which takes nothing
 	holders, err := locker.Holders(ctx, key)
@@ -50,12 +51,24 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 	if err != nil {
 		return s.failed(err)
 	}
-	if output == outputJSON {
-		return printJSON(w, lockReportOf(key, holders, at.Waiting))
+	forced, err := locker.Forcings(ctx, key)
+	if err != nil {
+		return s.failed(err)
 	}
+	if output == outputJSON {
+		return printJSON(w, lockReportOf(key, holders, at.Waiting, forced))
+	}
+	if err := showHolders(w, key, holders, at.Waiting); err != nil || len(forced) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return showForced(w, forced)
+}
+
+func showHolders(w io.Writer, key string, holders []lock.Holder, waiting int) error {
 	if len(holders) == 0 {
-		fmt.Fprintf(w, "%s is free\n", strconv.Quote(key))
-		return nil
+		_, err := fmt.Fprintf(w, "%s is free\n", strconv.Quote(key))
+		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT\tNOTE")
@@ -65,8 +78,8 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%d waiting\n", at.Waiting)
-	return nil
+	_, err := fmt.Fprintf(w, "\n%d waiting\n", waiting)
+	return err
 }
 
 // holds says how the lock is held.
@@ -84,8 +97,11 @@ func holds(h *lock.Holder) string {
 	return how
 }
 
-func lockReportOf(key string, holders []lock.Holder, waiting int) *lockReport {
-	r := &lockReport{Key: key, Holders: make([]holderReport, len(holders)), Waiting: waiting}
+func lockReportOf(key string, holders []lock.Holder, waiting int, forced []lock.Forced) *lockReport {
+	r := &lockReport{Key: key, Holders: make([]holderReport, len(holders)), Waiting: waiting, Forced: make([]forcedReport, len(forced))}
+	for i := range forced {
+		r.Forced[i] = forcedReportOf(&forced[i])
+	}
 	for i, h := range holders {
 		r.Holders[i] = holderReport{Owner: h.Owner, Fence: h.Fence, LeftMs: h.Left.Milliseconds(), Note: h.Note}
 		if h.Limit != lock.NoLimit {

@@ -94,6 +94,7 @@ const (
 	needSharer
 	needSeveral
 	needPeeker
+	needForcer
 )
 
 var parts = []part{
@@ -106,6 +107,7 @@ var parts = []part{
 	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needDesert, sharingDesertTests},
 	{"several keys", needSeveral, severalTests},
 	{"looking", needInspector, inspectTests},
+	{"forced unlocks", needForcer, forceTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
 	{"exact instants", needNumbered | needSetClock, instantTests},
@@ -145,6 +147,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 	_, clocked := d.(lock.Clocked)
 	_, membership := d.(lock.Membership)
 	_, peeker := d.(lock.Peeker)
+	_, forcer := d.(lock.Forcer)
 	for _, c := range []struct {
 		need need
 		has  bool
@@ -160,6 +163,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
+		{needForcer, forcer, "lock.Forcer"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},
 	} {

@@ -2,6 +2,7 @@ package memlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,4 +67,27 @@ func ExampleStore_Journal() {
 	// Output:
 	// +0s opened ""
 	// +5s ran "ok"
+}
+
+// An operator frees a key whose holder is stuck. The record says who did it and why, and
+// the next grant has a greater fence.
+func ExampleStore_Force() {
+	ctx := context.Background()
+	locker := lock.New(memlock.New(memlock.Options{}), "node-1")
+	stuck, err := locker.TryAcquire(ctx, "backup", lock.Options{Note: "nightly"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	made, err := locker.Force(ctx, lock.Forcing{Key: "backup", By: "alice", Reason: "host db-3 hangs"})
+	fmt.Println(made.By, made.Reason, made.Owners[0].Note, made.Owners[0].Fence == stuck.Fence(), err)
+
+	next, err := locker.TryAcquire(ctx, "backup", lock.Options{})
+	fmt.Println(next.Fence() > stuck.Fence(), err)
+	fmt.Println(errors.Is(stuck.Release(ctx), lock.ErrLost), next.Release(ctx))
+	// Output:
+	// alice host db-3 hangs nightly true <nil>
+	// true <nil>
+	// true <nil>
 }

@@ -176,7 +176,7 @@ func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	if i < 0 || held[i].fence != h.Fence || held[i].next != nil {
-		return lock.Grant{}, lock.ErrLost
+		return lock.Grant{}, s.takings.why(now, &h)
 	}
 	held[i].until = now.Add(h.TTL)
 	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil

@@ -13,6 +13,8 @@ type layout struct {
 	holders string   // the same for the owners that share it
 	ends    string   // for their deadlines
 	limits  string   // and for their limits
+	takings string   // for how leases on it were taken
+	forced  string   // for the records of forced unlocks
 	absent  string   // the same for the key that never exists
 	group   string   // see Options.GroupBy
 	shards  []string // what the keys of a shard begin with
@@ -21,7 +23,7 @@ type layout struct {
 func newLayout(o *Options) layout {
 	l := layout{group: o.GroupBy, shards: make([]string, o.Shards)}
 	for kind, prefix := range map[string]*string{
-		"l": &l.plain, "q": &l.queues, "h": &l.holders, "e": &l.ends, "m": &l.limits, "none": &l.absent,
+		"l": &l.plain, "q": &l.queues, "h": &l.holders, "e": &l.ends, "m": &l.limits, "t": &l.takings, "f": &l.forced, "none": &l.absent,
 	} {
 		*prefix = o.Namespace + ":v1:" + kind + ":{"
 	}
@@ -44,6 +46,11 @@ func (l *layout) shard(key string) int {
 // lock is the key of a plain lock, none one in its slot that never exists.
 func (l *layout) lock(key string) string { return l.named(l.plain, key) }
 func (l *layout) none(key string) string { return l.named(l.absent, key) }
+
+// taken is the key that says how leases on a lock were taken, records that of its
+// records.
+func (l *layout) taken(key string) string   { return l.named(l.takings, key) }
+func (l *layout) records(key string) string { return l.named(l.forced, key) }
 
 // all are the keys of locks that owners may share, as the scripts want them.
 func (l *layout) all(locks ...string) []string {

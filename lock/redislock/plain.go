@@ -126,7 +126,16 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	if r.reply == int64(-1) {
 		return d.renewShared(ctx, &h)
 	}
-	return readLeft(&r, &h)
+	return d.renewed(ctx, &r, &h)
+}
+
+// renewed is the answer to a renewal.
+func (d *Driver) renewed(ctx context.Context, r *said, h *lock.Holding) (lock.Grant, error) {
+	g, err := readLeft(r, h)
+	if err == lock.ErrLost {
+		err = d.why(ctx, h)
+	}
+	return g, err
 }
 
 // readLeft reads the ms left, or 0.

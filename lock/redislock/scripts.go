@@ -17,6 +17,7 @@ type scripts struct {
 	manyAsk, manyFree                     *redis.Script
 	wait, inspect                         *redis.Script
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
+	force, forcings, why                  *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
 	leaving, members                      *redis.Script
@@ -51,6 +52,9 @@ func load(source func(name string) string) *scripts {
 		sharedAsk:   join("remember", "shared", "shared_ask"),
 		sharedFree:  join("remember", "shared", "shared_free"),
 		sharedRenew: join("remember", "shared", "shared_renew"),
+		force:       join("remember", "shared", "take", "force"),
+		forcings:    join("forcings"),
+		why:         join("why"),
 		inspect:     join("inspect"),
 		open:        join("state", "journal", "open"),
 		claim:       join("state", "journal", "answer", "claim"),

@@ -84,7 +84,7 @@ func (d *Driver) renewShared(ctx context.Context, h *lock.Holding) (lock.Grant, 
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
-	return readLeft(&r, h)
+	return d.renewed(ctx, &r, h)
 }
 
 // freeShared frees locks of one slot, whoever holds them, and gives up a place in

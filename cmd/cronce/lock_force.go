@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// forceFlags are of use only with --force-unlock.
+var forceFlags = []string{"reason", "who"}
+
+// forceLock frees a lock that others hold, and tells what the store keeps of that.
+func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, output string) error {
+	made, err := lock.New(s.driver, "").Force(ctx, f)
+	switch {
+	case errors.Is(err, lock.ErrFree):
+		return &codedError{err: fmt.Errorf("lock %q is held by no owner: nothing was done", f.Key), code: exitRefused}
+	case errors.Is(err, lock.ErrUnsupported):
+		return &usageError{err}
+	case err != nil:
+		if _, bad := errors.AsType[*lock.ArgumentError](err); bad {
+			return &usageError{err}
+		}
+		return s.failed(err)
+	}
+	if output == outputJSON {
+		return printJSON(w, forcedReportOf(&made))
+	}
+	return showForced(w, []lock.Forced{made})
+}
+
+type forcedReport struct {
+	At         string              `json:"at,omitempty"` // RFC 3339 in UTC, on the store's clock
+	By         string              `json:"by,omitempty"`
+	Reason     string              `json:"reason,omitempty"`
+	Holders    int                 `json:"holders"` // how many held the lock
+	Owners     []forcedOwnerReport `json:"owners"`  // the first of them
+	Unreadable string              `json:"unreadable,omitempty"`
+}
+
+type forcedOwnerReport struct {
+	Owner string `json:"owner"`
+	Fence int64  `json:"fence"`
+	Note  string `json:"note,omitempty"`
+}
+
+func forcedReportOf(f *lock.Forced) forcedReport {
+	r := forcedReport{By: f.By, Reason: f.Reason, Holders: f.Holders, Owners: []forcedOwnerReport{}, Unreadable: f.Unreadable}
+	if f.Unreadable == "" {
+		r.At = time.UnixMilli(f.At).UTC().Format(time.RFC3339Nano)
+	}
+	for _, o := range f.Owners {
+		r.Owners = append(r.Owners, forcedOwnerReport(o))
+	}
+	return r
+}
+
+// showForced tells of forced unlocks, a row for each owner.
+func showForced(w io.Writer, all []lock.Forced) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FREED BY FORCE\tBY\tFROM\tFENCE\tNOTE\tREASON")
+	for i := range all {
+		f := &all[i]
+		if f.Unreadable != "" {
+			printRow(table, "unreadable", "", "", "", "", f.Unreadable)
+			continue
+		}
+		at := rfc3339(f.At)
+		for _, o := range f.Owners {
+			printRow(table, at, f.By, o.Owner, number(o.Fence), o.Note, f.Reason)
+		}
+		if more := f.Holders - len(f.Owners); more > 0 {
+			printRow(table, at, f.By, fmt.Sprintf("and %d more", more), "", "", f.Reason)
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// An operator frees a lock: it is recorded and shown, its holder is told, and the next
+// command is granted a greater fence.
+func TestLockForce(t *testing.T) {
+	_, url := newRedis(t)
+	force := func(more ...string) result {
+		return cronce(t, append([]string{"lock", "key", "--force-unlock", "--redis", url}, more...)...)
+	}
+	force("--reason", "why").want(t, exitRefused, "held by no owner")
+	lease := holdWith(t, url, lock.Options{TTL: lock.MinTTL, Note: "nightly"})
+	fence := strconv.FormatInt(lease.Fence(), 10)
+	force("--reason", "host db-3 is gone", "--who", "alice@ops").want(t, exitFine, "FREED BY FORCE", "alice@ops", "host db-3 is gone", "nightly", fence)
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the holder was not told")
+	}
+	if err := context.Cause(lease.Context()); !errors.Is(err, lock.ErrForced) {
+		t.Errorf("the cause is %v", err)
+	}
+	_ = lease.Release(t.Context())
+	cronce(t, under(url, []string{"--try"}, `test "$CRONCE_FENCE" -gt `+fence)...).want(t, exitFine)
+	force("--reason", "again").want(t, exitRefused, "held by no owner")
+
+	show := cronce(t, "lock", "key", "--show", "--redis", url)
+	show.want(t, exitFine, `"key" is free`, "alice@ops", "host db-3 is gone", fence)
+	var report lockReport
+	if err := json.Unmarshal([]byte(cronce(t, "lock", "key", "--show", "-o", "json", "--redis", url).stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	if f := report.Forced; len(f) != 1 || f[0].By != "alice@ops" || f[0].Holders != 1 || len(f[0].Owners) != 1 || f[0].Owners[0].Fence != lease.Fence() || f[0].Owners[0].Note != "nightly" {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// What stands in the place of a record is shown escaped, and keeps nothing else from
+// being shown.
+func TestLockForceForged(t *testing.T) {
+	m, url := newRedis(t)
+	hold(t, url)
+	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", "--redis", url, "-o", "json").want(t, exitFine, `"reason": "why"`)
+	key := ""
+	for _, k := range m.Keys() {
+		if strings.Contains(k, ":f:") {
+			key = k
+		}
+	}
+	for _, forged := range []string{"\x1b[2Jgone", "id|1|1|%1B|%1B|o|1", strings.Repeat("x", 1<<20)} {
+		if _, err := m.Push(key, forged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := cronce(t, "lock", "key", "--show", "--redis", url)
+	r.want(t, exitFine, "why", "unreadable", `\x1b[2Jgone`)
+	if strings.Contains(r.stdout, "\x1b") || len(r.stdout) > 4096 {
+		t.Errorf("%d bytes are shown: %q", len(r.stdout), r.stdout)
+	}
+}
+
+func TestLockForceUsage(t *testing.T) {
+	const url = "--redis=redis://127.0.0.1:1"
+	for want, args := range map[string][]string{
+		"needs a --reason":                {"lock", "key", "--force-unlock", url},
+		"allowed is one key and --reason": {"lock", "key", "--force-unlock", "--reason", "why", url, "--", "true"},
+		"reason is \"a\\x1b\"":            {"lock", "key", "--force-unlock", "--reason", "a\x1b", url},
+		"(201 bytes)":                     {"lock", "key", "--force-unlock", "--reason", strings.Repeat("x", 201), url},
+		"by is \"a|b\"":                   {"lock", "key", "--force-unlock", "--reason", "why", "--who", "a|b", url},
+		"key is \"\"":                     {"lock", "", "--force-unlock", "--reason", "why", url},
+		"are for --force-unlock":          {"lock", "key", "--reason", "why", url, "--", "true"},
+	} {
+		cronce(t, args...).want(t, exitUsage, want)
+	}
+	for _, flag := range []string{"--try", "--show", "--permits=2", "--note=why"} {
+		cronce(t, "lock", "key", "--force-unlock", "--reason=why", flag, url).want(t, exitUsage, "with --force-unlock allowed is")
+	}
+	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", url).want(t, exitUnknown, "127.0.0.1:1")
+}

@@ -1,0 +1,84 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Force takes a lock from all that hold it. It works on a server at maxmemory. Of the
+// leases that were taken the latest 1000 are told why they are lost.
+func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
+	if err := lock.CheckForcing(&f); err != nil {
+		return lock.Forced{}, err
+	}
+	keys := append(d.keys.all(f.Key), d.keys.taken(f.Key), d.keys.records(f.Key))
+	reply, err := d.run(ctx, d.scripts.force, keys, []any{
+		escape(f.ID), escape(f.By), escape(f.Reason), lock.MaxForcings, lock.ForcingsKept.Milliseconds(), lock.MaxForcingOwners,
+	})
+	if err != nil {
+		return lock.Forced{}, fmt.Errorf("redislock: force: %w", err)
+	}
+	if reply == int64(0) {
+		return lock.Forced{}, lock.ErrFree
+	}
+	text, _ := reply.(string)
+	made, ok := readForced(text)
+	if !ok || made.ID != f.ID {
+		return lock.Forced{}, unreadable("force", reply)
+	}
+	return made, nil
+}
+
+// Forcings returns the records of a lock that was freed by force.
+func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return nil, err
+	}
+	reply, err := d.run(ctx, d.scripts.forcings, []string{d.keys.none(key), d.keys.records(key)}, []any{lock.MaxForcings, maxForced})
+	if err != nil {
+		return nil, fmt.Errorf("redislock: forcings: %w", err)
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) > lock.MaxForcings {
+		return nil, unreadable("forcings", reply)
+	}
+	var all []lock.Forced
+	for _, part := range parts {
+		text, _ := part.(string)
+		made, ok := readForced(text)
+		if !ok {
+			made = lock.Forced{Unreadable: text[:min(len(text), shownForced)]}
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
+const (
+	maxForced   = 8192 // bytes of the longest record: an escape is three bytes
+	shownForced = 200  // bytes shown of what is no record
+)
+
+// readForced reads a record: see force.lua.
+func readForced(text string) (lock.Forced, bool) {
+	f := fields{rest: text + "|"}
+	made := lock.Forced{ID: f.raw(f.text()), At: f.count(f.text()), Holders: int(f.count(f.text()))}
+	made.By, made.Reason = f.raw(f.text()), f.raw(f.text())
+	for f.rest != "" && !f.bad && len(made.Owners) < lock.MaxForcingOwners {
+		made.Owners = append(made.Owners, lock.ForcedOwner{Owner: f.text(), Fence: f.count(f.text())})
+	}
+	asked := lock.Forcing{Key: "k", ID: made.ID, By: made.By, Reason: made.Reason}
+	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && lock.CheckForcing(&asked) == nil
+}
+
+// why is what a lease that is not alive is told, which the store may have taken. Where
+// that cannot be had it is lost all the same.
+func (d *Driver) why(ctx context.Context, h *lock.Holding) error {
+	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}
+	if reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence}); err == nil && reply == "force" {
+		return lock.ErrForced
+	}
+	return lock.ErrLost
+}

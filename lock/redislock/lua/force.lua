@@ -1,0 +1,56 @@
+-- force takes a lock from all that hold it and records that. Asked again with the same
+-- ID it changes nothing.
+--
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
+-- KEYS     the lock, its queue, its holders, their ends, their limits
+-- KEYS[7]  how leases were taken: see take.lua
+-- KEYS[8]  the records, a list, the latest last
+-- ARGV     ID, by, reason, how many records are kept, ms until they expire, how many
+--          owners a record names
+-- returns  the record: ID|the store's ms|how many held it|by|reason, then |owner|fence
+--          of each that is named; 0 if no owner held it
+--
+-- An expiry is the first write: a store at maxmemory accepts what follows.
+
+call('PEXPIRE', KEYS[1], 1)
+local s, taken, records = at(2), KEYS[7], KEYS[8]
+for _, made in ipairs(call('LRANGE', records, -ARGV[4], -1)) do
+  if match(made, '^([^|]*)|') == ARGV[1] then return made end
+end
+
+look(s)
+local held = {}
+if s.alone and not s.alone.kept then
+  held[1] = s.alone
+elseif s.shared then
+  local all = call('HGETALL', s.holders)
+  for i = 1, #all, 2 do
+    local e = all[i] ~= '' and entry(all[i + 1])
+    if e and not e.kept then
+      e.owner = all[i]
+      held[#held + 1] = e
+    end
+  end
+  table.sort(held, function(a, b) return tonumber(a.fence) < tonumber(b.fence) end)
+end
+if #held == 0 then
+  settle(s)
+  return 0
+end
+
+local made = {ARGV[1], int(ms), int(#held), ARGV[2], ARGV[3]}
+for i, h in ipairs(held) do
+  if i <= tonumber(ARGV[6]) then
+    made[#made + 1] = h.owner
+    made[#made + 1] = h.fence
+  end
+  take(s, taken, h.owner, h, 'force')
+end
+serve(s)
+settle(s)
+
+made = table.concat(made, '|')
+call('RPUSH', records, made)
+while call('LLEN', records) > tonumber(ARGV[4]) do call('LPOP', records) end
+call('PEXPIRE', records, ARGV[5])
+return made
