@@ -26,7 +26,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	a.Barge = o.Barge
 	behind := !a.Barge && l.turns.waited(key)
 	w := l.wants(key)
-	lease, err := l.try(ctx, a, &o)
+	lease, err := l.try(ctx, a, &o, l.driver.Acquire)
 	if err == nil && behind {
 		l.giveBack(ctx, lease)
 		lease, err = nil, &HeldError{Key: key}
@@ -71,7 +71,7 @@ func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *want
 	key := a.Key
 	if o.Barge {
 		a.Barge = true
-		lease, err := l.try(ctx, a, o)
+		lease, err := l.try(ctx, a, o, l.driver.Acquire)
 		switch {
 		case isHeld(err) && ctx.Err() != nil:
 			return nil, failed(ctx, key, err)
@@ -125,11 +125,14 @@ func (l *Locker) check(a *Acquisition, o *Options) error {
 	return l.checkReplicas(a.Replicas)
 }
 
+// An asking is a request to a driver that may grant a key.
+type asking func(ctx context.Context, a Acquisition) (Grant, error)
+
 // try asks until there is an answer, ctx ends, or the time of a try has passed.
-func (l *Locker) try(ctx context.Context, a Acquisition, o *Options) (*Lease, error) {
+func (l *Locker) try(ctx context.Context, a Acquisition, o *Options, send asking) (*Lease, error) {
 	return l.attend(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
 		err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
-			lease, err = l.ask(ctx, bound, &a, o)
+			lease, err = l.ask(ctx, bound, &a, o, send)
 			latest.note(err)
 			return err
 		})
@@ -191,10 +194,10 @@ const (
 
 // ask sends one acquisition. After a grant that came too late, whose undoing may
 // come late as well, it is somebody new who asks next.
-func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options) (*Lease, error) {
+func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options, send asking) (*Lease, error) {
 	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()
-	g, err := l.driver.Acquire(bound, *a)
+	g, err := send(bound, *a)
 	if err != nil {
 		return nil, err
 	}

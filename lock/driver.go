@@ -21,7 +21,7 @@ import (
 // have done what was asked. A method returns when ctx ends.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [Several], [Inspector], [Forcer], [Numbered], [Peeker],
+// [Waiter], [Sharer], [Several], [Inspector], [Forcer], [Adopter], [Numbered], [Peeker],
 // [Journaled], [Clocked], [Membership], [Replicated], [Fitness], [Namespaced],
 // [Sharded] or [Explainer].
 // All methods may be called concurrently.
@@ -31,7 +31,7 @@ type Driver interface {
 	Acquire(ctx context.Context, a Acquisition) (Grant, error)
 	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes
 	// nothing, once the lease is not alive under this owner and fence; where the store
-	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer.
+	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer and Adopter.
 	Renew(ctx context.Context, h Holding) (Grant, error)
 	// Release frees the key. It returns ErrLost, and changes nothing, if another
 	// owner has it. If the key is free it returns nil where the store knows that this

@@ -67,7 +67,7 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 // taken is why a lease is not alive though its time is not over: what the store knows
 // of that, or else that it forgot the lease.
 func (r *Renewed) taken() error {
-	if errors.Is(r.lost, ErrForced) {
+	if errors.Is(r.lost, ErrForced) || errors.Is(r.lost, ErrHandedOver) {
 		return r.lost
 	}
 	return ErrForgotten

@@ -95,6 +95,7 @@ const (
 	needSeveral
 	needPeeker
 	needForcer
+	needAdopter
 )
 
 var parts = []part{
@@ -108,6 +109,7 @@ var parts = []part{
 	{"several keys", needSeveral, severalTests},
 	{"looking", needInspector, inspectTests},
 	{"forced unlocks", needForcer, forceTests},
+	{"adoptions", needAdopter, adoptTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
 	{"exact instants", needNumbered | needSetClock, instantTests},
@@ -148,6 +150,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 	_, membership := d.(lock.Membership)
 	_, peeker := d.(lock.Peeker)
 	_, forcer := d.(lock.Forcer)
+	_, adopter := d.(lock.Adopter)
 	for _, c := range []struct {
 		need need
 		has  bool
@@ -164,6 +167,7 @@ func (p *part) missing(d lock.Driver, env *Env) string {
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
 		{needForcer, forcer, "lock.Forcer"},
+		{needAdopter, adopter, "lock.Adopter"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},
 	} {

@@ -22,6 +22,7 @@ var _ interface {
 	lock.Several
 	lock.Inspector
 	lock.Forcer
+	lock.Adopter
 	lock.Numbered
 	lock.Journaled
 	lock.Clocked

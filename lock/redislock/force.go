@@ -77,8 +77,12 @@ func readForced(text string) (lock.Forced, bool) {
 // that cannot be had it is lost all the same.
 func (d *Driver) why(ctx context.Context, h *lock.Holding) error {
 	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}
-	if reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence}); err == nil && reply == "force" {
+	reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence})
+	switch {
+	case err == nil && reply == "force":
 		return lock.ErrForced
+	case err == nil && reply == "adopt":
+		return lock.ErrHandedOver
 	}
 	return lock.ErrLost
 }

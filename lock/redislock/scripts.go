@@ -17,7 +17,7 @@ type scripts struct {
 	manyAsk, manyFree                     *redis.Script
 	wait, inspect                         *redis.Script
 	sharedAsk, sharedFree, sharedRenew    *redis.Script
-	force, forcings, why                  *redis.Script
+	force, forcings, why, adopt           *redis.Script
 	open, claim, renewRuns, releaseRuns   *redis.Script
 	look, pause, resume, recount, beating *redis.Script
 	leaving, members                      *redis.Script
@@ -54,6 +54,7 @@ func load(source func(name string) string) *scripts {
 		sharedRenew: join("remember", "shared", "shared_renew"),
 		force:       join("remember", "shared", "take", "force"),
 		forcings:    join("forcings"),
+		adopt:       join("remember", "shared", "take", "adopt"),
 		why:         join("why"),
 		inspect:     join("inspect"),
 		open:        join("state", "journal", "open"),

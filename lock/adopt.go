@@ -1,0 +1,117 @@
+package lock
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An Adopter is a Driver in which a lease can go from one owner to another, without the
+// key being free in between.
+type Adopter interface {
+	// Adopt ends the lease of from, which must be alive under its owner and fence, and
+	// grants the key to to.Owner for to.TTL, in one step: with a fence above all earlier
+	// ones and to.Fence, and the limit of the lease. Those that wait go on waiting. It
+	// returns ErrLost, and changes nothing, if the lease of from is not alive. Asked
+	// again by an owner that has the key it returns that owner's grant. Any other error
+	// is doubt, or an *ArgumentError. Of to neither Barge, Limit nor Replicas counts.
+	//
+	// The lease that was taken is lost: its renewal is answered with ErrHandedOver, for
+	// at least as long as it had left.
+	Adopt(ctx context.Context, from Holding, to Acquisition) (Grant, error)
+}
+
+// ErrHandedOver is the cause of a lease's ended context when another Locker has adopted
+// the lease: see [Lease.Token]. It wraps ErrLost.
+var ErrHandedOver = fmt.Errorf("%w: it was handed over", ErrLost)
+
+// CheckAdoption refuses an adoption that no store could answer.
+func CheckAdoption(from *Holding, to *Acquisition) error {
+	switch {
+	case from.Key != to.Key:
+		return refuse("key", quote(to.Key), "that of the lease which is adopted")
+	case from.Owner == to.Owner:
+		return refuse("owner", quote(to.Owner), "a fresh one")
+	}
+	return first(CheckRelease(from), inRange("fence", from.Fence, 1), CheckAcquisition(to))
+}
+
+// Token is a text with which another process can take the lease over: see
+// [Locker.Adopt]. Whoever has it can take the lock, so treat it as a secret. It is good
+// for one adoption, while the lease is held; what it names is printable ASCII without
+// spaces, up to 1,000 bytes. A lease inside another has the token of that one, and a
+// numbered lease has none: "".
+//
+// End the work under the lease before the token is sent, and do not release the lease:
+// it is renewed until the other process has taken it, and then ends with the cause
+// [ErrHandedOver], at its next renewal. Its release after that returns ErrLost and frees
+// nothing.
+func (s *Lease) Token() string {
+	if s.outer != nil {
+		return s.outer.Token()
+	}
+	if !s.plain {
+		return ""
+	}
+	text := fmt.Sprintf("%s|%d|%d|%s|%s", tokenVersion, s.ref.Fence, s.limit, s.ref.Owner, s.ref.Key)
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+const (
+	tokenVersion = "1"
+	maxToken     = 1000
+)
+
+// readToken returns the lease that a token names. The error does not repeat it.
+func readToken(token string) (Holding, error) {
+	bad := refuse("token", fmt.Sprintf("%d bytes that are no token", len(token)), "what Lease.Token has returned")
+	if len(token) > maxToken {
+		return Holding{}, bad
+	}
+	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	parts := strings.SplitN(string(text), "|", 5)
+	if err != nil || len(parts) != 5 || parts[0] != tokenVersion {
+		return Holding{}, bad
+	}
+	h := Holding{Owner: parts[3], Key: parts[4]}
+	var err1, err2 error
+	h.Fence, err1 = strconv.ParseInt(parts[1], 10, 64)
+	h.Limit, err2 = strconv.Atoi(parts[2])
+	if errors.Join(err1, err2, CheckRelease(&h), inRange("fence", h.Fence, 1), checkLimit(h.Limit)) != nil {
+		return Holding{}, bad
+	}
+	return h, nil
+}
+
+// Adopt takes over the lease that a token names, from whatever process: the key is not
+// free in between, and the new lease has a greater fence. Of the options TTL, Fixed,
+// Context and Note count; the limit is that of the lease, and the others must be zero.
+//
+// ErrLost: the lease that the token names has ended, or another has adopted it. After
+// doubt Adopt asks again, as [Locker.TryAcquire] does; when it gives up it undoes what
+// may have been granted, so that the key may be free then, and the old lease lost.
+// ErrUnsupported: the store is no [Adopter].
+func (l *Locker) Adopt(ctx context.Context, token string, o Options) (*Lease, error) {
+	adopter, can := l.driver.(Adopter)
+	if !can {
+		return nil, fmt.Errorf("lock: adopt: %w", ErrUnsupported)
+	}
+	from, err := readToken(token)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limit != 0 || o.Barge || o.Reenter || o.Replicas != 0 {
+		return nil, refuse("options", "Limit, Barge, Reenter or Replicas", "TTL, Fixed, Context and Note")
+	}
+	a := l.acquisition(from.Key, o)
+	a.Limit = from.Limit
+	if err := l.check(&a, &o); err != nil {
+		return nil, err
+	}
+	return l.try(ctx, a, &o, func(ctx context.Context, a Acquisition) (Grant, error) {
+		return adopter.Adopt(ctx, from, a)
+	})
+}
