@@ -10,3 +10,9 @@ func (s *Store) Desert(a lock.Acquisition) error {
 	_, err := s.askInLine(&a, newPlace(&a))
 	return err
 }
+
+// Nodes is how many nodes the store keeps, those that are over included.
+func (s *Store) Nodes() int { return len(s.nodes) }
+
+// FencesAhead is how many keys the store keeps a fence of that lies ahead of its counter.
+func (s *Store) FencesAhead() int { return len(s.fences.ahead) }
