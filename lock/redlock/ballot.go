@@ -111,17 +111,20 @@ func (b ballot) freeing() bool {
 }
 
 // vanished reports whether so many servers had forgotten a lease that is released, or
-// were never asked for it, that a majority may have voted for another owner.
+// were never asked for it, that a majority may have voted for another owner. One that
+// has another owner's lease had forgotten this one.
 func (b ballot) vanished() bool {
-	n := b.count(was)
+	n := b.count(was) + b.count(no)
 	return n > 0 && n+b.notAsked().count() >= b.majority
 }
 
-// released reports whether no further answer to a release is waited for. After one that
-// had forgotten the lease the others decide whether it had vanished: they are waited for
-// as long as any server is.
+// released reports whether no further answer to a release is waited for. That the key is
+// free is not enough: of a lease that a bare majority was asked for, the first answer
+// says so, and the next may be that its server had forgotten the lease. Whether it had
+// vanished is decided by as many as know it still, or do not: they are waited for as long
+// as any server is.
 func (b ballot) released() bool {
-	return b.freeing() && (b.count(was) == 0 || b.vanished() || b.count(yes) >= b.majority)
+	return b.freeing() && (b.vanished() || b.count(yes) >= b.majority)
 }
 
 // left is how long a majority has the lease: some may have less.

@@ -75,3 +75,39 @@ func TestBallotTimes(t *testing.T) {
 		}
 	}
 }
+
+// What the answers of three servers to a release amount to, of which a bare majority may
+// have been asked for the lease: y it is freed, w it was free before, n another owner has
+// it, o it is not asked, - no answer yet.
+func TestBallotOfARelease(t *testing.T) {
+	for answers, want := range map[string]struct{ released, vanished bool }{
+		"y-o": {false, false}, // the second may have forgotten it
+		"w-o": {true, true},
+		"yyo": {true, false},
+		"ywo": {true, true},
+		"n-o": {false, true}, // free on no server yet
+		"y--": {false, false},
+		"yy-": {true, false},
+		"yw-": {false, false}, // the third decides
+		"yn-": {false, false},
+		"ywy": {true, false},
+		"yww": {true, true},
+		"ywn": {true, true}, // two had forgotten it, and one has voted since
+		"yyn": {true, false},
+	} {
+		b := ballot{majority: 2}
+		for _, c := range answers {
+			a := answer{code: map[rune]int64{'y': yes, 'w': was, 'n': no}[c]}
+			switch c {
+			case '-':
+				a.err = errLate
+			case 'o':
+				a.err = errNotAsked
+			}
+			b.answers = append(b.answers, a)
+		}
+		if b.released() != want.released || b.vanished() != want.vanished {
+			t.Errorf("%s: released %v, vanished %v; want %+v", answers, b.released(), b.vanished(), want)
+		}
+	}
+}

@@ -381,6 +381,7 @@ func TestReleaseOfForgottenVotes(t *testing.T) {
 		"one, all told":  {true, 1, nil},
 		"both, all told": {true, 2, lock.ErrForgotten},
 		"both":           {false, 2, lock.ErrForgotten},
+		"one":            {false, 1, lock.ErrForgotten}, // with the one that was never asked it is a majority
 		"none, all told": {true, 0, nil},
 	} {
 		namespace := fresh()
