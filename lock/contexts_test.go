@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,22 +140,28 @@ func TestFanOutIsExcluded(t *testing.T) {
 			if reenter {
 				outer = acquire(t, l, "k", lock.Options{})
 			}
-			var inside, most atomic.Int32
+			var mu sync.Mutex
+			var inside, most int // at a time
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
 					err := l.Do(outer.Context(), "k", lock.Options{Reenter: reenter}, func(context.Context, *lock.Lease) error {
-						most.Store(max(most.Load(), inside.Add(1)))
+						mu.Lock()
+						inside++
+						most = max(most, inside)
+						mu.Unlock()
 						time.Sleep(time.Millisecond)
-						inside.Add(-1)
+						mu.Lock()
+						inside--
+						mu.Unlock()
 						return nil
 					})
 					wantErr(t, "do", err, nil)
 				})
 			}
 			wg.Wait()
-			if want := map[bool]int32{false: 1, true: 8}[reenter]; most.Load() != want {
-				t.Errorf("with Reenter %v %d were inside together, want %d", reenter, most.Load(), want)
+			if want := map[bool]int{false: 1, true: 8}[reenter]; most != want {
+				t.Errorf("with Reenter %v %d were inside together, want %d", reenter, most, want)
 			}
 		})
 	}
