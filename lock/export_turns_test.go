@@ -19,6 +19,13 @@ func (l *Locker) Lines() int {
 	return len(l.turns.lines)
 }
 
+// SpareLines is how many lines are kept for other keys.
+func (l *Locker) SpareLines() int {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	return len(l.turns.spare)
+}
+
 // Stall keeps the line of a key busy until the returned function is called.
 func (l *Locker) Stall(key string) (goOn func()) {
 	l.turns.mu.Lock()

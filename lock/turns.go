@@ -15,8 +15,12 @@ import (
 type turns struct {
 	mu    sync.Mutex
 	lines map[string]*line
-	spare []*line // without members, to be used again
+	spare []*line // without members, to be used again; at most spareLines
 }
+
+// spareLines is how many lines are kept for other keys: a crowd of keys must not cost
+// memory for ever.
+const spareLines = 64
 
 // abreast is how many readers of one line ask the store at the same time: each
 // may take a place in its queue.
@@ -103,7 +107,8 @@ func (t *turns) begin(key string) *line {
 	}
 	var l *line
 	if last := len(t.spare) - 1; last >= 0 {
-		l, t.spare = t.spare[last], t.spare[:last]
+		l, t.spare[last] = t.spare[last], nil
+		t.spare = t.spare[:last]
 	} else {
 		l = new(line)
 	}
@@ -122,7 +127,9 @@ func (t *turns) exit(key string, l *line) {
 	if t.lines[key] == l && l.members.Load() == 0 {
 		delete(t.lines, key)
 		l.waits.Store(false)
-		t.spare = append(t.spare, l)
+		if len(t.spare) < spareLines {
+			t.spare = append(t.spare, l)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -190,6 +191,33 @@ func TestCrowdGivesUp(t *testing.T) {
 	if n := l.Lines(); n != 0 {
 		t.Errorf("%d lines are left", n)
 	}
+}
+
+// A crowd of keys that were asked for leaves no memory behind but for a few lines.
+func TestSpareLinesAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(new(memlock.Store), "a")
+		var wg sync.WaitGroup
+		for n := range 200 {
+			key := strconv.Itoa(n)
+			held := acquire(t, l, key, lock.Options{})
+			ctx, end := context.WithTimeout(t.Context(), time.Second)
+			defer end()
+			wg.Go(func() {
+				_, err := l.Acquire(ctx, key, lock.Options{})
+				wantErr(t, "acquire", err, context.DeadlineExceeded)
+				wantErr(t, "release", held.Release(t.Context()), nil)
+			})
+		}
+		synctest.Wait()
+		if n := l.Lines(); n != 200 {
+			t.Errorf("%d keys have lines, want 200", n)
+		}
+		wg.Wait()
+		if lines, spare := l.Lines(), l.SpareLines(); lines != 0 || spare != 64 {
+			t.Errorf("%d lines are left, and %d spare ones, want 0 and 64", lines, spare)
+		}
+	})
 }
 
 // While a line is busy with those who leave it, other keys are acquired and
