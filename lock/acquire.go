@@ -92,8 +92,10 @@ func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *want
 			waited.Store(true)
 			turn.waits.Store(true)
 		}
+		granted := false
+		defer func() { l.turns.pass(key, turn, !granted || waited.Load()) }() // also when the driver panics
 		lease, err := l.wait(ctx, a, o)
-		l.turns.pass(key, turn, err != nil || waited.Load())
+		granted = err == nil
 		return lease, err
 	})
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -15,47 +16,67 @@ var errSilent = errors.New("the store has not answered")
 // answer that was noted. Ask goes on behind the caller, up to the undoing of what it
 // sent, and what it is granted then is released: a request is never undone before it
 // has an answer, or is known to get none. A context without an end costs no goroutine.
+// A panic of ask is the caller's, as if attend had called it here; once the caller has
+// left it ends the process.
 func attend[T interface{ Release(context.Context) error }](ctx context.Context, b *behind, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
 	}
 	latest := &noted{ctx: ctx}
 	type answer struct {
-		held T
-		err  error
+		held     T
+		err      error
+		panicked any  // what ask panicked with
+		exited   bool // ask ended its goroutine
 	}
 	answered := make(chan answer, 1)
 	var over atomic.Bool // set by ask's end or by the caller who leaves, whichever is first
 	go func() {
-		held, err := ask(latest)
-		if !over.Swap(true) {
-			answered <- answer{held, err}
-			return
-		}
-		defer b.end()
-		if err == nil {
-			late, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-			defer stop()
-			_ = held.Release(late) // its TTL ends it otherwise
-		}
+		a := answer{exited: true}
+		defer func() {
+			a.panicked = recover()
+			if !over.Swap(true) {
+				answered <- a
+				return
+			}
+			defer b.end()
+			if a.panicked != nil {
+				panic(a.panicked) // no caller is left to recover it
+			}
+			if !a.exited && a.err == nil {
+				late, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+				defer stop()
+				_ = a.held.Release(late) // its TTL ends it otherwise
+			}
+		}()
+		a.held, a.err = ask(latest)
+		a.exited = false
 	}()
+	take := func(a answer) (T, error) {
+		switch {
+		case a.panicked != nil:
+			panic(a.panicked)
+		case a.exited:
+			runtime.Goexit()
+		}
+		return a.held, a.err
+	}
 	select {
 	case a := <-answered:
-		return a.held, a.err
+		return take(a)
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(undoGrace)
 	defer t.Stop()
 	select {
 	case a := <-answered:
-		return a.held, a.err
+		return take(a)
 	case <-t.C:
 	}
 	b.begin()
 	if over.Swap(true) {
 		b.end()
-		a := <-answered
-		return a.held, a.err
+		return take(<-answered)
 	}
 	var none T
 	return none, failed(latest.answer())

@@ -158,3 +158,62 @@ func backInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Lo
 		t.Errorf("it was told: %v", err)
 	}
 }
+
+// panicky is a store whose driver panics, after a second.
+type panicky struct{ *faulty }
+
+func (p *panicky) Acquire(context.Context, lock.Acquisition) (lock.Grant, error) {
+	time.Sleep(time.Second)
+	panic("the driver")
+}
+
+func (p *panicky) AcquireSeveral(context.Context, []lock.Acquisition) ([]lock.Grant, error) {
+	time.Sleep(time.Second)
+	panic("the driver")
+}
+
+func (p *panicky) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	return p.Acquire(ctx, a)
+}
+
+// A panic of the driver is that of the caller, who may recover it, whether its context has
+// an end or none, and also in the little time that the caller stays after that end. The
+// keys can be asked for after that: no line is left behind.
+func TestPanicsOfADriverReachTheCaller(t *testing.T) {
+	for name, ask := range askers {
+		for limit, ctx := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"none": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithoutCancel(ctx), func() {}
+			},
+			"later": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Minute)
+			},
+			"earlier": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 970*time.Millisecond)
+			},
+		} {
+			t.Run(name+"/"+limit, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := lock.New(&panicky{newFaulty()}, "a")
+					ctx, stop := ctx(t.Context())
+					defer stop()
+					for n := 0; n < 2 && (n == 0 || ctx.Err() == nil); n++ {
+						if p := panicOf(func() { _ = ask(ctx, l) }); p != "the driver" {
+							t.Errorf("recovered %v", p)
+						}
+					}
+					if n := l.Lines(); n != 0 {
+						t.Errorf("%d lines are left", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// panicOf returns what f panics with.
+func panicOf(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
