@@ -14,7 +14,7 @@ type waiters struct {
 	mu    sync.Mutex
 	all   map[string]*woken
 	lines map[string]*line
-	gone  map[string]bool // those that could not give their places up
+	gone  []string // those that could not give their places up, the oldest first; at most crowd
 }
 
 // A line is the owners that wait for a key, in the order in which they came.
@@ -151,21 +151,22 @@ func (w *waiters) give(owner string, g lock.Grant) (abandoned bool) {
 		is.wake()
 		return false
 	}
-	abandoned = w.gone[owner]
-	delete(w.gone, owner)
-	return abandoned
+	i := slices.Index(w.gone, owner)
+	if i >= 0 {
+		w.gone = slices.Delete(w.gone, i, i+1)
+	}
+	return i >= 0
 }
 
-// abandon remembers an owner that could not give its place up.
+// abandon remembers an owner that could not give its place up. Most are never granted
+// anything: the oldest is forgotten for one that may be, and its lease ends by itself.
 func (w *waiters) abandon(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone == nil {
-		w.gone = make(map[string]bool)
+	if len(w.gone) == crowd {
+		w.gone = slices.Delete(w.gone, 0, 1)
 	}
-	if len(w.gone) < crowd { // else its lease ends by itself
-		w.gone[owner] = true
-	}
+	w.gone = append(w.gone, owner)
 }
 
 // given is what an owner was handed, if it has a fence, and whether it is to look

@@ -1,0 +1,31 @@
+package sqllock
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Of the owners that could not give their places up the last hundred are remembered, so
+// that what one is granted later is freed; each once.
+func TestAbandonedOwners(t *testing.T) {
+	var w waiters
+	for i := range crowd + 1 {
+		w.abandon(strconv.Itoa(i))
+	}
+	for _, row := range []struct {
+		owner string
+		want  bool
+	}{
+		{"0", false}, // the oldest made room
+		{"1", true},
+		{"1", false}, // freed already
+		{strconv.Itoa(crowd), true},
+		{strconv.Itoa(crowd + 1), false},
+	} {
+		if got := w.give(row.owner, lock.Grant{Fence: 1}); got != row.want {
+			t.Errorf("owner %s: abandoned is %v, want %v", row.owner, got, row.want)
+		}
+	}
+}
