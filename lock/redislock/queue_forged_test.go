@@ -1,11 +1,14 @@
 package redislock_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
@@ -48,6 +51,70 @@ func TestForgedQueue(t *testing.T) {
 			left := raw.LLen(t.Context(), "cronce:v1:q:{key}").Val()
 			if left >= many || left < many-4*2001 {
 				t.Errorf("%d of %d places are left", left, many)
+			}
+		})
+	}
+}
+
+// Holders whose time is over, however many, are forgotten some at a time, and none of them
+// for good: the lock is free in the end, also for one of them.
+func TestForgedHolders(t *testing.T) {
+	t.Parallel()
+	const many = 10_000
+	for name, c := range map[string]struct {
+		alive bool // one holder is
+		asker string
+		limit int
+	}{
+		"a reader":                          {true, "n/1", lock.NoLimit},
+		"a reader that was one of them":     {true, "o9999", lock.NoLimit},
+		"a writer, when none is left":       {false, "n/1", 1},
+		"a reader, when none is left":       {false, "n/1", lock.NoLimit},
+		"one of them, when none is left":    {false, "o9999", lock.NoLimit},
+		"two permits, when three were held": {true, "n/1", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := redisserver.Start(t).Addr()
+			d, raw := driver(t, client(t, addr), redislock.Options{}), client(t, addr)
+			if c.alive {
+				_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: lock.NoLimit})
+				must(t, err)
+			} else {
+				must(t, raw.Set(t.Context(), "cronce:v1:l:{key}", "+7", time.Minute).Err())
+			}
+			pipe := raw.Pipeline()
+			for i := range many {
+				owner := fmt.Sprintf("o%d", i)
+				pipe.HSet(t.Context(), "cronce:v1:h:{key}", owner, "7|1000|2147483647|")
+				pipe.ZAdd(t.Context(), "cronce:v1:e:{key}", redis.Z{Score: 1000, Member: owner})
+				pipe.ZAdd(t.Context(), "cronce:v1:m:{key}", redis.Z{Score: lock.NoLimit, Member: owner})
+			}
+			_, err := pipe.Exec(t.Context())
+			must(t, err)
+			a := lock.Acquisition{Key: "key", Owner: c.asker, TTL: time.Minute, Limit: c.limit}
+			var g lock.Grant
+			for step := 1; step <= many/2000+1; step++ {
+				g, err = d.Acquire(t.Context(), a)
+				if _, held := errors.AsType[*lock.HeldError](err); err != nil && !held {
+					t.Fatal(err)
+				}
+				left := raw.ZCard(t.Context(), "cronce:v1:e:{key}").Val()
+				if c.alive && left < many-int64(step)*2001 {
+					t.Fatalf("%d of %d are left after %d steps", left, many, step)
+				}
+				if err == nil {
+					break
+				}
+			}
+			must(t, err)
+			if g.Left < 59*time.Second {
+				t.Errorf("granted for %v", g.Left)
+			}
+			holders, err := d.Holders(t.Context(), "key")
+			must(t, err)
+			if n := len(slices.DeleteFunc(holders, func(h lock.Holder) bool { return h.Owner != c.asker })); n != 1 {
+				t.Errorf("the asker is %d holders", n)
 			}
 		})
 	}

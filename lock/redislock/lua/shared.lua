@@ -20,6 +20,7 @@ local RESERVED = 2000 -- ms that a place is kept for an owner that does not answ
 local ABSENT = 5000   -- ms that the first of a queue keeps others waiting without a look
 local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
 local DAY = 86400000000 -- µs that a fence may lie ahead
+local MOST = 2000     -- places, or holders whose time is over, that one step looks at: see queue.lua
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -43,7 +44,8 @@ local function forget(s, owner)
   s.count, s.changed = s.count - 1, true
 end
 
--- look reads who holds a lock and forgets those whose time is over.
+-- look reads who holds a lock and forgets those whose time is over. If they are more
+-- than one step looks at, the rest counts as holders until a later step forgets them.
 local function look(s)
   local text = call('GET', s.lock)
   if not text then return end
@@ -59,7 +61,7 @@ local function look(s)
     return
   end
   s.shared, s.last = true, tonumber(sub(text, 2))
-  local over = call('ZRANGE', s.ends, '-inf', int(ms), 'BYSCORE')
+  local over = call('ZRANGE', s.ends, '-inf', int(ms), 'BYSCORE', 'LIMIT', 0, MOST)
   s.count = call('ZCARD', s.ends)
   for i = 1, #over do forget(s, over[i]) end
 end
@@ -73,7 +75,12 @@ end
 local function holder(s, me)
   if s.alone then return s.alone.owner == me and s.alone or nil end
   local text = s.shared and call('HMGET', s.holders, me)[1]
-  return text and entry(text) or nil
+  local h = text and entry(text) or nil
+  if h and h.till and h.till <= ms then -- look has left it over
+    forget(s, me)
+    return nil
+  end
+  return h
 end
 
 -- left is for how many ms a holder has the lock.
@@ -85,7 +92,7 @@ end
 -- soonest is in how many ms the first of the holders is over.
 local function soonest(s)
   if s.alone then return call('PTTL', s.lock) end
-  return call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms
+  return math.max(call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms, 0)
 end
 
 -- fits is the rule: the holders, and one more, are no more than the smallest
@@ -129,12 +136,13 @@ end
 -- settle writes what a lock that is shared is now, and when it expires.
 local function settle(s)
   if not s.shared or not s.changed then return end
-  if s.count == 0 then
+  local rest = s.count > 0 and call('ZRANGE', s.ends, 0, 0, 'REV', 'WITHSCORES')[2] - ms or 0
+  if rest <= 0 then -- none holds it, but for what look has left over
     call('DEL', s.lock, s.holders, s.ends, s.limits)
     if s.last > 0 then remember(s.lock, int(s.last)) end
     return
   end
-  local rest = int(call('ZRANGE', s.ends, 0, 0, 'REV', 'WITHSCORES')[2] - ms)
+  rest = int(rest)
   call('SET', s.lock, '+' .. int(s.last), 'PX', rest)
   call('PEXPIRE', s.holders, rest)
   call('PEXPIRE', s.ends, rest)
@@ -173,8 +181,6 @@ local function keep(s, place)
     put(s, owner, int(s.last), int(limit), RESERVED, inbox)
   end
 end
-
-local MOST = 2000 -- places that one step looks at: see queue.lua
 
 -- hint tells the next in the queue that the lock is kept for another: it may have to
 -- look when that one does not answer.
