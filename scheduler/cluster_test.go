@@ -61,6 +61,7 @@ type node struct {
 	c        *world
 	wire     *wire
 	logs     *observer.ObservedLogs
+	life     context.Context // what Run runs until
 	stop     context.CancelFunc
 	stopping <-chan struct{} // closed by stop
 	ended    chan struct{}
@@ -130,6 +131,14 @@ func (c *world) pass(d time.Duration) { time.Sleep(d) }
 func (c *world) start() *node { return c.startWith(c.jobs...) }
 
 func (c *world) startWith(jobs ...scheduler.Job) *node {
+	n := c.create(jobs...)
+	n.run()
+	return n
+}
+
+// create makes a node that does not run yet: what is set on its wire before run holds from
+// its first request on.
+func (c *world) create(jobs ...scheduler.Job) *node {
 	n := &node{c: c, ended: make(chan struct{})}
 	n.wire = &wire{Store: c.store, n: n}
 	n.dead, n.die = context.WithCancel(context.Background())
@@ -148,13 +157,17 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 		n.StandardError(c.stderr)
 	}
 	c.nodes = append(c.nodes, n)
-	ctx, stop := context.WithCancel(context.Background())
-	n.stop, n.stopping = stop, ctx.Done()
+	n.life, n.stop = context.WithCancel(context.Background())
+	n.stopping = n.life.Done()
+	return n
+}
+
+// run starts a node that create made.
+func (n *node) run() {
 	go func() {
 		defer close(n.ended)
-		n.err = n.Run(ctx)
+		n.err = n.Run(n.life)
 	}()
-	return n
 }
 
 // askReady asks the node about itself for each line that it logs: a line that was

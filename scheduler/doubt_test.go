@@ -32,7 +32,9 @@ func TestDoubt(t *testing.T) {
 					scheduler.Job{Name: "long", Spec: "@every 1m", Func: takes(40 * time.Second)},
 					scheduler.Job{Name: "queue", Spec: "@every 1m", Overlap: scheduler.OverlapQueue, Takeover: scheduler.TakeoverRerun, Func: takes(10 * time.Second)})
 				for i := range 3 {
-					c.start().wire.spoil(spoil(uint64(i)))
+					n := c.create(c.jobs...)
+					n.wire.spoil(spoil(uint64(i)))
+					n.run()
 				}
 				c.pass(40 * time.Second) // with what is lost, nodes start slowly
 				opened := map[string]int{}

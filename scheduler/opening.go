@@ -67,6 +67,13 @@ func (n *Node) tellUnopened() bool {
 	return count == 0
 }
 
+// anyUnopened reports whether jobs wait for another try.
+func (n *Node) anyUnopened() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.openings.order) > 0
+}
+
 // unopened names some of the jobs that cannot be opened, each with the reason, counts the
 // others, and returns the error of the first that is named.
 func (n *Node) unopened() (names string, cause error) {

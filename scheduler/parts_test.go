@@ -28,8 +28,9 @@ func TestSilentShardAtStart(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := plan(t, append(everySecond(12), scheduler.Job{Name: "long", Spec: "@every 1m", Lease: 3 * time.Second, Func: takes(30 * time.Second)})...)
 				c.shards = 3
-				n := c.start()
+				n := c.create(c.jobs...)
 				n.wire.silence(shard)
+				n.run()
 				c.pass(10 * time.Second)
 				ready := 0
 				for range 590 {
@@ -87,6 +88,32 @@ func TestSilentShardAtStart(t *testing.T) {
 	}
 }
 
+// A shard falls silent when all jobs are open: the rota cannot read its jobs. The log names
+// them as the remarks do, they are tried again, and the log has it when all have been read.
+func TestSilentShardOnTheRota(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, everySecond(12)...)
+		c.shards = 3
+		n := c.start()
+		c.pass(15 * time.Second)
+		if remarks := n.Remarks(); len(remarks) > 0 {
+			t.Errorf("before: %q", remarks)
+		}
+		n.wire.silence(1)
+		c.pass(30 * time.Second) // with a turn that finds no tick decided lately
+		c.wantLogged(1, "jobs not open")
+		if remarks := n.Remarks(); len(remarks) != 1 {
+			t.Errorf("remarks %q, want those that could not be read", remarks)
+		}
+		n.wire.silence()
+		c.pass(20 * time.Second)
+		c.wantLogged(1, "jobs open")
+		if remarks := n.Remarks(); len(remarks) > 0 {
+			t.Errorf("after: %q", remarks)
+		}
+	})
+}
+
 // What the store has of some jobs cannot be read: the others run, however many those are.
 // They are named, in the log once a minute, and run once they can be read again.
 func TestUnreadableJobs(t *testing.T) {
@@ -100,8 +127,9 @@ func TestUnreadableJobs(t *testing.T) {
 					names = append(names, jobs[i].Name)
 				}
 				c := plan(t, append(jobs, everySecond(3)...)...)
-				n := c.start()
+				n := c.create(c.jobs...)
 				n.wire.spoilKeys(names...)
+				n.run()
 				c.pass(time.Minute + 500*time.Millisecond)
 				if err := n.Ready(); err != nil {
 					t.Errorf("not ready: %v", err)

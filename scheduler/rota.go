@@ -167,6 +167,9 @@ func (n *Node) rota(ctx context.Context) {
 			}
 			if es := n.turn(); len(es) > 0 {
 				n.read(ctx, es)
+				if n.anyUnopened() { // the tries of openAll may have ended long ago
+					again.Reset(openPause)
+				}
 				n.compare(ctx)
 			}
 			t.Reset(rotaEvery)

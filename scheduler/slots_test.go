@@ -90,7 +90,9 @@ func TestSlotsComeBack(t *testing.T) {
 		}
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 2 }
 		for i := range 3 {
-			c.start().wire.spoil(everyNth(5+i, fault{lost: lostReply}))
+			n := c.create(c.jobs...)
+			n.wire.spoil(everyNth(5+i, fault{lost: lostReply}))
+			n.run()
 		}
 		c.pass(20*time.Minute + 40*time.Second)
 		c.nodes[0].partition()
