@@ -11,6 +11,9 @@ import (
 // The timer, and what tells it of the end of the context it came from, come to be
 // when somebody waits for its end or derives from it: nearly all requests are
 // answered before anybody does.
+//
+// base may be code of the caller. None of its methods is called under the mutex, by deriving
+// from it or cancelling what was derived neither: it may block, or use the lock.
 type bound struct {
 	base     context.Context
 	deadline time.Time
@@ -18,7 +21,8 @@ type bound struct {
 
 	touched atomic.Bool // it was stopped, or real was made
 	mu      sync.Mutex
-	real    context.Context // nil until it is needed
+	stopped bool
+	real    context.Context // nil until it is needed; cancelled if stopped
 	cancel  context.CancelFunc
 }
 
@@ -32,27 +36,57 @@ func newBound(ctx context.Context, d time.Duration) *bound {
 }
 
 func (b *bound) context() context.Context {
+	for {
+		real, stopped := b.state()
+		if real != nil {
+			return real
+		}
+		ctx, cancel := b.derive()
+		if stopped {
+			cancel()
+		}
+		if b.put(ctx, cancel, stopped) {
+			return ctx
+		}
+		cancel() // another was first, or it was stopped meanwhile
+	}
+}
+
+func (b *bound) derive() (context.Context, context.CancelFunc) {
+	if b.timed {
+		return context.WithDeadline(b.base, b.deadline)
+	}
+	return context.WithCancel(b.base)
+}
+
+func (b *bound) state() (real context.Context, stopped bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.real == nil {
-		if b.timed {
-			b.real, b.cancel = context.WithDeadline(b.base, b.deadline)
-		} else {
-			b.real, b.cancel = context.WithCancel(b.base)
-		}
-		if b.touched.Swap(true) { // by stop
-			b.cancel()
-		}
+	return b.real, b.stopped
+}
+
+// put takes the context that was made from outside the mutex, unless there is one, or it was
+// not made for what holds now.
+func (b *bound) put(ctx context.Context, cancel context.CancelFunc, stopped bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.real != nil || stopped != b.stopped {
+		return false
 	}
-	return b.real
+	b.real, b.cancel = ctx, cancel
+	b.touched.Store(true)
+	return true
 }
 
 func (b *bound) stop() {
-	if !b.touched.Swap(true) {
-		return // whoever looks from now on sees that it ended
+	b.mu.Lock()
+	b.stopped = true // whoever looks from now on sees that it ended
+	b.touched.Store(true)
+	cancel := b.cancel
+	b.mu.Unlock()
+	if cancel != nil {
+		cancel()
 	}
-	b.context()
-	b.cancel()
 }
 
 func (b *bound) Deadline() (time.Time, bool) { return b.deadline, true }

@@ -124,11 +124,11 @@ const longestAlarm = time.Minute
 // fire ends what cannot be trusted any more and sends what is due for renewal.
 func (k *keeper) fire() {
 	lost, due := k.collect()
+	if len(due) > 0 { // first: to end a context may call code of the caller that blocks
+		k.renew(due)
+	}
 	for _, s := range lost {
 		s.lose(s.loss())
-	}
-	if len(due) > 0 {
-		k.renew(due)
 	}
 }
 

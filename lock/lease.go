@@ -75,7 +75,7 @@ func (s *Lease) Check() error {
 	case s.outer != nil:
 		return s.outer.Check()
 	case s.over(s.locker.keeper.now()):
-		if s.life.Err() == nil {
+		if !s.life.over() {
 			s.lose(s.loss())
 		}
 		return ErrLost
@@ -89,7 +89,7 @@ func (s *Lease) lose(cause error) {
 	s.tell(EventLost, cause)
 }
 
-// Cancel ends the context with a cause. The lease is kept until it is released.
+// Cancel ends the context with a cause; nil is context.Canceled. The lease is kept until it is released.
 func (s *Lease) Cancel(cause error) { s.life.end(cause) }
 
 // Replaced reports whether a renewal told that a newer number waits for the end
