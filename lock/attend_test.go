@@ -3,12 +3,14 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/memlock"
 )
 
 // silent is a store that hangs, once it does, for three seconds in each request, whatever
@@ -96,7 +98,7 @@ func TestCallersOfASilentStoreReturn(t *testing.T) {
 					store.hangs.Store(true)
 					l := lock.New(store, "a")
 					backInTime(t, l, ask, cancelled, nil)
-					wantErr(t, "the wait for what goes on behind", l.Wait(t.Context()), nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
 					for _, key := range []string{"j", "k"} {
 						free(t, lock.New(store.Store, "b"), key)
 					}
@@ -125,7 +127,7 @@ func TestWaitersOfASilentStoreReturn(t *testing.T) {
 						time.AfterFunc(silence, func() { released <- first.Release(t.Context()) })
 					})
 					wantErr(t, "the release of the holder", <-released, nil)
-					wantErr(t, "the wait for what goes on behind", l.Wait(t.Context()), nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
 					free(t, lock.New(store.Store, "b"), "k")
 				})
 			})
@@ -216,4 +218,81 @@ func panicOf(f func()) (value any) {
 	defer func() { value = recover() }()
 	f()
 	return nil
+}
+
+// remarks is a store that notes some answers, and doubts, before the end of its caller's
+// context, some after it, and then is silent for an hour.
+type remarks struct {
+	*memlock.Store
+	before, after []error
+}
+
+func (s *remarks) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	for _, err := range s.before {
+		a.NoteRefusal(err)
+	}
+	<-ctx.Done()
+	for _, err := range s.after {
+		a.NoteRefusal(err)
+	}
+	time.Sleep(time.Hour)
+	return lock.Grant{}, ctx.Err()
+}
+
+// A caller that leaves a silent store gets the latest answer with the end of its context.
+// A doubt that comes after that end replaces no answer, and no doubt from before it: the
+// end alone may have caused it.
+func TestLatestAnswerCounts(t *testing.T) {
+	held, cut := &lock.HeldError{Key: "k"}, context.DeadlineExceeded
+	for name, c := range map[string]struct {
+		before, after []error
+		held, network bool
+	}{
+		"nothing":                     {},
+		"held, then cut off":          {before: []error{held}, after: []error{cut}, held: true},
+		"held, then doubt at the end": {before: []error{held}, after: []error{errNetwork}, held: true},
+		"held, then doubt before it":  {before: []error{held, errNetwork}, network: true},
+		"doubt, then held":            {before: []error{errNetwork, held}, after: []error{cut}, held: true},
+		"doubt, then cut off":         {before: []error{errNetwork}, after: []error{cut}, network: true},
+		"doubt at the end alone":      {after: []error{errNetwork, cut}, network: true},
+		"held at the end":             {before: []error{errNetwork}, after: []error{held, cut}, held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := lock.New(&remarks{Store: new(memlock.Store), before: c.before, after: c.after}, "a")
+				_, err := l.Acquire(ctxFor(t, time.Second), "k", lock.Options{})
+				wantErr(t, "acquire", err, context.DeadlineExceeded)
+				if isHeld(err) != c.held || errors.Is(err, errNetwork) != c.network {
+					t.Errorf("the answer is %v", err)
+				}
+				if silent := strings.Contains(err.Error(), "has not answered"); silent == (c.held || c.network) {
+					t.Errorf("the store noted %d answers, and the caller got: %v", len(c.before)+len(c.after), err)
+				}
+				wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, 2*time.Hour)), nil)
+			})
+		})
+	}
+}
+
+// An answer that comes within 40 ms of the end of its caller's context is the caller's;
+// after 40 ms the caller is back without one.
+func TestAnswerAfterTheEnd(t *testing.T) {
+	const grace = 40 * time.Millisecond
+	for _, after := range []time.Duration{time.Microsecond, grace - time.Microsecond, grace + time.Microsecond} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty()
+			acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
+			store.before = func(string) { time.Sleep(time.Second + after) }
+			l := lock.New(store, "a")
+			began := time.Now()
+			_, err := l.TryAcquire(ctxFor(t, time.Second), "k", lock.Options{})
+			if took := time.Since(began) - time.Second; took != min(after, grace) {
+				t.Errorf("an answer %v after the end: the caller is back after %v", after, took)
+			}
+			if in := after < grace; isHeld(err) != in || errors.Is(err, context.DeadlineExceeded) == in {
+				t.Errorf("an answer %v after the end: %v", after, err)
+			}
+			wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -136,6 +137,110 @@ func TestEventsOfALine(t *testing.T) {
 		wantErr(t, "release", first.Release(t.Context()), nil)
 		wg.Wait()
 		d.want(t, l, "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s")
+	})
+}
+
+// A caller that stands in line here, and is then refused by the store, reports one wait;
+// so does a caller that polls and is refused again and again.
+func TestOneEventForAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		other := lock.New(store.Store, "b")
+		for name, driver := range map[string]lock.Driver{"a queue": store, "polled": polled{store}} {
+			var d diary
+			l := lock.New(driver, "a")
+			l.Observe(d.note)
+			held := acquire(t, other, "k", lock.Options{TTL: time.Minute})
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					lease := await(t, l)
+					time.Sleep(3 * time.Second) // the next one is refused as well
+					wantErr(t, "release", lease.Release(t.Context()), nil)
+				})
+				synctest.Wait()
+			}
+			time.Sleep(3 * time.Second)
+			wantErr(t, "release", held.Release(t.Context()), nil)
+			wg.Wait()
+			told := make(map[lock.EventKind]int)
+			for _, e := range d.take(t, l) {
+				told[e.Kind]++
+			}
+			if want := map[lock.EventKind]int{lock.EventWaits: 2, lock.EventAcquired: 2, lock.EventReleased: 2}; !maps.Equal(told, want) {
+				t.Errorf("%s: the reported events are %v, want %v", name, told, want)
+			}
+		}
+	})
+}
+
+// Each event has the time at which it happened, however late it is reported, and the
+// fence of its own lease.
+func TestEventsNameTimeAndLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		l := lock.New(new(memlock.Store), "a")
+		gate := make(chan struct{})
+		l.Observe(func(e lock.Event) { <-gate; d.note(e) })
+		began := time.Now()
+		var fences []int64
+		step := func(lease *lock.Lease, err error) *lock.Lease {
+			t.Helper()
+			wantErr(t, "a step", err, nil)
+			fences = append(fences, lease.Fence())
+			time.Sleep(time.Second)
+			return lease
+		}
+		fixed := step(l.TryAcquire(t.Context(), "f", lock.Options{Fixed: true}))
+		plain := step(l.TryAcquire(t.Context(), "k", lock.Options{}))
+		step(fixed, fixed.Extend(t.Context()))
+		step(fixed, fixed.Release(t.Context()))
+		step(plain, plain.Release(t.Context()))
+		given := step(l.TryAcquire(t.Context(), "k", lock.Options{}))
+		given.Abandon(lock.ErrLost)
+		step(given, nil)
+		close(gate)
+		all := d.want(t, l, "acquired f 0s", "acquired k 0s", "extended f 2s", "released f 3s", "released k 3s", "acquired k 0s", "lost k 1s")
+		for i, e := range all {
+			if at := began.Add(time.Duration(i) * time.Second); !e.At.Equal(at) || e.Fence != fences[i] {
+				t.Errorf("%v %s at %v with the fence %d, want %v and %d", e.Kind, e.Key, e.At, e.Fence, at, fences[i])
+			}
+		}
+		if a, b := fences[1], fences[5]; a == b {
+			t.Errorf("both leases of the key have the fence %d", a)
+		}
+	})
+}
+
+// 1,024 events wait for the observer, beside the one it was called with. The next event
+// that is reported tells how many were dropped, once.
+func TestEventsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		l := lock.New(new(memlock.Store), "a")
+		acquire(t, l, "k", lock.Options{})
+		gate := make(chan struct{})
+		l.Observe(func(e lock.Event) { <-gate; d.note(e) })
+		refused := func(times int) {
+			for range times {
+				_, _ = l.TryAcquire(t.Context(), "k", lock.Options{})
+			}
+			synctest.Wait()
+		}
+		refused(1) // the observer is called with it
+		refused(1024 + 3)
+		close(gate)
+		synctest.Wait()
+		refused(2)
+		all := d.take(t, l)
+		if len(all) != 1+1024+2 {
+			t.Fatalf("%d events were reported, want 1,024, the one before them and the two after", len(all))
+		}
+		for i, e := range all {
+			if want := map[int]int{1025: 3}[i]; e.Dropped != want {
+				t.Errorf("event %d tells that %d were dropped, want %d", i, e.Dropped, want)
+			}
+		}
 	})
 }
 

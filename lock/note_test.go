@@ -67,7 +67,7 @@ func TestNote(t *testing.T) {
 			}
 		}
 		wantErr(t, "release", both.Release(t.Context()), nil)
-		for _, bad := range []string{strings.Repeat("x", lock.MaxNote+1), "a\nb", "a|b", "a;b", "\x1b[31m", "\xff", "\u202e"} {
+		for _, bad := range []string{strings.Repeat("x", lock.MaxNote+1), strings.Repeat("é", lock.MaxNote/2+1), "a\nb", "a|b", "a;b", "\x1b[31m", "\xff", "\u202e"} {
 			_, acquired := l.Acquire(t.Context(), "k", lock.Options{Note: bad})
 			_, tried := l.TryAcquire(t.Context(), "k", lock.Options{Note: bad})
 			_, several := l.AcquireAll(t.Context(), []string{"x", "y"}, lock.Options{Note: bad})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -177,6 +178,62 @@ func TestReadersAskTogether(t *testing.T) {
 				t.Errorf("limit %d: %d asked at once, all took %v, want %d", limit, store.most, time.Since(start), want)
 			}
 			free(t, l, "k")
+		})
+	}
+}
+
+// kinds notes at each request to wait which kinds are under way, with it: r of readers,
+// w of writers.
+type kinds struct {
+	*memlock.Store
+	mu  sync.Mutex
+	now []rune
+	log []string
+}
+
+func (s *kinds) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	kind := 'w'
+	if a.Limit == lock.NoLimit {
+		kind = 'r'
+	}
+	s.mu.Lock()
+	s.now = append(s.now, kind)
+	s.log = append(s.log, string(s.now))
+	s.mu.Unlock()
+	time.Sleep(time.Millisecond) // a round trip
+	g, err := s.Store.Wait(ctx, a)
+	s.mu.Lock()
+	at := slices.Index(s.now, kind)
+	s.now = slices.Delete(s.now, at, at+1)
+	s.mu.Unlock()
+	return g, err
+}
+
+// While a writer of this process asks the store no reader asks beside it, and while
+// readers ask no writer does.
+func TestWritersAskAlone(t *testing.T) {
+	for come, want := range map[string]string{
+		"wrr":      "[w r rr]",
+		"rwr":      "[r w r]",
+		"wrrwwrrr": "[w r rr w w r rr rrr]",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &kinds{Store: new(memlock.Store)}
+			l := lock.New(store, "a")
+			var wg sync.WaitGroup
+			for _, kind := range come {
+				o := map[rune]lock.Options{'r': reader, 'w': writer}[kind]
+				wg.Go(func() {
+					lease, err := l.Acquire(t.Context(), "k", o)
+					wantErr(t, "acquire", err, nil)
+					wantErr(t, "release", lease.Release(t.Context()), nil)
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
+			if got := fmt.Sprint(store.log); got != want {
+				t.Errorf("%s asked as %s, want %s", come, got, want)
+			}
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,6 +143,35 @@ func TestTryAfterRefusalIsOver(t *testing.T) {
 	})
 }
 
+// A line whose callers were refused and gave up keeps no try from another key, though
+// the next line may be made of it.
+func TestTryBesideANewLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := gated{Store: new(memlock.Store), gate: make(chan struct{}, 1)}
+		l := lock.New(store, "a")
+		acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
+		store.gate <- struct{}{}
+		_, err := l.Acquire(ctxFor(t, time.Second), "k", lock.Options{})
+		if !isHeld(err) || l.Lines() != 0 {
+			t.Fatalf("in vain: %v, and there are %d lines", err, l.Lines())
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			lease, err := l.Acquire(t.Context(), "j", lock.Options{})
+			wantErr(t, "acquire", err, nil)
+			wantErr(t, "release", lease.Release(t.Context()), nil)
+		})
+		synctest.Wait() // it asks, and has not been refused
+		lease, err := l.TryAcquire(t.Context(), "j", lock.Options{})
+		if err != nil {
+			t.Fatalf("a try of a free key: %v", err)
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+		close(store.gate)
+		wg.Wait()
+	})
+}
+
 // A try of a store that does not answer ends after seconds, however long the lease
 // was to be.
 func TestTryIsBounded(t *testing.T) {
@@ -263,11 +293,12 @@ func TestBusyLineDelaysNoOtherKey(t *testing.T) {
 }
 
 // A turn that comes in the very moment in which its waiter gives up is passed on:
-// who stands behind is served.
+// who stands behind is served. The store is asked for nothing on behalf of the caller
+// that gave up.
 func TestTurnComesAtTheEnd(t *testing.T) {
 	for range 20 { // which of the two is noticed is left to chance
 		synctest.Test(t, func(t *testing.T) {
-			store := gated{&memlock.Store{}, make(chan struct{})}
+			store := &counted{gated: gated{&memlock.Store{}, make(chan struct{})}}
 			l := lock.New(store, "a")
 			var wg sync.WaitGroup
 			enter := func() {
@@ -295,8 +326,22 @@ func TestTurnComesAtTheEnd(t *testing.T) {
 			}
 			wg.Wait()
 			free(t, l, "k")
+			if n := store.asked.Load(); n != 2 {
+				t.Errorf("the store was asked %d times, want once for each of the two that did not give up", n)
+			}
 		})
 	}
+}
+
+// counted counts the requests to wait.
+type counted struct {
+	gated
+	asked atomic.Int32
+}
+
+func (s *counted) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+	s.asked.Add(1)
+	return s.gated.Wait(ctx, a)
 }
 
 // A grant that arrives when the caller's context has just ended is no lease: it
