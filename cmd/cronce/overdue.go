@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,6 +118,33 @@ func latenesses(r *verify.Report, s *lock.Series, f *roll) (all []lateness) {
 		all = append(all, lateness{Job: r.Job, Overdue: o, AgeMs: s.Now - o.Since.UnixMilli(), Cause: f.cause(r, s)})
 	}
 	return all
+}
+
+// risks says of a store that may forget what was decided why it may: the server evicts keys,
+// or writes too little to disk. It is "" of one that keeps them.
+func (s *store) risks(ctx context.Context) string {
+	findings, err := s.check(ctx)
+	if err != nil && !errors.Is(err, lock.ErrUnfit) {
+		return "store risk: not known, the check of the store did not end: see cronce doctor"
+	}
+	var texts []string
+	for _, f := range findings {
+		forgets := f.Topic == redislock.TopicEviction || f.Topic == redislock.TopicPersistence
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != redislock.OK && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// risk adds what may have made the store forget to the causes of what is overdue.
+func (p *proof) risk(text string) {
+	if text == "" {
+		return
+	}
+	for i := range p.Overdue {
+		p.Overdue[i].Cause += "; " + text
+	}
 }
 
 // Topics of doctor.

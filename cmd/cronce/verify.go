@@ -31,7 +31,7 @@ func verifyCommand() *cobra.Command {
 			"over; ran more are ticks that were granted again without a right to it.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
-			"nodes are dead. A stop that is planned is told by cronce pause.\n\n" +
+			"nodes are dead, and with the risk of a store that may have forgotten it. A stop that is planned is told by cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
 			"4: the store does not answer, a part of it cannot be read, or lines from the time that was asked for\n" +
 			"are gone from the journal. A job that was opened after --since has no older lines that could be gone:\n" +
@@ -70,6 +70,9 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 	p, err := s.prove(ctx, f)
 	if err != nil {
 		return err
+	}
+	if len(p.Overdue) > 0 {
+		p.risk(s.risks(ctx))
 	}
 	if f.output == outputJSON {
 		err = printJSON(w, p)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// A tick is overdue on a server that evicts keys, or keeps nothing on disk: verify names that
+// beside the nodes, since the server may have forgotten the verdict. Of a server that keeps
+// everything it says nothing of the kind, nor where nothing is overdue.
+func TestOverdueNamesTheStoresRisk(t *testing.T) {
+	t.Parallel()
+	evicting := []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}
+	for name, c := range map[string]struct {
+		args      []string
+		want, not []string
+	}{
+		"evicts": {append(evicting, "--appendonly", "yes"), []string{"store risk: eviction: maxmemory-policy is allkeys-lru"}, []string{"persistence"}},
+		"both":   {evicting, []string{"store risk: eviction: ", "store risk: persistence: the server keeps nothing on disk"}, nil},
+		"keeps":  {[]string{"--appendonly", "yes"}, nil, []string{"store risk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := "redis://" + redisserver.Start(t, c.args...).Addr()
+			began := openJob(t, url)
+			r := cronce(t, "verify", "--redis", url)
+			r.want(t, exitFine)
+			if strings.Contains(r.stdout, "store risk") {
+				t.Errorf("nothing is overdue: %s", r.stdout)
+			}
+			began()
+			r = cronce(t, "verify", "--redis", url)
+			r.want(t, exitFailed, append(c.want, "OVERDUE", "no node lives")...)
+			for _, not := range c.not {
+				if strings.Contains(r.stdout, not) {
+					t.Errorf("verify has %q: %s", not, r.stdout)
+				}
+			}
+			cronce(t, "verify", "--redis", url, "-o", "json").want(t, exitFailed, c.want...)
+		})
+	}
+}
+
+// openJob opens a job of every second. The returned function lets its time have begun an
+// hour ago.
+func openJob(t *testing.T, url string) (earlier func()) {
+	t.Helper()
+	c := defaultConfig()
+	c.Redis.URL, c.Redis.AllowEviction = url, true
+	if errs := c.faults(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s, err := newStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.client.Close() })
+	schedule, err := spec.Parse("@every 1s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
+	if opened.Err != nil {
+		t.Fatal(opened.Err)
+	}
+	return func() {
+		now, ago := strconv.FormatInt(opened.Mark, 10), strconv.FormatInt(opened.Mark-time.Hour.Milliseconds(), 10)
+		for _, key := range s.client.Keys(t.Context(), "*:job").Val() {
+			if s.client.Type(t.Context(), key).Val() == "list" { // the journal, with the line of the opening
+				line := s.client.LIndex(t.Context(), key, 0).Val()
+				if err := s.client.LSet(t.Context(), key, 0, strings.ReplaceAll(line, now, ago)).Err(); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			for field, value := range s.client.HGetAll(t.Context(), key).Val() {
+				if err := s.client.HSet(t.Context(), key, field, strings.ReplaceAll(value, now, ago)).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
