@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/memlock"
@@ -100,6 +103,62 @@ func TestPausedHolder(t *testing.T) {
 			t.Errorf("the next one was told %v, %v", a.record, a.err)
 		}
 	})
+}
+
+// Prepare's context ends with the caller's, and nothing is recorded then.
+func TestPrepareEnds(t *testing.T) {
+	b, ctx := open(t, sqlite(t), reward.SQLite), t.Context()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	dk := desk(t, b, new(memlock.Store), reward.Options{Prepare: func(ctx context.Context, _ reward.Claim) error {
+		stop()
+		await(t, ctx.Done())
+		return context.Cause(ctx)
+	}})
+	c := reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-1"}
+	if r, err := dk.Claim(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v, want %v", r, err, context.Canceled)
+	}
+	if r, found, err := b.Find(t.Context(), c.Family, c.Reward); found || err != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// While one family prepares, another claims the same reward, and the same family another.
+func TestFamiliesDoNotWait(t *testing.T) {
+	b, store := open(t, sqlite(t), reward.SQLite), new(memlock.Store)
+	other := desk(t, b, store, reward.Options{Wait: time.Millisecond})
+	dk := desk(t, b, store, reward.Options{Prepare: func(ctx context.Context, _ reward.Claim) error {
+		for _, c := range []reward.Claim{{Family: "family-8", Reward: "welcome", Member: "a"}, {Family: "family-7", Reward: "summer", Member: "a"}} {
+			if _, err := other.Claim(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if _, err := dk.Claim(t.Context(), reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-1"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reward that another member has recorded meanwhile, under a later lease, is logged by
+// that one alone.
+func TestRecordedIsLoggedOnce(t *testing.T) {
+	b, store := open(t, sqlite(t), reward.SQLite), new(memlock.Store)
+	core, logs := observer.New(zap.InfoLevel)
+	next := desk(t, b, store, reward.Options{Logger: zap.New(core)})
+	late := desk(t, b, store, reward.Options{Logger: zap.New(core), Prepare: func(context.Context, reward.Claim) error {
+		store.Forget() // in place of the time for which this one is stopped
+		_, err := next.Claim(t.Context(), reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-2"})
+		return err
+	}})
+	_, err := late.Claim(t.Context(), reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-1"})
+	if taken, ok := errors.AsType[*reward.TakenError](err); !ok || taken.Member != "member-2" {
+		t.Errorf("%v, want that member-2 has it", err)
+	}
+	if all := logs.FilterMessage("reward recorded").Len(); all != 1 {
+		t.Errorf("logged %d times", all)
+	}
 }
 
 // The same member is told the same again; another reward and another family are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,20 @@ func TestGatewayPanics(t *testing.T) {
 		}
 		if r := get(t, b.outbox, "m-01"); r.State != sms.Sent {
 			t.Errorf("m-01 is %s, want sent", r.State)
+		}
+	})
+}
+
+// A gateway that ends its goroutine may have sent before: the message is tried again, and
+// counts as perhaps sent.
+func TestGatewayEndsItsGoroutine(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, b *bubble) {
+		bad := gatewayFunc(func(context.Context, sms.Message) error { runtime.Goexit(); return nil })
+		if err := sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, zap.NewNop()); err == nil {
+			t.Error("the run ended well")
+		}
+		if r := get(t, b.outbox, "m-00"); r.State != sms.Queued || r.Sends != 1 || r.Reason != "the gateway ended its goroutine" {
+			t.Errorf("%+v", r)
 		}
 	})
 }

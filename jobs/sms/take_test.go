@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/jobs/sms"
@@ -64,6 +65,7 @@ func TestFence(t *testing.T) {
 		{"lower by one", holder(2), holder(1), true},
 		{"same fence, same run", holder(1), holder(1), false},
 		{"same fence, another run", holder(1), sms.Holder{Run: "cronce/sendSms@other", Fence: holder(1).Fence}, true},
+		{"lower by one, same run: an earlier attempt", holder(2), sms.Holder{Run: holder(2).Run, Fence: holder(1).Fence}, true},
 		{"higher fence, same run: a second attempt", holder(1), sms.Holder{Run: holder(1).Run, Fence: holder(2).Fence}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,6 +91,70 @@ func TestEmptyTakeRaisesTheFence(t *testing.T) {
 			t.Errorf("Take = %v, want ErrFenced", err)
 		}
 	})
+}
+
+// Only the run that has taken a piece last marks it: not another run with its fence, nor
+// an earlier or a later attempt of its own.
+func TestMarkOfAnother(t *testing.T) {
+	h := holder(2)
+	for name, other := range map[string]sms.Holder{
+		"another run with the fence": {Run: "cronce/sendSms@other", Fence: h.Fence},
+		"an earlier attempt":         {Run: h.Run, Fence: h.Fence - 1},
+		"a later attempt":            {Run: h.Run, Fence: h.Fence + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, client *redis.Client) {
+				o := outbox(t, client)
+				fill(t, o, 1)
+				p := take(t, o, h, 1)[0]
+				if err := o.Mark(t.Context(), other, p.Sent(0)); !errors.Is(err, sms.ErrFenced) {
+					t.Errorf("Mark = %v, want ErrFenced", err)
+				}
+				if r := get(t, o, "m-00"); r.State != sms.Taken {
+					t.Errorf("it is %s", r.State)
+				}
+			})
+		})
+	}
+}
+
+// A message is due at its instant, not a millisecond before; it is kept for as long as is
+// said, and not a millisecond longer; given back it has its old place.
+func TestExactInstants(t *testing.T) {
+	server := miniredis.RunT(t)
+	o := outbox(t, connect(t, &redis.Options{Addr: server.Addr()}))
+	due := time.Date(2027, 1, 1, 18, 0, 0, 0, time.UTC)
+	server.SetTime(due.Add(-time.Hour))
+	accept(t, o, sms.Message{ID: "first", To: "+12025550101", Text: "x", At: due}, true)
+	accept(t, o, sms.Message{ID: "second", To: "+12025550102", Text: "x", At: due.Add(time.Millisecond)}, true)
+
+	server.SetTime(due.Add(-time.Millisecond))
+	wantCounts(t, o, sms.Counts{Queued: 2})
+	if early := take(t, o, holder(1), 9); len(early) != 0 {
+		t.Fatalf("took %v before it was due", ids(early))
+	}
+	server.SetTime(due)
+	wantCounts(t, o, sms.Counts{Queued: 2, Due: 1})
+	p := take(t, o, holder(1), 9)
+	if !slices.Equal(ids(p), []string{"first"}) {
+		t.Fatalf("took %v", ids(p))
+	}
+	server.SetTime(due.Add(time.Minute))
+	mark(t, o, holder(1), p[0].Back())
+	if p = take(t, o, holder(1), 1); !slices.Equal(ids(p), []string{"first"}) {
+		t.Fatalf("took %v, but what was given back was due earlier", ids(p))
+	}
+	mark(t, o, holder(1), p[0].Sent(0))
+
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{sms.DefaultRetention, 0}, {sms.DefaultRetention + time.Millisecond, 1}} {
+		server.SetTime(due.Add(time.Minute + c.after))
+		if n, err := o.Trim(t.Context()); n != c.want || err != nil {
+			t.Errorf("%v after it was sent Trim = %d, %v, want %d", c.after, n, err, c.want)
+		}
+	}
 }
 
 func TestMarkMoves(t *testing.T) {
