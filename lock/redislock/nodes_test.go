@@ -67,6 +67,68 @@ func TestForgedNodes(t *testing.T) {
 	}
 }
 
+// A node that left, and one that fell silent, are remembered over the beats of others; the
+// latest come first where there are more than are told. A node lives before the end of its
+// time, and not at it.
+func TestGoneNodesAreRemembered(t *testing.T) {
+	server := simulated(t)
+	c := client(t, server.Addr())
+	d, now := driver(t, c, redislock.Options{}), server.time()
+	beat := func(node string, live time.Duration) lock.Pulse {
+		t.Helper()
+		p, err := d.Beat(t.Context(), node, live)
+		must(t, err)
+		return p
+	}
+	beat("left", time.Minute)
+	beat("silent", time.Second)
+	must(t, d.Leave(t.Context(), "left"))
+	server.set(now.Add(time.Second - time.Millisecond))
+	if p := beat("a", time.Hour); !slices.Contains(p.Nodes, "silent") {
+		t.Errorf("the nodes are %q, 1 ms before the end of one", p.Nodes)
+	}
+	server.set(now.Add(time.Second))
+	if p := beat("a", time.Hour); fmt.Sprint(p.Nodes) != "[a]" {
+		t.Errorf("the nodes are %q", p.Nodes)
+	}
+	roll, err := d.Members(t.Context())
+	must(t, err)
+	gone := map[string]lock.Member{}
+	for _, m := range roll.Members {
+		gone[m.Node] = m
+	}
+	if len(gone) != 3 || gone["left"].Left != now.UnixMilli() || gone["silent"].Until != now.Add(time.Second).UnixMilli() {
+		t.Errorf("%+v", roll.Members)
+	}
+
+	forge(t, c, lock.MaxGone, func(i int) float64 { return float64(now.UnixMilli() - 1000 - int64(i)) })
+	roll, err = d.Members(t.Context())
+	must(t, err)
+	if !slices.ContainsFunc(roll.Members, func(m lock.Member) bool { return m.Node == "silent" }) {
+		t.Error("the latest node that fell silent is not told")
+	}
+}
+
+// A name of 200 bytes is one, and 10,000 nodes are kept.
+func TestBoundsOfNodes(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	now := float64(time.Now().UnixMilli())
+	long := strings.Repeat("x", 200)
+	must(t, c.ZAdd(t.Context(), nodesKey, redis.Z{Score: now + 60_000, Member: long}, redis.Z{Score: now + 60_000, Member: long + "x"}).Err())
+	p, err := d.Beat(t.Context(), "a", time.Minute)
+	if err != nil || len(p.Nodes) != 2 || !slices.Contains(p.Nodes, long) {
+		t.Errorf("%d nodes are told, %v", len(p.Nodes), err)
+	}
+	must(t, c.Del(t.Context(), nodesKey).Err())
+	forge(t, c, 9999, func(i int) float64 { return now - 1000 })
+	for _, want := range []int64{10_000, 10_001, 9_502} { // what is too many is dropped before one is added
+		_, err := d.Beat(t.Context(), fmt.Sprint("b", want), time.Minute)
+		if n := c.ZCard(t.Context(), nodesKey).Val(); err != nil || n != want {
+			t.Errorf("%d nodes are kept, %v, want %d", n, err, want)
+		}
+	}
+}
+
 // What cannot be a node's name is neither told nor kept.
 func TestForgedNames(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
