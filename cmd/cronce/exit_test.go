@@ -77,6 +77,28 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// A storeError is what a Redis says by itself.
+type storeError string
+
+func (e storeError) Error() string { return string(e) }
+func (storeError) RedisError()     {}
+
+// A refusal of the store is one; of what else it says, nothing is known.
+func TestCodesOfTheStore(t *testing.T) {
+	for text, want := range map[string]int{
+		"NOPERM this user has no permissions to run the 'evalsha' command": exitRefused, "WRONGPASS invalid username-password pair": exitRefused,
+		"NOAUTH Authentication required.": exitRefused, "LOADING Redis is loading the dataset in memory": exitUnknown,
+		"MASTERDOWN Link with MASTER is down": exitUnknown, "OOM command not allowed when used memory > 'maxmemory'.": exitUnknown,
+	} {
+		if got := exitCode(fmt.Errorf("verify: %w", storeError(text)), true); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+		if got := exitCode(storeError(text), false); got != exitUsage {
+			t.Errorf("%s, before the command has started: %d", text, got)
+		}
+	}
+}
+
 // With all nodes dead verify and doctor name what is overdue, with its age and the
 // cause, and a pause ends that.
 func TestOverdueIsTold(t *testing.T) {

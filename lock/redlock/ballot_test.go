@@ -1,8 +1,13 @@
 package redlock
 
 import (
+	"errors"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/cronce/cronce/lock"
 )
 
 // What three servers' answers amount to. A number alone is a yes with that fence;
@@ -21,6 +26,7 @@ func TestBallot(t *testing.T) {
 		"three owners":                  {[]any{"7|a", "8|b", 9}, 1, true, false, "a", 1},
 		"two owners, and the last":      {[]any{"7|n", "8|p", 9}, 1, true, true, "n", 1},
 		"one server is silent":          {[]any{"7|a", "8|b", ""}, 1, false, false, "a", 1},
+		"one undone before it came":     {[]any{"7|a", nil, 9}, 1, false, false, "a", 1},
 		"one fence of different owners": {[]any{"7|a", "7|b", "7|c"}, 1, true, false, "a", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -28,6 +34,8 @@ func TestBallot(t *testing.T) {
 			for _, said := range c.answers {
 				a := answer{code: no}
 				switch said := said.(type) {
+				case nil:
+					a = answer{code: odd}
 				case int:
 					a = answer{code: yes, fence: int64(said)}
 				case string:
@@ -45,6 +53,62 @@ func TestBallot(t *testing.T) {
 				t.Errorf("decided is %v", b.decided())
 			}
 		})
+	}
+}
+
+// A key is freed by servers that were asked: with none it is as it was.
+func TestFreeing(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []answer
+		want    bool
+	}{
+		"none was asked":                 {[]answer{{err: errNotAsked}, {err: errNotAsked}, {err: errNotAsked}}, false},
+		"one, and others were not":       {[]answer{{code: yes}, {err: errNotAsked}, {err: errLate}}, true},
+		"one had forgotten it":           {[]answer{{code: was}, {err: errNotAsked}, {code: no}}, true},
+		"a minority":                     {[]answer{{code: yes}, {err: errLate}, {code: no}}, false},
+		"one freed, one had forgotten":   {[]answer{{code: yes}, {code: was}, {err: errLate}}, true},
+		"one has it under another fence": {[]answer{{code: yes}, {code: odd}, {err: errLate}}, false},
+	} {
+		if got := (ballot{answers: c.answers, majority: 2}).freeing(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Proposals of one microsecond differ; one a day ahead of the servers is the highest.
+func TestProposalsToTheMicrosecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
+		var d Driver
+		d.fences.set(time.Now(), now)
+		for i, c := range []struct{ floor, want int64 }{
+			{0, now}, {0, now + 1}, {now + 10, now + 11}, {0, now + 3}, {now + day - 1, now + day},
+		} {
+			if got, err := d.propose(t.Context(), &lock.Acquisition{Fence: c.floor}); got != c.want || err != nil {
+				t.Errorf("%d: above %d it is %d, %v, want %d", i, c.floor, got, err, c.want)
+			}
+		}
+		if got, err := d.propose(t.Context(), &lock.Acquisition{Fence: now + day}); !errors.Is(err, lock.ErrFence) {
+			t.Errorf("%d, %v, want %v", got, err, lock.ErrFence)
+		}
+	})
+}
+
+// A time is two numbers, and one that a fence can be counted on from.
+func TestReadTime(t *testing.T) {
+	for _, c := range []struct {
+		reply any
+		want  int64
+	}{
+		{[]any{"1795207852", "937001"}, 1_795_207_852_937_001},
+		{[]any{"0", "0"}, 0},
+		{[]any{"-1", "0"}, -1}, {[]any{"1", "x"}, -1}, {[]any{"1"}, -1}, {[]any{int64(1), "0"}, -1}, {"1", -1},
+		{[]any{strconv.FormatInt(lock.MaxNumber/1_000_000-1, 10), "0"}, (lock.MaxNumber/1_000_000 - 1) * 1_000_000},
+		{[]any{strconv.FormatInt(lock.MaxNumber/1_000_000, 10), "0"}, -1},
+	} {
+		if a, ok := readTime(c.reply); ok != (c.want >= 0) || ok && a.fence != c.want {
+			t.Errorf("%v: %d, %v, want %d", c.reply, a.fence, ok, c.want)
+		}
 	}
 }
 
