@@ -58,10 +58,10 @@ func problemOf(err error) *problem {
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
 			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
-			if kind.err == ErrUnsettled {
+			if errors.Is(kind.err, ErrUnsettled) {
 				p.Detail = "the order is in the store: send the same again"
 			}
-			if kind.err == ErrStockUnknown { // the cause is for the operator
+			if errors.Is(kind.err, ErrStockUnknown) { // the cause is for the operator
 				p.Detail = "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"
 			}
 			p.extend(err)

@@ -52,12 +52,12 @@ func (s *Sale) settle(ctx context.Context, epoch string, r Record) error {
 			return err
 		}
 		if _, is := unbalanced(err); !is {
-			return fmt.Errorf("%w: %v", ErrUnsettled, err)
+			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
 		select { // what gives it room is on its way to the book
 		case <-time.After(scribePause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %v", ErrUnsettled, err)
+			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, 
 		if err != nil {
 			return nil, err
 		}
-		answer, err := s.tell(ctx, script, append(keys[:len(keys):len(keys)], s.key(keyShelf)), append(args[:len(args):len(args)], epoch, least)...)
+		answer, err := s.tell(ctx, script, append(slices.Clip(keys), s.key(keyShelf)), append(slices.Clip(args), epoch, least)...)
 		if err != nil {
 			return nil, err
 		}

@@ -132,7 +132,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 // renewed is the answer to a renewal.
 func (d *Driver) renewed(ctx context.Context, r *said, h *lock.Holding) (lock.Grant, error) {
 	g, err := readLeft(r, h)
-	if err == lock.ErrLost {
+	if errors.Is(err, lock.ErrLost) {
 		err = d.why(ctx, h)
 	}
 	return g, err

@@ -254,7 +254,7 @@ func (g *modelGame) release(a *asker) {
 	case !held:
 		want = lock.ErrForgotten
 	}
-	if err != want {
+	if !errors.Is(err, want) {
 		g.Fatalf("the release says %v\n%v", err, g.log)
 	}
 }

@@ -102,7 +102,7 @@ func TestListensWhileOwnersWait(t *testing.T) {
 		closeNext()
 		time.Sleep(5*time.Second - 1)
 		want("just after", true)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want("5 seconds after", false)
 		time.Sleep(time.Minute) // the pause behind a Listener that returned
 		leave, closeEars = d.Arrive("key", "n/3")
