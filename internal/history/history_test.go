@@ -234,7 +234,7 @@ func TestVotesOfOthersRefuse(t *testing.T) {
 	}
 }
 
-// A release is told that the key was forgotten only while it is free.
+// A release is answered with Forgotten only while the key is free.
 func TestForgottenIsFree(t *testing.T) {
 	release := history.Op{ID: 2, Kind: history.Release, Key: "k", Owner: "a", Fence: 1, TTL: time.Second, Call: 3, Return: 4, Outcome: history.Forgotten}
 	for _, owner := range []string{"a", "b"} { // the asker, and another

@@ -89,7 +89,7 @@ func (w *wire) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
 // nothing and has another clock.
 type cluster struct {
 	mu      sync.Mutex
-	masters [2]master
+	masters [2]*master
 }
 
 type master struct {
@@ -105,25 +105,26 @@ type shelf struct {
 }
 
 func newCluster(ahead, behind time.Duration) *cluster {
-	return &cluster{masters: [2]master{{ahead: ahead, keys: map[string]*shelf{}}, {ahead: behind, keys: map[string]*shelf{}}}}
+	return &cluster{masters: [2]*master{{ahead: ahead, keys: map[string]*shelf{}}, {ahead: behind, keys: map[string]*shelf{}}}}
 }
 
-// on asks the master of a key.
+// on asks the master of a key. One that is replaced meanwhile does not answer: what it
+// grants to an owner that waits is never known.
 func on[T any](c *cluster, key string, ask func(keeper) (T, error)) (T, error) {
 	h := fnv.New32a()
 	h.Write([]byte(key))
 	c.mu.Lock()
-	m := &c.masters[h.Sum32()%2]
+	m := c.masters[h.Sum32()%2]
+	var none T
 	if m.down {
 		c.mu.Unlock()
-		var none T
 		return none, errLost
 	}
-	keys, s := m.keys, m.keys[key]
+	s := m.keys[key]
 	if s == nil {
 		ahead := m.ahead
 		s = &shelf{Store: memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(ahead) }})}
-		keys[key] = s
+		m.keys[key] = s
 	}
 	s.users++
 	c.mu.Unlock()
@@ -131,9 +132,12 @@ func on[T any](c *cluster, key string, ask func(keeper) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.users--; s.users == 0 {
-		if at, _ := s.Inspect(context.Background(), key); at == (lock.Standing{}) && keys[key] == s {
-			delete(keys, key)
+		if at, _ := s.Inspect(context.Background(), key); at == (lock.Standing{}) && m.keys[key] == s {
+			delete(m.keys, key)
 		}
+	}
+	if m.down {
+		return none, errLost
 	}
 	return v, err
 }
@@ -178,7 +182,7 @@ func (c *cluster) failover(i int, ahead, out time.Duration) {
 	<-time.After(out)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.masters[i] = master{ahead: ahead, keys: map[string]*shelf{}}
+	c.masters[i] = &master{ahead: ahead, keys: map[string]*shelf{}}
 }
 
 const (
