@@ -30,7 +30,7 @@ func attend[T interface{ Release(context.Context) error }](ctx context.Context, 
 		exited   bool // ask ended its goroutine
 	}
 	answered := make(chan answer, 1)
-	var over atomic.Bool // set by ask's end or by the caller who leaves, whichever is first
+	var over atomic.Bool // set by ask's end or by the caller that leaves, whichever is first
 	go func() {
 		a := answer{exited: true}
 		defer func() {
@@ -44,9 +44,7 @@ func attend[T interface{ Release(context.Context) error }](ctx context.Context, 
 				panic(a.panicked) // no caller is left to recover it
 			}
 			if !a.exited && a.err == nil {
-				late, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-				defer stop()
-				_ = a.held.Release(late) // its TTL ends it otherwise
+				_ = a.held.Release(ctx) // ctx has ended, so this takes a second at most; its TTL ends it otherwise
 			}
 		}()
 		a.held, a.err = ask(latest)

@@ -49,7 +49,7 @@ func (s *silent) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	s.hang()
-	g, err := s.faulty.Wait(context.WithoutCancel(ctx), a) // granted though nobody waits for it any more
+	g, err := s.faulty.Wait(context.WithoutCancel(ctx), a) // granted though no caller waits for it any more
 	return g, err
 }
 
@@ -178,7 +178,7 @@ func (p *panicky) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, err
 	return p.Acquire(ctx, a)
 }
 
-// A panic of the driver is that of the caller, who may recover it, whether its context has
+// A panic of the driver is that of the caller, which may recover it, whether its context has
 // an end or none, and also in the little time that the caller stays after that end. The
 // keys can be asked for after that: no line is left behind.
 func TestPanicsOfADriverReachTheCaller(t *testing.T) {

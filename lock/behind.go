@@ -59,7 +59,7 @@ func (b *behind) end() {
 // Wait returns nil when nothing goes on any more behind requests that were given up,
 // and the cause of ctx's end if that comes first. A request whose context ends while
 // its store is silent returns soon; what it may have been granted is given back
-// behind it, within a second of the answer or of the client's timeout. A process that
+// behind it, within two seconds of the answer or of the client's timeout. A process that
 // ends at once, or closes its client, calls Wait before: a key that was not given back
 // is free only when its TTL has passed.
 func (l *Locker) Wait(ctx context.Context) error {

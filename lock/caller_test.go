@@ -148,7 +148,7 @@ func TestContextThatBlocks(t *testing.T) {
 	}
 }
 
-// Cancel without a cause ends a context that nobody has looked at.
+// Cancel without a cause ends a context that no goroutine has used.
 func TestCancelWithoutCause(t *testing.T) {
 	lease := acquire(t, lock.New(&memlock.Store{}, "a"), "k", lock.Options{})
 	lease.Cancel(nil)

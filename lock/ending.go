@@ -12,7 +12,7 @@ import (
 // answer holds up the ends of no other.
 type endings struct {
 	timeout time.Duration    // of one request; 0: endTimeout
-	notice  func(int, error) // is told of each request's answer; may be nil
+	notice  func(int, error) // gets each request's answer; may be nil
 
 	mu     sync.Mutex
 	shards map[int]*shardEndings

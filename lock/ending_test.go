@@ -152,8 +152,8 @@ func (r *refusable) Ended(lock.Ended) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
 func (r *refusable) Refused()         { r.mu.Lock(); r.refused++; r.mu.Unlock() }
 
 // Endings of different shards share no request: those of a shard that does not answer, or
-// refuses, hold up no others. The notice names the shard and its error each time; a refused ending is
-// told of each refusal, one without an answer of none.
+// refuses, hold up no others. The notice names the shard and its error each time; a refused ending
+// is notified of each refusal, and one without an answer of none.
 func TestEndingsByShard(t *testing.T) {
 	for name, refuses := range map[string]bool{"silent": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ type Event struct {
 	Fence int64
 	// Left is, of a wait that begins, how long the holder has the key unless it renews or
 	// releases it; 0 if that is not known, as behind others of this process.
-	// [Locker.Holders] tells which owner it is.
+	// [Locker.Holders] returns the owner.
 	Left time.Duration
 	// Took is for how long the key was waited for, of EventAcquired and EventGaveUp, or
 	// the lease was held, of EventExtended, EventReleased and EventLost.

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// A diary keeps what an observer was told.
+// A diary keeps the events that an observer got.
 type diary struct {
 	mu  sync.Mutex
 	all []lock.Event
@@ -40,7 +40,7 @@ func (d *diary) take(t *testing.T, l *lock.Locker) []lock.Event {
 	return all
 }
 
-// want fails the test unless these events were told, with their keys and times.
+// want fails the test unless these events were reported, with their keys and times.
 func (d *diary) want(t *testing.T, l *lock.Locker, want ...string) []lock.Event {
 	t.Helper()
 	all := d.take(t, l)
@@ -67,7 +67,7 @@ func await(t *testing.T, l *lock.Locker) *lock.Lease {
 	return lease
 }
 
-// The observer is told of each wait and each lease once, with how long they took.
+// The observer gets each wait and each lease once, with how long they took.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
@@ -121,7 +121,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Those who stand in line in this process wait as well, one event each.
+// Callers that stand in line in this process wait as well, one event each.
 func TestEventsOfALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
@@ -213,7 +213,7 @@ func TestEventsNameTimeAndLease(t *testing.T) {
 }
 
 // 1,024 events wait for the observer, beside the one it was called with. The next event
-// that is reported tells how many were dropped, once.
+// that is reported has the number of those that were dropped, once.
 func TestEventsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary

@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// judged is a store that tells whether it is fit.
+// judged is a store that reports whether it is fit.
 type judged struct {
 	*memlock.Store
 	risks []lock.Risk
@@ -30,7 +30,7 @@ func (j *judged) Fit(ctx context.Context) ([]lock.Risk, error) {
 }
 
 // Open returns a Locker on a store that is fit, with its risks, and on one that cannot
-// tell; what refuses the store, and doubt, stay what they are.
+// say; what refuses the store, and doubt, stay what they are.
 func TestOpen(t *testing.T) {
 	risk := lock.Risk{Topic: "persistence", Server: "s1", Text: "it forgets", Fix: "set appendonly yes"}
 	down := errors.New("connection refused")

@@ -58,7 +58,7 @@ type ForcedOwner struct {
 	Note  string // of its lease, from a Locker; a Driver leaves it in Owner
 }
 
-// ErrFree is the answer to who would free a key that no owner holds.
+// ErrFree is the answer to a forced unlock of a key that no owner holds.
 var ErrFree = errors.New("lock: no owner holds the key")
 
 // ErrForced is the cause of a lease's ended context when the key was freed by force. It
@@ -77,7 +77,7 @@ func CheckForcing(f *Forcing) error {
 }
 
 // Force frees a key that others hold, whatever they do with it: it is for an operator
-// who knows that the holder is gone, or stuck. A holder that lives learns of it with its
+// that knows that the holder is gone, or stuck. A holder that lives learns of it with its
 // next renewal, up to a third of its TTL later, and works on until then, beside the next
 // owner: only a guarded resource refuses it, by the fence. A holder with a fixed lease
 // learns of it with its release.

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Holders tells who holds a key, the earliest grant first, with their notes: see
-// [Sharer]. It
-// changes nothing and decides nothing: what it tells may be over when it returns.
-// It returns ErrUnsupported if the store cannot tell; any other error is doubt,
+// Holders returns the holders of a key, the earliest grant first, with their notes:
+// see [Sharer]. It changes nothing and decides nothing: a lease that it returns may be
+// over by then. It returns ErrUnsupported if the store cannot list holders; any other error is doubt,
 // or an *ArgumentError.
 func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
 	s, ok := l.driver.(Sharer)

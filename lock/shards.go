@@ -20,7 +20,7 @@ type Explainer interface {
 	Explain(err error) string
 }
 
-// Refuser is a Driver that tells a refusal from a store that is not reached: the store
+// Refuser is a Driver that separates a refusal from a store that is not reached: the store
 // answered that the user may not do what was asked. Until an operator permits it, it answers so again.
 type Refuser interface {
 	// Refuses reports whether err is a refusal. It may be called concurrently.

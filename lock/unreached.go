@@ -11,7 +11,7 @@ import (
 )
 
 // Unreached returns why a server was not reached, as far as the errors of the standard
-// library tell it, in words that name no address; empty: they do not. It is for stores,
+// library say it, in words that name no address; empty: they do not. It is for stores,
 // in [Explainer].
 func Unreached(err error) string {
 	_, header := errors.AsType[tls.RecordHeaderError](err)

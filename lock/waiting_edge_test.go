@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,7 +25,7 @@ func (s gated) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error)
 	return s.Store.Wait(ctx, a)
 }
 
-// hooked is a context that does something when somebody begins to wait for its end.
+// hooked is a context that does something when a caller begins to wait for its end.
 type hooked struct {
 	context.Context
 	once sync.Once
@@ -38,7 +37,7 @@ func (h *hooked) Done() <-chan struct{} {
 	return h.Context.Done()
 }
 
-// The key was refused to a line of this process. Those who still stand in it are
+// The key was refused to a line of this process. Callers that still stand in it are
 // overtaken by no try, nor by a request for several keys, also in the moment in
 // which the store knows of none of them. Barging overtakes.
 func TestLineHereIsNotOvertaken(t *testing.T) {
@@ -83,8 +82,8 @@ func TestLineHereIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// A caller that is merely asking, and those behind it who have not been refused,
-// keep nobody from a key that is free.
+// A caller that is merely asking, and those behind it that have not been refused,
+// keep no other from a key that is free.
 func TestTryBesideThoseWhoAsk(t *testing.T) {
 	for name, limit := range map[string]int{"a mutex": 1, "permits": 1000, "readers": lock.NoLimit} {
 		t.Run(name, func(t *testing.T) {
@@ -193,107 +192,8 @@ func TestTryIsBounded(t *testing.T) {
 	})
 }
 
-// A crowd that waits for one key gives up together: those who stood behind have
-// asked nobody, and ask nobody to undo it.
-func TestCrowdGivesUp(t *testing.T) {
-	const crowd = 1000
-	store := newFaulty()
-	l := lock.New(store, "a")
-	acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
-	ctx, end := context.WithCancel(t.Context())
-	waits := store.waits.Load()
-	var wg sync.WaitGroup
-	for range crowd {
-		wg.Go(func() {
-			if _, err := l.Acquire(ctx, "k", lock.Options{}); !errors.Is(err, context.Canceled) {
-				t.Errorf("gave up with %v", err)
-			}
-		})
-	}
-	for l.Behind("k") < crowd-1 {
-		time.Sleep(time.Millisecond)
-	}
-	end()
-	wg.Wait()
-	if n := store.waits.Load() - waits; n != 1 {
-		t.Errorf("%d of them asked the store, want only the first", n)
-	}
-	if n := l.Lines(); n != 0 {
-		t.Errorf("%d lines are left", n)
-	}
-}
-
-// A crowd of keys that were asked for leaves no memory behind but for a few lines.
-func TestSpareLinesAreFew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := lock.New(new(memlock.Store), "a")
-		var wg sync.WaitGroup
-		for n := range 200 {
-			key := strconv.Itoa(n)
-			held := acquire(t, l, key, lock.Options{})
-			ctx, end := context.WithTimeout(t.Context(), time.Second)
-			defer end()
-			wg.Go(func() {
-				_, err := l.Acquire(ctx, key, lock.Options{})
-				wantErr(t, "acquire", err, context.DeadlineExceeded)
-				wantErr(t, "release", held.Release(t.Context()), nil)
-			})
-		}
-		synctest.Wait()
-		if n := l.Lines(); n != 200 {
-			t.Errorf("%d keys have lines, want 200", n)
-		}
-		wg.Wait()
-		if lines, spare := l.Lines(), l.SpareLines(); lines != 0 || spare != 64 {
-			t.Errorf("%d lines are left, and %d spare ones, want 0 and 64", lines, spare)
-		}
-	})
-}
-
-// While a line is busy with those who leave it, other keys are acquired and
-// released.
-func TestBusyLineDelaysNoOtherKey(t *testing.T) {
-	l := lock.New(new(memlock.Store), "a")
-	held := acquire(t, l, "k", lock.Options{})
-	ctx, end := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wait := func() {
-		wg.Go(func() {
-			if _, err := l.Acquire(ctx, "k", lock.Options{}); !errors.Is(err, context.Canceled) {
-				t.Errorf("gave up with %v", err)
-			}
-		})
-	}
-	for range 3 {
-		wait()
-	}
-	for l.Behind("k") < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	goOn := l.Stall("k")
-	end()
-	wait() // comes while the line is busy
-	done := make(chan error, 1)
-	go func() {
-		lease, err := l.Acquire(t.Context(), "other", lock.Options{})
-		if err == nil {
-			err = lease.Release(t.Context())
-		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		wantErr(t, "the other key", err, nil)
-	case <-time.After(10 * time.Second):
-		t.Error("the other key waits for the line")
-	}
-	goOn()
-	wg.Wait()
-	wantErr(t, "release", held.Release(t.Context()), nil)
-}
-
 // A turn that comes in the very moment in which its waiter gives up is passed on:
-// who stands behind is served. The store is asked for nothing on behalf of the caller
+// the caller that stands behind is served. The store is asked for nothing on behalf of the caller
 // that gave up.
 func TestTurnComesAtTheEnd(t *testing.T) {
 	for range 20 { // which of the two is noticed is left to chance
@@ -345,7 +245,7 @@ func (s *counted) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, err
 }
 
 // A grant that arrives when the caller's context has just ended is no lease: it
-// is given back, and the caller is told that it did not get the key.
+// is given back, and the caller's error says that it did not get the key.
 func TestGrantComesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
@@ -371,7 +271,7 @@ func (s *atTheEnd) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, er
 	return s.Store.Wait(ctx, a)
 }
 
-// A refusal that arrives as the caller's context ends: the caller is told of both,
+// A refusal that arrives as the caller's context ends: the caller's error has both,
 // whichever way the store was asked.
 func TestRefusalComesAtTheEnd(t *testing.T) {
 	for name, ask := range map[string]func(ctx context.Context, l *lock.Locker) error{
@@ -396,7 +296,7 @@ func TestRefusalComesAtTheEnd(t *testing.T) {
 	}
 }
 
-// Who cannot have keys in one step is told of the end of its context alone.
+// A caller that cannot have keys in one step gets the end of its context alone.
 func TestUnsupportedAtTheEnd(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	store := &refusing{Store: &memlock.Store{}, end: end, apart: true}
@@ -424,127 +324,4 @@ func (s *refusing) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([
 		return nil, lock.ErrUnsupported
 	}
 	return s.Store.AcquireSeveral(ctx, as)
-}
-
-// lateUndo is a store whose first grant comes too late, as does what undoes it:
-// after the next grant.
-type lateUndo struct {
-	*memlock.Store
-	grants []string // to whom
-	undone []lock.Holding
-}
-
-func (s *lateUndo) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	return s.Acquire(ctx, a)
-}
-
-func (s *lateUndo) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	first := len(s.grants) == 0
-	if first {
-		defer time.Sleep(2 * a.TTL)
-	}
-	s.grants = append(s.grants, a.Owner)
-	g, err := s.Store.Acquire(ctx, a)
-	if !first {
-		for _, h := range s.undone {
-			_ = s.Store.Release(ctx, h)
-		}
-	}
-	return g, err
-}
-
-func (s *lateUndo) Release(ctx context.Context, h lock.Holding) error {
-	if len(s.grants) == 1 {
-		s.undone = append(s.undone, h)
-		return errNetwork
-	}
-	return s.Store.Release(ctx, h)
-}
-
-// Who asks again after a grant that came too late is a new owner: what undoes the
-// old grant may come late too, and must not free the new one.
-func TestLateUndo(t *testing.T) {
-	for name, ask := range map[string]func(*lock.Locker, context.Context, string, lock.Options) (*lock.Lease, error){
-		"acquire": (*lock.Locker).Acquire,
-		"barging": func(l *lock.Locker, ctx context.Context, key string, o lock.Options) (*lock.Lease, error) {
-			o.Barge = true
-			return l.Acquire(ctx, key, o)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &lateUndo{Store: &memlock.Store{}}
-				lease, err := ask(lock.New(store, "a"), t.Context(), "k", lock.Options{TTL: time.Second})
-				wantErr(t, "acquire", err, nil)
-				if len(store.undone) == 0 || store.grants[0] == store.grants[1] {
-					t.Fatalf("granted to %q, undone %+v", store.grants, store.undone)
-				}
-				at, err := store.Inspect(t.Context(), "k")
-				if err != nil || at.Fence != lease.Fence() {
-					t.Errorf("the key stands at %+v, %v, the lease has the fence %d", at, err, lease.Fence())
-				}
-			})
-		})
-	}
-}
-
-// A grant within the time of a try that came too late is asked for by somebody new.
-func TestLateTry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &lateTry{Store: &memlock.Store{}}
-		lease, err := lock.New(store, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
-		wantErr(t, "try", err, nil)
-		wantErr(t, "check", lease.Check(), nil)
-		if len(store.owners) != 2 || store.owners[0] == store.owners[1] {
-			t.Errorf("asked by %q, want two owners", store.owners)
-		}
-	})
-}
-
-// lateTry says of its first grant that it was asked for long ago.
-type lateTry struct {
-	*memlock.Store
-	owners []string
-}
-
-func (s *lateTry) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	g, err := s.Store.Acquire(ctx, a)
-	if s.owners = append(s.owners, a.Owner); len(s.owners) == 1 {
-		g.Asked = time.Now().Add(-a.TTL)
-	}
-	return g, err
-}
-
-// What a release answers when the store says that the lease is lost: nothing was
-// lost if an earlier request, whose answer was, may have freed the key in time.
-func TestReleaseOfLost(t *testing.T) {
-	for name, c := range map[string]struct {
-		lost int32         // answers to the release
-		wait time.Duration // until the release
-		slow time.Duration // until it reaches the store
-		want error
-	}{
-		"at once":                   {want: lock.ErrLost},
-		"asked again":               {lost: 1},
-		"asked again twice":         {lost: 2},
-		"asked again, but too late": {lost: 1, wait: 800 * time.Millisecond, slow: 300 * time.Millisecond, want: lock.ErrLost},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := newFaulty()
-				lease := acquire(t, lock.New(store, "a"), "k", lock.Options{TTL: time.Second, Fixed: true})
-				store.before = func(string) {
-					time.Sleep(c.slow)
-					store.Forget()
-					_, err := store.Store.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute})
-					wantErr(t, "another", err, nil)
-				}
-				store.lose = times(c.lost, "release")
-				time.Sleep(c.wait)
-				if err := lease.Release(context.WithoutCancel(t.Context())); !errors.Is(err, c.want) {
-					t.Errorf("the release says %v, want %v", err, c.want)
-				}
-			})
-		})
-	}
 }

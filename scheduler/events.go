@@ -258,7 +258,7 @@ func (n *Node) tellAhead(e *entry, mark int64) {
 	}
 }
 
-// tellFence tells, once a minute, of a job that has a fence far in the future: the store
+// tellFence logs, once a minute, a job that has a fence far in the future: the store
 // grants nothing under it, and all else.
 func (n *Node) tellFence(e *entry) {
 	now := time.Now()

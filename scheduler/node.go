@@ -57,7 +57,7 @@ type Node struct {
 	shelf     shelf
 	lead      lead
 	queue     line                  // due, and waiting for a free slot
-	fenced    map[*entry]time.Time  // jobs that have a fence more than a day ahead, and when the log was told
+	fenced    map[*entry]time.Time  // jobs that have a fence more than a day ahead, and when they were logged last
 	refused   map[*entry][]*running // whose ends the store refuses, for longer than their leases
 	parked    map[*entry][]*ask     // due, and waiting for the end of a run of this node, or for an older ask, to be answered
 	mutes     map[*entry]*mute      // jobs whose asks are not answered

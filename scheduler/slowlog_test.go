@@ -60,7 +60,7 @@ func (s short) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 func TestSlowLoggerDelaysNoGrant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(3)...)
-		c.strange |= storeForgot // the store grants what the node is not told
+		c.strange |= storeForgot // the store grants, and the node gets no answer
 		c.setup = func(_ int, cfg *scheduler.Config) {
 			cfg.Store = short{cfg.Store, "job1"}
 			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {

@@ -14,7 +14,7 @@ import (
 // forceFlags are of use only with --force-unlock.
 var forceFlags = []string{"reason", "who"}
 
-// forceLock frees a lock that others hold, and tells what the store keeps of that.
+// forceLock frees a lock that others hold, and prints the record that the store keeps.
 func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, output string) error {
 	made, err := lock.New(s.driver, "").Force(ctx, f)
 	switch {
@@ -60,7 +60,7 @@ func forcedReportOf(f *lock.Forced) forcedReport {
 	return r
 }
 
-// showForced tells of forced unlocks, a row for each owner.
+// showForced prints forced unlocks, a row for each owner.
 func showForced(w io.Writer, all []lock.Forced) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FREED BY FORCE\tBY\tFROM\tFENCE\tNOTE\tREASON")

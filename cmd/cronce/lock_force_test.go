@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// An operator frees a lock: it is recorded and shown, its holder is told, and the next
+// An operator frees a lock: it is recorded and shown, its holder's lease is lost, and the next
 // command is granted a greater fence.
 func TestLockForce(t *testing.T) {
 	_, url := newRedis(t)

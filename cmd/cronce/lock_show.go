@@ -40,7 +40,7 @@ type holderReport struct {
 	Note   string `json:"note,omitempty"`
 }
 
-// showLock tells who holds a lock, and who freed it by force.
+// showLock prints the holders of a lock, and the operators that freed it by force.
 func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) error {
 	locker := lock.New(s.driver, "") // which takes nothing
 	holders, err := locker.Holders(ctx, key)

@@ -50,16 +50,7 @@ func TestOverdueNamesTheStoresRisk(t *testing.T) {
 // hour ago.
 func openJob(t *testing.T, url string) (earlier func()) {
 	t.Helper()
-	c := defaultConfig()
-	c.Redis.URL, c.Redis.AllowEviction = url, true
-	if errs := c.faults(); len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	s, err := newStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.client.Close() })
+	s := storeAt(t, url, func(c *config) { c.Redis.AllowEviction = true })
 	schedule, err := spec.Parse("@every 1s", nil)
 	if err != nil {
 		t.Fatal(err)

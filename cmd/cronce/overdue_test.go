@@ -81,7 +81,7 @@ func TestSinceWhen(t *testing.T) {
 	}
 }
 
-// Ticks that failed are a fault only if that was asked for; a job's youth is told if its
+// Ticks that failed are a fault only if that was asked for; a job's youth is reported if its
 // journal reaches back to its opening.
 func TestFaultOfFailures(t *testing.T) {
 	p := &proof{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Failed: 1})}

@@ -27,7 +27,7 @@ func shopRestoreCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, dry) },
 	}
 	configFlags(cmd, shopOverrides)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "tell what would be taken over and what not, and change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be taken over and what not, and change nothing")
 	return cmd
 }
 
@@ -52,10 +52,10 @@ func restoreShop(cmd *cobra.Command, dry bool) error {
 	if dry {
 		act = shop.sale.WouldRestore
 	}
-	return tellRestored(ctx, cmd.OutOrStdout(), act, dry)
+	return printRestored(ctx, cmd.OutOrStdout(), act, dry)
 }
 
-func tellRestored(ctx context.Context, w io.Writer, act func(context.Context) (stock.Restored, error), dry bool) error {
+func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (stock.Restored, error), dry bool) error {
 	r, err := act(ctx)
 	switch {
 	case errors.Is(err, stock.ErrNothingToRestore):

@@ -28,16 +28,7 @@ type cluster struct {
 func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	t.Helper()
 	m, url := newRedis(t)
-	c := defaultConfig()
-	c.Redis.URL, c.Redis.JournalLines = url, journalLines
-	if errs := c.faults(); len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	s, err := newStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.client.Close() })
+	s := storeAt(t, url, func(c *config) { c.Redis.JournalLines = journalLines })
 	schedule, err := spec.Parse("@every 1s", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +46,23 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	}
 	m.SetTime(time.Now())
 	return cl
+}
+
+// storeAt is the store at url, as a command has it, with a setting changed.
+func storeAt(t *testing.T, url string, set func(*config)) *store {
+	t.Helper()
+	c := defaultConfig()
+	c.Redis.URL = url
+	set(c)
+	if errs := c.faults(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s, err := newStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.client.Close() })
+	return s
 }
 
 func (cl *cluster) decide(t *testing.T, tick int64, i int) {

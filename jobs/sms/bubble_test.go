@@ -236,7 +236,7 @@ func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A gateway that refuses everything, and does not say whom it means, is asked for a
+// A gateway that refuses everything, and does not say whether it means the message or the sender, is asked for a
 // hundred messages, and then not before the pause is over.
 func TestDownGatewayEndsTheRun(t *testing.T) {
 	inBubble(t, 140, func(t *testing.T, b *bubble) {

@@ -129,7 +129,7 @@ func (x *exchange) refusal() *GatewayError {
 	return e
 }
 
-// mark makes of an exchange what the outbox is told. Up says that messages got through
+// mark turns an exchange into the outbox's record of it. Up says that messages got through
 // in this run; pause is how long the gateway is left alone if none does.
 func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 	e := x.refusal()

@@ -37,8 +37,8 @@
 // # When the store loses data
 //
 // With [Options.Book] the database is the book, and the store a shelf that is built
-// from it. A store that knows less than the book, or than this process was told, closes
-// the sale: everything that would change it is an [ErrStockUnknown], until
+// from it. A store that has less than the book, or than it has answered to this process,
+// closes the sale: everything that would change it is an [ErrStockUnknown], until
 // [Sale.Restore] has rebuilt the shelf. [Sale.Watch] compares the two each second.
 // Without a book a store that forgot is filled and sold again.
 //

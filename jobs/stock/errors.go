@@ -29,7 +29,7 @@ var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 var ErrUnsettled = errors.New("the book does not have it yet")
 
 // ErrStockUnknown says that the store has lost something that the book or this process
-// knows of, or that nobody has compared it with the book yet: what is left is not known,
+// knows of, or that no process has compared it with the book yet: what is left is not known,
 // so nothing is sold. Nothing was changed. The sale goes on when the shelf was rebuilt
 // from the book (see Sale.Restore).
 var ErrStockUnknown = errors.New("it is not known what is left")

@@ -24,7 +24,7 @@ type Loss struct {
 	Reason string
 }
 
-// Restored tells what a rebuild has done, or would do.
+// Restored is what a rebuild has done, or would do.
 type Restored struct {
 	Epoch    string   // of the new shelf
 	Products int      // on the shelf
@@ -34,9 +34,9 @@ type Restored struct {
 	Lost     []Loss   // what was not taken over; a person decides
 }
 
-// Tell logs what was done: stock restored, and not restored for each of the first
+// Log logs what was done: stock restored, and not restored for each of the first
 // losses.
-func (r *Restored) Tell(log *zap.Logger) {
+func (r *Restored) Log(log *zap.Logger) {
 	for _, l := range r.Lost[:min(maxTold, len(r.Lost))] {
 		log.Error("not restored", zap.String("order", l.ID), zap.String("sku", l.SKU), zap.String("state", string(l.State)), zap.String("reason", l.Reason))
 	}
@@ -64,7 +64,7 @@ func (s *Sale) Restore(ctx context.Context) (Restored, error) {
 	return r, nil
 }
 
-// WouldRestore tells what Restore would do, and changes nothing. It does not count
+// WouldRestore returns what Restore would do, and changes nothing. It does not count
 // what would be on the shelf.
 func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
 	if s.options.Book == nil {

@@ -44,7 +44,7 @@ func TestSettledBeforeAcknowledged(t *testing.T) {
 	})
 }
 
-// The database is away: the order is in the store, and its buyer is told to ask again.
+// The database is away: the order is in the store, and its buyer is asked to try again.
 func TestUnsettled(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := keptSale(t, client, p, stock.Options{Settled: true})

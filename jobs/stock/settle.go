@@ -119,7 +119,7 @@ func (s *settler) look(ctx context.Context) error {
 		s.work.log.Warn("stock unknown", zap.String("err", err.Error()))
 		var r Restored
 		if r, err = s.sale.Restore(ctx); err == nil {
-			r.Tell(s.work.log)
+			r.Log(s.work.log)
 			b, err = s.sale.look(ctx)
 		}
 	}
@@ -187,7 +187,7 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	return h, moved, err
 }
 
-// mark tells the store what the database has. A total that was not written is found
+// mark records in the store what the database has. A total that was not written is found
 // again by the next run.
 func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved int, err error) {
 	for _, d := range done {

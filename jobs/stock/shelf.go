@@ -18,7 +18,7 @@ const lookPause = 250 * time.Millisecond
 
 // A shelf is what this process knows of the store's memory.
 type shelf struct {
-	looking chan struct{} // holds a value while somebody compares
+	looking chan struct{} // holds a value while a goroutine compares
 
 	mu      sync.Mutex
 	epoch   string    // of the shelf that was compared with the book; empty: none yet

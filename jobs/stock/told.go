@@ -55,7 +55,7 @@ func (a *answers) takeOther(epoch string) map[string]State {
 	return before
 }
 
-// remember remembers what a buyer is told of an order.
+// remember keeps the answer that a buyer gets for an order.
 func (s *Sale) remember(epoch string, r Record) {
 	if s.options.Book != nil && !s.options.Settled {
 		s.answers.add(given{r.ID, r.State, epoch})

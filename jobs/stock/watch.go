@@ -15,8 +15,8 @@ const watchEvery = time.Second
 // unknown, an error) and when it is again (stock known): see Sale.Look. After a rebuild it
 // logs each order that this process has acknowledged and that is nowhere any more (order
 // lost), of the last ten thousand. Between two
-// looks a process notices by itself only that the store has lost what this process was
-// told. It returns at once without Options.Book. The logger may be nil.
+// looks a process notices by itself only that the store has lost what it
+// had answered to this process. It returns at once without Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 	if s.options.Book == nil {
 		return
@@ -26,7 +26,7 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 	}
 	every := time.NewTicker(watchEvery)
 	defer every.Stop()
-	told := "" // what was logged last
+	logged := "" // the last line
 	for {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := s.Look(bounded)
@@ -40,11 +40,11 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 			return
 		}
 		switch {
-		case errors.Is(err, ErrStockUnknown) && told != err.Error():
-			told = err.Error()
-			log.Error("stock unknown", zap.String("err", told))
-		case err == nil && told != "":
-			told = ""
+		case errors.Is(err, ErrStockUnknown) && logged != err.Error():
+			logged = err.Error()
+			log.Error("stock unknown", zap.String("err", logged))
+		case err == nil && logged != "":
+			logged = ""
 			log.Info("stock known")
 		}
 		select {

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// late is a store whose answers come when nobody waits for them any more.
+// late is a store whose answers come when no caller waits for them any more.
 type late struct {
 	lock.Driver
 	asked  chan struct{} // one for each request

@@ -181,8 +181,8 @@ func (s *stand) releasedAgain(h lock.Holding) {
 	s.release(h)
 }
 
-// forgotten fails the test unless the release is told that the store does not know of
-// the lease any more. An owner that knows of no grant is told nothing.
+// forgotten fails the test unless the release is answered that the store does not know of
+// the lease any more. An owner that knows of no grant gets no error.
 func (s *stand) forgotten(h lock.Holding) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); !errors.Is(err, lock.ErrForgotten) {

@@ -69,7 +69,7 @@ func ExampleStore_Journal() {
 	// +5s ran "ok"
 }
 
-// An operator frees a key whose holder is stuck. The record says who did it and why, and
+// An operator frees a key whose holder is stuck. The record names the operator and the reason, and
 // the next grant has a greater fence.
 func ExampleStore_Force() {
 	ctx := context.Background()

@@ -11,7 +11,7 @@ import (
 )
 
 // A taking is a lease that was taken from its owner before its time was over. It is
-// remembered until then, so that the owner's renewal can be told why.
+// remembered until then, so that the owner's renewal can be answered with the cause.
 type taking struct {
 	fence int64
 	until time.Time

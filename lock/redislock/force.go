@@ -8,7 +8,7 @@ import (
 )
 
 // Force takes a lock from all that hold it. It works on a server at maxmemory. Of the
-// leases that were taken the latest 1000 are told why they are lost.
+// leases that were taken the latest 1000 are answered with the cause.
 func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
 	if err := lock.CheckForcing(&f); err != nil {
 		return lock.Forced{}, err
@@ -73,7 +73,7 @@ func readForced(text string) (lock.Forced, bool) {
 	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && lock.CheckForcing(&asked) == nil
 }
 
-// why is what a lease that is not alive is told, which the store may have taken. Where
+// why is the answer to a lease that is not alive, which the store may have taken. Where
 // that cannot be had it is lost all the same.
 func (d *Driver) why(ctx context.Context, h *lock.Holding) error {
 	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}

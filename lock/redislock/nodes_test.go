@@ -68,7 +68,7 @@ func TestForgedNodes(t *testing.T) {
 }
 
 // A node that left, and one that fell silent, are remembered over the beats of others; the
-// latest come first where there are more than are told. A node lives before the end of its
+// latest come first where there are more than are returned. A node lives before the end of its
 // time, and not at it.
 func TestGoneNodesAreRemembered(t *testing.T) {
 	server := simulated(t)

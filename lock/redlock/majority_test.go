@@ -367,7 +367,7 @@ func TestHeldAfterRestarts(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 }
 
-// Servers forget a lease. Its release says so if the others, that were told of it, are
+// Servers forget a lease. Its release says so if the others that had it are
 // no majority: another owner may have had the key. Asked again it is released.
 func TestReleaseOfForgottenVotes(t *testing.T) {
 	t.Parallel()

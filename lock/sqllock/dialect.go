@@ -166,7 +166,7 @@ func (g *grammar) yielding(u update) string {
 // handOver frees a key that one owner has alone and serves the first of those who
 // wait alone, or before them the owner of the same process that is named: it grants
 // the key to an owner of the same process, and keeps it for any other, whose process
-// it tells if there is a listener, and for one whose fence would lie more than a day
+// it notifies if there is a listener, and for one whose fence would lie more than a day
 // ahead: its own request says so. A grant is durable when
 // it is answered. The rest is made so by the grant that follows, and if a crash
 // forgets it the key is only held until its deadline.

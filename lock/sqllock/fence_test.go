@@ -14,7 +14,7 @@ import (
 
 // A key that is handed over gets a fence above its last one and above the one that the
 // next owner has seen, to the µs, by a clock that stands still. One that would lie more
-// than a day ahead of that clock is doubt: the owner that waits is told so, whatever
+// than a day ahead of that clock is doubt: the owner that waits gets that error, whatever
 // passed the key on, and the key's last fence stays what it was.
 func TestFenceOfHandOver(t *testing.T) {
 	each(t, func(t *testing.T, on database) {

@@ -152,7 +152,7 @@ func TestInside(t *testing.T) {
 }
 
 // A notification that is lost costs the waiter no more than a look, which comes while
-// the key is still kept for it: whether the listener's connection hears nothing, as one
+// the key is still kept for it: whether the listener's connection receives nothing, as one
 // behind a pooler does, or is cut just before the release.
 func TestLostNotification(t *testing.T) {
 	t.Parallel()

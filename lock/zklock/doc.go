@@ -31,7 +31,7 @@
 // once when it enters it, together with others of its Driver, and watches the node
 // right before its own. That node is written when its owner takes the key, so nothing
 // stands before it then; and when it goes after that, the waiter is first without
-// another look. The names are all that tells which node stands right before: at 320
+// another look. Only the names show which node stands right before: at 320
 // waiters in as many processes, which enter at the same time, each reads 15 KB of them,
 // 4.8 MB together, and 0.7 KB from there on. A waiter believes that it stands in front only when its own
 // node is still there, belongs to this session, and a write to it was answered. A

@@ -290,8 +290,8 @@ func (d *Driver) forgotten(key string, e *entry) bool {
 	return p != nil && p.over()
 }
 
-// vanished is the answer to the release of a key that is free, and of which nothing
-// tells whether its owner freed it.
+// vanished is the answer to the release of a key that is free, and that may or may
+// not have been freed by its owner.
 func vanished(h *lock.Holding) error {
 	if h.Fence == 0 {
 		return nil

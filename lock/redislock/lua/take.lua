@@ -2,7 +2,7 @@
 --
 -- A hash remembers, for as long as the leases had left, how they were taken: owner =
 -- "how|fence". It is for the holder, whose renewal asks why it is lost, and has TAKEN
--- leases at most: then it begins anew, and the earlier ones are told less.
+-- leases at most: then it begins anew, and the earlier ones are answered without a cause.
 
 local TAKEN = 1000
 

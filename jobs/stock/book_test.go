@@ -1,0 +1,121 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// A database that cannot be reached keeps a sale closed that has never seen it, and
+// no other.
+func TestBookAway(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	if err := p.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Look(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("look: %v, want that of the database", err)
+	}
+	reserve(t, s, order("a"))
+	wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "a", "b")
+}
+
+// A store and a database of before the book was kept go on together; a store that
+// has forgotten in between does not.
+func TestBookIsBegun(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		t.Run(fmt.Sprint("forgets ", forgets), func(t *testing.T) {
+			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+				s := some(t, client, p)
+				if forgets {
+					if err := client.FlushAll(t.Context()).Err(); err != nil {
+						t.Fatal(err)
+					}
+					wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "o-02", "fresh")
+					return
+				}
+				kept := keptSale(t, client, p, stock.Options{})
+				if _, err := kept.Pay(t.Context(), "o-02"); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, kept, p, 2, 1)
+				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
+			})
+		})
+	}
+}
+
+// Orders were acknowledged, and lost with the store before they were settled: once the
+// shelf was rebuilt, the process that acknowledged them logs them by their ids, and
+// none that is in the book or on the shelf.
+func TestLostOrdersAreLogged(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 9)
+	for _, id := range []string{"settled", "paid-since"} {
+		reserve(t, s, order(id))
+	}
+	settle(t, s, p, 1, 2)
+	if _, err := s.Pay(t.Context(), "paid-since"); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, s, order("reserved-since"))
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("after")); return err == nil })
+	core, logs := observer.New(zap.InfoLevel)
+	ctx, stop := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		s.Watch(ctx, zap.New(core))
+		close(watched)
+	}()
+	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
+	stop()
+	<-watched
+	var lost []string
+	for _, l := range logs.FilterMessage("order lost").All() {
+		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
+	}
+	if want := []string{"paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
+		t.Errorf("logged %q, want %q", lost, want)
+	}
+}
+
+// Watch notices what no request does.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	settle(t, s, p, 1, 0)
+	watched := make(chan struct{})
+	go func() {
+		s.Watch(t.Context(), nil)
+		close(watched)
+	}()
+	t.Cleanup(func() { <-watched })
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	await(t, "it is known that stock is not", func() bool { return s.Known() != nil })
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("after %v", took)
+	}
+}
