@@ -19,7 +19,8 @@ const maxSplit = 5 * time.Second
 // Acquire asks a majority at once, and the other servers as soon as these do not
 // agree, or after a millisecond; if they were not needed, they are told of the
 // lease then, unless it is released before. It returns a *lock.HeldError only if a
-// majority says that one other owner has the key. Any other error that is no
+// majority says that one other owner has the key. Asked again by the same owner while a
+// server is late, it may grant a greater fence than before. Any other error that is no
 // *lock.ArgumentError is doubt. What was granted without a majority is undone,
 // on servers that do not answer in the background.
 //
