@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/internal/legible"
 )
 
 // MaxText is how many characters a text may have.
@@ -61,7 +61,7 @@ func (m Message) faults() []error {
 	if !numberPattern.MatchString(m.To) {
 		refuse("to", quoteNumber(m.To), "+ and 8 to 15 digits, the first not 0")
 	}
-	if fault := textFault(m.Text); fault != "" {
+	if fault := legible.Fault(m.Text, MaxText, true); fault != "" {
 		refuse("text", fault, fmt.Sprintf("1 to %d printable characters", MaxText))
 	}
 	if y := m.At.UTC().Year(); !m.At.IsZero() && (y < minYear || y > maxYear) {
@@ -69,32 +69,6 @@ func (m Message) faults() []error {
 	}
 	return faults
 }
-
-// textFault says what is wrong with a text, in words that do not repeat it.
-func textFault(text string) string {
-	switch n := utf8.RuneCountInString(text); {
-	case text == "":
-		return "empty"
-	case !utf8.ValidString(text):
-		return "not UTF-8"
-	case n > MaxText:
-		return fmt.Sprintf("%d characters long", n)
-	case strings.TrimSpace(text) == "":
-		return "blank"
-	}
-	position := 0
-	for _, r := range text {
-		position++
-		if !unicode.IsGraphic(r) && r != '\n' && !shapes(r) {
-			return fmt.Sprintf("unprintable at character %d (%U)", position, r)
-		}
-	}
-	return ""
-}
-
-// shapes reports whether r is one of the invisible characters that emoji are
-// joined with, or that order and shape Arabic, Hebrew and Persian.
-func shapes(r rune) bool { return r >= '\u200c' && r <= '\u200f' }
 
 // String is for people and logs: the recipient is masked, the text left out.
 func (m Message) String() string {

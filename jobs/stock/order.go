@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/internal/legible"
 )
 
 // What an order may have at most.
@@ -126,20 +127,10 @@ func checkSKU(field, sku string) error {
 
 // receiverFault says what is wrong with a receiver, in words that do not repeat it.
 func receiverFault(receiver string) string {
-	switch n := utf8.RuneCountInString(receiver); {
-	case receiver == "":
-		return "empty"
-	case !utf8.ValidString(receiver), strings.ContainsRune(receiver, utf8.RuneError):
-		return "not UTF-8" // or was not, before a decoder put U+FFFD in its place
-	case n > MaxReceiver:
-		return fmt.Sprintf("%d characters long", n)
-	case strings.TrimSpace(receiver) == "":
-		return "blank"
+	if strings.ContainsRune(receiver, utf8.RuneError) {
+		return "not UTF-8" // before a decoder put U+FFFD in its place
 	}
-	if i := strings.IndexFunc(receiver, func(r rune) bool { return !unicode.IsGraphic(r) }); i >= 0 {
-		return fmt.Sprintf("unprintable at byte %d", i)
-	}
-	return ""
+	return legible.Fault(receiver, MaxReceiver, false)
 }
 
 // sorted returns the items by product, in which order they are stored: the same

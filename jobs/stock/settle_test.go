@@ -28,7 +28,7 @@ func TestSettle(t *testing.T) {
 		put(t, s, "tea", 100)
 		put(t, s, "cup", 10)
 		o := order("a", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 1})
-		o.Receiver = `Zoë "Z" O'Neil {\N} 🍵`
+		o.Receiver = `Zoë "Z" O'Neil {\N} 🍵 ` + "می\u200cخواهم 👨\u200d👩\u200d👧"
 		reserve(t, s, o)
 		reserve(t, s, order("b"))
 		reserve(t, s, order("c"))

@@ -1,0 +1,56 @@
+// Package legible says which texts and names a person can have written, in every script:
+// one rule for messages and for orders.
+package legible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Fault says why a text is not 1 to most printable characters, in words that do not repeat
+// it; "" if it is. Line breaks (\n) are printable if breaks is set. Beside what shows by
+// itself it accepts what shapes and orders scripts: joiners and marks of direction, the
+// parts of emoji, also of those that are newer than this program, and isolates. Control
+// characters and overrides of the direction, which make a text look like another, are
+// refused.
+func Fault(text string, most int, breaks bool) string {
+	switch n := utf8.RuneCountInString(text); {
+	case text == "":
+		return "empty"
+	case !utf8.ValidString(text):
+		return "not UTF-8"
+	case n > most:
+		return fmt.Sprintf("%d characters long", n)
+	case strings.TrimSpace(text) == "":
+		return "blank"
+	}
+	position, flag := 0, false
+	for _, r := range text {
+		position++
+		flag = r == blackFlag || flag && isTag(r)
+		if !unicode.IsGraphic(r) && !shapes(r) && !(breaks && r == '\n') && !(flag && isTag(r)) {
+			return fmt.Sprintf("unprintable at character %d (%U)", position, r)
+		}
+	}
+	return ""
+}
+
+// Tags are invisible, and mean something only behind a black flag: that of a region.
+const blackFlag = '\U0001f3f4'
+
+func isTag(r rune) bool { return r >= '\U000e0020' && r <= '\U000e007f' }
+
+// shapes reports whether r is one of the characters that do not show by themselves, or are
+// not known as such here, and without which a text in some script cannot be written.
+func shapes(r rune) bool {
+	switch {
+	case r >= '\u200c' && r <= '\u200f', // joiners of Persian, of Indic scripts and of emoji; marks of direction
+		r == '\u061c', r == '\u2060', r == '\u180e', // of Arabic; no break of a line; of Mongolian vowels
+		r >= '\u2066' && r <= '\u2069',         // a part with a direction of its own
+		r >= '\U0001f000' && r <= '\U0001faff': // emoji, of which each year has new ones
+		return true
+	}
+	return unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
