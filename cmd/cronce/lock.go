@@ -207,17 +207,18 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 // releaseTimeout bounds the release; the lock's TTL ends it otherwise.
 const releaseTimeout = 5 * time.Second
 
-// lease takes the lock, or says what keeps it from that. The wait has a bound; the
-// lease's context ends with ctx.
+// lease takes the lock, or says what keeps it from that. The wait has a bound, which
+// begins when the store has been asked whether it is fit: connecting to it is not part of
+// the wait. The lease's context ends with ctx.
 func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
+	if err := s.fitForLocks(ctx); err != nil {
+		return nil, err
+	}
 	wait := ctx
 	if f.wait > 0 {
 		var stop context.CancelFunc
 		wait, stop = context.WithTimeout(ctx, f.wait)
 		defer stop()
-	}
-	if err := s.fitForLocks(wait); err != nil {
-		return nil, err
 	}
 	locker := lock.New(s.driver, lockNode())
 	acquire := locker.Acquire

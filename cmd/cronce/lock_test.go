@@ -107,9 +107,9 @@ func TestLockHeld(t *testing.T) {
 		code  int
 	}{
 		{[]string{"--try"}, exitRefused},
-		{[]string{"--wait", "50ms"}, exitRefused},
+		{[]string{"--wait", "1s"}, exitRefused},
 		{[]string{"-n", "-E", "75"}, 75},
-		{[]string{"-w", "50ms", "--conflict-exit-code", "0"}, 0},
+		{[]string{"-w", "1s", "--conflict-exit-code", "0"}, 0},
 	} {
 		r := cronce(t, under(url, c.flags, "echo ran")...)
 		r.want(t, c.code, "held by another owner")
