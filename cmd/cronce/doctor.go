@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -23,18 +24,22 @@ func doctorCommand() *cobra.Command {
 		Long: "Look at the Redis server (version, role, eviction, persistence, latency, clock), at the\n" +
 			"namespaces that are in use, at the nodes (which live; which left within a day, and how), at jobs whose\n" +
 			"marks lie in the future, and at what is overdue.\n\n" +
-			"Exit code 1: something must not stay as it is. 3: the server refuses this user. 4: it does not answer.",
+			"Exit code 1: something must not stay as it is. 3: the server refuses this user, or a part of what was asked\n" +
+			"for and all else may stay. 4: it does not answer. A namespace in which no job is on record is a warning:\n" +
+			"doctor is of use before the first node starts.",
 		Example: "  cronce doctor --redis redis://127.0.0.1:6379",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store) error {
-				findings, unanswered := s.examine(ctx)
-				err := report(cmd.OutOrStdout(), findings, output)
+				d, unanswered := s.examine(ctx)
+				if err := d.report(cmd.OutOrStdout(), output); err != nil {
+					return err
+				}
 				if unanswered != nil { // a second answer shows whether the server refuses the user
 					again := cmp.Or(s.client.Ping(ctx).Err(), unanswered)
 					return &codedError{err: again, code: exitCode(&doubtError{again}, true), silent: true}
 				}
-				return err
+				return d.fault()
 			})
 		},
 	}
@@ -43,17 +48,59 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine gathers all findings. If nobody answers, that is the finding.
-func (s *store) examine(ctx context.Context) ([]redislock.Finding, error) {
-	findings, err := s.check(ctx)
-	if err != nil && !errors.Is(err, lock.ErrUnfit) {
-		return findings, err
+// A diagnosis is what doctor found out.
+type diagnosis struct {
+	findings []redislock.Finding
+	failed   bool  // something must not stay as it is
+	denied   error // why something could not be asked for: the user may not; nil if all could be
+}
+
+func (d *diagnosis) add(findings ...redislock.Finding) {
+	d.findings = append(d.findings, findings...)
+	d.failed = d.failed || slices.ContainsFunc(findings, func(f redislock.Finding) bool { return f.Level == redislock.Refuse })
+}
+
+// cannot adds what could not be asked for, and why; err may be nil.
+func (d *diagnosis) cannot(f redislock.Finding, err error) {
+	f.Level = redislock.Refuse
+	d.findings = append(d.findings, f)
+	d.without(err)
+}
+
+// without counts what could not be asked for.
+func (d *diagnosis) without(err error) {
+	if err != nil && refusedByStore(err) {
+		d.denied = err
+	} else {
+		d.failed = true
 	}
-	findings = append(findings, s.latency(ctx)...)
-	findings = append(findings, s.namespaces(ctx))
-	findings = append(findings, s.nodes(ctx)...)
-	findings = append(findings, s.marks(ctx)...)
-	return append(findings, s.overdue(ctx)...), nil
+}
+
+// fault is nil if all may stay as it is.
+func (d *diagnosis) fault() error {
+	switch {
+	case d.failed:
+		return told(exitFailed, "something must not stay as it is")
+	case d.denied != nil:
+		return told(exitRefused, "the user may not ask for a part of it")
+	}
+	return nil
+}
+
+// examine gathers all findings. If the server does not answer, that is the finding.
+func (s *store) examine(ctx context.Context) (*diagnosis, error) {
+	d := &diagnosis{}
+	findings, err := s.check(ctx)
+	d.add(findings...)
+	if err != nil && !errors.Is(err, lock.ErrUnfit) {
+		return d, err
+	}
+	d.add(s.latency(ctx)...)
+	d.add(s.namespaces(ctx))
+	d.add(s.nodes(ctx)...)
+	s.marks(ctx, d)
+	s.overdue(ctx, d)
+	return d, nil
 }
 
 const checkTimeout = 5 * time.Second
@@ -64,25 +111,12 @@ func (s *store) check(ctx context.Context) ([]redislock.Finding, error) {
 	return redislock.Check(ctx, s.client, s.config.checkOptions())
 }
 
-// report prints findings, and fails if one refuses.
-func report(w io.Writer, findings []redislock.Finding, output string) error {
-	refused := 0
-	for _, f := range findings {
-		if f.Level == redislock.Refuse {
-			refused++
-		}
-	}
-	show := printFindings
+// report prints the findings.
+func (d *diagnosis) report(w io.Writer, output string) error {
 	if output == outputJSON {
-		show = printFindingsJSON
+		return printFindingsJSON(w, d.findings)
 	}
-	if err := show(w, findings); err != nil {
-		return err
-	}
-	if refused > 0 {
-		return told(exitFailed, "something must not stay as it is")
-	}
-	return nil
+	return printFindings(w, d.findings)
 }
 
 func printFindings(w io.Writer, findings []redislock.Finding) error {

@@ -26,6 +26,7 @@ const (
 	clockWarn   = 500 * time.Millisecond
 	manyMarks   = 10 // jobs that are named; the rest is counted
 	lookAtOnce  = 200
+	letRead     = "let the user read the keys of the namespace"
 	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
 		"start the nodes (docs/redis.md)"
 )
@@ -117,23 +118,48 @@ func (s *store) namespaces(ctx context.Context) redislock.Finding {
 }
 
 // marks finds jobs that were decided beyond the store's now: they cannot run.
-func (s *store) marks(ctx context.Context) []redislock.Finding {
+func (s *store) marks(ctx context.Context, d *diagnosis) {
 	jobs, err := s.driver.Keys(ctx)
 	if err != nil {
-		return []redislock.Finding{{Level: redislock.Refuse, Topic: topicMarks, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+		d.cannot(redislock.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
+		return
 	}
 	var ahead []redislock.Finding
+	unread := 0
 	for batch := range slices.Chunk(jobs, lookAtOnce) {
-		for _, state := range s.driver.Look(ctx, batch) {
-			if f, ok := markOf(state); ok {
+		for _, state := range s.look(ctx, batch) {
+			switch f, ok := markOf(state); {
+			case state.Err != nil:
+				if unread++; unread > manyMarks {
+					d.without(state.Err)
+				} else {
+					d.cannot(f, state.Err)
+				}
+			case ok:
 				ahead = append(ahead, f)
 			}
 		}
 	}
-	if len(ahead) == 0 {
-		return []redislock.Finding{{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))}}
+	switch more := unread - manyMarks; {
+	case more > 0:
+		d.findings = append(d.findings, redislock.Finding{Level: redislock.Refuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %d more jobs be read", more)})
+	case len(ahead)+unread == 0:
+		d.add(redislock.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))})
 	}
-	return fewer(ahead)
+	d.add(fewer(ahead)...)
+}
+
+// look asks for the states of jobs. The server refuses a whole request for one key that the
+// user may not read: then each job is asked for by itself.
+func (s *store) look(ctx context.Context, jobs []string) []lock.Series {
+	states := s.driver.Look(ctx, jobs)
+	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s lock.Series) bool { return s.Err != nil && refusedByStore(s.Err) }) {
+		return states
+	}
+	for i, job := range jobs {
+		states[i] = s.driver.Look(ctx, []string{job})[0]
+	}
+	return states
 }
 
 // fewer names the first and counts the rest.

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
 )
 
 // The exit codes. The command lock ends with that of what it ran; where it could not
@@ -54,11 +53,7 @@ func exitCode(err error, started bool) int {
 // refusedByStore reports whether a store refused: the user may not, or the store is not
 // fit for what was asked.
 func refusedByStore(err error) bool {
-	if e, ok := errors.AsType[redis.Error](err); ok {
-		return slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "WRONGPASS", "can't run this command", "can't access at least one of the keys"},
-			func(word string) bool { return strings.Contains(e.Error(), word) })
-	}
-	return errors.Is(err, lock.ErrUnfit)
+	return redislock.Denied(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
 }
 
 // unanswered reports whether an error says nothing of what is: a store or a network

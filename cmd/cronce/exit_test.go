@@ -57,6 +57,12 @@ func TestExitCodes(t *testing.T) {
 		{exitRefused, []string{"lock", "key", "--redis", held.url, "--wait", "1s", "--", "true"}},
 		{42, []string{"lock", "key", "--redis", held.url, "--try", "-E", "42", "--", "true"}},
 		{exitUnknown, []string{"verify", "--redis", dead}},
+		{exitUnknown, []string{"verify", "--redis", good.url, "--namespace", "empty"}},
+		{exitUnknown, []string{"verify", "--redis", good.url, "--namespace", "empty", "--job", "job"}},
+		{exitUnknown, []string{"journal", "job", "--redis", good.url, "--namespace", "empty"}},
+		{exitUnknown, []string{"pause", "--all", "--reason", "for the night", "--redis", good.url, "--namespace", "empty"}},
+		{exitUnknown, []string{"resume", "--all", "--redis", good.url, "--namespace", "empty"}},
+		{exitFine, []string{"doctor", "--redis", good.url, "--namespace", "empty"}},
 		{exitUnknown, []string{"verify", "--redis", unreadable.url}},
 		{exitUnknown, []string{"journal", "job", "--redis", dead}},
 		{exitUnknown, []string{"doctor", "--redis", dead}},
@@ -87,7 +93,8 @@ func (storeError) RedisError()     {}
 func TestCodesOfTheStore(t *testing.T) {
 	for text, want := range map[string]int{
 		"NOPERM this user has no permissions to run the 'evalsha' command": exitRefused, "WRONGPASS invalid username-password pair": exitRefused,
-		"NOAUTH Authentication required.": exitRefused, "LOADING Redis is loading the dataset in memory": exitUnknown,
+		"NOAUTH Authentication required.": exitRefused, "ERR ACL failure in script: User worker has no permissions to run the 'hset' command": exitRefused,
+		"ERR The user executing the script can't run this command or subcommand": exitRefused, "ERR unknown command": exitUnknown, "LOADING Redis is loading the dataset in memory": exitUnknown,
 		"MASTERDOWN Link with MASTER is down": exitUnknown, "OOM command not allowed when used memory > 'maxmemory'.": exitUnknown,
 	} {
 		if got := exitCode(fmt.Errorf("verify: %w", storeError(text)), true); got != want {

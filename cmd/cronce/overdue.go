@@ -96,7 +96,7 @@ func (l *lateness) String() string {
 	what := "was due and has no verdict"
 	switch l.State {
 	case "open":
-		what = fmt.Sprintf("was granted to %s, whose lease is over, and no node has settled it or taken it over", l.Node)
+		what = fmt.Sprintf("was granted to %s with fence %d, its lease is over, and no node has settled it or taken it over", l.Node, l.Fence)
 	case "waiting":
 		what = "waits, and no run is alive that it waits for"
 	case "unstarted":
@@ -160,7 +160,7 @@ const fewNodes = 5
 func (s *store) nodes(ctx context.Context) []redislock.Finding {
 	f, err := s.roll(ctx)
 	if err != nil {
-		return []redislock.Finding{{Level: redislock.Warn, Topic: topicNodes, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+		return []redislock.Finding{{Level: redislock.Warn, Topic: topicNodes, Text: err.Error(), Fix: letRead}}
 	}
 	living := redislock.Finding{Topic: topicNodes, Text: "no node lives"}
 	if n := len(f.alive); n > 0 {
@@ -186,34 +186,45 @@ func named(names []string, most int) string {
 }
 
 // notKnown names the jobs of which nothing can tell whether a tick is overdue, or not of
-// all ticks.
-func notKnown(jobs []verify.Report) (all []redislock.Finding) {
-	unread := 0
-	for i := range jobs {
-		if len(jobs[i].Faults) == 0 {
+// all ticks. It returns how many there are.
+func (p *proof) notKnown(d *diagnosis) (unread int) {
+	for i := range p.Jobs {
+		r := &p.Jobs[i]
+		if len(r.Faults) == 0 {
 			continue
 		}
-		if unread++; unread <= fewNodes {
-			all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", jobs[i].Job, jobs[i].Faults[0]),
-				Fix: "see docs/redis.md for what its keys should have"})
+		if unread++; unread > fewNodes {
+			d.without(p.unread[r.Job])
+		} else {
+			d.cannot(redislock.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
+				Fix: "see docs/redis.md for what its keys should have"}, p.unread[r.Job])
 		}
 	}
 	if more := unread - fewNodes; more > 0 {
-		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
+		d.findings = append(d.findings, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
 	}
-	return all
+	return unread
 }
 
 // overdue reports the ticks that are overdue.
-func (s *store) overdue(ctx context.Context) []redislock.Finding {
+func (s *store) overdue(ctx context.Context, d *diagnosis) {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {
-		return []redislock.Finding{{Level: redislock.Refuse, Topic: topicOverdue, Text: err.Error(), Fix: "let the user read the keys of the namespace"}}
+		d.cannot(redislock.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
+		return
 	}
-	all := notKnown(p.Jobs)
-	if len(p.Overdue)+len(all) == 0 {
-		return []redislock.Finding{{Topic: topicOverdue, Text: "no tick is overdue"}}
+	switch unread := p.notKnown(d); {
+	case len(p.Jobs) == 0:
+		d.add(redislock.Finding{Level: redislock.Warn, Topic: topicOverdue, Text: "not known: " + s.noRecord().Error(),
+			Fix: "start the nodes; if there were some before, find out what the store lost"})
+		return
+	case len(p.Overdue)+unread == 0:
+		d.add(redislock.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
+		return
+	case len(p.Overdue) == 0:
+		return
 	}
+	var all []redislock.Finding
 	for i := range p.Overdue[:min(len(p.Overdue), fewNodes)] {
 		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
 	}
@@ -221,5 +232,5 @@ func (s *store) overdue(ctx context.Context) []redislock.Finding {
 		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
 	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by cronce pause"
-	return all
+	d.add(all...)
 }

@@ -33,7 +33,7 @@ func pauseCommand() *cobra.Command {
 			"are paused. It works while no node lives.\n\n" +
 			"The store keeps that a job is paused. The reason, and the name of the caller, are printed, for the log of whatever\n" +
 			"calls this; the store does not keep them.\n\n" +
-			"Exit code 3: the job changed at the same time, or the user may not write; 4: the store does not answer.",
+			"Exit code 3: the job changed at the same time, or the user may not write; 4: the store does not answer, or has no job on record.",
 		Example: "  cronce pause sendSms --reason 'gateway is moved until 08:00'\n  cronce pause --all --reason 'maintenance of the database'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := utf8.RuneCountInString(f.reason); n < leastReason || n > mostReason {
@@ -54,7 +54,7 @@ func resumeCommand() *cobra.Command {
 		Short: "End the pause of a job",
 		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. From the next\n" +
 			"tick on it is as before, and overdue if no node runs it.\n\n" +
-			"Exit code 3: the job changed at the same time, or the user may not write; 4: the store does not answer.",
+			"Exit code 3: the job changed at the same time, or the user may not write; 4: the store does not answer, or has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all",
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.change(cmd, args, false) },
 	}
@@ -83,7 +83,7 @@ func (f *pauseFlags) change(cmd *cobra.Command, args []string, pause bool) error
 			return err
 		}
 		if len(jobs) == 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "namespace %q has no job\n", s.config.Namespace)
+			return s.noRecord()
 		}
 		var errs []error
 		for _, job := range jobs {

@@ -72,6 +72,12 @@ func (s *store) failed(err error) error {
 	return &doubtError{fmt.Errorf("%s: %w", s.config.where(), err)}
 }
 
+// noRecord is the doubt about a namespace without a job: a store that lost all its data looks the
+// same as one in which no node was ever started, or as another than the one that was meant.
+func (s *store) noRecord() error {
+	return &doubtError{fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.config.Namespace, s.config.where())}
+}
+
 // jobs lists the jobs of the namespace, or the one that is asked for.
 func (s *store) jobs(ctx context.Context, only string) ([]string, error) {
 	keys, err := s.driver.Keys(ctx)
@@ -83,6 +89,9 @@ func (s *store) jobs(ctx context.Context, only string) ([]string, error) {
 	}
 	if slices.Contains(keys, only) {
 		return []string{only}, nil
+	}
+	if len(keys) == 0 {
+		return nil, s.noRecord()
 	}
 	err = usagef("job %s is not known in namespace %q of %s", shorten(only), s.config.Namespace, s.config.where())
 	if near := strictyaml.Nearest(only, keys); near != "" {

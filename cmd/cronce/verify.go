@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,8 +32,9 @@ func verifyCommand() *cobra.Command {
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
 			"nodes are dead, and with the risk of a store that may have forgotten it. A stop that is planned is told by cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
-			"4: the store does not answer, a part of it cannot be read, or lines from the time that was asked for\n" +
-			"are gone from the journal. A job that was opened after --since has no older lines that could be gone:\n" +
+			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
+			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
+			"opened in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
 			"it is proven since then, and a note says so.",
 		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
 		Args:    cobra.NoArgs,
@@ -95,6 +95,8 @@ type proof struct {
 	Overdue   []lateness `json:"overdue,omitempty"`
 	Living    int        `json:"nodes"` // how many nodes live
 	verify.Summary
+
+	unread map[string]error // jobs of which not everything was read, and why
 }
 
 // prove checks the journals of the namespace.
@@ -115,7 +117,10 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 	if err := s.proveJobs(ctx, f.job, p, roll); err != nil {
 		return nil, err
 	}
-	p.OK, p.Remarks = p.Summary.OK(), append(p.Remarks, younger(p.Jobs, since)...)
+	p.OK, p.Remarks = p.Summary.OK() && len(p.Jobs) > 0, append(p.Remarks, younger(p.Jobs, since)...)
+	if len(p.Jobs) == 0 {
+		p.Remarks = append(p.Remarks, s.noRecord().Error())
+	}
 	return p, nil
 }
 
@@ -127,50 +132,78 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 		return err
 	}
 	exclusive := s.config.exclusive()
-	reports := make([]verify.Report, len(jobs))
-	late := make([][]lateness, len(jobs))
-	paused := make([]bool, len(jobs))
+	seen := make([]jobProof, len(jobs))
 	look := func(i int) {
 		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.lives}
-		reports[i], late[i], paused[i] = s.proveJob(ctx, jobs[i], o, f)
+		seen[i] = s.proveJob(ctx, jobs[i], o, f)
 	}
 	again := false
 	for i := range jobs {
 		look(i)
-		again = again || len(late[i]) > 0
+		again = again || len(seen[i].late) > 0
 	}
 	if again && p.Living > 0 && pauseFor(ctx, secondLook) {
 		for i := range jobs {
-			if len(late[i]) > 0 {
+			if len(seen[i].late) > 0 {
 				look(i)
 			}
 		}
 	}
+	p.sum(jobs, seen)
+	return nil
+}
+
+// sum adds up what was found out about the jobs.
+func (p *proof) sum(jobs []string, seen []jobProof) {
+	reports := make([]verify.Report, len(seen))
+	p.unread = map[string]error{}
 	for i, job := range jobs {
-		if paused[i] {
+		reports[i] = seen[i].report
+		p.Overdue = append(p.Overdue, seen[i].late...)
+		if seen[i].paused {
 			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is paused, so that no tick of it is overdue; cronce resume %s ends that", job, job))
 		}
+		if seen[i].err != nil {
+			p.unread[job] = seen[i].err
+		}
 	}
-	p.Summary, p.Overdue = verify.Sum(reports...), slices.Concat(late...)
-	return nil
+	p.Summary = verify.Sum(reports...)
+}
+
+// A jobProof is what was found out about one job.
+type jobProof struct {
+	report verify.Report
+	late   []lateness
+	paused bool
+	err    error // why the journal or the state was not read
 }
 
 // proveJob judges a journal by the state, and the store's time, after it was read. What
 // cannot be read is a fault of this job alone.
-func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *roll) (_ verify.Report, late []lateness, paused bool) {
+func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *roll) jobProof {
 	journal, err := s.driver.Journal(ctx, job, 0)
 	if err == nil {
 		o.State = &s.driver.Look(ctx, []string{job})[0]
 		err = o.State.Err
 	}
 	if err != nil {
-		return verify.Report{Job: job, Faults: []string{err.Error()}}, nil, false
+		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
 	if o.State.Mark == 0 {
-		return verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}, nil, false
+		return jobProof{report: verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}}
 	}
 	r := verify.Job(journal, o)
-	return r, latenesses(&r, o.State, f), o.State.Paused
+	return jobProof{report: r, late: latenesses(&r, o.State, f), paused: o.State.Paused}
+}
+
+// denied is why the user may not read a part of the store, nil if none was refused.
+func (p *proof) denied() error {
+	for _, err := range p.unread {
+		if refusedByStore(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // pauseFor reports whether d passed before ctx ended.
@@ -238,10 +271,12 @@ func (p *proof) fault(failOn string) error {
 		return told(exitFailed, "an invariant is broken, or a tick is overdue")
 	case failOn == failOnFailed && p.Total.Failed > 0:
 		return told(exitFailed, "ticks have failed")
+	case len(p.Jobs) == 0:
+		return &doubtError{fmt.Errorf("verify: %s", p.Remarks[len(p.Remarks)-1])}
+	case p.denied() != nil:
+		return told(exitRefused, "the user may not read a part of the store")
 	case !p.OK:
 		return told(exitUnknown, "a part of the journal cannot be read")
-	case len(p.Jobs) == 0:
-		return usagef("verify: namespace %q has no jobs", p.Namespace)
 	case p.Total.TooEarly:
 		return &doubtError{fmt.Errorf("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
 			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339))}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -102,7 +103,9 @@ func TestVerify(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exitUsage, `--since is "yesterday", allowed is a duration such as 1h`)
 	cronce(t, "verify", "--redis", cl.url, "--since", "-1h").want(t, exitUsage, `--since is "-1h"`)
 	cronce(t, "verify", "--redis", cl.url, "--job", "jib").want(t, exitUsage, `job "jib" is not known in namespace "cronce"`, `did you mean "job"?`)
-	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exitUsage, `namespace "other" has no jobs`)
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exitUnknown, `verify: no job is on record in namespace "other" of `, "or the store lost its data")
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`, "no job is on record")
+	cronce(t, "doctor", "--redis", cl.url, "--namespace", "other").want(t, exitFine, "warn    overdue", "not known: no job is on record")
 }
 
 func TestVerifyJSON(t *testing.T) {
@@ -225,11 +228,39 @@ func TestRemark(t *testing.T) {
 // A member of the list of jobs that is no job's name, and keys of another type, are
 // reported by job, and the other jobs are proven. None of it passes as fine.
 func TestForeignKeysAreReported(t *testing.T) {
-	cl := newCluster(t, 10, 0)
+	t.Parallel()
+	t.Run("in tests", func(t *testing.T) {
+		t.Parallel()
+		cl := newCluster(t, 10, 0)
+		foreignKeys(t, cl.store, cl.url, "10   10 ")
+	})
+	t.Run("on a server", func(t *testing.T) {
+		t.Parallel()
+		url := "redis://" + redisserver.Start(t).Addr()
+		s := storeAt(t, url, func(*config) {})
+		opened(t, s, "job")
+		foreignKeys(t, s, url, "0    0 ")
+	})
+}
+
+// opened opens a job of every hour.
+func opened(t *testing.T, s *store, job string) {
+	t.Helper()
+	schedule, err := spec.Parse("@every 1h", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.driver.Open(t.Context(), []lock.Opening{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
+	if a.Err != nil {
+		t.Fatal(a.Err)
+	}
+}
+
+// foreignKeys spoils keys of a store that has the job "job" in order, with as many ticks as said.
+func foreignKeys(t *testing.T, cl *store, url, ticks string) {
+	t.Helper()
 	for _, name := range []string{"state", "journal", "specs"} {
-		if a := cl.driver.Open(t.Context(), []lock.Opening{{Key: name, Node: "n", Revision: cl.revision, Spec: "@every 1h", Zone: "UTC"}})[0]; a.Err != nil {
-			t.Fatal(a.Err)
-		}
+		opened(t, cl, name)
 	}
 	const prefix = "cronce:v1:{cronce.0}:"
 	for _, key := range []string{"s:state", "j:journal", "d:specs"} {
@@ -238,7 +269,7 @@ func TestForeignKeysAreReported(t *testing.T) {
 		}
 	}
 	cl.client.SAdd(t.Context(), prefix+"all", "bad%")
-	r, d := cronce(t, "verify", "--redis", cl.url), cronce(t, "doctor", "--redis", cl.url)
+	r, d := cronce(t, "verify", "--redis", url), cronce(t, "doctor", "--redis", url)
 	r.want(t, exitUnknown, "NOT KNOWN: a part of the journal cannot be read. The rest holds.")
 	d.want(t, exitFailed)
 	for name, fault := range map[string]string{"bad%": "it is listed among the jobs, and has no state", "state": "WRONGTYPE", "journal": "WRONGTYPE", "specs": "WRONGTYPE"} {
@@ -252,7 +283,7 @@ func TestForeignKeysAreReported(t *testing.T) {
 			t.Errorf("doctor passes over %s: %s", name, d.stdout)
 		}
 	}
-	if row := line(r.stdout, "job "); !strings.Contains(row, "10   10 ") || !strings.Contains(row, "in order") {
+	if row := line(r.stdout, "job "); !strings.Contains(row, ticks) || !strings.Contains(row, "in order") {
 		t.Errorf("the row of the other job is %q", row)
 	}
 }

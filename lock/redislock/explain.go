@@ -40,8 +40,12 @@ var explanations = []struct{ prefix, text string }{
 // last two come from inside a script, of servers from 7.2 and before that.
 var denials = []string{"NOPERM", "ERR ACL failure in script", "ERR The user executing the script can't"}
 
-// Refuses reports whether the server said that the user may not do what was asked for.
-func (d *Driver) Refuses(err error) bool {
+// Refuses is [Denied].
+func (d *Driver) Refuses(err error) bool { return Denied(err) }
+
+// Denied reports whether a server said that the user may not do what was asked for, outside of a
+// script or inside of one. A user that the server does not let in is another matter.
+func Denied(err error) bool {
 	return slices.ContainsFunc(denials, func(d string) bool { return begins(err, d) })
 }
 
@@ -51,7 +55,8 @@ func begins(err error, prefix string) bool {
 		return false
 	}
 	text := err.Error()
-	return redis.HasErrorPrefix(err, prefix) || strings.Contains(text, ": "+prefix+" ") || strings.HasPrefix(text, prefix+" ") || strings.Contains(text, ": "+prefix+":")
+	return redis.HasErrorPrefix(err, prefix) || strings.HasPrefix(text, prefix+" ") || strings.HasPrefix(text, prefix+":") ||
+		strings.Contains(text, ": "+prefix+" ") || strings.Contains(text, ": "+prefix+":")
 }
 
 // Explain says in plain words why a request failed.

@@ -172,11 +172,15 @@ func (p *proof) lastLease(s *lock.Series) (until int64) {
 	return until
 }
 
-// leave sets what became of a run that was left. One that the kept lines do not name
-// is not counted: its tick is before the proof.
+// leave sets what became of a run that was left. A tick from before the proof, or from before
+// what was asked for, is not counted, unless it is overdue: Late names it, and the counts say the same.
 func (p *proof) leave(r *lock.Run, to state) {
-	if known := p.runs[r.Number]; known != nil {
+	known := p.runs[r.Number]
+	if known != nil {
 		p.set(known, to)
+	}
+	if to == overdue && (known == nil || !p.counted(r.Number)) {
+		p.report.Overdue++
 	}
 }
 

@@ -80,6 +80,46 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
+// A run that was left is overdue however old its tick is: it is named, and the counts say the same
+// as the list, also where the journal does not reach back to it, or was not asked for so far. What
+// was left in a pause is lost with its tick, and counted with it.
+func TestLeftBeforeTheWindow(t *testing.T) {
+	left := lock.Run{Number: at(10), State: lock.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	whole := journal(granted(10), ran(20), ran(30), ran(40))
+	cut := whole
+	cut.Lines, cut.Truncated = cut.Lines[2:], true
+	for _, c := range []struct {
+		name    string
+		journal lock.Journal
+		since   float64
+		now     float64
+		paused  bool
+		want    string // due, once, running, overdue, lost
+	}{
+		{"in the window", whole, 10, 50.001, false, "4 3 0 1 0"},
+		{"before it", whole, 10.001, 50.001, false, "4 3 0 1 0"},
+		{"long before it", whole, 35, 50.001, false, "2 1 0 1 0"},
+		{"before the kept lines", cut, 0, 50.001, false, "4 3 0 1 0"},
+		{"not for long", whole, 10.001, 50, false, "3 3 0 0 0"},
+		{"nor before the kept lines", cut, 0, 50, false, "3 3 0 0 0"},
+		{"in a pause", whole, 10.001, 50.001, true, "4 3 0 0 0"},
+	} {
+		s := state(c.now, left)
+		s.Mark, s.Paused = at(40), c.paused
+		o := verify.Options{State: s}
+		if c.since > 0 {
+			o.Since = instant(at(c.since))
+		}
+		r := verify.Job(c.journal, o)
+		if got := fmt.Sprint(r.Due, r.Once, r.Running, r.Overdue, r.Lost); got != c.want || len(r.Late) != r.Overdue || len(r.Violations) > 0 {
+			t.Errorf("%s: got %s, want %s; late %+v, violations %v", c.name, got, c.want, r.Late, r.Violations)
+		}
+		if sum := verify.Sum(r, r); sum.Total.Overdue != 2*r.Overdue || sum.Sound() != (r.Overdue == 0) {
+			t.Errorf("%s: the total is %+v", c.name, sum.Total)
+		}
+	}
+}
+
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()-epoch) / 1000 }
 
 func state(now float64, runs ...lock.Run) *lock.Series {

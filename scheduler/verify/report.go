@@ -7,7 +7,8 @@ import (
 
 // A Report accounts for the ticks of a job. Due is the sum of Once, Again,
 // Running, Waiting, Skipped, Superseded, Missed, Paused, Lost, PassedOver, Undecided,
-// Overdue and Unknown: each tick is counted in one of them, by its latest verdict.
+// Overdue and Unknown: each tick is counted in one of them, by its latest verdict. A tick from before
+// the proof, or from before Options.Since, counts only if its run was left: it is overdue.
 type Report struct {
 	Job    string    `json:"job"`
 	Begins time.Time `json:"begins,omitzero"` // ticks after it are proven; of an empty journal Options.Now

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+// A user who may not read the keys of one job is refused that job alone: the code says so, the
+// others are proven, and doctor looks at them. It is no fault of the store, as a key of another
+// type is, and what is broken elsewhere comes first.
+func TestDeniedJob(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redisserver.Start(t).Addr()
+	admin := storeAt(t, url, func(*config) {})
+	for _, job := range []string{"job", "other", "secret"} {
+		opened(t, admin, job)
+	}
+	const prefix = "cronce:v1:{cronce.0}:"
+	rules := []string{"on", ">pw", "&*", "+@all", "~cronce:v1:[a-z]*", "~" + prefix + "[a-z][a-z]*", "~" + prefix + "?:job", "~" + prefix + "?:other"}
+	if err := admin.client.ACLSetUser(t.Context(), "looker", rules...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	config := file(t, "c.yaml", "redis: {username: looker, password_file: "+file(t, "password", "pw")+"}\n")
+	run := func(command string) result { return cronce(t, command, "--redis", url, "--config", config) }
+	r := run("verify")
+	r.want(t, exitRefused, "secret: NOT KNOWN ", "NOPERM")
+	for _, job := range []string{"job", "other"} {
+		if row := line(r.stdout, job+" "); row == "" || line(r.stdout, job+": ") != "" {
+			t.Errorf("of %s verify says %q: %s", job, row, r.stdout)
+		}
+	}
+	d := run("doctor")
+	d.want(t, exitRefused, `not known of job "secret"`, `the state of job "secret" cannot be read`)
+	if line(d.stdout, `refuse  marks     the state of job "job"`) != "" {
+		t.Errorf("doctor cannot read a job that the user may read: %s", d.stdout)
+	}
+	cronce(t, "journal", "secret", "--redis", url, "--config", config).want(t, exitRefused, "NOPERM")
+	if err := admin.client.Set(t.Context(), prefix+"s:foreign", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, admin, "broken")
+	if err := admin.client.ACLSetUser(t.Context(), "looker", "~"+prefix+"?:broken").Err(); err != nil {
+		t.Fatal(err)
+	}
+	key := prefix + "j:broken"
+	line := admin.client.LIndex(t.Context(), key, 0).Val()
+	if err := admin.client.RPush(t.Context(), key, line).Err(); err != nil { // opened again at the same instant
+		t.Fatal(err)
+	}
+	run("verify").want(t, exitFailed, "BROKEN: ", "secret: NOT KNOWN ")
+}
