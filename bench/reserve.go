@@ -151,13 +151,16 @@ const (
 )
 
 func anOrder(id string) stock.Order {
-	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Amount: 1250, Currency: "EUR", Items: []stock.Item{{SKU: product, Quantity: 1}}}
+	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Items: []stock.Item{{SKU: product, Quantity: 1}}}
 }
 
 func waysToSell(ctx context.Context, addr string) (map[string]func(context.Context, string) error, func(), error) {
 	client := contend.Client(addr)
 	end := func() { _ = client.Close() }
 	sale, err := stock.NewSale(client, stock.Options{})
+	if err == nil {
+		_, err = sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"})
+	}
 	if err == nil {
 		_, err = sale.Put(ctx, product, plenty)
 	}
@@ -187,11 +190,11 @@ var nothing = redis.NewScript("return 1")
 // sellBare sends what a reservation sends, to a script that does nothing.
 func sellBare(client redis.UniversalClient) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
-		keys := make([]string, 0, 4)
-		for _, name := range []string{"order:" + id, "stock", "reserved", "fresh"} {
+		keys := make([]string, 0, 7)
+		for _, name := range []string{"order:" + id, "stock", "reserved", "fresh", "halted", "offer", "shelf"} {
 			keys = append(keys, "cronce:v1:stock:{cronce:shop}:"+name)
 		}
-		return nothing.Run(ctx, client, keys, id, 900_000, `tea=1 {"receiver":"Ada Lovelace, London","amount":1250,"currency":"EUR"}`, product, 1).Err()
+		return nothing.Run(ctx, client, keys, id, 900_000, "tea=1", `{"receiver":"Ada Lovelace, London"}`, stock.MaxAmount, product, 1).Err()
 	}
 }
 

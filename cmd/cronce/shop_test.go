@@ -132,10 +132,13 @@ func TestShop(t *testing.T) {
 	database := filepath.Join(t.TempDir(), "shop.db")
 	one, first := startShop(t, "redis://"+store.Addr(), database)
 	two, second := startShop(t, "redis://"+store.Addr(), database)
+	if status, answer := ask(t, "PUT", first+"/products/tea", `{"price":350,"currency":"EUR"}`); status != 200 {
+		t.Fatal(status, answer)
+	}
 	if status, answer := ask(t, "PUT", first+"/products/tea/stock", `{"total":5}`); status != 200 {
 		t.Fatal(status, answer)
 	}
-	const order = `{"id":"o-1","receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`
+	const order = `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`
 	if status, answer := ask(t, "POST", first+"/orders", order); status != 201 {
 		t.Fatal(status, answer)
 	}
@@ -214,11 +217,14 @@ func TestShopRestore(t *testing.T) {
 		text, _ := io.ReadAll(r.Body)
 		return string(text)
 	}
+	if status, answer := ask(t, "PUT", url+"/products/tea", `{"price":350,"currency":"EUR"}`); status != 200 {
+		t.Fatal(status, answer)
+	}
 	if status, answer := ask(t, "PUT", url+"/products/tea/stock", `{"total":5}`); status != 200 {
 		t.Fatal(status, answer)
 	}
 	order := func(id string) string {
-		return fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`, id)
+		return fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`, id)
 	}
 	if status, answer := ask(t, "POST", url+"/orders", order("o-1")); status != 201 {
 		t.Fatal(status, answer)

@@ -141,8 +141,9 @@ func (tx *transaction) shrinkOversold(ctx context.Context) error {
 	return err
 }
 
-// raiseTotals writes what was put in of products that are new, or of which more was
-// put in. The others are to be lowered when the orders have been written.
+// raiseTotals writes how products are sold, and what was put in of those that are new, or
+// of which more was put in. The others are to be lowered when the orders have been
+// written.
 func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower []total, err error) {
 	skus := make([]string, len(totals))
 	for i, t := range totals {
@@ -153,14 +154,15 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 		return nil, err
 	}
 	t := productTable()
+	t.columns = append(t.columns, column{name: "price"}, column{name: "currency"})
 	for _, total := range totals {
-		if total.put < books[total.sku].put {
+		put := books[total.sku].put
+		if total.put < put {
 			lower = append(lower, total)
-			continue
 		}
-		t.add(total.sku, total.put, int64(0), int64(0))
+		t.add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency)
 	}
-	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in"}, nil))
+	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency"}, nil))
 }
 
 // lowerTotals writes what was put in of products, as far as their orders allow. The

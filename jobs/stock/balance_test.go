@@ -134,7 +134,9 @@ func TestUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wantLines(t, "SELECT sku, put_in, reserved, sold, oversold FROM product ORDER BY sku", "cup 5 1 2 0", "pot 5 2 7 4", "tea 5 3 0 0")
-			execute(t, p, "DELETE FROM stock_schema WHERE version_id = 3")
+			if p.dialect != stock.SQLite { // whose migrations are transactions: each is applied once
+				execute(t, p, "DELETE FROM stock_schema WHERE version_id >= 3")
+			}
 		}
 		s := newSale(t, client, stock.Options{})
 		put(t, s, "pot", 8)

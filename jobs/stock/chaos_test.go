@@ -321,6 +321,9 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 
 func sorted(items []stock.Item) []stock.Item {
 	items = slices.Clone(items)
+	for i := range items {
+		items[i].Price = 0 // an order names none
+	}
 	slices.SortFunc(items, func(a, b stock.Item) int { return strings.Compare(a.SKU, b.SKU) })
 	return items
 }

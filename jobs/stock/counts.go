@@ -72,7 +72,7 @@ func parseNumbers(texts []string, into ...*int64) error {
 
 // products reads what the database counts of the products of a sale.
 func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
-	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold FROM product WHERE sale = ?")
+	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold, price, currency FROM product WHERE sale = ?")
 	rows, err := b.db.QueryContext(ctx, query, sale)
 	if err != nil {
 		return nil, fmt.Errorf("stock: read the database's products: %w", err)
@@ -81,7 +81,7 @@ func (b *Database) products(ctx context.Context, sale string) (map[string]Produc
 	products := map[string]Product{}
 	for rows.Next() {
 		var p Product
-		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold); err != nil {
+		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold, &p.Price, &p.Currency); err != nil {
 			return nil, fmt.Errorf("stock: read the database's products: %w", err)
 		}
 		products[p.SKU] = p

@@ -28,10 +28,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
+	if _, err := sale.SetOffer(ctx, "tea", stock.Offer{Price: 350, Currency: "EUR"}); err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(sale.Put(ctx, "tea", 2))
 	for _, id := range []string{"o-1", "o-2", "o-2", "o-3"} {
 		order, fresh, err := sale.Reserve(ctx, stock.Order{
-			ID: id, Receiver: "Ada Lovelace, London", Amount: 1250, Currency: "EUR",
+			ID: id, Receiver: "Ada Lovelace, London",
 			Items: []stock.Item{{SKU: "tea", Quantity: 1}},
 		})
 		if errors.Is(err, stock.ErrSoldOut) {
@@ -44,12 +48,12 @@ func Example() {
 	fmt.Println(sale.Cancel(ctx, "o-2"))
 	fmt.Println(sale.Product(ctx, "tea"))
 	// Output:
-	// {tea 2 2 0 0} <nil>
+	// {tea 2 2 0 0 {350 EUR}} <nil>
 	// order "o-1" of 1 items for A***, reserved true <nil>
 	// order "o-2" of 1 items for A***, reserved true <nil>
 	// order "o-2" of 1 items for A***, reserved false <nil>
 	// stock: reserve "o-3": sold out: 0 of "tea" left
 	// order "o-1" of 1 items for A***, paid <nil>
 	// order "o-2" of 1 items for A***, cancelled <nil>
-	// {tea 2 1 0 1} <nil>
+	// {tea 2 1 0 1 {350 EUR}} <nil>
 }

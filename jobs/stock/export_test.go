@@ -2,11 +2,15 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"strings"
+	"testing/fstest"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/internal/database"
 )
 
 // Release is one run of releaseExpired, with a lease and steps that the test
@@ -54,8 +58,8 @@ func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) err
 // ParseRecord reads a record as it is stored.
 func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line) }
 
-// Content is what a record has of its order.
-func Content(o Order) (string, error) { return o.content() }
+// Line is a record as it is stored.
+func Line(r Record) (string, error) { return booked{Record: r}.line() }
 
 // SettleTelling is one run of settleOrders that tells of each batch.
 func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *zap.Logger) error {
@@ -72,10 +76,11 @@ func Statements() ([]string, error) {
 	tables, err := fs.ReadFile(migrations, "migrations/mysql/00001_tables.sql")
 	book, err2 := fs.ReadFile(migrations, "migrations/mysql/00002_book.sql")
 	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
+	prices, err4 := fs.ReadFile(migrations, "migrations/mysql/00004_price.sql")
 	return []string{
-		string(tables), string(book), string(checks), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), string(prices), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
-	}, errors.Join(err, err2, err3)
+	}, errors.Join(err, err2, err3, err4)
 }
 
 // FirstTables makes the tables as the first version did.
@@ -83,4 +88,21 @@ func FirstTables(d Dialect) (string, error) {
 	text, err := fs.ReadFile(migrations, "migrations/"+d.String()+"/00001_tables.sql")
 	up, _, _ := strings.Cut(string(text), "-- +goose Down")
 	return up, err
+}
+
+// MigrateTo makes the tables as the version did that had so many migrations.
+func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
+	names, err := fs.Glob(migrations, "migrations/"+d.String()+"/*.sql")
+	if err != nil {
+		return err
+	}
+	files := fstest.MapFS{}
+	for _, name := range names[:last] {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return err
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	return database.Migrate(ctx, db, d, files, "stock_schema")
 }

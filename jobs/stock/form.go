@@ -20,8 +20,6 @@ const maxBody = 64 << 10
 type orderForm struct {
 	ID       string     `json:"id"`
 	Receiver string     `json:"receiver"`
-	Amount   int64      `json:"amount"`
-	Currency string     `json:"currency"`
 	Items    []itemForm `json:"items"`
 }
 
@@ -31,11 +29,32 @@ type itemForm struct {
 }
 
 func (f *orderForm) order() Order {
-	o := Order{ID: f.ID, Receiver: f.Receiver, Amount: f.Amount, Currency: f.Currency, Items: make([]Item, len(f.Items))}
+	o := Order{ID: f.ID, Receiver: f.Receiver, Items: make([]Item, len(f.Items))}
 	for i, item := range f.Items {
-		o.Items[i] = Item(item)
+		o.Items[i] = Item{SKU: item.SKU, Quantity: item.Quantity}
 	}
 	return o
+}
+
+// An offerForm is how a product is sold.
+type offerForm struct {
+	Price    *int64  `json:"price"`
+	Currency *string `json:"currency"`
+}
+
+// offer returns the offer, or an error that names what is missing.
+func (f *offerForm) offer() (Offer, error) {
+	var faults []error
+	if f.Price == nil {
+		faults = append(faults, &FieldError{"price", "missing", "what one costs, in minor units"})
+	}
+	if f.Currency == nil {
+		faults = append(faults, &FieldError{"currency", "missing", "three capital letters, such as EUR"})
+	}
+	if len(faults) > 0 {
+		return Offer{}, errors.Join(faults...)
+	}
+	return Offer{Price: *f.Price, Currency: *f.Currency}, nil
 }
 
 // A totalForm is what was put in of a product, in all.
@@ -50,10 +69,16 @@ type productView struct {
 	Stock    int64  `json:"stock"`
 	Reserved int64  `json:"reserved"`
 	Sold     int64  `json:"sold"`
+	Price    *int64 `json:"price,omitempty"` // absent: it has none, and cannot be ordered
+	Currency string `json:"currency,omitempty"`
 }
 
 func viewProduct(p Product) productView {
-	return productView{p.SKU, p.Put, p.Stock, p.Reserved, p.Sold}
+	v := productView{SKU: p.SKU, Total: p.Put, Stock: p.Stock, Reserved: p.Reserved, Sold: p.Sold, Currency: p.Currency}
+	if p.Currency != "" {
+		v.Price = &p.Price
+	}
+	return v
 }
 
 // A recordView is an order as it is shown: with a masked receiver.
@@ -63,19 +88,26 @@ type recordView struct {
 	Receiver  string     `json:"receiver"`
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
-	Items     []itemForm `json:"items"`
+	Items     []itemView `json:"items"`
 	PlacedAt  string     `json:"placed_at"`
 	DueAt     string     `json:"due_at"`
 	ChangedAt string     `json:"changed_at"`
+}
+
+// An itemView is an item with its price at purchase.
+type itemView struct {
+	itemForm
+	Price  int64 `json:"price"`
+	Amount int64 `json:"amount"`
 }
 
 func viewRecord(r Record) recordView {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	show := func(t time.Time) string { return t.UTC().Format(layout) }
 	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Amount: r.Amount, Currency: r.Currency,
-		PlacedAt: show(r.Placed), DueAt: show(r.Due), ChangedAt: show(r.Changed), Items: make([]itemForm, len(r.Items))}
+		PlacedAt: show(r.Placed), DueAt: show(r.Due), ChangedAt: show(r.Changed), Items: make([]itemView, len(r.Items))}
 	for i, item := range r.Items {
-		v.Items[i] = itemForm(item)
+		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
 	}
 	return v
 }

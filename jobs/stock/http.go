@@ -17,6 +17,7 @@ const requestTime = 5 * time.Second
 
 // A Handler serves a sale over HTTP:
 //
+//	PUT    /products/{sku}         its price
 //	PUT    /products/{sku}/stock   what was put in, in all
 //	GET    /products/{sku}
 //	POST   /orders                 201 accepted, 200 accepted before
@@ -47,7 +48,7 @@ func NewHandler(s *Sale, log *zap.Logger) *Handler {
 	mux := http.NewServeMux()
 	for path, methods := range map[string]map[string]func(http.ResponseWriter, *http.Request){
 		"/products/{sku}/stock": {http.MethodPut: h.put},
-		"/products/{sku}":       {http.MethodGet: h.product},
+		"/products/{sku}":       {http.MethodGet: h.product, http.MethodPut: h.offer},
 		"/orders":               {http.MethodPost: h.reserve},
 		"/orders/{id}":          {http.MethodGet: h.order, http.MethodDelete: h.cancel},
 		"/orders/{id}/pay":      {http.MethodPost: h.pay},
@@ -99,6 +100,21 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, err := h.sale.Put(r.Context(), r.PathValue("sku"), *form.Total)
+	h.answer(w, http.StatusOK, viewProduct(p), err)
+}
+
+func (h *Handler) offer(w http.ResponseWriter, r *http.Request) {
+	var form offerForm
+	if p := decode(w, r, &form); p != nil {
+		p.write(w)
+		return
+	}
+	offer, err := form.offer()
+	if err != nil {
+		h.answer(w, http.StatusOK, nil, err)
+		return
+	}
+	p, err := h.sale.SetOffer(r.Context(), r.PathValue("sku"), offer)
 	h.answer(w, http.StatusOK, viewProduct(p), err)
 }
 

@@ -45,7 +45,7 @@ func (s shop) send(method, path, body string, header ...string) (int, map[string
 	return w.Code, answer, w.Header()
 }
 
-const teaForTwo = `{"id":"o-1","receiver":"Ada Lovelace","amount":700,"currency":"EUR","items":[{"sku":"tea","quantity":2}]}`
+const teaForTwo = `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`
 
 // The whole life of a sale, as the documentation tells it.
 func TestHTTP(t *testing.T) {
@@ -57,13 +57,15 @@ func TestHTTP(t *testing.T) {
 		want               string // of the answer's fields, some
 	}{
 		{"GET", "/products/tea", "", 404, "type urn:cronce:stock:unknown-product status 404"},
-		{"PUT", "/products/tea/stock", `{"total":3}`, 200, "sku tea total 3 stock 3 reserved 0 sold 0"},
+		{"PUT", "/products/tea/stock", `{"total":3}`, 200, "sku tea total 3 stock 3 reserved 0 sold 0 price <nil>"},
+		{"POST", "/orders", teaForTwo, 409, "type urn:cronce:stock:no-price"},
+		{"PUT", "/products/tea", `{"price":350,"currency":"EUR"}`, 200, "sku tea total 3 stock 3 reserved 0 sold 0 price 350 currency EUR"},
 		{"POST", "/orders", teaForTwo, 201, "id o-1 state reserved receiver A*** amount 700 currency EUR"},
 		{"POST", "/orders", teaForTwo, 200, "id o-1 state reserved"},
-		{"POST", "/orders", strings.Replace(teaForTwo, "700", "701", 1), 409, "type urn:cronce:stock:id-taken"},
+		{"POST", "/orders", strings.Replace(teaForTwo, ":2}", ":1}", 1), 409, "type urn:cronce:stock:id-taken"},
 		{"POST", "/orders", teaForAll, 409, "type urn:cronce:stock:sold-out sku tea left 1 title sold out"},
 		{"POST", "/orders", strings.Replace(teaForAll, "tea", "pot", 1), 422, "type urn:cronce:stock:unknown-product status 422"},
-		{"GET", "/orders/o-1", "", 200, "id o-1 state reserved items [map[quantity:2 sku:tea]]"},
+		{"GET", "/orders/o-1", "", 200, "id o-1 state reserved items [map[amount:700 price:350 quantity:2 sku:tea]]"},
 		{"GET", "/orders/o-2", "", 404, "type urn:cronce:stock:unknown-order"},
 		{"PUT", "/products/tea/stock", `{"total":1}`, 409, "type urn:cronce:stock:too-low"},
 		{"POST", "/orders/o-1/pay", "", 200, "id o-1 state paid"},
@@ -109,9 +111,7 @@ func wantFields(t *testing.T, answer map[string]any, want string) {
 
 func TestHTTPRefuses(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
-	if _, err := s.Put(t.Context(), "tea", 100); err != nil {
-		t.Fatal(err)
-	}
+	put(t, s.Sale, "tea", 100)
 	change := func(from, to string) string { return strings.Replace(teaForTwo, from, to, 1) }
 	for _, c := range []struct {
 		name, method, path, body, header string
@@ -120,11 +120,15 @@ func TestHTTPRefuses(t *testing.T) {
 	}{
 		{name: "no id", method: "POST", path: "/orders", body: change(`"o-1"`, `""`), status: 422, kind: "invalid", fields: "id"},
 		{name: "a long id", method: "POST", path: "/orders", body: change("o-1", strings.Repeat("x", 65)), status: 422, kind: "invalid", fields: "id"},
-		{name: "nothing", method: "POST", path: "/orders", body: "{}", status: 422, kind: "invalid", fields: "id receiver currency items"},
+		{name: "nothing", method: "POST", path: "/orders", body: "{}", status: 422, kind: "invalid", fields: "id receiver items"},
 		{name: "no quantity", method: "POST", path: "/orders", body: change(":2}", ":0}"), status: 422, kind: "invalid", fields: "items[0].quantity"},
 		{name: "half a tea", method: "POST", path: "/orders", body: change(":2}", ":0.5}"), status: 422, kind: "invalid", fields: "items.quantity"},
-		{name: "a word for a number", method: "POST", path: "/orders", body: change("700", `"700"`), status: 422, kind: "invalid", fields: "amount"},
-		{name: "too large a number", method: "POST", path: "/orders", body: change("700", `99999999999999999999`), status: 422, kind: "invalid", fields: "amount"},
+		{name: "a word for a number", method: "POST", path: "/orders", body: change(":2}", `:"2"}`), status: 422, kind: "invalid", fields: "items.quantity"},
+		{name: "too large a number", method: "POST", path: "/orders", body: change(":2}", `:99999999999999999999}`), status: 422, kind: "invalid", fields: "items.quantity"},
+		{name: "an amount", method: "POST", path: "/orders", body: change(`"id"`, `"amount":0,"id"`), status: 422, kind: "invalid", fields: `"amount"`},
+		{name: "a price of one's own", method: "POST", path: "/orders", body: change(`"quantity"`, `"price":0,"quantity"`), status: 422, kind: "invalid", fields: `"price"`},
+		{name: "no price", method: "PUT", path: "/products/tea", body: `{}`, status: 422, kind: "invalid", fields: "price currency"},
+		{name: "a negative price", method: "PUT", path: "/products/tea", body: `{"price":-1,"currency":"EUR"}`, status: 422, kind: "invalid", fields: "price"},
 		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: `"price"`},
 		{name: "not UTF-8", method: "POST", path: "/orders", body: change("Ada", "Zo\xeb"), status: 422, kind: "invalid", fields: "receiver"},
 		{name: "half a character", method: "POST", path: "/orders", body: change("Ada", `\ud83d`), status: 422, kind: "invalid", fields: "receiver"},
@@ -170,15 +174,15 @@ func TestHTTPRefuses(t *testing.T) {
 func TestHTTPNamesKinds(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
 	for body, want := range map[string]string{
-		`[]`:                        "body is an array, allowed is an object",
-		`"Ada"`:                     "body is a string, allowed is an object",
-		`{"id":5}`:                  "id is a number, allowed is a string",
-		`{"receiver":{"name":"A"}}`: "receiver is an object, allowed is a string",
-		`{"amount":"Ada"}`:          "amount is a string, allowed is a whole number",
-		`{"amount":7.5}`:            "amount is a number that is not whole, or too large, allowed is a whole number",
-		`{"amount":true}`:           "amount is true or false, allowed is a whole number",
-		`{"items":{}}`:              "items is an object, allowed is an array",
-		`{"items":[7]}`:             "items is a number, allowed is an object",
+		`[]`:                             "body is an array, allowed is an object",
+		`"Ada"`:                          "body is a string, allowed is an object",
+		`{"id":5}`:                       "id is a number, allowed is a string",
+		`{"receiver":{"name":"A"}}`:      "receiver is an object, allowed is a string",
+		`{"items":[{"quantity":"Ada"}]}`: "items.quantity is a string, allowed is a whole number",
+		`{"items":[{"quantity":7.5}]}`:   "items.quantity is a number that is not whole, or too large, allowed is a whole number",
+		`{"items":[{"quantity":true}]}`:  "items.quantity is true or false, allowed is a whole number",
+		`{"items":{}}`:                   "items is an object, allowed is an array",
+		`{"items":[7]}`:                  "items is a number, allowed is an object",
 	} {
 		status, answer, _ := s.send("POST", "/orders", body)
 		list, _ := answer["fields"].([]any)

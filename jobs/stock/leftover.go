@@ -5,27 +5,26 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // A leftover is what the store still has of a shelf that is to be rebuilt, beside
 // what the book has: what was accepted and not settled yet.
 type leftover struct {
-	totals map[string]int64 // what was put in, of products that have changed since the last settlement
+	totals map[string]total // of products that have changed since the last settlement
 	open   map[string]bool  // ids of all orders whose records are to be removed
 	haul   haul             // orders that are not settled
 }
 
 // leftover reads what the store still has. The shelf is closed: nothing changes.
 func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
-	left.totals, left.open = map[string]int64{}, map[string]bool{}
+	left.totals, left.open = map[string]total{}, map[string]bool{}
 	totals, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keyRestocked)).Result() })
 	if err != nil {
 		return left, fmt.Errorf("what was put in: %w", err)
 	}
 	for sku, text := range totals {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= MaxTotal && checkSKU("sku", sku) == nil {
-			left.totals[sku] = n
+		if t, err := parseTotal(sku, text); err == nil && t.put >= 0 && t.put <= MaxTotal && checkSKU("sku", sku) == nil {
+			left.totals[sku] = t
 		}
 	}
 	for _, name := range []string{keyUnsettled, keyFresh, keyDue} {
@@ -73,12 +72,16 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 		f.room[sku] = p.Put - p.Reserved - p.Sold
 	}
 	for _, sku := range slices.Sorted(maps.Keys(left.totals)) {
-		if p, known := products[sku]; !known {
-			f.room[sku] = left.totals[sku]
-			totals = append(totals, total{sku, left.totals[sku]})
-		} else if p.Put != left.totals[sku] {
-			lost = append(lost, Loss{SKU: sku, Reason: fmt.Sprintf("the store has %d put in, the book %d, which holds: put the right total again", left.totals[sku], p.Put)})
+		t := left.totals[sku]
+		p, known := products[sku]
+		switch {
+		case !known:
+			f.room[sku] = t.put
+		case p.Put != t.put:
+			lost = append(lost, Loss{SKU: sku, Reason: fmt.Sprintf("the store has %d put in, the book %d, which holds: put the right total again", t.put, p.Put)})
+			t.put = p.Put
 		}
+		totals = append(totals, t)
 	}
 	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
 		if (a.State == Paid) != (b.State == Paid) {

@@ -105,6 +105,9 @@ func (m *market) once(ctx context.Context, method, url string, body []byte) (int
 
 // put puts in a product, in all.
 func (m *market) put(ctx context.Context, sku string, total int64) {
+	if status, answer := m.ask(ctx, http.MethodPut, "/products/"+sku, map[string]any{"price": priceOf.Price, "currency": priceOf.Currency}); status != http.StatusOK {
+		m.t.Errorf("price of %s: %d %v", sku, status, answer)
+	}
 	status, answer := m.ask(ctx, http.MethodPut, "/products/"+sku+"/stock", map[string]any{"total": total})
 	if status != http.StatusOK {
 		m.t.Errorf("put %s: %d %v", sku, status, answer)
@@ -134,7 +137,7 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 	for i, item := range o.Items {
 		items[i] = map[string]any{"sku": item.SKU, "quantity": item.Quantity}
 	}
-	form := map[string]any{"id": id, "receiver": o.Receiver, "amount": o.Amount, "currency": o.Currency, "items": items}
+	form := map[string]any{"id": id, "receiver": o.Receiver, "items": items}
 	switch status, answer := m.ask(ctx, http.MethodPost, "/orders", form); {
 	case status == http.StatusCreated || status == http.StatusOK:
 		m.mu.Lock()

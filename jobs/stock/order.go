@@ -17,11 +17,12 @@ import (
 const (
 	MaxItems    = 50                // of one order
 	MaxQuantity = 1_000_000         // of one item
-	MaxAmount   = 1_000_000_000_000 // in minor units
+	MaxAmount   = 1_000_000_000_000 // of a price, and of all items together, in minor units
 	MaxReceiver = 200               // characters
 )
 
-// An Order is what a buyer wants. Printed, also as part of a log line, it shows a
+// An Order is what a buyer wants. What it costs the products say, and the [Record] of the
+// order. Printed, also as part of a log line, it shows a
 // masked receiver.
 type Order struct {
 	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64},
@@ -29,10 +30,6 @@ type Order struct {
 	ID string
 	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
 	Receiver string
-	// Amount is what it costs in all, in minor units (cents): 0 to MaxAmount.
-	Amount int64
-	// Currency is three capital letters, as ISO 4217 has them.
-	Currency string
 	// Items are 1 to MaxItems, each of another product.
 	Items []Item
 }
@@ -41,7 +38,13 @@ type Order struct {
 type Item struct {
 	SKU      string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}
 	Quantity int64  // 1 to MaxQuantity
+	// Price of one, in minor units, is what it was when the order was placed: of a Record.
+	// An order that is to be placed has 0.
+	Price int64
 }
+
+// Amount is what the item costs, in minor units.
+func (i Item) Amount() int64 { return i.Price * i.Quantity }
 
 // A name is made of these characters; written out, since every request is checked.
 func nameable(c byte) bool {
@@ -82,12 +85,6 @@ func (o Order) Validate() error {
 	if fault := receiverFault(o.Receiver); fault != "" {
 		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", MaxReceiver))
 	}
-	if o.Amount < 0 || o.Amount > MaxAmount {
-		refuse("amount", strconv.FormatInt(o.Amount, 10), fmt.Sprintf("0 to %d minor units", int64(MaxAmount)))
-	}
-	if !isCurrency(o.Currency) {
-		refuse("currency", quote(o.Currency), "three capital letters, such as EUR")
-	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))
 		return errors.Join(faults...) // a flood of items is not looked at
@@ -106,6 +103,9 @@ func (o Order) itemFaults() (faults []error) {
 		}
 		if item.Quantity < 1 || item.Quantity > MaxQuantity {
 			faults = append(faults, &FieldError{at("quantity"), strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", MaxQuantity)})
+		}
+		if item.Price != 0 {
+			faults = append(faults, &FieldError{at("price"), strconv.FormatInt(item.Price, 10), "none: the product has the price"})
 		}
 	}
 	return faults
@@ -157,7 +157,5 @@ func (o Order) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddString("id", o.ID)
 	enc.AddString("receiver", Mask(o.Receiver))
 	enc.AddInt("items", len(o.Items))
-	enc.AddInt64("amount", o.Amount)
-	enc.AddString("currency", o.Currency)
 	return nil
 }

@@ -17,9 +17,21 @@ type booked struct {
 
 // line is the record as the store has it.
 func (r booked) line() (string, error) {
-	content, err := r.content()
+	items := string(appendItems(nil, r.sorted(), true)) + ";" + r.Currency
+	b := body{Receiver: r.Receiver}
+	if sum := r.itemsAmount(); sum != r.Amount { // placed before products had prices
+		items, b.Amount, b.Currency = string(appendItems(nil, r.sorted(), false)), r.Amount, r.Currency
+	}
+	rest, err := restOf(b)
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
-	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + content, err
+	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + items + " " + rest, err
+}
+
+func (r Record) itemsAmount() (sum int64) {
+	for _, item := range r.Items {
+		sum += item.Amount()
+	}
+	return sum
 }
 
 // page reads up to n orders of a sale that come after an id: those that are
@@ -52,7 +64,7 @@ func (b *Database) page(ctx context.Context, sale, after string, retention int64
 
 // items reads the items of a page of orders.
 func (b *Database) items(ctx context.Context, sale string, orders []booked, at map[string]int) error {
-	query := b.dialect.Bind("SELECT order_id, sku, quantity FROM order_item WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, sku")
+	query := b.dialect.Bind("SELECT order_id, sku, quantity, price FROM order_item WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, sku")
 	rows, err := b.db.QueryContext(ctx, query, sale, orders[0].ID, orders[len(orders)-1].ID)
 	if err != nil {
 		return err
@@ -61,7 +73,7 @@ func (b *Database) items(ctx context.Context, sale string, orders []booked, at m
 	for rows.Next() {
 		var id string
 		var item Item
-		if err := rows.Scan(&id, &item.SKU, &item.Quantity); err != nil {
+		if err := rows.Scan(&id, &item.SKU, &item.Quantity, &item.Price); err != nil {
 			return err
 		}
 		if i, ok := at[id]; ok {

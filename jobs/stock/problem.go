@@ -36,6 +36,7 @@ var kinds = []struct {
 	{ErrClosed, "closed", http.StatusConflict},
 	{ErrTooLow, "too-low", http.StatusConflict},
 	{ErrFull, "too-many-products", http.StatusConflict},
+	{ErrUnpriced, "no-price", http.StatusConflict},
 	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
 	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
 	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},

@@ -20,6 +20,7 @@ type Product struct {
 	Stock    int64 // what can be reserved
 	Reserved int64 // what is reserved and not paid
 	Sold     int64 // what is paid
+	Offer          // how it is sold
 }
 
 // Put sets how much of a product was put in, in all: to add ten to a hundred, put
@@ -34,7 +35,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 		return Product{}, fmt.Errorf("stock: put: %w",
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
 	answer, err := s.change(ctx, putScript, keys, sku, total, MaxProducts)
 	var p Product
 	if err == nil {
@@ -48,7 +49,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 
 func stocked(sku string, total int64, answer []string) (Product, error) {
 	switch {
-	case is(answer, "ok", 5):
+	case is(answer, "ok", 6):
 		return parseProduct(sku, answer[1:])
 	case is(answer, "low", 3):
 		return Product{}, fmt.Errorf("%d, with %s reserved and %s sold: %w", total, answer[1], answer[2], ErrTooLow)
@@ -63,7 +64,7 @@ func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: product: %w", err)
 	}
-	answer, err := s.ask(ctx, productScript, s.keys(keyPut, keyStock, keyReserved, keySold), sku)
+	answer, err := s.ask(ctx, productScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyOffer), sku)
 	var p Product
 	switch {
 	case err == nil && len(answer) == 0:
@@ -77,19 +78,18 @@ func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	return p, nil
 }
 
-// parseProduct reads put, stock, reserved, sold.
-func parseProduct(sku string, counts []string) (Product, error) {
-	p := Product{SKU: sku}
+// parseProduct reads put, stock, reserved, sold, offer.
+func parseProduct(sku string, values []string) (p Product, err error) {
 	into := []*int64{&p.Put, &p.Stock, &p.Reserved, &p.Sold}
-	if len(counts) != len(into) {
-		return Product{}, strange(counts)
+	if len(values) != len(into)+1 {
+		return Product{}, strange(values)
 	}
-	for i, text := range counts {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+	for i := range into {
+		if *into[i], err = strconv.ParseInt(values[i], 10, 64); err != nil {
 			return Product{}, fmt.Errorf("counts: %w", err)
 		}
-		*into[i] = n
 	}
-	return p, nil
+	p.SKU = sku
+	p.Offer, err = parseOffer(values[len(into)])
+	return p, err
 }

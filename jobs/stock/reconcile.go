@@ -126,7 +126,7 @@ func (r *reconciler) restock(ctx context.Context, skus []string) error {
 	for i, sku := range skus {
 		args[i] = sku
 	}
-	if _, err := r.sale.fenced(ctx, restockScript, r.sale.keys(keyFence+reconciling, keyRestocked, keyPut), r.work.fence, args...); err != nil {
+	if _, err := r.sale.fenced(ctx, restockScript, r.sale.keys(keyFence+reconciling, keyRestocked, keyPut, keyOffer), r.work.fence, args...); err != nil {
 		return fmt.Errorf("stock: settle totals again: %w", err)
 	}
 	return nil

@@ -32,10 +32,12 @@ func parseState(s string) (State, error) {
 // milliseconds.
 type Record struct {
 	Order
-	State   State
-	Placed  time.Time // when it was reserved
-	Due     time.Time // until when it may be paid
-	Changed time.Time // when the state last changed
+	Amount   int64  // what it costs in all, in minor units
+	Currency string // of the amount, and of its items' prices
+	State    State
+	Placed   time.Time // when it was reserved
+	Due      time.Time // until when it may be paid
+	Changed  time.Time // when the state last changed
 }
 
 // String is for people and logs: the receiver is masked.
@@ -48,26 +50,36 @@ func (r Record) GoString() string { return r.String() }
 // bytes.
 type body struct {
 	Receiver string `json:"receiver"`
-	Amount   int64  `json:"amount"`
-	Currency string `json:"currency"`
+	Amount   int64  `json:"amount,omitempty"`   // of an order that was placed before products had prices
+	Currency string `json:"currency,omitempty"` // of it
 }
 
-// content is the part of a record that never changes: items as sku=quantity,… and
-// the rest of the order.
-func (o Order) content() (string, error) {
-	rest, err := json.Marshal(body{o.Receiver, o.Amount, o.Currency})
-	if err != nil {
-		return "", err
-	}
-	line := make([]byte, 0, 32*len(o.Items)+1+len(rest))
-	for i, item := range o.sorted() {
+// content is what was asked for, as it is stored: items as sku=quantity,… and the rest
+// of the order.
+func (o Order) content() (items, rest string, err error) {
+	rest, err = restOf(body{Receiver: o.Receiver})
+	return string(appendItems(nil, o.sorted(), false)), rest, err
+}
+
+func restOf(b body) (string, error) {
+	rest, err := json.Marshal(b)
+	return string(rest), err
+}
+
+// appendItems appends items as sku=quantity,…, or, priced, as sku=quantity@price,….
+func appendItems(line []byte, items []Item, priced bool) []byte {
+	for i, item := range items {
 		if i > 0 {
 			line = append(line, ',')
 		}
 		line = append(append(line, item.SKU...), '=')
 		line = strconv.AppendInt(line, item.Quantity, 10)
+		if priced {
+			line = append(line, '@')
+			line = strconv.AppendInt(line, item.Price, 10)
+		}
 	}
-	return string(append(append(line, ' '), rest...)), nil
+	return line
 }
 
 // parseRecord reads a record: state, placed, due, changed, items, rest.
@@ -90,24 +102,44 @@ func parseRecord(id, line string) (Record, error) {
 	if err := json.Unmarshal([]byte(parts[5]), &rest); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // which may name the receiver
 	}
-	r.Order = Order{ID: id, Receiver: rest.Receiver, Amount: rest.Amount, Currency: rest.Currency}
-	if r.Items, err = parseItems(parts[4]); err != nil {
+	r.Order = Order{ID: id, Receiver: rest.Receiver}
+	r.Amount, r.Currency = rest.Amount, rest.Currency
+	if err := r.parseItems(parts[4]); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", id, err)
 	}
 	return r, nil
 }
 
-func parseItems(text string) ([]Item, error) {
-	items := make([]Item, 0, 1+strings.Count(text, ","))
-	for pair := range strings.SplitSeq(text, ",") {
+// parseItems reads items as they are recorded, sku=quantity@price,…;currency, and sums
+// them up. Those of an order that was placed before products had prices end with the
+// quantity; its amount is in its rest.
+func (r *Record) parseItems(text string) error {
+	list, currency, priced := strings.Cut(text, ";")
+	r.Items = make([]Item, 0, 1+strings.Count(list, ","))
+	for pair := range strings.SplitSeq(list, ",") {
 		sku, digits, _ := strings.Cut(pair, "=")
-		quantity, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("items %s: %w", quote(text), err)
+		item := Item{SKU: sku}
+		var err error
+		if priced {
+			var price string
+			digits, price, _ = strings.Cut(digits, "@")
+			item.Price, err = strconv.ParseInt(price, 10, 64)
 		}
-		items = append(items, Item{sku, quantity})
+		if err == nil {
+			item.Quantity, err = strconv.ParseInt(digits, 10, 64)
+		}
+		if err != nil {
+			return fmt.Errorf("items %s: %w", quote(text), err)
+		}
+		r.Items = append(r.Items, item)
+		if priced {
+			r.Amount += item.Amount()
+		}
 	}
-	return items, nil
+	if priced {
+		r.Currency = currency
+	}
+	return nil
 }
 
 func parseTime(ms string) (time.Time, error) {

@@ -15,22 +15,24 @@ import (
 // While the store does not answer Reserve asks again, for five seconds or until
 // the context ends; after that it is not known whether the order was accepted:
 // call it again, with the same id. It refuses with a *FieldError for each field
-// that is not allowed, joined, or with ErrSoldOut, ErrUnknownSKU, or ErrConflict.
+// that is not allowed, joined, also of an order that costs more than MaxAmount or whose
+// products have several currencies; or with ErrSoldOut, ErrUnknownSKU, ErrUnpriced, or
+// ErrConflict.
 // See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
 func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
 	if err := o.Validate(); err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
 	}
-	content, err := o.content()
+	items, rest, err := o.content()
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
 	}
-	args := make([]any, 0, 3+2*len(o.Items))
-	args = append(args, o.ID, s.options.Hold.Milliseconds(), content)
+	args := make([]any, 0, 5+2*len(o.Items))
+	args = append(args, o.ID, s.options.Hold.Milliseconds(), items, rest, MaxAmount)
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer)
 	epoch := s.epoch()
 	answer, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
@@ -49,9 +51,11 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 // reservation reads what the script says to an order.
 func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err error) {
 	switch {
-	case is(answer, "new", 2):
+	case is(answer, "new", 3):
 		r = Record{Order: o, State: Reserved}
-		r.Items = o.sorted()
+		if err := r.parseItems(answer[2]); err != nil {
+			return Record{}, false, err
+		}
 		r.Placed, err = parseTime(answer[1])
 		r.Due, r.Changed = r.Placed.Add(s.options.Hold.Truncate(time.Millisecond)), r.Placed
 		return r, true, err
@@ -62,6 +66,13 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		return Record{}, false, ErrConflict
 	case is(answer, "unknown", 2):
 		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnknownSKU)
+	case is(answer, "unpriced", 2):
+		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnpriced)
+	case is(answer, "mixed", 4):
+		return Record{}, false, o.refused(answer[1], "sku", "in "+answer[2], "products in "+answer[3]+", as the first is")
+	case is(answer, "sum", 3):
+		return Record{}, false, o.refused(answer[1], "quantity", "too many at "+answer[2],
+			fmt.Sprintf("an order of up to %d minor units in all", int64(MaxAmount)))
 	case is(answer, "halted", 2):
 		return Record{}, false, fmt.Errorf("%w: the books of %s do not balance", ErrStockUnknown, quote(answer[1]))
 	case is(answer, "sold out", 3):
@@ -72,6 +83,18 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		return Record{}, false, &SoldOutError{SKU: answer[1], Left: left}
 	}
 	return Record{}, false, strange(answer)
+}
+
+// refused is the error of a field of an item, whose index is a text.
+func (o Order) refused(index, field, value, allowed string) error {
+	i, err := strconv.Atoi(index)
+	if err != nil || i < 0 || i >= len(o.Items) {
+		return strange([]string{index})
+	}
+	if field == "sku" {
+		value = quote(o.Items[i].SKU) + " " + value
+	}
+	return &FieldError{fmt.Sprintf("items[%d].%s", i, field), value, allowed}
 }
 
 // is reports whether an answer has this word in front and this length.

@@ -181,7 +181,12 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 		maps.Copy(found, rows)
 	}
 	p.take, p.lost, p.totals = left.fits(products, found)
-	p.products = len(products) + len(p.totals)
+	p.products = len(products)
+	for _, t := range p.totals {
+		if _, known := products[t.sku]; !known {
+			p.products++
+		}
+	}
 	return left, p, nil
 }
 
@@ -217,7 +222,7 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 		}
 	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}
@@ -231,13 +236,13 @@ func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
 		return 0, err
 	}
 	for skus := range slices.Chunk(slices.Sorted(maps.Keys(products)), maxBatch) {
-		args := make([]any, 1, 1+5*len(skus))
+		args := make([]any, 1, 1+6*len(skus))
 		args[0] = epoch
 		for _, sku := range skus {
 			p := products[sku]
-			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold)
+			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold, p.line())
 		}
-		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled), args...); err != nil {
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled, keyOffer), args...); err != nil {
 			return 0, fmt.Errorf("put products: %w", err)
 		}
 	}

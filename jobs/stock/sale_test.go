@@ -59,8 +59,6 @@ func TestReserveAgain(t *testing.T) {
 		}
 		for name, change := range map[string]func(*stock.Order){
 			"receiver": func(o *stock.Order) { o.Receiver = "Somebody else" },
-			"amount":   func(o *stock.Order) { o.Amount++ },
-			"currency": func(o *stock.Order) { o.Currency = "USD" },
 			"quantity": func(o *stock.Order) { o.Items = []stock.Item{{SKU: "tea", Quantity: 2}, {SKU: "cup", Quantity: 2}} },
 			"items":    func(o *stock.Order) { o.Items = o.Items[:1] },
 		} {
@@ -196,6 +194,10 @@ func TestBadInput(t *testing.T) {
 		_, _, err := s.Reserve(t.Context(), o)
 		return err
 	}
+	offer := func(sku string, price int64, currency string) error {
+		_, err := s.SetOffer(t.Context(), sku, stock.Offer{Price: price, Currency: currency})
+		return err
+	}
 	_, putSKU := s.Put(t.Context(), "", 1)
 	_, putTotal := s.Put(t.Context(), "tea", -1)
 	_, putMuch := s.Put(t.Context(), "tea", stock.MaxTotal+1)
@@ -216,9 +218,7 @@ func TestBadInput(t *testing.T) {
 		{with(func(o *stock.Order) { o.Receiver = "a\xff" }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = "a\x1b[2J" }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = strings.Repeat("ä", stock.MaxReceiver+1) }), "receiver"},
-		{with(func(o *stock.Order) { o.Amount = -1 }), "amount"},
-		{with(func(o *stock.Order) { o.Amount = stock.MaxAmount + 1 }), "amount"},
-		{with(func(o *stock.Order) { o.Currency = "eur" }), "currency"},
+		{with(func(o *stock.Order) { o.Items[0].Price = 1 }), "items[0].price"},
 		{with(func(o *stock.Order) { o.Items = nil }), "items"},
 		{with(func(o *stock.Order) { o.Items = make([]stock.Item, stock.MaxItems+1) }), "items"},
 		{with(func(o *stock.Order) { o.Items[0].SKU = "a=1,b" }), "items[0].sku"},
@@ -226,8 +226,10 @@ func TestBadInput(t *testing.T) {
 		{with(func(o *stock.Order) { o.Items[0].Quantity = -3 }), "items[0].quantity"},
 		{with(func(o *stock.Order) { o.Items[0].Quantity = stock.MaxQuantity + 1 }), "items[0].quantity"},
 		{with(func(o *stock.Order) { o.Items = append(o.Items, o.Items[0]) }), "items[1].sku"},
-		{with(func(o *stock.Order) { *o = stock.Order{} }), "id receiver currency items"},
+		{with(func(o *stock.Order) { *o = stock.Order{} }), "id receiver items"},
 		{putSKU, "sku"}, {putTotal, "total"}, {putMuch, "total"},
+		{offer("", 1, "EUR"), "sku"}, {offer("tea", -1, "EUR"), "price"}, {offer("tea", stock.MaxAmount+1, "EUR"), "price"},
+		{offer("tea", 1, "eur"), "currency"}, {offer("tea", 1, "EURO"), "currency"}, {offer("tea", 1, ""), "currency"},
 		{payID, "id"}, {cancelID, "id"}, {orderID, "id"},
 	} {
 		if got := strings.Join(fields(c.err), " "); got != c.fields {

@@ -21,6 +21,8 @@ var (
 	cancelLua string
 	//go:embed lua/put.lua
 	putLua string
+	//go:embed lua/offer.lua
+	offerLua string
 	//go:embed lua/product.lua
 	productLua string
 	//go:embed lua/overdue.lua
@@ -65,10 +67,11 @@ var (
 	openLua string
 
 	// For buyers and sellers.
-	reserveScript = onShelf(reserveLua)
+	reserveScript = onShelf(reserveLua, orderLua)
 	payScript     = onShelf(payLua, orderLua)
 	cancelScript  = onShelf(cancelLua, orderLua)
 	putScript     = onShelf(putLua)
+	offerScript   = onShelf(offerLua)
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
@@ -111,7 +114,8 @@ const (
 	keyFresh     = "fresh"     // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
 	keyDue       = "due"       // set: ids of reserved orders that it has, until when they may be paid, Unix ms
 	keyUnsettled = "unsettled" // set: ids of other orders whose state the database does not have, since when, Unix ms
-	keyRestocked = "restocked" // hash: sku, the total that the database does not have
+	keyOffer     = "offer"     // hash: sku, how it is sold: price, currency
+	keyRestocked = "restocked" // hash: sku, the total and the offer that the database does not have
 	keySettled   = "settled"   // hash: sku, what paid orders took that the database has
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
 	keyMarks     = "marks"     // string: how many orders were marked as settled, ever

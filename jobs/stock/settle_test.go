@@ -33,8 +33,8 @@ func TestSettle(t *testing.T) {
 		reserve(t, s, order("b"))
 		reserve(t, s, order("c"))
 		settle(t, s, p, 1, 3)
-		line := " reserved " + o.Receiver + " 1250 EUR"
-		p.wantLines(t, orderRows, "a"+line, "b reserved Ada Lovelace, London 1250 EUR", "c reserved Ada Lovelace, London 1250 EUR")
+		line := " reserved " + o.Receiver + " 1875 EUR"
+		p.wantLines(t, orderRows, "a"+line, "b reserved Ada Lovelace, London 625 EUR", "c reserved Ada Lovelace, London 625 EUR")
 		p.wantLines(t, itemRows, "a cup 1", "a tea 2", "b tea 1", "c tea 1")
 		p.wantLines(t, productRows, "cup 10 1 0", "tea 100 4 0")
 		settle(t, s, p, 2, 0)

@@ -47,19 +47,26 @@ func newSale(t testing.TB, client redis.UniversalClient, o stock.Options) *stock
 	return s
 }
 
+// put sets what was put in of a product, which gets a price.
 func put(t testing.TB, s *stock.Sale, sku string, total int64) {
 	t.Helper()
+	if _, err := s.SetOffer(t.Context(), sku, priceOf); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Put(t.Context(), sku, total); err != nil {
 		t.Fatal(err)
 	}
 }
+
+// priceOf is the price of whatever tests sell.
+var priceOf = stock.Offer{Price: 625, Currency: "EUR"}
 
 // order is an order of one item, or of the items given instead.
 func order(id string, items ...stock.Item) stock.Order {
 	if len(items) == 0 {
 		items = []stock.Item{{SKU: "tea", Quantity: 1}}
 	}
-	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Amount: 1250, Currency: "EUR", Items: items}
+	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Items: items}
 }
 
 func reserve(t testing.TB, s *stock.Sale, o stock.Order) stock.Record {
@@ -83,7 +90,8 @@ func fill(t testing.TB, s *stock.Sale, n int) {
 func wantProduct(t testing.TB, s *stock.Sale, sku string, put, left, reserved, sold int64) {
 	t.Helper()
 	want := stock.Product{SKU: sku, Put: put, Stock: left, Reserved: reserved, Sold: sold}
-	if got, err := s.Product(t.Context(), sku); err != nil || got != want {
+	got, err := s.Product(t.Context(), sku)
+	if got.Offer = want.Offer; err != nil || got != want {
 		t.Errorf("Product(%s) = %+v, %v, want %+v", sku, got, err, want)
 	}
 }

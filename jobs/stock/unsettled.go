@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A haul is what a run has found to settle.
@@ -25,10 +26,25 @@ type unread struct {
 	err error
 }
 
-// A total is what was put in of a product, in all.
+// A total is what was put in of a product, in all, and how it is sold.
 type total struct {
-	sku string
-	put int64
+	sku   string
+	put   int64
+	offer Offer
+	text  string // total and offer as the store has them
+}
+
+// parseTotal reads total and offer as the store has them: total price currency.
+func parseTotal(sku, text string) (t total, err error) {
+	digits, offer, _ := strings.Cut(text, " ")
+	t.sku, t.text = sku, text
+	if t.put, err = strconv.ParseInt(digits, 10, 64); err == nil {
+		t.offer, err = parseOffer(offer)
+	}
+	if err != nil {
+		return total{}, fmt.Errorf("total of %s: %w", quote(sku), err)
+	}
+	return t, nil
 }
 
 // take reads up to n orders that are to be settled, but for those that are kept
@@ -67,11 +83,11 @@ func parseHaul(answer []string) (h haul, ids []string, err error) {
 		return haul{}, nil, strange(answer)
 	}
 	for i := range products {
-		put, err := strconv.ParseInt(answer[2*i+1], 10, 64)
+		t, err := parseTotal(answer[2*i], answer[2*i+1])
 		if err != nil {
-			return haul{}, nil, fmt.Errorf("total of %q: %w", answer[2*i], err)
+			return haul{}, nil, err
 		}
-		h.totals = append(h.totals, total{answer[2*i], put})
+		h.totals = append(h.totals, t)
 	}
 	return h, answer[2*products:], nil
 }
@@ -175,7 +191,7 @@ func (s *Sale) stocked(ctx context.Context, fence int64, totals []total) error {
 	}
 	args := make([]any, 0, 2*len(totals))
 	for _, t := range totals {
-		args = append(args, t.sku, t.put)
+		args = append(args, t.sku, t.text)
 	}
 	if _, err := s.fenced(ctx, stockedScript, s.keys(keyFence+settling, keyRestocked), fence, args...); err != nil {
 		return fmt.Errorf("stock: mark settled products: %w", err)

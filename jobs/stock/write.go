@@ -178,10 +178,10 @@ func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
-	t := table{name: "order_item", columns: []column{{name: "order_id"}, {name: "sku"}, {name: "quantity"}}}
+	t := table{name: "order_item", columns: []column{{name: "order_id"}, {name: "sku"}, {name: "quantity"}, {name: "price"}, {name: "amount"}}}
 	for _, r := range orders {
 		for _, item := range r.Items {
-			t.add(r.ID, item.SKU, item.Quantity)
+			t.add(r.ID, item.SKU, item.Quantity, item.Price, item.Amount())
 		}
 	}
 	return tx.write(ctx, &t, "")

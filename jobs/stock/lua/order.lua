@@ -1,12 +1,20 @@
 -- order is for scripts that change orders: it goes before them.
 --
--- A record is one line: state, placed, due, changed (Unix ms), items as
--- sku=quantity,sku=quantity, and the rest of the order. Only reserved may change.
+-- A record is one line: state, placed, due, changed (Unix ms), items, and the rest of
+-- the order. Items are sku=quantity@price,sku=quantity@price;currency. Those of an
+-- order that was placed before products had prices end with the quantity. Only
+-- reserved may change.
 
 -- now is the store's time in Unix ms, read once in a script.
 local function now()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- asked is what was asked for of items as they are recorded.
+local function asked(items)
+  local plain = string.gsub(string.gsub(items, ';.*', ''), '@%d+', '')
+  return plain
 end
 
 -- whole prints a number without an exponent.

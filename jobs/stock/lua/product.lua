@@ -1,9 +1,12 @@
--- product: reads the counts of one product.
+-- product: reads the counts of one product, and how it is sold.
 --
--- KEYS  1 put  2 stock  3 reserved  4 sold
+-- KEYS  1 put  2 stock  3 reserved  4 sold  5 offer
 -- ARGV  1 sku
 --
--- Returns {put, stock, reserved, sold}, or {} when the product is not known.
+-- Returns {put, stock, reserved, sold, offer}, or {} when the product is not known. The
+-- offer is '' when the product has no price.
 local put = redis.call('HGET', KEYS[1], ARGV[1])
 if not put then return {} end
-return {put, redis.call('HGET', KEYS[2], ARGV[1]), redis.call('HGET', KEYS[3], ARGV[1]), redis.call('HGET', KEYS[4], ARGV[1])}
+local answer = {put}
+for key = 2, 5 do answer[key] = redis.call('HGET', KEYS[key], ARGV[1]) or '' end
+return answer

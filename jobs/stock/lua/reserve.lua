@@ -1,37 +1,50 @@
--- reserve: takes an order's items out of stock, all or none, once per order.
+-- reserve: takes an order's items out of stock, all or none, once per order, at the
+-- price that they have now.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted
--- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…) and rest
---       then per item: sku, quantity
+-- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted  6 offer
+-- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…)  4 rest
+--       5 the largest sum, then per item: sku, quantity
 --
--- Returns {'new', placed}, {'known', record} when the same order is there already,
--- in whatever state, {'other'} when the id is there with other content,
--- {'unknown', sku}, {'halted', sku} of a product whose books do not balance, or
--- {'sold out', sku, stock}. Only new changes anything.
+-- Returns {'new', placed, items as they are recorded}, {'known', record} when the same
+-- order is there already, in whatever state, {'other'} when the id is there with other
+-- content, {'unknown', sku}, {'unpriced', sku}, {'mixed', item, currency, that of the
+-- first item}, {'sum', item, price}, {'halted', sku} of a product whose books do not
+-- balance, or {'sold out', sku, stock}; items count from 0. Only new changes anything.
 local call = redis.call
 local known = call('GET', KEYS[1])
 if known then
-  if string.match(known, '^%a+ %d+ %d+ %d+ (.*)$') == ARGV[3] then return {'known', known} end
+  local items, rest = string.match(known, '^%a+ %d+ %d+ %d+ (%S+) (.*)$')
+  if items and asked(items) == ARGV[3] and rest == ARGV[4] then return {'known', known} end
   return {'other'}
 end
-for i = 4, #ARGV, 2 do
-  local stock = call('HGET', KEYS[2], ARGV[i])
-  if not stock then return {'unknown', ARGV[i]} end
-  if tonumber(stock) < tonumber(ARGV[i + 1]) then return {'sold out', ARGV[i], stock} end
+local price, currency, sum = {}, nil, 0
+for i = 6, #ARGV, 2 do
+  local sku, item = ARGV[i], string.format('%d', (i - 6) / 2)
+  local stock = call('HGET', KEYS[2], sku)
+  if not stock then return {'unknown', sku} end
+  local one, money = string.match(call('HGET', KEYS[6], sku) or '', '^(%d+) (%u%u%u)')
+  if not one then return {'unpriced', sku} end
+  currency = currency or money
+  if money ~= currency then return {'mixed', item, money, currency} end
+  sum = sum + one * ARGV[i + 1]
+  if sum > tonumber(ARGV[5]) then return {'sum', item, one} end
+  if tonumber(stock) < tonumber(ARGV[i + 1]) then return {'sold out', sku, stock} end
+  price[sku] = one
 end
 if call('EXISTS', KEYS[5]) == 1 then
-  for i = 4, #ARGV, 2 do
+  for i = 6, #ARGV, 2 do
     if call('HEXISTS', KEYS[5], ARGV[i]) == 1 then return {'halted', ARGV[i]} end
   end
 end
-for i = 4, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   call('HINCRBY', KEYS[2], ARGV[i], '-' .. ARGV[i + 1])
   call('HINCRBY', KEYS[3], ARGV[i], ARGV[i + 1])
 end
-local t = call('TIME')
-local at = t[1] * 1000 + math.floor(t[2] / 1000)
-local placed, due = string.format('%.0f', at), string.format('%.0f', at + ARGV[2])
-call('SET', KEYS[1], 'reserved ' .. placed .. ' ' .. due .. ' ' .. placed .. ' ' .. ARGV[3])
+local at = now()
+local placed, due = whole(at), whole(at + ARGV[2])
+local items = string.gsub(ARGV[3], '([^=,]+)=(%d+)', function(sku, quantity) return sku .. '=' .. quantity .. '@' .. price[sku] end)
+items = items .. ';' .. currency
+call('SET', KEYS[1], 'reserved ' .. placed .. ' ' .. due .. ' ' .. placed .. ' ' .. items .. ' ' .. ARGV[4])
 call('ZADD', KEYS[4], due, ARGV[1])
 changed = true
-return {'new', placed}
+return {'new', placed, items}

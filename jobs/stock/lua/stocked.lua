@@ -1,7 +1,8 @@
--- stocked: marks what was put in of products as being in the database.
+-- stocked: marks what was put in of products, and how they are sold, as being in the
+-- database.
 --
 -- KEYS  1 fence  2 restocked
--- ARGV  1 fence, then per product: sku, total
+-- ARGV  1 fence, then per product: sku, total and offer as they were taken
 --
 -- Returns {'ok'}, or {'fenced', fence} with the highest fence seen. One that has
 -- changed since stays.

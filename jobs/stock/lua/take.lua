@@ -4,7 +4,7 @@
 -- ARGV  1 fence  2 how many orders at most
 --
 -- Returns {'ok', how many orders are unsettled, how many products follow, sku,
--- total, …, id, …}, those that have changed first, the oldest of each first, or
+-- total and offer, …, id, …}, those that have changed first, the oldest of each first, or
 -- {'fenced', fence} with the highest seen.
 redis.call('ZREM', KEYS[2], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end

@@ -21,7 +21,7 @@ type Reserve struct {
 // Buy implements [Strategy].
 func (s *Reserve) Buy(ctx context.Context, order string) error {
 	_, _, err := s.Sale.Reserve(ctx, stock.Order{
-		ID: order, Receiver: "the buyer", Amount: 100, Currency: "EUR",
+		ID: order, Receiver: "the buyer",
 		Items: []stock.Item{{SKU: s.SKU, Quantity: 1}},
 	})
 	if errors.Is(err, stock.ErrSoldOut) {
@@ -42,6 +42,9 @@ type saleShelf struct {
 
 // Fill implements [Shelf], for a sale that has no orders.
 func (s *saleShelf) Fill(ctx context.Context, n int) error {
+	if _, err := s.sale.SetOffer(ctx, s.sku, stock.Offer{Price: 100, Currency: "EUR"}); err != nil {
+		return err
+	}
 	_, err := s.sale.Put(ctx, s.sku, int64(n))
 	return err
 }

@@ -1,0 +1,34 @@
+-- +goose Up
+ALTER TABLE product ADD COLUMN price INTEGER NOT NULL DEFAULT 0; -- of one, in minor units
+ALTER TABLE product ADD COLUMN currency TEXT NOT NULL DEFAULT ''; -- of the price; empty: it has none, and cannot be ordered
+ALTER TABLE product ADD COLUMN buyer_limit INTEGER NOT NULL DEFAULT 0; -- how many one buyer may have; 0: any number
+ALTER TABLE product ADD COLUMN starts_at INTEGER NOT NULL DEFAULT 0; -- when its sale begins; 0: it has
+ALTER TABLE product ADD COLUMN ends_at INTEGER NOT NULL DEFAULT 0; -- when its sale ends; 0: never
+ALTER TABLE orders ADD COLUMN buyer TEXT NOT NULL DEFAULT ''; -- empty: not named
+ALTER TABLE orders ADD COLUMN payments INTEGER NOT NULL DEFAULT 0; -- how many payments, refunds and returns are recorded of it
+ALTER TABLE order_item ADD COLUMN price INTEGER NOT NULL DEFAULT 0; -- of one, when the order was placed
+ALTER TABLE order_item ADD COLUMN amount INTEGER NOT NULL DEFAULT 0; -- of all of them
+CREATE TABLE IF NOT EXISTS payment (
+  sale      TEXT NOT NULL,
+  reference TEXT NOT NULL, -- of the payment service; of all payments, refunds and returns
+  order_id  TEXT NOT NULL,
+  kind      TEXT NOT NULL, -- paid; surplus: to be refunded; refund, return
+  amount    INTEGER NOT NULL, -- in minor units
+  currency  TEXT NOT NULL,
+  refunds   TEXT NOT NULL DEFAULT '', -- of a refund: the reference of the payment that goes back
+  at        INTEGER NOT NULL, -- Unix milliseconds
+  PRIMARY KEY (sale, reference),
+  FOREIGN KEY (sale, order_id) REFERENCES orders (sale, id)
+);
+
+-- +goose Down
+DROP TABLE IF EXISTS payment;
+ALTER TABLE product DROP COLUMN ends_at;
+ALTER TABLE product DROP COLUMN starts_at;
+ALTER TABLE product DROP COLUMN buyer_limit;
+ALTER TABLE product DROP COLUMN currency;
+ALTER TABLE product DROP COLUMN price;
+ALTER TABLE orders DROP COLUMN payments;
+ALTER TABLE orders DROP COLUMN buyer;
+ALTER TABLE order_item DROP COLUMN amount;
+ALTER TABLE order_item DROP COLUMN price;
