@@ -163,7 +163,7 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	}
 	late := f.verdict == lock.VerdictMissed
 	long := f.verdict == lock.VerdictSkipped && f.reason == lock.ReasonOverlap
-	return c.starved(j, tick) && (late || long) || f.verdict == lock.VerdictLost && c.unrenewed(j, tick)
+	return c.starved(j, tick) && (late || long) || c.capped(j, tick, f) || f.verdict == lock.VerdictLost && c.unrenewed(j, tick)
 }
 
 // unrenewed reports whether a run may have lost its lease because the machine, or the

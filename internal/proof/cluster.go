@@ -177,12 +177,15 @@ func (c *Cluster) Process(pid int) *Process {
 // verdict with the tick after it.
 const settle = 1500 * time.Millisecond
 
-// Finish drains all nodes and returns the evidence about the jobs: ticks from
-// Warm until a moment before this call.
+// Finish waits until nothing is overdue while nodes live, drains them all and returns the
+// evidence about the jobs: ticks from Warm until a moment before this call.
 func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	c.t.Helper()
 	e := &Evidence{Meter: c.Meter, Jobs: jobs, From: c.from, To: time.Now().Add(-settle), Ends: map[int]error{}}
 	alive := c.Alive()
+	if len(alive) > 0 {
+		e.Late = c.overdue(jobs...)
+	}
 	for _, p := range alive {
 		p.Terminate()
 	}

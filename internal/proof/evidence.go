@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // Evidence is what a scenario left behind.
@@ -17,6 +18,10 @@ type Evidence struct {
 	Journals map[string]lock.Journal
 	Faults   []Fault       // what was done to processes
 	Ends     map[int]error // processes that did not end well, by id
+
+	// Late is what was overdue of each job before the nodes were drained, while they lived and after
+	// they had had time to see to it.
+	Late map[string][]verify.Overdue
 
 	// Also are other specs that jobs had on some node: their ticks may run, too.
 	Also []Job
@@ -57,6 +62,7 @@ const (
 	Presumed   Rule = "presumed"   // I5: said to be another node's, when nobody had it
 	Guard      Rule = "guard"      // the guarded resource let an old fence in
 	Logs       Rule = "logs"       // the log says something else than happened
+	Overdue    Rule = "overdue"    // I4: past its deadline, or left by its node, and no node that lives sees to it
 	Crash      Rule = "crash"      // a process ended on its own, or badly
 	Journal    Rule = "journal"    // the journal itself breaks an invariant
 )
@@ -92,6 +98,7 @@ func Check(e *Evidence) []Violation {
 	}
 	c.claims()
 	c.verify()
+	c.late()
 	c.guard()
 	c.logs()
 	for pid, err := range e.Ends {

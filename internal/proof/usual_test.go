@@ -11,7 +11,8 @@ import (
 
 // seconds returns n jobs that run each second. Every second one of them has
 // policies by which each tick runs, however long this machine keeps the nodes
-// waiting: for these nothing is excused.
+// waiting: for these nothing is excused but what a standstill of ten intervals, which the meter
+// saw, leaves to the cap of a backlog.
 func seconds(prefix string, n int) (jobs []proof.Job) {
 	for i := range n {
 		j := proof.Job{Name: fmt.Sprintf("%s%d", prefix, i), Every: time.Second, Cron: true}

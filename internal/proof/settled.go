@@ -1,0 +1,92 @@
+package proof
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+const (
+	// lateGrace is how long after its deadline, or after its lease, a tick is not yet late here: a node
+	// takes it over, or settles it, within the lease and a second.
+	lateGrace = 3 * time.Second
+	// settling is for how long after that nodes that live may not have seen to it. It grows
+	// by what the meter saw.
+	settling = 5 * time.Second
+)
+
+// overdue reads what is overdue of each job while nodes live, once they have had time to see to it.
+// It comes back at once where nothing is.
+func (c *Cluster) overdue(jobs ...Job) map[string][]verify.Overdue {
+	c.t.Helper()
+	d, done, err := openStore(c.t.Context(), c.addr, namespace)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer done()
+	for begun := time.Now(); ; <-time.After(probeEvery) {
+		late := map[string][]verify.Overdue{}
+		for _, j := range jobs {
+			all, err := overdue(d, j.Name)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			if len(all) > 0 {
+				late[j.Name] = all
+			}
+		}
+		if now := time.Now(); len(late) == 0 || now.Sub(begun) > settling+c.Starved(begun, now) {
+			return late
+		}
+	}
+}
+
+// overdue reads what is overdue of a job, as cronce verify does. A job that was never opened has
+// nothing.
+func overdue(d store, job string) ([]verify.Overdue, error) {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	roll, err := d.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := d.Journal(ctx, job, 0)
+	if err != nil {
+		return nil, err
+	}
+	state := d.Look(ctx, []string{job})[0]
+	if state.Err != nil || state.Mark == 0 {
+		return nil, state.Err
+	}
+	alive := map[string]bool{}
+	for i := range roll.Members {
+		alive[roll.Members[i].Node] = roll.Members[i].Alive(roll.Now)
+	}
+	o := verify.Options{State: &state, Grace: lateGrace, Alive: func(node string) bool { return alive[node] }}
+	return verify.Job(journal, o).Late, nil
+}
+
+// late: while nodes live, and have settled, nothing is overdue.
+func (c *check) late() {
+	for job, all := range c.Late {
+		for _, o := range all {
+			c.found(Overdue, job, o.Tick.UnixMilli(), "%d ticks up to %v are %s although nodes live; their time was over at %v",
+				o.Ticks, later(o.Tick, o.Last), o.State, o.Since)
+		}
+	}
+}
+
+// capped reports whether the machine stood for so long that the cap of a backlog spent a tick: as many
+// later ones were due before a node could ask for it. What is missing may be the time that nodes
+// need to ask again.
+func (c *check) capped(j *Job, tick int64, f *fate) bool {
+	if j.Misfire != scheduler.MisfireAll || f.verdict != lock.VerdictMissed || f.reason != lock.ReasonMisfire {
+		return false
+	}
+	from, stood := time.UnixMilli(tick), policy.Backlog*j.Every
+	return c.Starved(from, from.Add(stood)) >= stood*3/4
+}
