@@ -24,7 +24,8 @@ mutants: install ## plant each known mistake in turn, and print those that no te
 soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./internal/proof
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^(TestWeek|TestLongSequences)$$' ./scheduler ./lock/series
-	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos(OfTheStore)?$$' ./jobs/stock
+	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
+	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
 
 lint: vuln ## vet, golangci-lint, gofmt, go mod tidy, govulncheck

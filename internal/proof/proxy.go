@@ -26,12 +26,12 @@ type Faults struct {
 // A Proxy stands between a node and the store. Replies that arrive together, as
 // those of a pipeline do, count as one. It may be used concurrently.
 type Proxy struct {
-	target   string
 	listener net.Listener
 	wg       sync.WaitGroup
 	stop     chan struct{}
 
 	mu       sync.Mutex
+	target   string
 	faults   Faults
 	changed  chan struct{} // closed when the faults change
 	conns    map[net.Conn]struct{}
@@ -70,6 +70,17 @@ func (p *Proxy) Set(f Faults) {
 	}
 }
 
+// Retarget leads clients to another server from now on, and resets the connections
+// to the one before.
+func (p *Proxy) Retarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+	for c := range p.conns {
+		reset(c)
+	}
+}
+
 // Lost is how many replies the proxy has lost so far.
 func (p *Proxy) Lost() int {
 	p.mu.Lock()
@@ -94,8 +105,9 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return // closed
 		}
-		server, err := net.DialTimeout("tcp", p.target, time.Second)
-		if err != nil || !p.keep(client, server) {
+		target := p.aim()
+		server, err := net.DialTimeout("tcp", target, time.Second)
+		if err != nil || !p.keep(target, client, server) {
 			reset(client)
 			continue
 		}
@@ -104,11 +116,18 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep takes both ends on the books, unless the proxy refuses connections.
-func (p *Proxy) keep(ends ...net.Conn) bool {
+func (p *Proxy) aim() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults.Refuse {
+	return p.target
+}
+
+// keep takes both ends on the books, unless the proxy refuses connections, or leads
+// to another server since.
+func (p *Proxy) keep(target string, ends ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.faults.Refuse || p.target != target {
 		_ = ends[1].Close()
 		return false
 	}

@@ -13,6 +13,7 @@ type book struct {
 	identity string // of the database
 	epoch    string // of the shelf that is built from it
 	mark     int64  // the number of the last settlement, 0 before the first
+	changes  int64  // how many changes of the epoch it has at least
 	products int64  // how many it has, before the first settlement; 0 after
 }
 
@@ -34,9 +35,9 @@ func (b *Database) book(ctx context.Context, sale string) (book, error) {
 }
 
 func (b *Database) readBook(ctx context.Context, sale string) (found book, err error) {
-	query := b.dialect.Bind("SELECT i.id, k.epoch, k.mark, CASE k.mark WHEN 0 THEN (SELECT COUNT(*) FROM product WHERE sale = k.sale) ELSE 0 END" +
+	query := b.dialect.Bind("SELECT i.id, k.epoch, k.mark, k.changes, CASE k.mark WHEN 0 THEN (SELECT COUNT(*) FROM product WHERE sale = k.sale) ELSE 0 END" +
 		" FROM stock_identity i, stock_book k WHERE k.sale = ?")
-	err = b.db.QueryRowContext(ctx, query, sale).Scan(&found.identity, &found.epoch, &found.mark, &found.products)
+	err = b.db.QueryRowContext(ctx, query, sale).Scan(&found.identity, &found.epoch, &found.mark, &found.changes, &found.products)
 	return found, err
 }
 
@@ -57,8 +58,9 @@ func (b *Database) beginBook(ctx context.Context, sale string) error {
 // A position is where in the book a transaction writes. The zero position is that
 // of a sale that keeps no book.
 type position struct {
-	epoch string
-	mark  int64 // the number of the settlement; 0: of none
+	epoch   string
+	mark    int64 // the number of the settlement; 0: of none
+	changes int64 // how many the store had acknowledged by then
 }
 
 // turn brings the book to a position, and locks its row until the transaction ends.
@@ -74,12 +76,13 @@ func (tx *transaction) turn(ctx context.Context, to position) error {
 		return err
 	case at.epoch != to.epoch:
 		return fmt.Errorf("the shelf was rebuilt since: %w", ErrStockUnknown)
-	case to.mark == 0 || to.mark == at.mark:
-		return nil
-	case to.mark < at.mark:
+	case to.mark != 0 && to.mark < at.mark:
 		return fmt.Errorf("settlement %d comes after %d: %w", to.mark, at.mark, ErrStockUnknown)
+	case to.mark <= at.mark && to.changes <= at.changes:
+		return nil
 	}
-	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET mark = ? WHERE sale = ?"), to.mark, tx.sale); err != nil {
+	query := tx.dialect.Bind("UPDATE stock_book SET mark = ?, changes = ? WHERE sale = ?")
+	if _, err := tx.tx.ExecContext(ctx, query, max(to.mark, at.mark), max(to.changes, at.changes), tx.sale); err != nil {
 		return fmt.Errorf("write the book: %w", err)
 	}
 	return nil
@@ -87,11 +90,11 @@ func (tx *transaction) turn(ctx context.Context, to position) error {
 
 // lockBook reads where the book is, and locks its row until the transaction ends.
 func (tx *transaction) lockBook(ctx context.Context) (at position, err error) {
-	query := "SELECT epoch, mark FROM stock_book WHERE sale = ?"
+	query := "SELECT epoch, mark, changes FROM stock_book WHERE sale = ?"
 	if tx.dialect != SQLite { // whose transaction holds the whole database
 		query += " FOR UPDATE"
 	}
-	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark); err != nil {
+	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark, &at.changes); err != nil {
 		return position{}, fmt.Errorf("read the book: %w", err)
 	}
 	return at, nil
@@ -111,10 +114,10 @@ func (b *Database) newEpoch(ctx context.Context, sale string, f func(before book
 		if err != nil {
 			return err
 		}
-		if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET epoch = ? WHERE sale = ?"), epoch, sale); err != nil {
+		if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET epoch = ?, changes = 0 WHERE sale = ?"), epoch, sale); err != nil {
 			return err
 		}
-		before.epoch, before.mark = at.epoch, at.mark
+		before.epoch, before.mark, before.changes = at.epoch, at.mark, at.changes
 		return f(before, epoch)
 	})
 	return epoch, err

@@ -55,67 +55,6 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// Three processes sell while the store loses the sale again and again, and one process
-// is killed every few seconds; settleOrders rebuilds the shelf from the database. What
-// was acknowledged was settled before, so nothing of it is lost, and no more is sold
-// than there is.
-func TestChaosOfTheStore(t *testing.T) {
-	t.Parallel()
-	server := redisserver.Start(t)
-	direct := connect(t, server.Addr())
-	m := newMarket(t, setup{Driver: "sqlite", DSN: sqliteDSN(filepath.Join(t.TempDir(), "db")), Dialect: stock.SQLite,
-		Redis: server.Addr(), Hold: 3 * time.Second, Settled: true}, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), chaosTime(t)+2*time.Minute)
-	defer cancel()
-	skus := []string{"cup", "tea"}
-	for _, sku := range skus {
-		m.put(ctx, sku, 300)
-	}
-	await(t, "the book has what was put in", func() bool {
-		n, err := direct.HLen(ctx, "cronce:v1:stock:{cronce:shop}:restocked").Result()
-		return err == nil && n == 0
-	})
-	stop := make(chan struct{})
-	var buyers, others sync.WaitGroup
-	for i := range 6 {
-		buyers.Go(func() { m.buy(ctx, fmt.Sprintf("b%d", i), skus, stop) })
-	}
-	others.Go(func() { m.kill(stop) })
-	emptied := 0
-	others.Go(func() { emptied = empty(t, direct, stop) })
-	<-time.After(chaosTime(t))
-	close(stop)
-	others.Wait()
-	buyers.Wait()
-	m.calm(direct)
-	m.judge(direct, skus)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t.Logf("%d orders accepted, %d sold out, the store emptied %d times", len(m.accepted), m.refused, emptied)
-	if emptied == 0 {
-		t.Error("the store was never emptied")
-	}
-}
-
-// empty removes the sale from the store at random moments, and returns how often.
-func empty(t *testing.T, direct redis.UniversalClient, stop <-chan struct{}) (n int) {
-	for {
-		select {
-		case <-stop:
-			return n
-		case <-time.After(time.Duration(500+rand.IntN(1500)) * time.Millisecond):
-		}
-		keys, err := direct.Keys(context.Background(), "cronce:v1:stock:*").Result()
-		if err == nil {
-			err = direct.Del(context.Background(), append(keys, "none")...).Err()
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		n++
-	}
-}
-
 func chaosTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv(soakEnv)

@@ -18,7 +18,8 @@
 // An order has an id that the buyer's side chooses. Every call may be repeated
 // with it, after a lost reply or a crash, and answers the same: nothing is taken
 // twice. Closed orders are known for a week after they were settled
-// ([Options.Retention]). A refused order is not remembered.
+// ([Options.Retention]); with [Options.Book] what became of older ones is looked up
+// there. A refused order is not remembered.
 //
 // # What accepted means
 //

@@ -24,12 +24,13 @@ func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired i
 		args[i] = id
 	}
 	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled)
-	epoch, changes, err := s.known(ctx)
+	least, err := s.known(ctx)
 	if err != nil {
 		return 0, nil, fmt.Errorf("stock: expire orders: %w", err)
 	}
-	codes, err := s.fenced(ctx, expireScript, append(keys, s.key(keyShelf)), fence, append(args, epoch, changes)...)
-	if err == nil && len(codes) != len(ids)+1 {
+	keys, args = s.onShelf(least, keys, args)
+	codes, err := s.fenced(ctx, expireScript, keys, fence, args...)
+	if err == nil && len(codes) != len(ids)+2 {
 		err = strange(codes)
 	}
 	if err != nil {

@@ -77,10 +77,11 @@ func Statements() ([]string, error) {
 	book, err2 := fs.ReadFile(migrations, "migrations/mysql/00002_book.sql")
 	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
 	prices, err4 := fs.ReadFile(migrations, "migrations/mysql/00004_price.sql")
+	decisions, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_decisions.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), string(prices), string(decisions), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
-	}, errors.Join(err, err2, err3, err4)
+	}, errors.Join(err, err2, err3, err4, err5)
 }
 
 // FirstTables makes the tables as the first version did.

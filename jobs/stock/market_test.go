@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ type market struct {
 	members  []*process
 	all      []*process
 	settling *process               // that has begun the latest run of settleOrders
+	redis    []string               // where each member finds the store
+	lost     map[string]bool        // ids of orders that a member has logged as lost
+	witness  map[string]*process    // which member has given the last answer to an order
 	accepted map[string]stock.Order // by id
 	ended    map[string]stock.State // what a buyer was told, by id; absent: nobody asked
 	totals   map[string]int64       // what was put in, by product
@@ -33,11 +37,17 @@ type market struct {
 }
 
 func newMarket(t *testing.T, c setup, members int) *market {
+	return newMarketAt(t, c, slices.Repeat([]string{c.Redis}, members))
+}
+
+// newMarketAt starts a member for each place where one finds the store.
+func newMarketAt(t *testing.T, c setup, redis []string) *market {
 	m := &market{t: t, setup: c, accepted: map[string]stock.Order{}, ended: map[string]stock.State{}, totals: map[string]int64{},
+		lost: map[string]bool{}, witness: map[string]*process{},
 		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(m.client.CloseIdleConnections)
-	m.members = make([]*process, members)
-	for i := range members {
+	m.redis, m.members = redis, make([]*process, len(redis))
+	for i := range redis {
 		m.start(i)
 	}
 	return m
@@ -47,6 +57,7 @@ func newMarket(t *testing.T, c setup, members int) *market {
 func (m *market) start(i int) {
 	c := m.setup
 	c.Name = fmt.Sprintf("member-%d", i)
+	c.Redis = m.redis[i]
 	p := launch(m.t, c, m.told)
 	m.mu.Lock()
 	m.members[i], m.all = p, append(m.all, p)
@@ -54,34 +65,43 @@ func (m *market) start(i int) {
 }
 
 func (m *market) told(p *process, line map[string]any) {
-	if line["msg"] == "run started" && line["job"] == stock.SettleOrdersName {
-		m.mu.Lock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case line["msg"] == "run started" && line["job"] == stock.SettleOrdersName:
 		m.settling = p
-		m.mu.Unlock()
+	case line["msg"] == "order lost":
+		m.lost[fmt.Sprint(line["order"])] = true
 	}
 }
 
-// any is where some member is served; empty if that one is not.
-func (m *market) any() string {
+// any is some member.
+func (m *market) any() *process {
 	m.mu.Lock()
-	p := m.members[rand.IntN(len(m.members))]
-	m.mu.Unlock()
-	return p.url()
+	defer m.mu.Unlock()
+	return m.members[rand.IntN(len(m.members))]
 }
 
 // ask sends a request to any member, and again to any, until one answers without
 // doubt, as a client should. It returns status 0 when ctx ends first.
 func (m *market) ask(ctx context.Context, method, path string, form any) (int, map[string]any) {
+	status, answer, _ := m.askAny(ctx, method, path, form)
+	return status, answer
+}
+
+// askAny is ask that returns which member has answered.
+func (m *market) askAny(ctx context.Context, method, path string, form any) (int, map[string]any, *process) {
 	body, _ := json.Marshal(form)
 	for ctx.Err() == nil {
-		if base := m.any(); base != "" {
+		p := m.any()
+		if base := p.url(); base != "" {
 			if status, answer := m.once(ctx, method, base+path, body); status != 0 && status != http.StatusServiceUnavailable {
-				return status, answer
+				return status, answer, p
 			}
 		}
 		<-time.After(time.Duration(rand.IntN(20)) * time.Millisecond)
 	}
-	return 0, nil
+	return 0, nil, nil
 }
 
 func (m *market) once(ctx context.Context, method, url string, body []byte) (int, map[string]any) {
@@ -138,10 +158,10 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 		items[i] = map[string]any{"sku": item.SKU, "quantity": item.Quantity}
 	}
 	form := map[string]any{"id": id, "receiver": o.Receiver, "items": items}
-	switch status, answer := m.ask(ctx, http.MethodPost, "/orders", form); {
+	switch status, answer, by := m.askAny(ctx, http.MethodPost, "/orders", form); {
 	case status == http.StatusCreated || status == http.StatusOK:
 		m.mu.Lock()
-		m.accepted[id] = o
+		m.accepted[id], m.witness[id] = o, by
 		m.mu.Unlock()
 		m.end(ctx, id)
 	case status == http.StatusConflict && answer["type"] == "urn:cronce:stock:sold-out":
@@ -167,24 +187,27 @@ func (m *market) pick(id string, skus []string) stock.Order {
 func (m *market) end(ctx context.Context, id string) {
 	var status int
 	var answer map[string]any
+	var by *process
 	want := stock.Paid
 	switch rand.IntN(10) {
 	case 0, 1:
 		want = stock.Cancelled
-		status, answer = m.ask(ctx, http.MethodDelete, "/orders/"+id, nil)
+		status, answer, by = m.askAny(ctx, http.MethodDelete, "/orders/"+id, nil)
 	case 2, 3, 4:
 		return
 	default:
-		status, answer = m.ask(ctx, http.MethodPost, "/orders/"+id+"/pay", nil)
+		status, answer, by = m.askAny(ctx, http.MethodPost, "/orders/"+id+"/pay", nil)
 	}
 	state := stock.State(fmt.Sprint(answer["state"]))
 	switch {
 	case status == http.StatusOK && state == want:
 	case status == http.StatusConflict && state == stock.Expired:
+	case status == http.StatusNotFound && m.setup.Restore && !m.setup.Settled:
+		return // it was lost, and must be listed
 	default:
 		m.t.Errorf("%s of order %s: %d %v", want, id, status, answer)
 	}
 	m.mu.Lock()
-	m.ended[id] = state
+	m.ended[id], m.witness[id] = state, by
 	m.mu.Unlock()
 }

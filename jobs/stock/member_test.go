@@ -55,7 +55,8 @@ type setup struct {
 	Name, Redis, Driver, DSN string
 	Dialect                  stock.Dialect
 	Hold                     time.Duration
-	Settled                  bool // what is acknowledged is in the book, and the shelf is rebuilt from it
+	Settled                  bool // what is acknowledged is in the book
+	Restore                  bool // the shelf is rebuilt from the book
 }
 
 const memberLease = time.Second
@@ -81,7 +82,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold, Book: database, Settled: c.Settled, Restore: c.Settled})
+	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold, Book: database, Settled: c.Settled, Restore: c.Restore})
 	if err != nil {
 		return err
 	}
@@ -96,8 +97,12 @@ func member(ctx context.Context, text string) error {
 	server := &http.Server{Handler: stock.NewHandler(sale, log), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	serving.Go(func() { sale.Watch(watching, log) })
 	log.Info("shop served", zap.Stringer("address", listener.Addr()))
 	err = node.Run(ctx)
+	unwatch()
 	_ = server.Close()
 	serving.Wait()
 	return err

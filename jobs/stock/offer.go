@@ -61,7 +61,7 @@ func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, erro
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts)
+	answer, _, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)

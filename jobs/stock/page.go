@@ -39,7 +39,22 @@ func (r Record) itemsAmount() (sum int64) {
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
 	query := b.dialect.Bind("SELECT id, receiver, amount, currency, status, placed_at, due_at, changed_at, settled_at + ? - " + b.dialect.Now() +
 		" FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
-	rows, err := b.db.QueryContext(ctx, query, retention, sale, after, retention)
+	return b.read(ctx, sale, query, retention, sale, after, retention)
+}
+
+// order reads an order, in whatever state. There is none if that is empty.
+func (b *Database) order(ctx context.Context, sale, id string) (booked, error) {
+	query := b.dialect.Bind("SELECT id, receiver, amount, currency, status, placed_at, due_at, changed_at, 0 FROM orders WHERE sale = ? AND id = ?")
+	orders, err := b.read(ctx, sale, query, sale, id)
+	if err != nil || len(orders) == 0 {
+		return booked{}, err
+	}
+	return orders[0], nil
+}
+
+// read reads the orders that a query finds, sorted by their ids.
+func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([]booked, error) {
+	rows, err := b.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

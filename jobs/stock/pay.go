@@ -14,7 +14,7 @@ import (
 // is not known is an ErrUnknownOrder. For doubt see Reserve: Pay may be called
 // again.
 func (s *Sale) Pay(ctx context.Context, id string) (Record, error) {
-	return s.close(ctx, "pay", id, payScript, keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled)
+	return s.close(ctx, "pay", id, Paid, payScript, keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled)
 }
 
 // Cancel gives back what an order reserved. An order that is cancelled already
@@ -22,26 +22,31 @@ func (s *Sale) Pay(ctx context.Context, id string) (Record, error) {
 // id that is not known is an ErrUnknownOrder. For doubt see Reserve: Cancel may be
 // called again.
 func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
-	return s.close(ctx, "cancel", id, cancelScript, keyStock, keyReserved, keyFresh, keyDue, keyUnsettled)
+	return s.close(ctx, "cancel", id, Cancelled, cancelScript, keyStock, keyReserved, keyFresh, keyDue, keyUnsettled)
 }
 
-func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script, names ...string) (Record, error) {
+// close brings an order into a last state.
+func (s *Sale) close(ctx context.Context, what, id string, into State, script *redis.Script, names ...string) (Record, error) {
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: %s: %w", what, err)
 	}
-	epoch := s.epoch()
-	answer, err := s.change(ctx, script, append(s.keys(keyOrder+id), s.keys(names...)...), id)
+	answer, at, err := s.change(ctx, script, append(s.keys(keyOrder+id), s.keys(names...)...), id)
 	var r Record
 	if err == nil {
 		r, err = closed(id, answer)
 	}
-	if err == nil {
-		err = s.settle(ctx, epoch, r)
+	switch {
+	case err == nil:
+		err = s.settle(ctx, at, r)
+	case errors.Is(err, ErrUnknownOrder):
+		if r, err = s.booked(ctx, at.epoch, id); err == nil && r.State != into {
+			err = &ClosedError{ID: id, State: r.State}
+		}
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("stock: %s %q: %w", what, id, err)
 	}
-	s.remember(epoch, r)
+	s.remember(at.epoch, r)
 	return r, nil
 }
 
@@ -70,7 +75,7 @@ func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
 	var r Record
 	switch {
 	case errors.Is(err, redis.Nil):
-		err = s.forgotten(ErrUnknownOrder)
+		r, err = s.booked(ctx, s.epoch(), id)
 	case err == nil:
 		r, err = parseRecord(id, line)
 	}

@@ -36,7 +36,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, err := s.change(ctx, putScript, keys, sku, total, MaxProducts)
+	answer, _, err := s.change(ctx, putScript, keys, sku, total, MaxProducts)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, total, answer)

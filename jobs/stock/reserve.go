@@ -33,18 +33,17 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		args = append(args, item.SKU, item.Quantity)
 	}
 	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer)
-	epoch := s.epoch()
-	answer, err := s.change(ctx, reserveScript, keys, args...)
+	answer, at, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
 	}
 	if err == nil {
-		err = s.settle(ctx, epoch, r)
+		err = s.settle(ctx, at, r)
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
 	}
-	s.remember(epoch, r)
+	s.remember(at.epoch, r)
 	return r, fresh, nil
 }
 

@@ -141,7 +141,7 @@ func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, ar
 
 // begin closes the shelf for the rebuild.
 func (s *Sale) begin(ctx context.Context, before book, epoch string) error {
-	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark)
+	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark, before.changes)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
@@ -63,6 +64,7 @@ type Sale struct {
 	client  redis.UniversalClient
 	options Options
 	prefix  string
+	process string // random: tells this sale's use of the store from that of all others
 	shelf   shelf
 	scribe  scribe
 	answers answers
@@ -83,7 +85,7 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("stock: new sale: %w", err)
 	}
-	s := &Sale{client: client, options: options}
+	s := &Sale{client: client, options: options, process: rand.Text()}
 	s.prefix = options.Namespace + ":v1:stock:{" + s.ID() + "}:"
 	s.shelf.looking = make(chan struct{}, 1)
 	return s, nil

@@ -25,7 +25,7 @@ type scribe struct {
 // An entry is a record that a caller waits for.
 type entry struct {
 	record Record
-	epoch  string    // of the shelf that the record is on
+	at     point     // of the shelf that the record is on
 	turn   chan bool // true: this caller is to write next; false: err is what became of it
 	err    error
 }
@@ -34,20 +34,20 @@ type entry struct {
 func (s *Sale) epoch() string {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	return s.shelf.epoch
+	return s.shelf.seen.epoch
 }
 
 // settle returns nil when the book has the record, or what became of it since. The
-// epoch is one from before the store was asked for the record: after a rebuild the
-// shelf may not have it, and the book must not get it.
-func (s *Sale) settle(ctx context.Context, epoch string, r Record) error {
+// point is that of the store's answer: after a rebuild the shelf may not have the
+// record, and the book must not get it.
+func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	for {
-		err := s.scribe.write(ctx, &entry{record: r, epoch: epoch, turn: make(chan bool, 1)}, s.inscribe)
+		err := s.scribe.write(ctx, &entry{record: r, at: at, turn: make(chan bool, 1)}, s.inscribe)
 		if err == nil || errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -141,10 +141,12 @@ func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
 	var err error
 	records := make([]Record, 0, len(entries))
 	seen := map[string]bool{}
+	to := position{epoch: entries[0].at.epoch}
 	for _, e := range entries {
-		if e.epoch != entries[0].epoch {
+		if e.at.epoch != entries[0].at.epoch {
 			err = errors.New("the shelf was rebuilt in between") // each by itself then
 		}
+		to.changes = max(to.changes, e.at.changes)
 		if !seen[e.record.ID] {
 			seen[e.record.ID] = true
 			records = append(records, e.record)
@@ -153,7 +155,7 @@ func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
 	instead := map[string]bool{}
 	if err == nil {
 		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
-			if err := tx.turn(ctx, position{epoch: entries[0].epoch}); err != nil {
+			if err := tx.turn(ctx, to); err != nil {
 				return err
 			}
 			found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(records))

@@ -51,6 +51,8 @@ var (
 	lookLua string
 	//go:embed lua/mark.lua
 	markLua string
+	//go:embed lua/missing.lua
+	missingLua string
 	//go:embed lua/halt.lua
 	haltLua string
 	//go:embed lua/begin.lua
@@ -75,6 +77,7 @@ var (
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
+	missingScript = redis.NewScript(missingLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
 	overdueScript = redis.NewScript(redislock.GuardLua() + overdueLua)
@@ -120,6 +123,7 @@ const (
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
 	keyMarks     = "marks"     // string: how many orders were marked as settled, ever
 	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order
+	keyTold      = "told:"     // and epoch:process, string: how many changes were acknowledged to a process
 	keyAsked     = "asked"     // string: empty, written so that WAIT has something to wait for
 	keyOrder     = "order:"    // and the id, string: the record
 	keyFence     = "fence:"    // and what the job does, string: the highest fence seen

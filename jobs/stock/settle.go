@@ -123,7 +123,7 @@ func (s *settler) look(ctx context.Context) error {
 			b, err = s.sale.look(ctx)
 		}
 	}
-	s.at = position{b.epoch, b.mark}
+	s.at = position{epoch: b.epoch, mark: b.mark}
 	return err
 }
 

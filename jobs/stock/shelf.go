@@ -20,21 +20,31 @@ const lookPause = 250 * time.Millisecond
 type shelf struct {
 	looking chan struct{} // holds a value while a goroutine compares
 
-	mu      sync.Mutex
-	epoch   string    // of the shelf that was compared with the book; empty: none yet
-	changes int64     // the most that were seen in the epoch
-	closed  error     // why nothing is sold, an ErrStockUnknown; nil: it is
-	looked  time.Time // when closed was found
-	halted  []string  // products that are not sold, as the store said last
+	mu     sync.Mutex
+	seen   point     // the most that was seen of the shelf; its epoch is empty until it was compared with the book
+	heard  time.Time // when the store has answered last
+	closed error     // why nothing is sold, an ErrStockUnknown; nil: it is
+	looked time.Time // when closed was found
+	halted []string  // products that are not sold, as the store said last
 }
 
-// learn remembers how many changes the store has counted: a store with fewer has
-// lost some.
-func (h *shelf) learn(epoch string, changes int64) {
+// A point is how far the changes of a shelf were when the store answered.
+type point struct {
+	epoch   string // of the shelf
+	changes int64  // that were acknowledged in it
+	own     int64  // of these, to this process
+}
+
+// toldFor is how long the store remembers what it has acknowledged to a process that
+// is silent: see lua/shelf.lua.
+const toldFor = time.Hour
+
+// learn remembers how far the store was: one that is not has lost some of it.
+func (h *shelf) learn(at point) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.epoch == epoch {
-		h.changes = max(h.changes, changes)
+	if h.seen.epoch == at.epoch {
+		h.seen.changes, h.seen.own, h.heard = max(h.seen.changes, at.changes), max(h.seen.own, at.own), time.Now()
 	}
 }
 
@@ -46,10 +56,19 @@ func (h *shelf) found(epoch string, changes int64, closed error) {
 	if closed != nil {
 		return
 	}
-	if h.epoch != epoch {
-		h.epoch, h.changes = epoch, 0
+	if h.seen.epoch != epoch {
+		h.seen = point{epoch: epoch}
 	}
-	h.changes = max(h.changes, changes)
+	h.seen.changes, h.heard = max(h.seen.changes, changes), time.Now()
+}
+
+// least is how far the store must be.
+func (h *shelf) least() point {
+	least := h.seen
+	if time.Since(h.heard) > toldFor/2 {
+		least.own = 0 // the store may have forgotten by now
+	}
+	return least
 }
 
 // Known returns nil while stock is known, and otherwise why it is not, an
@@ -61,7 +80,7 @@ func (s *Sale) Known() error {
 	}
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	if s.shelf.closed == nil && s.shelf.epoch == "" {
+	if s.shelf.closed == nil && s.shelf.seen.epoch == "" {
 		return fmt.Errorf("%w: the store was not compared with the book yet", ErrStockUnknown)
 	}
 	return s.shelf.closed
@@ -76,59 +95,68 @@ func (s *Sale) forgotten(err error) error {
 	return err
 }
 
-// known is what the store must have: the epoch, and how many changes in it. It
+// known is how far the store must be. It
 // compares the store with the book if that was not done yet, or found the sale
 // closed a while ago. The epoch of a sale without a book is empty.
-func (s *Sale) known(ctx context.Context) (epoch string, changes int64, err error) {
+func (s *Sale) known(ctx context.Context) (least point, err error) {
 	if s.options.Book == nil {
-		return "", 0, nil
+		return point{}, nil
 	}
 	h := &s.shelf
 	read := func() (fresh bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		epoch, changes, err = h.epoch, h.changes, h.closed
-		return err == nil && epoch != "" || err != nil && time.Since(h.looked) < lookPause
+		least, err = h.least(), h.closed
+		return err == nil && least.epoch != "" || err != nil && time.Since(h.looked) < lookPause
 	}
 	if read() {
-		return epoch, changes, err
+		return least, err
 	}
 	if err := s.Look(ctx); err != nil {
-		return "", 0, err
+		return point{}, err
 	}
 	read()
-	return epoch, changes, err
+	return least, err
 }
 
-// change asks a script that changes the sale, on a shelf that has lost nothing.
-func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+// change asks a script that changes the sale, on a shelf that has lost nothing, and
+// returns how far that is with the answer.
+func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, point, error) {
 	for {
-		epoch, least, err := s.known(ctx)
+		least, err := s.known(ctx)
 		if err != nil {
-			return nil, err
+			return nil, point{}, err
 		}
-		answer, err := s.tell(ctx, script, append(slices.Clip(keys), s.key(keyShelf)), append(slices.Clip(args), epoch, least)...)
+		keys, args := s.onShelf(least, keys, args)
+		answer, err := s.tell(ctx, script, keys, args...)
 		if err != nil {
-			return nil, err
+			return nil, point{}, err
 		}
 		if is(answer, "shelf", 2) {
-			if err := s.adopt(ctx, epoch, answer[1]); err != nil {
-				return nil, err
+			if err := s.adopt(ctx, least.epoch, answer[1]); err != nil {
+				return nil, point{}, err
 			}
 			continue
 		}
-		last := len(answer) - 1
-		if last < 0 {
-			return nil, strange(answer)
+		last := len(answer) - 2
+		at := point{epoch: least.epoch}
+		if last < 0 || parseNumbers(answer[last:], &at.changes, &at.own) != nil {
+			return nil, point{}, strange(answer)
 		}
-		changes, err := strconv.ParseInt(answer[last], 10, 64)
-		if err != nil {
-			return nil, strange(answer)
-		}
-		s.shelf.learn(epoch, changes)
-		return answer[:last], nil
+		s.shelf.learn(at)
+		return answer[:last], at, nil
 	}
 }
+
+// onShelf are the keys and arguments of a script that runs on a shelf, with those that
+// lua/shelf.lua wants.
+func (s *Sale) onShelf(least point, keys []string, args []any) ([]string, []any) {
+	return append(slices.Clip(keys), s.toldKey(least.epoch), s.key(keyShelf)),
+		append(slices.Clip(args), least.epoch, least.changes, least.own)
+}
+
+// toldKey counts what was acknowledged to this process in an epoch.
+func (s *Sale) toldKey(epoch string) string { return s.key(keyTold + epoch + ":" + s.process) }
 
 // adopt looks why the store has refused what an epoch was known for. Nil: the shelf
 // was rebuilt since, and the new epoch is known now.
@@ -141,7 +169,7 @@ func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
 	}
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	if s.shelf.epoch == epoch {
+	if s.shelf.seen.epoch == epoch {
 		return closedShelf(why) // opened since: the next call finds it so
 	}
 	return nil
@@ -208,7 +236,7 @@ func (s *Sale) unlooked(err error) error {
 	err = fmt.Errorf("stock: compare the store with the book: %w", err)
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	if s.shelf.epoch == "" {
+	if s.shelf.seen.epoch == "" {
 		err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
 		s.shelf.closed, s.shelf.looked = err, time.Now()
 	}
@@ -222,9 +250,10 @@ var errOtherEpoch = closedShelf("other")
 // has seen of it.
 func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	s.shelf.mu.Lock()
-	epoch, seen := s.shelf.epoch, s.shelf.changes
+	least := s.shelf.least()
 	s.shelf.mu.Unlock()
-	answer, err := s.ask(ctx, lookScript, s.keys(keyShelf, keyPut, keyHalted), b.identity, b.epoch, b.mark, b.products, epoch, seen)
+	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.toldKey(least.epoch))
+	answer, err := s.ask(ctx, lookScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
 	switch {
 	case err != nil:
 		return 0, err

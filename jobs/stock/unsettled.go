@@ -131,11 +131,11 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 // does, and with it its position in the book, which is at the one given.
 func (s *Sale) number(ctx context.Context, fence int64, at position) (position, error) {
 	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf), fence, at.epoch, at.mark)
-	if err == nil && len(answer) != 1 {
+	if err == nil && len(answer) != 2 {
 		err = strange(answer)
 	}
 	if err == nil {
-		at.mark, err = strconv.ParseInt(answer[0], 10, 64)
+		err = parseNumbers(answer, &at.mark, &at.changes)
 	}
 	if err != nil {
 		return position{}, fmt.Errorf("stock: number the settlement: %w", err)

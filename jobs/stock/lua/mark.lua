@@ -5,15 +5,15 @@
 -- KEYS  1 fence  2 shelf
 -- ARGV  1 fence  2 the book's epoch  3 the book's mark
 --
--- Returns {'ok', number}, {'shelf', why} when the shelf is not the book's, or
+-- Returns {'ok', number, changes}, {'shelf', why} when the shelf is not the book's, or
 -- {'fenced', fence} with the highest fence seen.
 redis.call('HDEL', KEYS[2], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
-local has = redis.call('HMGET', KEYS[2], 'epoch', 'mark', 'closed')
+local has = redis.call('HMGET', KEYS[2], 'epoch', 'mark', 'closed', 'changes')
 if has[3] then return {'shelf', has[3]} end
 if has[1] ~= ARGV[2] then return {'shelf', 'other'} end
 if tonumber(has[2]) < tonumber(ARGV[3]) then
   redis.call('HSET', KEYS[2], 'closed', 'behind')
   return {'shelf', 'behind'}
 end
-return {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1))}
+return {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1)), has[4]}

@@ -1,0 +1,107 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// The store goes back to an older state, and a process that knows nothing of it sells
+// until the store has counted as many changes as before. The process whose changes were
+// lost notices all the same, since nobody else makes its changes; where the book was waited for,
+// so does one that has just started, as long as there are fewer changes than the book has.
+func TestLossIsMadeUpFor(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		settled bool
+		sold    int // after the loss, by the other process
+		find    func(t *testing.T, s, fresh *stock.Sale) error
+	}{
+		{"by its next request", false, 3, func(t *testing.T, s, _ *stock.Sale) error {
+			_, _, err := s.Reserve(t.Context(), order("next"))
+			return err
+		}},
+		{"when it looks", false, 3, func(t *testing.T, s, _ *stock.Sale) error { return s.Look(t.Context()) }},
+		{"in the book", true, 0, func(t *testing.T, _, fresh *stock.Sale) error { return fresh.Look(t.Context()) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := redisserver.Start(t)
+			client, p := connect(t, server.Addr()), sqlite(t)
+			other := keptSale(t, client, p, stock.Options{})
+			put(t, other, "tea", 50)
+			settle(t, other, p, 1, 0)
+			s := keptSale(t, client, p, stock.Options{Settled: c.settled})
+			reserve(t, s, order("before"))
+			older(t, server, client, func() {
+				reserve(t, s, order("a"))
+				reserve(t, s, order("b"))
+			})
+			for i := range c.sold {
+				reserve(t, other, order(fmt.Sprintf("other-%d", i)))
+			}
+			fresh := newSale(t, client, stock.Options{Book: p.Database})
+			if err := c.find(t, s, fresh); !errors.Is(err, stock.ErrStockUnknown) {
+				t.Errorf("%v, want ErrStockUnknown", err)
+			}
+			if err := fresh.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
+				t.Errorf("look: %v, want ErrStockUnknown", err)
+			}
+		})
+	}
+}
+
+// The store lacks an order. That the book has it as reserved proves a loss, since such
+// orders are never forgotten: no caller gets a no, and the sale is closed. One in its last state may
+// have been forgotten: the book answers for it.
+func TestBookAnswers(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 50)
+	fill(t, s, 3)
+	paid, err := s.Pay(t.Context(), "o-00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 1, 3)
+	drop := func(id string) {
+		t.Helper()
+		if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:"+id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drop("o-00")
+	for name, call := range map[string]func() (stock.Record, error){
+		"read": func() (stock.Record, error) { return s.Order(t.Context(), "o-00") },
+		"pay":  func() (stock.Record, error) { return s.Pay(t.Context(), "o-00") },
+	} {
+		if r, err := call(); err != nil || fmt.Sprintf("%#v", r) != fmt.Sprintf("%#v", paid) || r.Changed != paid.Changed {
+			t.Errorf("%s: %v, %v, want %v", name, r, err, paid)
+		}
+	}
+	if _, err := s.Cancel(t.Context(), "o-00"); !errors.Is(err, stock.ErrClosed) {
+		t.Errorf("cancel: %v, want ErrClosed", err)
+	}
+	if _, err := s.Pay(t.Context(), "never"); !errors.Is(err, stock.ErrUnknownOrder) {
+		t.Errorf("pay what nobody has reserved: %v, want ErrUnknownOrder", err)
+	}
+	if err := s.Look(t.Context()); err != nil {
+		t.Fatalf("nothing was lost, as far as one can know: %v", err)
+	}
+	drop("o-01")
+	for range 2 {
+		if _, err := s.Pay(t.Context(), "o-01"); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("pay what was lost: %v, want ErrStockUnknown", err)
+		}
+	}
+	if _, err := s.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+		t.Error(err)
+	}
+	wantProduct(t, s, "tea", 50, 47, 1, 2)
+}

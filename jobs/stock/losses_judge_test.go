@@ -1,0 +1,130 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+const saleTag = "cronce:v1:stock:{cronce:shop}:"
+
+// settled waits until the shelf is that of the book, is open, and has nothing left to
+// settle.
+func (l *losing) settled() {
+	l.t.Helper()
+	ctx, state := l.t.Context(), ""
+	for give := time.Now().Add(30 * time.Second); ; <-time.After(20 * time.Millisecond) {
+		var epoch string
+		err := l.book.db.QueryRowContext(ctx, "SELECT epoch FROM stock_book").Scan(&epoch)
+		shelf, err1 := l.client().HGetAll(ctx, saleTag+"shelf").Result()
+		fresh, err2 := l.client().ZCard(ctx, saleTag+"fresh").Result()
+		unsettled, err3 := l.client().ZCard(ctx, saleTag+"unsettled").Result()
+		restocked, err4 := l.client().HLen(ctx, saleTag+"restocked").Result()
+		if err = errors.Join(err, err1, err2, err3, err4); err == nil && shelf["closed"] == "" && shelf["epoch"] == epoch && fresh+unsettled+restocked == 0 {
+			return
+		}
+		state = fmt.Sprintf("shelf %v, the book's epoch %s, %d fresh, %d unsettled, %d restocked, %v", shelf, epoch, fresh, unsettled, restocked, err)
+		if time.Now().After(give) {
+			l.t.Fatalf("%s: the shelf is not rebuilt and settled: %s", l.where, state)
+		}
+	}
+}
+
+// judge holds store and book against what buyers were told, while nobody buys.
+func (l *losing) judge() {
+	l.t.Helper()
+	l.looked()
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	rows := map[string]stock.State{}
+	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
+		id, state, _ := strings.Cut(line, " ")
+		rows[id] = stock.State(state)
+	}
+	l.listed, l.unwitnessed = 0, 0
+	for id := range l.m.accepted {
+		told, asked := l.m.ended[id]
+		if !asked {
+			told = stock.Reserved
+		}
+		has := rows[id]
+		switch {
+		case has == told || told == stock.Reserved && has == stock.Expired:
+		case l.m.setup.Settled:
+			l.t.Errorf("%s: order %s is %q in the book, its buyer was told %s", l.where, id, has, told)
+		case l.m.lost[id]:
+			l.listed++
+		case l.killed[l.m.witness[id]]:
+			l.unwitnessed++
+		default:
+			l.t.Errorf("%s: order %s is %q in the book, its buyer was told %s, and it is not listed as lost", l.where, id, has, told)
+		}
+	}
+	for id, state := range rows {
+		if _, known := l.m.accepted[id]; !known && !l.revived {
+			l.t.Errorf("%s: order %s is %s in the book, and no buyer has it", l.where, id, state)
+		}
+	}
+	l.judgeProducts()
+	for _, p := range l.m.all {
+		p.mu.Lock()
+		for _, line := range p.broken {
+			if !strings.Contains(line, `"acknowledged"`) || l.m.setup.Settled {
+				l.t.Errorf("%s: %s logged: %s", l.where, p.name, line)
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+// looked waits until each member has looked at the shelf since, and has listed what was
+// lost: it does so each second.
+func (l *losing) looked() {
+	if !l.m.setup.Settled {
+		<-time.After(1200 * time.Millisecond)
+	}
+}
+
+// judgeProducts compares the counts of store and book with each other, and with their
+// orders. Orders may still expire meanwhile: then they are on their way for a second.
+func (l *losing) judgeProducts() {
+	l.t.Helper()
+	differ := ""
+	for give := time.Now().Add(10 * time.Second); time.Now().Before(give); <-time.After(100 * time.Millisecond) {
+		if differ = l.differ(); differ == "" {
+			return
+		}
+	}
+	l.t.Errorf("%s: %s", l.where, differ)
+}
+
+func (l *losing) differ() string {
+	s := newSale(l.t, l.client(), stock.Options{})
+	var rows []string
+	for _, sku := range lossSKUs {
+		p, err := s.Product(l.t.Context(), sku)
+		if err != nil || p.Put != l.m.totals[sku] || p.Stock < 0 || p.Reserved < 0 || p.Stock+p.Reserved+p.Sold != p.Put {
+			return fmt.Sprintf("the store has %+v, %v, of %d that were put in", p, err, l.m.totals[sku])
+		}
+		rows = append(rows, fmt.Sprint(sku, " ", p.Put, " ", p.Reserved, " ", p.Sold))
+	}
+	if book := l.book.lines(l.t, productRows); fmt.Sprint(book) != fmt.Sprint(rows) {
+		return fmt.Sprintf("the book has %q, the store %q", book, rows)
+	}
+	if counted, book := l.book.lines(l.t, sums), l.book.lines(l.t, countRows); fmt.Sprint(counted) != fmt.Sprint(book) {
+		return fmt.Sprintf("the book has %q, its orders are %q", book, counted)
+	}
+	return ""
+}
+
+// end lets the members end.
+func (l *losing) end() {
+	for _, p := range l.m.members {
+		if err := p.end(); err != nil {
+			l.t.Errorf("%s: %v", p.name, err)
+		}
+	}
+}
