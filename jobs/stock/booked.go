@@ -43,7 +43,7 @@ func (s *Sale) missing(ctx context.Context, epoch string, ids []string) ([]strin
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf), args...)
+	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf, keyFresh, keyDue), args...)
 	if err != nil {
 		return nil, fmt.Errorf("stock: look for orders: %w", err)
 	}

@@ -1,9 +1,13 @@
 package stock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
@@ -104,4 +108,68 @@ func TestBookAnswers(t *testing.T) {
 		t.Error(err)
 	}
 	wantProduct(t, s, "tea", 50, 47, 1, 2)
+}
+
+// The sale is deleted, but for the record of an order, as by a deletion key by key in the
+// middle of a sale. Once the shelf was rebuilt the record counts for nothing: the order
+// cannot be paid, is listed as lost, and may be placed again.
+func TestLeftOverRecord(t *testing.T) {
+	for _, settledBefore := range []bool{false, true} {
+		t.Run(fmt.Sprintf("settled before %t", settledBefore), func(t *testing.T) {
+			t.Parallel()
+			client, p := connect(t, redisServer(t)), sqlite(t)
+			s := keptSale(t, client, p, stock.Options{})
+			put(t, s, "tea", 5)
+			settle(t, s, p, 1, 0)
+			if settledBefore {
+				reserve(t, s, order("o"))
+				settle(t, s, p, 2, 1)
+			} else {
+				reserve(t, s, order("o"))
+			}
+			const tag = "cronce:v1:stock:{cronce:shop}:"
+			if !settledBefore {
+				if err := client.Del(t.Context(), tag+"shelf", tag+"put", tag+"stock", tag+"reserved", tag+"sold", tag+"fresh").Err(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Restore(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for name, call := range map[string]func() (stock.Record, error){
+					"pay":    func() (stock.Record, error) { return s.Pay(t.Context(), "o") },
+					"cancel": func() (stock.Record, error) { return s.Cancel(t.Context(), "o") },
+				} {
+					if _, err := call(); !errors.Is(err, stock.ErrUnknownOrder) {
+						t.Errorf("%s: %v, want ErrUnknownOrder", name, err)
+					}
+				}
+				wantProduct(t, s, "tea", 5, 5, 0, 0)
+				core, logs := observer.New(zap.ErrorLevel)
+				watching, stop := context.WithCancel(t.Context())
+				defer stop()
+				go s.Watch(watching, zap.New(core))
+				await(t, "it is listed as lost", func() bool { return logs.FilterMessage("order lost").Len() == 1 })
+			} else {
+				if err := client.Del(t.Context(), tag+"due").Err(); err != nil { // nothing would let it expire
+					t.Fatal(err)
+				}
+				if _, err := s.Pay(t.Context(), "o"); !errors.Is(err, stock.ErrStockUnknown) {
+					t.Errorf("pay: %v, want ErrStockUnknown", err)
+				}
+				if _, err := s.Restore(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantProduct(t, s, "tea", 5, 4, 1, 0)
+			}
+			_, fresh, err := s.Reserve(t.Context(), order("o"))
+			if err != nil || fresh == settledBefore {
+				t.Errorf("placed again: new %t, %v", fresh, err)
+			}
+			wantProduct(t, s, "tea", 5, 4, 1, 0)
+			if _, err := s.Pay(t.Context(), "o"); err != nil {
+				t.Error(err)
+			}
+			wantProduct(t, s, "tea", 5, 4, 0, 1)
+		})
+	}
 }

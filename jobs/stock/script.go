@@ -77,7 +77,7 @@ var (
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
-	missingScript = redis.NewScript(missingLua)
+	missingScript = redis.NewScript(orderLua + missingLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
 	overdueScript = redis.NewScript(redislock.GuardLua() + overdueLua)

@@ -2,11 +2,13 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 )
 
@@ -77,16 +79,27 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 		}
 		for i, id := range some {
 			state := before[id]
-			has, booked := found[id]
+			has, there := found[id]
 			if line, ok := lines[i].(string); ok { // the shelf is at least as far as the book
-				if r, err := parseRecord(id, line); err == nil {
-					has, booked = row{status: r.State}, true
+				if r, err := parseRecord(id, line); err == nil && (there || r.State != Reserved || s.fresh(ctx, id)) {
+					has, there = row{status: r.State}, true
 				}
 			}
-			if !booked || has.status == Reserved && state != Reserved {
+			if !there || has.status == Reserved && state != Reserved {
 				log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(state)))
 			}
 		}
 	}
 	return nil
+}
+
+// fresh reports whether a reserved order, which the book did not have, is on a list of the
+// shelf: a record that is on none was left over when the rest was deleted.
+func (s *Sale) fresh(ctx context.Context, id string) bool {
+	for _, name := range []string{keyFresh, keyDue} {
+		if _, err := again(ctx, func() (float64, error) { return s.client.ZScore(ctx, s.key(name), id).Result() }); !errors.Is(err, redis.Nil) {
+			return true // or it is not known: nothing that may be there is listed as lost
+		}
+	}
+	return false
 }

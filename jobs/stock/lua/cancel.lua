@@ -6,7 +6,7 @@
 -- Returns {'ok', record} when the order is cancelled, by this call or one before,
 -- {'closed', record} when it is paid or expired, or {'unknown'}.
 local record = redis.call('GET', KEYS[1])
-if not record then return {'unknown'} end
+if not record or not held(ARGV[1], record, KEYS[4], KEYS[5]) then return {'unknown'} end
 local state = string.match(record, '^%a+')
 if state == 'cancelled' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end

@@ -20,6 +20,14 @@ end
 -- whole prints a number without an exponent.
 local function whole(n) return string.format('%.0f', n) end
 
+-- held reports whether an order counts: one that is reserved must be on a list of those
+-- that expire. A reserved record that is on neither was left over when the rest of the
+-- sale was deleted around it.
+local function held(id, record, fresh, due)
+  if string.sub(record, 1, 9) ~= 'reserved ' then return true end
+  return (redis.call('ZSCORE', fresh, id) or redis.call('ZSCORE', due, id)) and true
+end
+
 -- close moves a reserved order into its last state, and what it reserved into the
 -- counts at to: stock or sold. It returns the new record. Removing comes first: it
 -- works in a full store and lets the rest work too.

@@ -8,7 +8,7 @@
 -- Returns {'ok', record} when the order is paid, by this call or one before,
 -- {'closed', record} when it is cancelled or expired, or {'unknown'}.
 local record = redis.call('GET', KEYS[1])
-if not record then return {'unknown'} end
+if not record or not held(ARGV[1], record, KEYS[5], KEYS[6]) then return {'unknown'} end
 local state, due = string.match(record, '^(%a+) %d+ (%d+) ')
 if state == 'paid' then return {'ok', record} end
 if state ~= 'reserved' then return {'closed', record} end

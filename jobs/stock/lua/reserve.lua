@@ -1,7 +1,7 @@
 -- reserve: takes an order's items out of stock, all or none, once per order, at the
 -- price that they have now.
 --
--- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted  6 offer
+-- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted  6 offer  7 due
 -- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…)  4 rest
 --       5 the largest sum, then per item: sku, quantity
 --
@@ -12,7 +12,7 @@
 -- balance, or {'sold out', sku, stock}; items count from 0. Only new changes anything.
 local call = redis.call
 local known = call('GET', KEYS[1])
-if known then
+if known and held(ARGV[1], known, KEYS[4], KEYS[7]) then
   local items, rest = string.match(known, '^%a+ %d+ %d+ %d+ (%S+) (.*)$')
   if items and asked(items) == ARGV[3] and rest == ARGV[4] then return {'known', known} end
   return {'other'}
