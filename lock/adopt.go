@@ -19,8 +19,8 @@ type Adopter interface {
 	// again by an owner that has the key it returns that owner's grant. Any other error
 	// is doubt, or an *ArgumentError. Of to neither Barge, Limit nor Replicas counts.
 	//
-	// The lease that was taken is lost: its renewal is answered with ErrHandedOver, for
-	// at least as long as it had left.
+	// The lease that was taken is lost: its renewal and its release are answered with
+	// ErrHandedOver, for at least as long as it had left.
 	Adopt(ctx context.Context, from Holding, to Acquisition) (Grant, error)
 }
 
@@ -47,8 +47,8 @@ func CheckAdoption(from *Holding, to *Acquisition) error {
 //
 // End the work under the lease before the token is sent, and do not release the lease:
 // it is renewed until the other process has taken it, and then ends with the cause
-// [ErrHandedOver], at its next renewal. Its release after that returns ErrLost and frees
-// nothing.
+// [ErrHandedOver], at its next renewal. Its release returns ErrHandedOver before that
+// renewal, ErrLost after it, and frees nothing.
 func (s *Lease) Token() string {
 	if s.outer != nil {
 		return s.outer.Token()

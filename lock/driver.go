@@ -36,7 +36,8 @@ type Driver interface {
 	// Release frees the key. It returns ErrLost, and changes nothing, if another
 	// owner has it. If the key is free it returns nil where the store knows that this
 	// owner freed it, or h.Fence is 0, and ErrForgotten where it does not: what an
-	// owner asks that repeats an unanswered release may be either.
+	// owner asks that repeats an unanswered release may be either. Of a lease that was
+	// taken, whoever has the key now, it returns what Renew returns, unless h.Fence is 0.
 	Release(ctx context.Context, h Holding) error
 }
 

@@ -11,15 +11,16 @@ import (
 // A Forcer is a Driver in which an operator can free a key that others hold, and that
 // keeps a record of it.
 type Forcer interface {
-	// Force takes the key from all that hold it, in one step with the record that it
-	// returns. The fences of the key go on growing, and those that wait for it are
-	// served. A key that is only kept for the next of its queue stays kept. Force
-	// returns ErrFree, and changes nothing, if no owner holds the key. Asked again with
-	// an ID that is among the key's records it changes nothing and returns that record.
-	// Any other error is doubt, or an *ArgumentError.
+	// Force takes the key from all that hold it under one of the fences that f is for, in
+	// one step with the record that it returns. The fences of the key go on growing, and
+	// those that wait for it are served. A key that is only kept for the next of its queue
+	// stays kept, and so do leases with other fences. Force returns ErrFree, and changes
+	// nothing, if no owner holds the key under such a fence. Asked again with an ID that
+	// is among the key's records it changes nothing and returns that record. Any other
+	// error is doubt, or an *ArgumentError.
 	//
-	// A lease that was taken is lost: its renewal is answered with ErrForced, for at
-	// least as long as the lease had left.
+	// A lease that was taken is lost: its renewal and its release are answered with
+	// ErrForced, for at least as long as the lease had left.
 	Force(ctx context.Context, f Forcing) (Forced, error)
 	// Forcings returns the records of a key, the oldest first, and changes nothing: the
 	// latest MaxForcings, each for ForcingsKept after the latest of them.
@@ -40,7 +41,15 @@ type Forcing struct {
 	ID     string // of this request, fresh for each: asked again it changes nothing more; 1 to 200 bytes, as an owner
 	By     string // the person who asks, or the program; 1 to 200 bytes, as an owner
 	Reason string // 1 to MaxReason bytes of printable UTF-8
+	// From and To are the first and the last of the fences that it is for: a lease that
+	// was granted with another is left alone. So a Forcing whose To is the highest fence
+	// that was seen frees no owner that was granted the key later, however late it
+	// arrives. To 0: whichever owners hold the key then; From is 0 too.
+	From, To int64
 }
+
+// Includes reports whether it is for a lease with this fence.
+func (f *Forcing) Includes(fence int64) bool { return f.To == 0 || f.From <= fence && fence <= f.To }
 
 // A Forced is the record of a key that was freed by force.
 type Forced struct {
@@ -58,7 +67,8 @@ type ForcedOwner struct {
 	Note  string // of its lease, from a Locker; a Driver leaves it in Owner
 }
 
-// ErrFree is the answer to a forced unlock of a key that no owner holds.
+// ErrFree is the answer to a forced unlock of a key that no owner holds, or none with a
+// fence that it is for.
 var ErrFree = errors.New("lock: no owner holds the key")
 
 // ErrForced is the cause of a lease's ended context when the key was freed by force. It
@@ -73,19 +83,25 @@ func CheckForcing(f *Forcing) error {
 	if f.Reason == "" || len(f.Reason) > MaxReason || !prints(f.Reason) {
 		return refuse("reason", quote(f.Reason), fmt.Sprintf("1 to %d bytes of printable UTF-8", MaxReason))
 	}
+	if f.From < 0 || f.From > f.To || f.To > MaxNumber {
+		return refuse("fences", fmt.Sprintf("%d to %d", f.From, f.To), fmt.Sprintf("0 to %d, the first not above the last", int64(MaxNumber)))
+	}
 	return nil
 }
 
 // Force frees a key that others hold, whatever they do with it: it is for an operator
 // that knows that the holder is gone, or stuck. A holder that lives learns of it with its
 // next renewal, up to a third of its TTL later, and works on until then, beside the next
-// owner: only a guarded resource refuses it, by the fence. A holder with a fixed lease
-// learns of it with its release.
+// owner: only a guarded resource refuses it, by the fence. A holder with a fixed lease, or
+// one that ends before its next renewal, learns of it with its release, which returns
+// ErrForced.
 //
 // The store keeps a record: see [Locker.Forcings]. If f.ID is empty Force makes one. After
 // doubt it asks again, with the same ID, until ctx ends or for 3 seconds, and returns the
-// doubt then: the key was freed, or not. ErrFree: no owner holds the key, no record is
-// kept. ErrUnsupported: the store is no [Forcer].
+// doubt then: the key was freed, or not, or will be when the request arrives late. So
+// read [Locker.Holders] first and let f.To be their highest fence: then an owner that is
+// granted the key later keeps it. ErrFree: no owner holds the key, or none with a fence
+// that f is for, and no record is kept. ErrUnsupported: the store is no [Forcer].
 func (l *Locker) Force(ctx context.Context, f Forcing) (Forced, error) {
 	forcer, ok := l.driver.(Forcer)
 	if !ok {

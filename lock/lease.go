@@ -112,7 +112,8 @@ func (s *Lease) Abandon(cause error) {
 // Release gives a plain lease back and ends its context. Once it was lost,
 // Release returns ErrLost; called again, ErrReleased; ErrForgotten, which is an
 // ErrLost, if the store had the key free before the lease's time was over, so that
-// other owners may have had it; any other error is doubt: the key is free at the
+// other owners may have had it; [ErrForced] or [ErrHandedOver], which are ErrLost, if the
+// lease was taken since its last renewal; any other error is doubt: the key is free at the
 // latest when the TTL has passed. Release after doubt is
 // repeated until ctx ends or the TTL has passed. If ctx has ended, as the lease's own
 // has by then, there is a second more for it: work that was cancelled frees its key.
@@ -155,11 +156,14 @@ func (s *Lease) end() (bool, error) {
 // released is what the store's answer to a release means. A key that is free says
 // nothing of a lease that was lost: another may have had it meanwhile. If the store
 // was asked again, and the key is free, or went on to another owner before our time
-// was over, an earlier request has freed it.
+// was over, an earlier request has freed it; unless the store knows that the lease was
+// taken.
 func (s *Lease) released(err error, again bool) error {
 	switch {
 	case s.late:
 		return ErrLost
+	case wasTaken(err):
+		return err
 	case again && errors.Is(err, ErrForgotten):
 		return nil
 	case again && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load():

@@ -67,11 +67,14 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 // taken is why a lease is not alive though its time is not over: what the store knows
 // of that, or else that it forgot the lease.
 func (r *Renewed) taken() error {
-	if errors.Is(r.lost, ErrForced) || errors.Is(r.lost, ErrHandedOver) {
+	if wasTaken(r.lost) {
 		return r.lost
 	}
 	return ErrForgotten
 }
+
+// wasTaken reports whether an answer says that a lease was taken from its owner.
+func wasTaken(err error) bool { return errors.Is(err, ErrForced) || errors.Is(err, ErrHandedOver) }
 
 // cut returns at most the first n bytes of a text, without half a character.
 func cut(s string, n int) string {

@@ -96,19 +96,25 @@ func TestReleaseOfCancelled(t *testing.T) {
 // A key that the store has forgotten was not freed by its holder, whose release says
 // so: other owners may have had it. A release that repeats one without an answer says
 // nothing of the kind, for that may have freed the key, and one of a lease whose time is
-// over says only that.
+// over says only that. A lease that was taken by force is known to have been, also by a
+// repeated release.
 func TestReleaseOfAForgottenKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		forget, lose bool
+		force, next  bool // the key is freed by force, and another owner has it then
 		after        time.Duration
 		want         error
 	}{
-		"held":                      {},
-		"reply lost":                {lose: true},
-		"forgotten":                 {forget: true, want: lock.ErrForgotten},
-		"forgotten, and reply lost": {forget: true, lose: true},
-		"forgotten, and late":       {forget: true, after: time.Hour, want: lock.ErrLost},
-		"reply lost, then late":     {lose: true, after: 54*time.Second - time.Millisecond}, // its trust is 54 s
+		"forced":                          {force: true, want: lock.ErrForced},
+		"forced, and reply lost":          {force: true, lose: true, want: lock.ErrForced},
+		"forced, another has it":          {force: true, next: true, want: lock.ErrForced},
+		"forced, another, and reply lost": {force: true, next: true, lose: true, want: lock.ErrForced},
+		"held":                            {},
+		"reply lost":                      {lose: true},
+		"forgotten":                       {forget: true, want: lock.ErrForgotten},
+		"forgotten, and reply lost":       {forget: true, lose: true},
+		"forgotten, and late":             {forget: true, after: time.Hour, want: lock.ErrLost},
+		"reply lost, then late":           {lose: true, after: 54*time.Second - time.Millisecond}, // its trust is 54 s
 	} {
 		ways := map[string]func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error{
 			"one": func(ctx context.Context, l *lock.Locker, o lock.Options, f func()) error {
@@ -140,6 +146,13 @@ func TestReleaseOfAForgottenKey(t *testing.T) {
 					err := use(t.Context(), lock.New(store, "a"), lock.Options{TTL: time.Minute, Fixed: true}, func() {
 						if c.forget {
 							store.Forget()
+						}
+						if c.force {
+							_, err := lock.New(store, "b").Force(t.Context(), lock.Forcing{Key: "k", By: "alice", Reason: "gone"})
+							wantErr(t, "force", err, nil)
+						}
+						if c.next {
+							acquire(t, lock.New(store, "b"), "k", lock.Options{})
 						}
 						time.Sleep(c.after)
 					})

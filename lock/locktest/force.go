@@ -17,7 +17,11 @@ var forceTests = []test{
 	{"a key that no owner holds is not freed, and no record is kept", forceFree},
 	{"all holders of a key lose it, and a record names the first of them", forceShared},
 	{"a lease that was taken is lost at its renewal, which says so, and its release frees nothing", forceLost},
+	{"the release of a lease that was taken says so, and its repeat too", forceReleased},
 	{"a lease of a Locker ends with that cause", forceCause},
+	{"a forced unlock takes leases with the fences that it is for, and no other", forceFences},
+	{"a forced unlock that arrives late leaves the next owner alone", forceLate},
+	{"of several holders those with the fences are taken", forceSome},
 	{"who waits is served", forceServes},
 	{"a key that is kept for the next of its queue stays kept", forceKept},
 	{"the latest records are kept", forceMost},
@@ -76,9 +80,9 @@ func forceFrees(s *stand) {
 
 func forceRecord(s *stand) {
 	g, h := s.acquire(s.acquisition(long))
-	before := s.time() / 1000
+	before := s.clock()
 	made := s.forced("id 1")
-	if at := made.At; at < before || at > s.time()/1000 {
+	if at := made.At; at < before || at > s.clock() {
 		s.Fatalf("the record is of %d, asked at %d", at, before)
 	}
 	f := forcing("id 1")
@@ -88,6 +92,20 @@ func forceRecord(s *stand) {
 	equal(s, "records", len(all), 1)
 	s.same("the record that is kept", all[0], made)
 	equal(s, "records of another key", len(s.forcings("other")), 0)
+}
+
+// clock is what the store's says, in ms; without one a fence tells it.
+func (s *stand) clock() int64 {
+	s.Helper()
+	clocked, is := s.driver.(lock.Clocked)
+	if !is {
+		return s.time() / 1000
+	}
+	rs, err := clocked.Now(s.ctx)
+	if err != nil || len(rs) == 0 {
+		s.Fatalf("the clock: %v, %v", rs, err)
+	}
+	return rs[0].Time.UnixMilli()
 }
 
 func forceAgain(s *stand) {
@@ -157,7 +175,6 @@ func forceLost(s *stand) {
 				s.Fatalf("the renewal says %v, want lock.ErrForced", err)
 			}
 		}
-		s.lost(s.driver.Release(s.ctx, h))
 		a.Owner = s.owner()
 		_, next := s.acquire(a)
 		next.Limit = limit
@@ -289,6 +306,10 @@ func forceArguments(s *stand) {
 		{"reason", func(f *lock.Forcing) { f.Reason = "" }},
 		{"reason", func(f *lock.Forcing) { f.Reason = "a\x1b[2J" }},
 		{"reason", func(f *lock.Forcing) { f.Reason = strings.Repeat("x", lock.MaxReason+1) }},
+		{"fences", func(f *lock.Forcing) { f.From = -1 }},
+		{"fences", func(f *lock.Forcing) { f.From = 1 }},
+		{"fences", func(f *lock.Forcing) { f.From, f.To = 3, 2 }},
+		{"fences", func(f *lock.Forcing) { f.To = lock.MaxNumber + 1 }},
 	} {
 		f := forcing("id")
 		c.change(&f)

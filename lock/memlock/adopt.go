@@ -29,7 +29,7 @@ func (s *Store) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisitio
 	if err := lock.CheckFence(s.fences.next(&to, now.UnixMicro()), now.UnixMicro()); err != nil {
 		return lock.Grant{}, fmt.Errorf("lock: adopt %q: %w", to.Key, err)
 	}
-	s.takings.add(now, to.Key, &held[old], lock.ErrHandedOver)
+	s.books.open(now, to.Key).HandOver(now.UnixMicro(), held[old].holder())
 	fence := s.fences.take(&to, now.UnixMicro())
 	held[old] = lease{owner: to.Owner, fence: fence, until: now.Add(to.TTL), limit: held[old].limit}
 	return lock.Grant{Fence: fence, Left: to.TTL}, nil

@@ -45,19 +45,18 @@ type Options struct {
 // ready. It is safe for concurrent use and must not be copied. A request whose
 // context has ended is not carried out and is answered with doubt.
 type Store struct {
-	options  Options
-	mu       sync.Mutex
-	leases   map[string][]lease
-	queues   map[string][]*place
-	sweepAt  int // how many leases there must be to look for expired ones
-	fences   fences
-	takings  takings
-	forcings forcings
-	series   map[string]*record
-	opened   *record // the latest
-	looked   *record // the one looked at last
-	nodes    map[string]member
-	pen      pen
+	options Options
+	mu      sync.Mutex
+	leases  map[string][]lease
+	queues  map[string][]*place
+	sweepAt int // how many leases there must be to look for expired ones
+	fences  fences
+	books   books
+	series  map[string]*record
+	opened  *record // the latest
+	looked  *record // the one looked at last
+	nodes   map[string]member
+	pen     pen
 }
 
 // A record is what the store keeps of one series.
@@ -95,7 +94,7 @@ func (s *Store) Forget() {
 	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
 	s.opened, s.looked = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
-	s.takings, s.forcings = takings{}, forcings{}
+	s.books = books{}
 }
 
 func (s *Store) now() time.Time {

@@ -176,7 +176,7 @@ func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	if i < 0 || held[i].fence != h.Fence || held[i].next != nil {
-		return lock.Grant{}, s.takings.why(now, &h)
+		return lock.Grant{}, s.books.why(now, &h, lock.ErrLost)
 	}
 	held[i].until = now.Add(h.TTL)
 	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
@@ -201,11 +201,11 @@ func (s *Store) release(h *lock.Holding) error {
 	i := find(held, h.Owner)
 	switch {
 	case len(held) == 0 && h.Fence != 0:
-		return lock.ErrForgotten // whether this owner freed it is not kept
+		return s.books.why(now, h, lock.ErrForgotten) // whether this owner freed it is not kept
 	case len(held) == 0:
 		return nil
 	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):
-		return lock.ErrLost
+		return s.books.why(now, h, lock.ErrLost)
 	}
 	s.setLeases(h.Key, slices.Delete(held, i, i+1))
 	s.serve(now, h.Key)

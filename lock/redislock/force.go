@@ -2,12 +2,13 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cronce/cronce/lock"
 )
 
-// Force takes a lock from all that hold it. It works on a server at maxmemory. Of the
+// Force takes a lock from those that hold it. It works on a server at maxmemory. Of the
 // leases that were taken the latest 1000 are answered with the cause.
 func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
 	if err := lock.CheckForcing(&f); err != nil {
@@ -15,7 +16,7 @@ func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error)
 	}
 	keys := append(d.keys.all(f.Key), d.keys.taken(f.Key), d.keys.records(f.Key))
 	reply, err := d.run(ctx, d.scripts.force, keys, []any{
-		escape(f.ID), escape(f.By), escape(f.Reason), lock.MaxForcings, lock.ForcingsKept.Milliseconds(), lock.MaxForcingOwners,
+		escape(f.ID), escape(f.By), escape(f.Reason), lock.MaxForcings, lock.ForcingsKept.Milliseconds(), lock.MaxForcingOwners, f.From, f.To,
 	})
 	if err != nil {
 		return lock.Forced{}, fmt.Errorf("redislock: force: %w", err)
@@ -73,16 +74,26 @@ func readForced(text string) (lock.Forced, bool) {
 	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && lock.CheckForcing(&asked) == nil
 }
 
-// why is the answer to a lease that is not alive, which the store may have taken. Where
-// that cannot be had it is lost all the same.
-func (d *Driver) why(ctx context.Context, h *lock.Holding) error {
+// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
+// other error is doubt about that.
+func (d *Driver) why(ctx context.Context, h *lock.Holding, otherwise error) error {
 	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}
-	reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence})
-	switch {
-	case err == nil && reply == "force":
+	switch reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence}); {
+	case err != nil:
+		return fmt.Errorf("redislock: how a lease was lost: %w", err)
+	case reply == "force":
 		return lock.ErrForced
-	case err == nil && reply == "adopt":
+	case reply == "adopt":
 		return lock.ErrHandedOver
 	}
-	return lock.ErrLost
+	return otherwise
+}
+
+// freed is the answer to a release. Doubt about how a lease was taken is doubt about the
+// release: a repeated one would be taken for its own repeat else.
+func (d *Driver) freed(ctx context.Context, h *lock.Holding, answer error) error {
+	if h.Fence == 0 || !errors.Is(answer, lock.ErrLost) {
+		return answer
+	}
+	return d.why(ctx, h, answer)
 }

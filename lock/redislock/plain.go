@@ -132,10 +132,13 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 // renewed is the answer to a renewal.
 func (d *Driver) renewed(ctx context.Context, r *said, h *lock.Holding) (lock.Grant, error) {
 	g, err := readLeft(r, h)
-	if errors.Is(err, lock.ErrLost) {
-		err = d.why(ctx, h)
+	if !errors.Is(err, lock.ErrLost) {
+		return g, err
 	}
-	return g, err
+	if why := d.why(ctx, h, err); errors.Is(why, lock.ErrLost) {
+		err = why // it is lost, whether that is known or not
+	}
+	return lock.Grant{}, err
 }
 
 // readLeft reads the ms left, or 0.
@@ -168,7 +171,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if reply == int64(2) {
 		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
 	}
-	return readFreed(reply)
+	return d.freed(ctx, &h, readFreed(reply))
 }
 
 // readFreed reads 1, 0 or 3.

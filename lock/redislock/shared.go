@@ -106,7 +106,7 @@ func (d *Driver) freeShared(ctx context.Context, hs []lock.Holding, place string
 		case len(parts) != len(hs):
 			errs[i] = unreadable("release", reply)
 		default:
-			errs[i] = readFreed(parts[i])
+			errs[i] = d.freed(ctx, &hs[i], readFreed(parts[i]))
 		}
 	}
 	return errs

@@ -1,12 +1,12 @@
--- force takes a lock from all that hold it and records that. Asked again with the same
--- ID it changes nothing.
+-- force takes a lock from those that hold it with one of some fences, and records that.
+-- Asked again with the same ID it changes nothing.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS     the lock, its queue, its holders, their ends, their limits
 -- KEYS[7]  how leases were taken: see take.lua
 -- KEYS[8]  the records, a list, the latest last
 -- ARGV     ID, by, reason, how many records are kept, ms until they expire, how many
---          owners a record names
+--          owners a record names, the first and the last of the fences, or 0 and 0 for all
 -- returns  the record: ID|the store's ms|how many held it|by|reason, then |owner|fence
 --          of each that is named; 0 if no owner held it
 --
@@ -18,15 +18,18 @@ for _, made in ipairs(call('LRANGE', records, -ARGV[4], -1)) do
   if match(made, '^([^|]*)|') == ARGV[1] then return made end
 end
 
+local from, to = tonumber(ARGV[7]), tonumber(ARGV[8])
+local function meant(h) return to == 0 or from <= tonumber(h.fence) and tonumber(h.fence) <= to end
+
 look(s)
 local held = {}
-if s.alone and not s.alone.kept then
+if s.alone and not s.alone.kept and meant(s.alone) then
   held[1] = s.alone
 elseif s.shared then
   local all = call('HGETALL', s.holders)
   for i = 1, #all, 2 do
     local e = all[i] ~= '' and entry(all[i + 1])
-    if e and not e.kept then
+    if e and not e.kept and meant(e) then
       e.owner = all[i]
       held[#held + 1] = e
     end

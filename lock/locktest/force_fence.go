@@ -1,0 +1,126 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// forcedOf is a forced unlock of leases with the fences from and to alone. The record is
+// zero if no owner holds the key under one.
+func (s *stand) forcedOf(id string, from, to int64) lock.Forced {
+	s.Helper()
+	f := forcing(id)
+	f.From, f.To = from, to
+	made, err := s.driver.(lock.Forcer).Force(s.ctx, f)
+	switch {
+	case errors.Is(err, lock.ErrFree):
+		return lock.Forced{}
+	case err != nil:
+		s.Fatalf("force: %v", err)
+	}
+	return made
+}
+
+func forceFences(s *stand) {
+	for _, limit := range s.limits() {
+		for i, c := range []struct {
+			below, above int64 // where the range begins and ends, from the lease's fence
+			taken        int
+		}{{0, 0, 1}, {1, 1, 1}, {1, 0, 1}, {0, 1, 1}, {1, -1, 0}, {-1, 1, 0}, {-1, 2, 0}} {
+			a := s.acquisition(long)
+			a.Limit = limit
+			g, h := s.acquire(a)
+			h.Limit = limit
+			from, to := g.Fence-c.below, g.Fence+c.above
+			made := s.forcedOf(fmt.Sprint(limit, i), from, to)
+			equal(s, fmt.Sprintf("holders with the fences %d to %d beside %d", from, to, g.Fence), made.Holders, c.taken)
+			if c.taken == 0 {
+				s.renewed(h)
+				s.release(h)
+			} else {
+				s.notRenewed(h)
+			}
+		}
+		a := s.acquisition(long)
+		a.Limit = limit
+		g, _ := s.acquire(a)
+		equal(s, "holders up to the fence", s.forcedOf(fmt.Sprint("up to", limit), 0, g.Fence).Holders, 1)
+	}
+}
+
+// A request that arrives when the key has gone to another owner leaves that one alone.
+func forceLate(s *stand) {
+	for _, limit := range s.limits() {
+		a := s.acquisition(long)
+		a.Limit = limit
+		g, h := s.acquire(a)
+		h.Limit = limit
+		s.release(h)
+		a.Owner = s.owner()
+		_, next := s.acquire(a)
+		next.Limit = limit
+		s.same("the record", s.forcedOf(fmt.Sprint("id", limit), 0, g.Fence), lock.Forced{})
+		if _, err := s.driver.Renew(s.ctx, next); err != nil {
+			s.Fatalf("the next owner: %v", err)
+		}
+		equal(s, "records", len(s.forcings("key")), 0)
+		s.release(next)
+	}
+}
+
+func forceSome(s *stand) {
+	if _, shares := s.driver.(lock.Sharer); !shares {
+		return
+	}
+	var hs []lock.Holding
+	for range 5 {
+		hs = append(hs, s.taken(5))
+	}
+	made := s.forcedOf("one", hs[2].Fence, hs[2].Fence)
+	s.same("the record", made, lock.Forced{ID: "one", By: forcing("").By, Reason: longReason, At: made.At, Holders: 1,
+		Owners: []lock.ForcedOwner{{Owner: hs[2].Owner, Fence: hs[2].Fence}}})
+	equal(s, "holders that are taken", s.forcedOf("the first", 0, hs[1].Fence).Holders, 2)
+	for i, h := range hs {
+		if i < 3 {
+			s.notRenewed(h)
+		} else {
+			s.renewed(h)
+		}
+	}
+	equal(s, "holders", len(s.holders()), 2)
+	s.taken(5)
+	equal(s, "holders that are taken", s.forcedOf("all", 0, 0).Holders, 3)
+}
+
+// The release of a lease that was taken says so before its renewal has, and again.
+func forceReleased(s *stand) {
+	for _, limit := range s.limits() {
+		a := s.acquisition(long)
+		a.Limit = limit
+		_, h := s.acquire(a)
+		h.Limit = limit
+		s.forced(fmt.Sprint("free ", limit))
+		says := func(when string) {
+			s.Helper()
+			for range 2 {
+				if err := s.driver.Release(s.ctx, h); !errors.Is(err, lock.ErrForced) {
+					s.Fatalf("%s the release says %v, want lock.ErrForced", when, err)
+				}
+			}
+		}
+		says("with the key free")
+		a.Owner = s.owner()
+		_, next := s.acquire(a)
+		next.Limit = limit
+		says("with the next owner")
+		s.release(next)
+		says("after the next owner")
+		other := h
+		other.Fence = 0
+		s.release(other) // that it does not hold the key is all that it asks for
+		s.env.Wait(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,133 @@
+// Package taken is what a store keeps of the leases on a plain key that were taken from
+// their owners, as pure code: the records of forced unlocks, and for how long the owner
+// of such a lease is answered with the cause. Times are µs since 1970 on the store's
+// clock.
+package taken
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// MaxLeases is how many leases a Book remembers: the latest. Owners of earlier ones are
+// answered without a cause.
+const MaxLeases = 500
+
+// A Book is that of one key. The zero value is empty.
+type Book struct {
+	records []lock.Forced // the oldest first; at most lock.MaxForcings
+	leases  []lease       // in the order in which they were taken; at most MaxLeases
+}
+
+// A lease was taken from its owner.
+type lease struct {
+	owner string
+	fence int64
+	until int64 // when its time would have been over
+	how   error // lock.ErrForced or lock.ErrHandedOver
+}
+
+// A Holder is an owner that a lease is taken from.
+type Holder struct {
+	Owner string
+	Fence int64
+	Until int64 // when its time would be over
+}
+
+// Record returns the record of an unlock, if it is among those that are kept.
+func (b *Book) Record(id string) (lock.Forced, bool) {
+	for _, made := range b.records {
+		if made.ID == id && made.Unreadable == "" {
+			return copied(made), true
+		}
+	}
+	return lock.Forced{}, false
+}
+
+// Records returns those of unlocks that are kept at now, the oldest first.
+func (b *Book) Records(now int64) []lock.Forced {
+	if b.outdated(now) {
+		return nil
+	}
+	var all []lock.Forced
+	for _, made := range b.records {
+		all = append(all, copied(made))
+	}
+	return all
+}
+
+// copied is a record that its reader may change.
+func copied(f lock.Forced) lock.Forced {
+	f.Owners = slices.Clone(f.Owners)
+	return f
+}
+
+// Force records an unlock at now that takes the key from its holders, one or more.
+func (b *Book) Force(now int64, f *lock.Forcing, from []Holder) lock.Forced {
+	from = slices.SortedStableFunc(slices.Values(from), func(a, b Holder) int { return cmp.Compare(a.Fence, b.Fence) })
+	made := lock.Forced{ID: f.ID, By: f.By, Reason: f.Reason, At: now / 1000, Holders: len(from)}
+	for i, h := range from {
+		if i < lock.MaxForcingOwners {
+			made.Owners = append(made.Owners, lock.ForcedOwner{Owner: h.Owner, Fence: h.Fence})
+		}
+	}
+	if b.outdated(now) {
+		b.records = nil
+	}
+	b.records = append(b.records, made)
+	b.records = slices.Clone(b.records[max(0, len(b.records)-lock.MaxForcings):])
+	b.take(now, lock.ErrForced, from)
+	return copied(made)
+}
+
+// HandOver remembers at now that a lease was given to another owner.
+func (b *Book) HandOver(now int64, from Holder) { b.take(now, lock.ErrHandedOver, []Holder{from}) }
+
+func (b *Book) take(now int64, how error, from []Holder) {
+	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool { return l.until <= now })
+	for _, h := range from {
+		b.leases = append(b.leases, lease{h.Owner, h.Fence, h.Until, how})
+	}
+	b.leases = slices.Clone(b.leases[max(0, len(b.leases)-MaxLeases):])
+}
+
+// Why returns how a lease was taken that is not alive at now, lock.ErrForced or
+// lock.ErrHandedOver, or otherwise if that is not known. Of an owner that knows no fence
+// it is not.
+func (b *Book) Why(now int64, h *lock.Holding, otherwise error) error {
+	for _, l := range b.leases {
+		if l.owner == h.Owner && l.fence == h.Fence && now < l.until {
+			return l.how
+		}
+	}
+	return otherwise
+}
+
+// Until is from when on nothing of the book counts, so that it may be dropped: never, if
+// its latest record cannot be read.
+func (b *Book) Until() int64 {
+	var until int64
+	if n := len(b.records); n > 0 {
+		latest := &b.records[n-1]
+		if latest.Unreadable != "" {
+			return math.MaxInt64
+		}
+		until = latest.At*1000 + lock.ForcingsKept.Microseconds()
+	}
+	for _, l := range b.leases {
+		until = max(until, l.until)
+	}
+	return until
+}
+
+// outdated reports whether the records have been kept for their time at now.
+func (b *Book) outdated(now int64) bool {
+	n := len(b.records)
+	if n == 0 || b.records[n-1].Unreadable != "" {
+		return false
+	}
+	return now-b.records[n-1].At*1000 >= lock.ForcingsKept.Microseconds()
+}

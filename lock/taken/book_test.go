@@ -1,0 +1,162 @@
+package taken_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/taken"
+)
+
+const now = 1_795_207_852_937_123 // µs
+
+func forcing(id string) *lock.Forcing {
+	return &lock.Forcing{Key: "k", ID: id, By: "alice", Reason: "why"}
+}
+
+// A lease that was taken is known under its owner and its fence, until its time would
+// have been over; also after the book was written and read.
+func TestWhy(t *testing.T) {
+	var b taken.Book
+	b.Force(now, forcing("id"), []taken.Holder{{Owner: "a/1", Fence: 7, Until: now + 10}})
+	b.HandOver(now, taken.Holder{Owner: "b/1", Fence: 8, Until: now + 20})
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]*taken.Book{"made": &b, "read": taken.Decode(text)} {
+		for _, c := range []struct {
+			owner string
+			fence int64
+			at    int64
+			want  error
+		}{
+			{"a/1", 7, now, lock.ErrForced},
+			{"a/1", 7, now + 9, lock.ErrForced},
+			{"a/1", 7, now + 10, nil},
+			{"a/1", 6, now, nil},
+			{"a/1", 8, now, nil},
+			{"a/1", 0, now, nil},
+			{"a", 7, now, nil},
+			{"b/1", 8, now + 19, lock.ErrHandedOver},
+			{"b/1", 8, now + 20, nil},
+		} {
+			if got := b.Why(c.at, &lock.Holding{Key: "k", Owner: c.owner, Fence: c.fence}, nil); !errors.Is(got, c.want) {
+				t.Errorf("%s: %s with %d at %d: %v, want %v", name, c.owner, c.fence, c.at-now, got, c.want)
+			}
+		}
+	}
+}
+
+// Records are kept for 90 days after the latest of them, at most so many, each with the
+// earliest of its owners; the book says when it may be dropped.
+func TestRecords(t *testing.T) {
+	const kept = int64(lock.ForcingsKept / 1000)
+	var b taken.Book
+	for i := range lock.MaxForcings + 2 {
+		var from []taken.Holder
+		for n := range lock.MaxForcingOwners + 1 {
+			from = append(from, taken.Holder{Owner: fmt.Sprint("a/", n), Fence: int64(100 - n), Until: now + 1})
+		}
+		made := b.Force(now-now%1000, forcing(fmt.Sprint(i)), from)
+		if made.Holders != lock.MaxForcingOwners+1 || len(made.Owners) != lock.MaxForcingOwners || made.Owners[0].Fence != 100-lock.MaxForcingOwners {
+			t.Fatalf("the record is %+v", made)
+		}
+		made.Owners[0].Owner = "changed by its reader"
+	}
+	if b.Until() != now-now%1000+kept {
+		t.Errorf("the book counts until %d, want %d", b.Until(), now-now%1000+kept)
+	}
+	all := b.Records(now - now%1000 + kept - 1)
+	if len(all) != lock.MaxForcings || all[0].ID != "2" || all[0].Owners[0].Owner != fmt.Sprint("a/", lock.MaxForcingOwners) {
+		t.Errorf("the records are %+v", all)
+	}
+	if _, known := b.Record("1"); known {
+		t.Error("a record that is not kept is known")
+	}
+	if made, known := b.Record("9"); !known || made.ID != "9" {
+		t.Errorf("the latest record is %+v, %v", made, known)
+	}
+	if all := b.Records(now - now%1000 + kept); all != nil {
+		t.Errorf("records of long ago: %+v", all)
+	}
+	b.Force(now-now%1000+kept, forcing("new"), []taken.Holder{{Owner: "a", Fence: 1, Until: now}})
+	if all := b.Records(now + kept); len(all) != 1 {
+		t.Errorf("beside a new record there are %d of long ago", len(all)-1)
+	}
+}
+
+// So many leases are remembered; the latest.
+func TestMostLeases(t *testing.T) {
+	var b taken.Book
+	for i := range int64(taken.MaxLeases + 1) {
+		b.HandOver(now, taken.Holder{Owner: "a", Fence: 1 + i, Until: now + 100 + i})
+	}
+	for fence, want := range map[int64]error{1: nil, 2: lock.ErrHandedOver, taken.MaxLeases + 1: lock.ErrHandedOver} {
+		if got := b.Why(now, &lock.Holding{Owner: "a", Fence: fence}, nil); !errors.Is(got, want) {
+			t.Errorf("the lease %d: %v, want %v", fence, got, want)
+		}
+	}
+	if want := int64(now + 100 + taken.MaxLeases); b.Until() != want {
+		t.Errorf("the book counts until %d, want %d", b.Until(), want)
+	}
+	b.HandOver(now+100+taken.MaxLeases-1, taken.Holder{Owner: "b", Fence: 1, Until: now + 9999})
+	if text, _ := b.Encode(); strings.Count(text, `"how"`) != 2 {
+		t.Errorf("leases whose time is over are kept: %s", text)
+	}
+}
+
+// The longest book is one that can be read.
+func TestLongestText(t *testing.T) {
+	var b taken.Book
+	long := func(n int) string { return strings.Repeat(`"`, n) }
+	var from []taken.Holder
+	for i := range taken.MaxLeases {
+		from = append(from, taken.Holder{Owner: long(lock.MaxKey), Fence: lock.MaxNumber - int64(i), Until: math.MaxInt64})
+	}
+	for i := range lock.MaxForcings {
+		f := &lock.Forcing{Key: "k", ID: fmt.Sprint(i) + long(lock.MaxKey-1), By: long(lock.MaxKey), Reason: long(lock.MaxReason)}
+		b.Force(now, f, from)
+	}
+	text, err := b.Encode()
+	if err != nil || len(text) > taken.MaxText {
+		t.Fatalf("%d bytes, %v", len(text), err)
+	}
+	for _, made := range taken.Decode(text).Records(now) {
+		if made.Unreadable != "" {
+			t.Fatalf("not readable: %q", made.Unreadable)
+		}
+	}
+}
+
+// What is no book, or no record, is shown as that, and stands in the way of nothing.
+func TestForgedText(t *testing.T) {
+	const good = `{"id":"i","by":"b","reason":"r","at":1795207852937,"holders":1,"owners":[{"owner":"o","fence":1}]}`
+	for text, want := range map[string]string{
+		"":                           "",
+		`{}`:                         "",
+		`no JSON`:                    "no JSON",
+		strings.Repeat("x", 1<<20):   strings.Repeat("x", 200),
+		`{"records":[{}]}`:           "  ",
+		`{"records":[` + good + `]}`: "",
+		`{"records":[` + strings.Replace(good, `"by":"b"`, `"by":"b\u001b"`, 1) + `]}`: "i b\x1b r",
+		`{"records":[` + strings.Replace(good, `:1}`, `:0}`, 1) + `]}`:                 "i b r",
+		`{"records":[` + strings.Replace(good, `"holders":1`, `"holders":0`, 1) + `]}`: "i b r",
+	} {
+		b := taken.Decode(text)
+		all := b.Records(now)
+		if got := len(all) > 0 && all[0].Unreadable != ""; got != (want != "") || got && all[0].Unreadable != want {
+			t.Errorf("%.100q: %+v, want %q", text, all, want)
+		}
+		b.Force(now, forcing("new"), []taken.Holder{{Owner: "a", Fence: 7, Until: now + 10}})
+		if _, known := b.Record("new"); !known {
+			t.Errorf("%.100q: the new record is missing", text)
+		}
+		if again, _ := b.Encode(); len(taken.Decode(again).Records(now)) != len(all)+1 {
+			t.Errorf("%.100q: read again the records are %+v", text, taken.Decode(again).Records(now))
+		}
+	}
+}

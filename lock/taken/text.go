@@ -1,0 +1,118 @@
+package taken
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// MaxText bounds, in bytes, the text of a book: what is longer was not written by Encode.
+const MaxText = 512 << 10
+
+// shown is how many bytes are shown of a text that is no book.
+const shown = 200
+
+type kept struct {
+	Records []keptRecord `json:"records,omitempty"`
+	Leases  []keptLease  `json:"leases,omitempty"`
+}
+
+type keptRecord struct {
+	ID         string      `json:"id"`
+	By         string      `json:"by"`
+	Reason     string      `json:"reason"`
+	At         int64       `json:"at"` // ms
+	Holders    int         `json:"holders"`
+	Owners     []keptOwner `json:"owners"`
+	Unreadable string      `json:"unreadable,omitempty"`
+}
+
+type keptOwner struct {
+	Owner string `json:"owner"`
+	Fence int64  `json:"fence"`
+}
+
+type keptLease struct {
+	Owner string `json:"owner"`
+	Fence int64  `json:"fence"`
+	Until int64  `json:"until"`
+	How   string `json:"how"`
+}
+
+// The ways in which leases are taken, as they are kept.
+const (
+	forced     = "force"
+	handedOver = "adopt"
+)
+
+// Encode returns the book as text to be kept.
+func (b *Book) Encode() (string, error) {
+	var k kept
+	for _, made := range b.records {
+		r := keptRecord{ID: made.ID, By: made.By, Reason: made.Reason, At: made.At, Holders: made.Holders, Unreadable: made.Unreadable}
+		for _, o := range made.Owners {
+			r.Owners = append(r.Owners, keptOwner{o.Owner, o.Fence})
+		}
+		k.Records = append(k.Records, r)
+	}
+	for _, l := range b.leases {
+		how := forced
+		if errors.Is(l.how, lock.ErrHandedOver) {
+			how = handedOver
+		}
+		k.Leases = append(k.Leases, keptLease{l.owner, l.fence, l.until, how})
+	}
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // else a text could grow sixfold
+	err := e.Encode(k)
+	return strings.TrimSuffix(text.String(), "\n"), err
+}
+
+// Decode reads a book; of no text it is empty. What is no record is kept as one that is
+// not readable: it must not stand in the way of a forced unlock.
+func Decode(text string) *Book {
+	var k kept
+	b := new(Book)
+	if text == "" {
+		return b
+	}
+	if len(text) > MaxText || json.Unmarshal([]byte(text), &k) != nil {
+		b.records = []lock.Forced{{Unreadable: text[:min(len(text), shown)]}}
+		return b
+	}
+	for _, r := range k.Records[max(0, len(k.Records)-lock.MaxForcings):] {
+		b.records = append(b.records, r.read())
+	}
+	for _, l := range k.Leases[max(0, len(k.Leases)-MaxLeases):] {
+		switch l.How {
+		case forced:
+			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, lock.ErrForced})
+		case handedOver:
+			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, lock.ErrHandedOver})
+		}
+	}
+	return b
+}
+
+// read checks a record that was kept.
+func (r *keptRecord) read() lock.Forced {
+	made := lock.Forced{ID: r.ID, By: r.By, Reason: r.Reason, At: r.At, Holders: r.Holders}
+	asked := lock.Forcing{Key: "k", ID: r.ID, By: r.By, Reason: r.Reason}
+	good := lock.CheckForcing(&asked) == nil && r.At >= 0 && len(r.Owners) > 0 &&
+		len(r.Owners) <= lock.MaxForcingOwners && r.Holders >= len(r.Owners)
+	for _, o := range r.Owners {
+		good = good && lock.CheckName("owner", o.Owner) == nil && o.Fence > 0
+		made.Owners = append(made.Owners, lock.ForcedOwner{Owner: o.Owner, Fence: o.Fence})
+	}
+	if good && r.Unreadable == "" {
+		return made
+	}
+	text := r.Unreadable
+	if text == "" {
+		text = r.ID + " " + r.By + " " + r.Reason
+	}
+	return lock.Forced{Unreadable: text[:min(len(text), shown)]}
+}
