@@ -14,6 +14,7 @@ var adoptTests = []test{
 	{"an adoption asked again by the same owner gets the same fence", adoptAgain},
 	{"a lease that is not alive is not adopted, and nothing changes", adoptLost},
 	{"of several owners that adopt one lease the first has it", adoptOnce},
+	{"of several adoptions at a time one has the lease", adoptRace},
 	{"the adopted lease has the limit of the old one, and the other holders keep theirs", adoptShared},
 	{"the fence is above the one that the new owner has seen", adoptFloor},
 	{"who waits goes on waiting, and is served by the new owner's release", adoptWaiters},

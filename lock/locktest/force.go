@@ -22,6 +22,7 @@ var forceTests = []test{
 	{"a forced unlock takes leases with the fences that it is for, and no other", forceFences},
 	{"a forced unlock that arrives late leaves the next owner alone", forceLate},
 	{"of several holders those with the fences are taken", forceSome},
+	{"of several forced unlocks at a time one takes the lease", forceRace},
 	{"who waits is served", forceServes},
 	{"a key that is kept for the next of its queue stays kept", forceKept},
 	{"the latest records are kept", forceMost},

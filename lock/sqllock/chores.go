@@ -29,8 +29,8 @@ type chores struct {
 }
 
 // sweep starts the chores if they are due: the removal of the rows of keys that
-// nobody has used for a day and of nodes that died, and the weighing of the
-// journals. No request waits for them. Each has a time of its own, so that one that
+// nobody has used for a day, of places and nodes that died and of books, and the weighing
+// of the journals. No request waits for them. Each has a time of its own, so that one that
 // is slow keeps none of the others from being done; what fails is done next time.
 func (d *Driver) sweep() {
 	c := &d.chores
@@ -41,7 +41,7 @@ func (d *Driver) sweep() {
 	}
 	c.next = time.Now().Add(choresEvery)
 	c.busy.Go(func() {
-		for _, chore := range []func(context.Context) error{d.sweepLeases, d.sweepPlaces, d.sweepNodes, d.weigh} {
+		for _, chore := range []func(context.Context) error{d.sweepLeases, d.sweepPlaces, d.sweepBooks, d.sweepNodes, d.weigh} {
 			ctx, stop := context.WithTimeout(context.Background(), choreTime)
 			if chore(ctx) != nil {
 				c.mu.Lock()
@@ -69,6 +69,14 @@ func (d *Driver) sweepPlaces(ctx context.Context) error {
 	return d.sweepRows(ctx, d.texts.silent, func(now int64) []any { return []any{now - micros(unused)} },
 		func(s session, places []any) error {
 			return d.remove(ctx, s, "cronce_places WHERE ns = ? AND place", places)
+		})
+}
+
+// sweepBooks removes what is kept of leases that were taken, once nothing of it counts.
+func (d *Driver) sweepBooks(ctx context.Context) error {
+	return d.sweepRows(ctx, d.texts.outdated, func(now int64) []any { return []any{now} },
+		func(s session, names []any) error {
+			return d.remove(ctx, s, "cronce_taken WHERE ns = ? AND name", names)
 		})
 }
 

@@ -33,7 +33,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) lock.Driver {
 				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -86,11 +86,13 @@ type alone struct {
 	lock.Journaled
 	lock.Clocked
 	lock.Membership
+	lock.Forcer
+	lock.Adopter
 }
 
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine
 
-const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes"
+const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken"
 
 // forget empties all tables.
 func forget(t testing.TB, db *sql.DB) {

@@ -21,7 +21,7 @@
 //
 // # Tables
 //
-// Six tables whose names begin with cronce_. [Migrations] has the files,
+// Seven tables whose names begin with cronce_. [Migrations] has the files,
 // [Driver.CreateTables] runs those that are missing, and cronce_version names the last
 // of them. Namespaces share the tables. Keys, owners and nodes are kept and compared
 // byte by byte.

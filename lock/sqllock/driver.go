@@ -89,6 +89,8 @@ var (
 	_ lock.Sharer     = (*Driver)(nil)
 	_ lock.Several    = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
+	_ lock.Forcer     = (*Driver)(nil)
+	_ lock.Adopter    = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
 	_ lock.Peeker     = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)

@@ -83,6 +83,26 @@ func TestSweepCutoff(t *testing.T) {
 	})
 }
 
+// What is kept of leases that were taken is removed once nothing of it counts, and not
+// before.
+func TestSweepBooks(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		for name, until := range map[string]int64{"counts": now + 1, "just-over": now, "over": now - 1} {
+			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
+		}
+		d.ChoresDue()
+		must(t, d.Release(t.Context(), lock.Holding{Key: "none", Owner: "n/1"}))
+		d.ChoresDone()
+		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
+		if want := "[counts just-over]"; fmt.Sprint(got) != want {
+			t.Errorf("kept are %v, want %s", got, want)
+		}
+	})
+}
+
 // A release passes over the owner that has owed a sign of life for 3 seconds, and no
 // other: one that still has a µs is next.
 func TestSilence(t *testing.T) {

@@ -32,7 +32,7 @@ func check(bad error, replicas int) error {
 
 // failed says what failed. Answers need no more words.
 func failed(what string, err error) error {
-	if _, held := errors.AsType[*lock.HeldError](err); held || err == nil || errors.Is(err, lock.ErrLost) {
+	if _, held := errors.AsType[*lock.HeldError](err); held || err == nil || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrFree) {
 		return err
 	}
 	return fmt.Errorf("sqllock: %s: %w", what, err)
@@ -111,7 +111,10 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	case err != nil:
 		return lock.Grant{}, failed("renew", err)
 	case !renewed:
-		return lock.Grant{}, lock.ErrLost
+		if why := d.why(ctx, &h, lock.ErrLost); errors.Is(why, lock.ErrLost) {
+			return lock.Grant{}, why
+		}
+		return lock.Grant{}, lock.ErrLost // whether it is known or not
 	}
 	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
@@ -165,7 +168,7 @@ func (d *Driver) release(ctx context.Context, h *lock.Holding) (err error) {
 			return err
 		}
 		if answer, done = l.released(h); done {
-			return answer
+			return d.freed(ctx, h, answer)
 		}
 	}
 	err = d.turn(ctx, h.Key, func(t *turn) error {
@@ -177,7 +180,7 @@ func (d *Driver) release(ctx context.Context, h *lock.Holding) (err error) {
 	if err != nil {
 		return err
 	}
-	return answer
+	return d.freed(ctx, h, answer)
 }
 
 // free is the one statement with which most keys are freed. On PostgreSQL it also

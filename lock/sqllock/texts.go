@@ -20,7 +20,10 @@ type texts struct {
 	first, enter, own, restore, here, allHere, leave, serve, challenge, count string // of places
 	tell                                                                      string // that a key is kept
 
-	silent, idle string // places and leases that are not used
+	book    string // of leases that were taken
+	putBook put
+
+	silent, idle, outdated string // places, leases and books that are not used
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
@@ -90,8 +93,12 @@ func (g *grammar) texts() texts {
 		count:     g.text("SELECT count(*) FROM " + places + " AND (asked_us = 0 OR asked_us + {silence} > ?)"),
 		tell:      "SELECT pg_notify($1, $2)",
 
-		silent: g.text("SELECT place FROM cronce_places WHERE ns = ? AND asked_us > 0 AND asked_us < ? LIMIT ?{skip}"),
-		idle:   g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
+		silent:   g.text("SELECT place FROM cronce_places WHERE ns = ? AND asked_us > 0 AND asked_us < ? LIMIT ?{skip}"),
+		idle:     g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
+		outdated: g.text("SELECT name FROM cronce_taken WHERE ns = ? AND until_us < ? LIMIT ?{skip}"),
+
+		book:    g.text("SELECT book, {clock} FROM cronce_taken WHERE " + lease),
+		putBook: put{"INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ", g.replacing("ns, name", "until_us", "book")},
 
 		insertSeries: g.text("INSERT INTO cronce_series (ns, name, format, state, revisions, first_line, next_line, bytes)" +
 			" VALUES (?, ?, ?, '', '', 0, 0, 0){nothing}"),

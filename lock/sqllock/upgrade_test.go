@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -175,6 +176,39 @@ func TestUpgradeKeepsQueue(t *testing.T) {
 		must(t, err)
 		if is.Owner != "old/3" || is.Waiting != 1 {
 			t.Errorf("the key stands at %+v, want it kept for old/3 and one that waits", is)
+		}
+	})
+}
+
+// A key that was held on tables of the third version is freed by force once they are up
+// to date, and its holder learns of it.
+func TestUpgradeForces(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		_, err := migrations(t, on, db).UpTo(t.Context(), 3)
+		must(t, err)
+		us := time.Now().UnixMicro()
+		_, err = db.Exec(at("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES"+
+			" ('cronce', 'held', 'old/1', {us}, {us+3600000000}, 0, '', {day})", us))
+		must(t, err)
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		if err := d.Check(t.Context()); err == nil {
+			t.Error("the check takes the tables of the third version")
+		}
+		must(t, d.CreateTables(t.Context()))
+		must(t, d.Check(t.Context()))
+		made, err := d.Force(t.Context(), lock.Forcing{Key: "held", ID: "id", By: "alice", Reason: "gone", To: us})
+		must(t, err)
+		if len(made.Owners) != 1 || made.Owners[0] != (lock.ForcedOwner{Owner: "old/1", Fence: us}) {
+			t.Errorf("the record is %+v", made)
+		}
+		if err := d.Release(t.Context(), lock.Holding{Key: "held", Owner: "old/1", Fence: us}); !errors.Is(err, lock.ErrForced) {
+			t.Errorf("the release of the old holder says %v", err)
+		}
+		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "held", Owner: "new/1", TTL: minute})
+		must(t, err)
+		if g.Fence <= us {
+			t.Errorf("the fence is %d after %d", g.Fence, us)
 		}
 	})
 }

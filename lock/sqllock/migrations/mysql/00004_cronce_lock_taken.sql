@@ -1,0 +1,18 @@
+-- +goose Up
+-- What is kept of leases that were taken from their owners: the records of forced
+-- unlocks, and for how long such an owner is answered with the cause.
+
+CREATE TABLE cronce_taken (
+  ns       VARBINARY(64) NOT NULL,
+  name     VARBINARY(200) NOT NULL,
+  until_us BIGINT NOT NULL, -- from then on nothing of it counts
+  book     MEDIUMBLOB NOT NULL, -- JSON
+  PRIMARY KEY (ns, name),
+  KEY cronce_taken_by_until (ns, until_us)
+) ENGINE = InnoDB;
+
+UPDATE cronce_version SET version = 4;
+
+-- +goose Down
+DROP TABLE cronce_taken;
+UPDATE cronce_version SET version = 3;

@@ -1,0 +1,209 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/taken"
+)
+
+// Force takes a key from those that hold it, in one transaction; one statement more if no
+// owner does.
+func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
+	if err := lock.CheckForcing(&f); err != nil {
+		return lock.Forced{}, err
+	}
+	made, err := d.force(ctx, &f)
+	return made, failed("force", err)
+}
+
+func (d *Driver) force(ctx context.Context, f *lock.Forcing) (made lock.Forced, err error) {
+	l, _, err := d.look(ctx, f.Key)
+	if err != nil {
+		return made, err
+	}
+	if len(l.meant(f)) == 0 { // a turn would make a row for the key
+		b, _, err := d.book(ctx, f.Key)
+		if err != nil {
+			return made, err
+		}
+		return recorded(b, f)
+	}
+	var answer error
+	err = d.turn(ctx, f.Key, func(t *turn) (err error) {
+		made, answer, err = t.force(f)
+		return err
+	})
+	if err != nil {
+		return lock.Forced{}, err
+	}
+	return made, answer
+}
+
+// recorded is the answer to an unlock with no holder to take the key from.
+func recorded(b *taken.Book, f *lock.Forcing) (lock.Forced, error) {
+	if made, known := b.Record(f.ID); known {
+		return made, nil
+	}
+	return lock.Forced{}, lock.ErrFree
+}
+
+// meant are the holders that an unlock takes the key from.
+func (l *lease) meant(f *lock.Forcing) []taken.Holder {
+	var from []taken.Holder
+	for i := range l.held {
+		if h := &l.held[i]; h.Place == 0 && f.Includes(h.Fence) {
+			from = append(from, taken.Holder{Owner: h.Owner, Fence: h.Fence, Until: h.Until})
+		}
+	}
+	return from
+}
+
+// force ends the leases of the holders, and passes the key to the head of the queue.
+func (t *turn) force(f *lock.Forcing) (made lock.Forced, answer, err error) {
+	b, err := t.book()
+	if err != nil {
+		return made, nil, err
+	}
+	from := t.meant(f)
+	if _, known := b.Record(f.ID); known || len(from) == 0 {
+		made, answer = recorded(b, f)
+		return made, answer, nil
+	}
+	made = b.Force(t.now, f, from)
+	if err := t.keep(b); err != nil {
+		return made, nil, err
+	}
+	for _, h := range from {
+		t.taken(h.Owner)
+	}
+	return made, nil, t.serve()
+}
+
+// taken ends the lease of a holder. The fence that the row remembers is one that no owner
+// has: a release that finds its own there is answered as the one that freed the key.
+func (t *turn) taken(owner string) {
+	t.remove(owner)
+	t.fence = min(t.fence, math.MaxInt64-1) + 1
+	t.changed = true
+}
+
+// Forcings returns the records of a key that was freed by force, with one statement.
+func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return nil, err
+	}
+	b, now, err := d.book(ctx, key)
+	if err != nil {
+		return nil, failed("forcings", err)
+	}
+	return b.Records(now), nil
+}
+
+// Adopt gives a key from one owner to another, in one transaction.
+func (d *Driver) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
+	if err := lock.CheckAdoption(&from, &to); err != nil {
+		return lock.Grant{}, err
+	}
+	g, err := d.adopt(ctx, &from, &to)
+	return g, failed("adopt", err)
+}
+
+func (d *Driver) adopt(ctx context.Context, from *lock.Holding, to *lock.Acquisition) (g lock.Grant, err error) {
+	l, _, err := d.look(ctx, to.Key)
+	if err != nil {
+		return g, err
+	}
+	if l.grantedTo(to.Owner) == nil && l.adoptable(from, to) == nil { // a turn would make a row for the key
+		return g, lock.ErrLost
+	}
+	err = d.turn(ctx, to.Key, func(t *turn) (err error) {
+		g, err = t.adopt(from, to)
+		return err
+	})
+	return g, err
+}
+
+// adoptable returns the lease that may be adopted, or nil.
+func (l *lease) adoptable(from *lock.Holding, to *lock.Acquisition) *holder {
+	h := l.grantedTo(from.Owner)
+	if h == nil || h.Fence != from.Fence || l.find(to.Owner) != nil {
+		return nil
+	}
+	return h
+}
+
+// adopt makes another owner the holder in place of one. An error leaves the key as it is.
+func (t *turn) adopt(from *lock.Holding, to *lock.Acquisition) (lock.Grant, error) {
+	if mine := t.grantedTo(to.Owner); mine != nil {
+		return t.lease.grant(mine), nil
+	}
+	old := t.adoptable(from, to)
+	if old == nil {
+		return lock.Grant{}, lock.ErrLost
+	}
+	was, next := taken.Holder{Owner: old.Owner, Fence: old.Fence, Until: old.Until}, *to
+	next.Limit = old.Limit
+	g, err := t.grant(&next)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	t.remove(from.Owner)
+	b, err := t.book()
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	b.HandOver(t.now, was)
+	return g, t.keep(b)
+}
+
+// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
+// other error is doubt about that.
+func (d *Driver) why(ctx context.Context, h *lock.Holding, otherwise error) error {
+	b, now, err := d.book(ctx, h.Key)
+	if err != nil {
+		return err
+	}
+	return b.Why(now, h, otherwise)
+}
+
+// freed is the answer to a release. Doubt about how a lease was taken is doubt about the
+// release: a repeated one would be taken for its own repeat else.
+func (d *Driver) freed(ctx context.Context, h *lock.Holding, answer error) error {
+	if h.Fence == 0 || !errors.Is(answer, lock.ErrLost) {
+		return answer
+	}
+	return d.why(ctx, h, answer)
+}
+
+// book reads what is kept of the leases on a key that were taken, and the clock where
+// something is.
+func (d *Driver) book(ctx context.Context, key string) (b *taken.Book, now int64, err error) {
+	var text string
+	_, err = ask(ctx, d, func(s session) (bool, error) {
+		text = ""
+		return row(s.QueryRowContext(ctx, d.texts.book, d.ns, key), &text, (*instant)(&now))
+	})
+	return taken.Decode(text), now, err
+}
+
+// book is that of the key, which is locked.
+func (t *turn) book() (*taken.Book, error) {
+	var text string
+	var now instant
+	_, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.book, t.driver.ns, t.key), &text, &now)
+	return taken.Decode(text), err
+}
+
+// keep writes the book of the key.
+func (t *turn) keep(b *taken.Book) error {
+	text, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	var r rows
+	r.add(t.driver.ns, t.key, b.Until(), text)
+	return r.send(t.ctx, t.session, &t.driver.grammar, t.driver.texts.putBook)
+}
