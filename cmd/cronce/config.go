@@ -114,8 +114,11 @@ type smsConfig struct {
 	Timeout     duration `yaml:"timeout"`
 	Batch       int      `yaml:"batch"`
 	Concurrency int      `yaml:"concurrency"`
+	Rate        int      `yaml:"rate"`
 	Attempts    int      `yaml:"attempts"`
 	Retention   duration `yaml:"retention"`
+	Quiet       string   `yaml:"quiet"`
+	QuietZone   string   `yaml:"quiet_zone"`
 }
 
 // sleepConfig are the settings of kind sleep.

@@ -18,16 +18,20 @@ func smsKind(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error)
 	}
 	outbox, outboxErr := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace, Retention: time.Duration(s.Retention)})
 	gateway, gatewayErr := c.gateway(at+".sms", &s, p)
-	err := errors.Join(c.under(at+".sms", outboxErr), gatewayErr, c.smsBounds(at+".sms", &s))
+	quiet, quietErr := c.quietHours(at+".sms", &s)
+	err := errors.Join(c.under(at+".sms", outboxErr), gatewayErr, c.smsBounds(at+".sms", &s), quietErr)
 	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is told already
 		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
 	}
-	var options []sms.Option
+	options := []sms.Option{sms.Quiet(quiet)}
 	if s.Batch > 0 {
 		options = append(options, sms.Batch(s.Batch))
 	}
 	if s.Concurrency > 0 {
 		options = append(options, sms.Concurrency(s.Concurrency))
+	}
+	if s.Rate > 0 {
+		options = append(options, sms.Rate(s.Rate))
 	}
 	if s.Attempts > 0 {
 		options = append(options, sms.Attempts(s.Attempts))
@@ -73,13 +77,28 @@ func (c *config) gateway(at string, s *smsConfig, p parts) (sms.Gateway, error) 
 	return g, nil
 }
 
+// quietHours reads the part of the day in which only urgent messages leave.
+func (c *config) quietHours(at string, s *smsConfig) (sms.QuietHours, error) {
+	zone, err := parseZone(s.QuietZone)
+	switch {
+	case err != nil:
+		return sms.QuietHours{}, c.fault(at+".quiet_zone", "%v", err)
+	case s.Quiet == "" && s.QuietZone != "":
+		return sms.QuietHours{}, c.fault(at+".quiet_zone", "is set, and there are no quiet hours: set quiet")
+	case s.Quiet == "":
+		return sms.QuietHours{}, nil
+	}
+	q, err := sms.ParseQuietHours(s.Quiet, zone)
+	return q, c.under(at, err)
+}
+
 // smsBounds refuses what sms would move to the nearest allowed value.
 func (c *config) smsBounds(at string, s *smsConfig) error {
 	var errs []error
 	for _, n := range []struct {
 		key        string
 		value, max int
-	}{{"batch", s.Batch, 100_000}, {"concurrency", s.Concurrency, 100}, {"attempts", s.Attempts, 1000}} {
+	}{{"batch", s.Batch, 1_000_000}, {"concurrency", s.Concurrency, 100}, {"rate", s.Rate, 10_000}, {"attempts", s.Attempts, 1000}} {
 		if n.value < 0 || n.value > n.max {
 			errs = append(errs, c.fault(at+"."+n.key, "is %d, allowed is 1 to %d", n.value, n.max))
 		}

@@ -51,7 +51,7 @@ func smsRetryCommand() *cobra.Command {
 		Use:   "retry ID | --failed",
 		Short: "Queue a message again that failed or was cancelled, or all that failed",
 		Long: "Queue a message again that failed or was cancelled, or all that failed. One that waits after\n" +
-			"a refusal is due at once. Exit code 3: a run has it, it was sent, or it cannot be read.",
+			"a refusal is due at once. Exit code 3: a run has it, it was sent, has expired, or cannot be read.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if failed && len(args) > 0 {
 				return usagef("sms retry: an id and --failed, allowed is one of them")
@@ -81,7 +81,7 @@ func smsCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
 		Short: "End a message that waits, has failed, or was put aside: it is not sent",
-		Long:  "End a message that waits, has failed, or was put aside: it is not sent.\nExit code 3: a run has it, or it was sent.",
+		Long:  "End a message that waits, has failed, or was put aside: it is not sent.\nExit code 3: a run has it, it was sent, or it has expired.",
 		Args:  oneMessage("cancel"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {

@@ -36,7 +36,7 @@ func smsListCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, storeOverrides)
-	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, cancelled or sent (default all)")
+	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, expired, cancelled or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
 	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")
 	outputFlag(cmd, &f.output)
@@ -87,6 +87,9 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 	if counts.Broken > 0 {
 		fmt.Fprintf(w, "%d put aside because they cannot be read: cronce sms list --broken\n", counts.Broken)
 	}
+	if counts.Expired > 0 {
+		fmt.Fprintf(w, "%d expired before they could be sent\n", counts.Expired)
+	}
 	if counts.Cancelled > 0 {
 		fmt.Fprintf(w, "%d cancelled\n", counts.Cancelled)
 	}
@@ -134,6 +137,9 @@ type smsRecord struct {
 	Changed  time.Time `json:"changed"`
 	Reason   string    `json:"reason,omitempty"`
 	Broken   string    `json:"broken,omitempty"`
+
+	Priority sms.Priority `json:"priority"`
+	Until    *time.Time   `json:"until,omitempty"`
 }
 
 func smsReportOf(counts sms.Counts, pause sms.Pause, records []sms.Record) smsReport {
@@ -148,6 +154,10 @@ func smsReportOf(counts sms.Counts, pause sms.Pause, records []sms.Record) smsRe
 }
 
 func smsRecordOf(r *sms.Record) smsRecord {
-	return smsRecord{r.Message.ID, sms.Mask(r.Message.To), r.State, r.Due,
-		r.Attempts, r.Sends, r.Run, r.Fence, r.Changed, r.Reason, r.Broken}
+	out := smsRecord{ID: r.Message.ID, To: sms.Mask(r.Message.To), State: r.State, Due: r.Due, Attempts: r.Attempts, Sends: r.Sends,
+		Run: r.Run, Fence: r.Fence, Changed: r.Changed, Reason: r.Reason, Broken: r.Broken, Priority: r.Message.Priority}
+	if !r.Message.Until.IsZero() {
+		out.Until = &r.Message.Until
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-type sendFlags struct{ to, text, at, id, zone string }
+type sendFlags struct{ to, text, at, until, priority, id, person, zone, quietZone string }
 
 func smsSendCommand() *cobra.Command {
 	var f sendFlags
@@ -34,7 +35,11 @@ func smsSendCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.text, "text", "", "the text, up to 1000 characters")
 	cmd.Flags().StringVar(&f.at, "at", "", `when it is due: RFC 3339, or "2026-12-24 18:00:00" in the zone (default at once)`)
 	cmd.Flags().StringVar(&f.id, "id", "", "its identity: the same id is accepted once (default a fresh one)")
-	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at and --until")
+	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent then or later (default never)")
+	cmd.Flags().StringVar(&f.priority, "priority", "normal", "urgent, also in quiet hours; normal; or low")
+	cmd.Flags().StringVar(&f.quietZone, "zone", "", "whose quiet hours hold for it (default the job's quiet_zone)")
+	cmd.Flags().StringVar(&f.person, "person", "", "whom it is for, so that sms forget finds it")
 	return cmd
 }
 
@@ -57,14 +62,20 @@ func (f *sendFlags) message() (sms.Message, error) {
 	if err != nil {
 		return sms.Message{}, fmt.Errorf("--tz %w", err)
 	}
-	at, err := sms.ParseTime(f.at, zone)
-	if err != nil {
+	at, atErr := sms.ParseTime(f.at, zone)
+	until, untilErr := sms.ParseTime(f.until, zone)
+	priority, priorityErr := sms.ParsePriority(f.priority)
+	if untilErr != nil {
+		untilErr = fmt.Errorf("--until: %w", untilErr)
+	}
+	if err := errors.Join(atErr, untilErr, priorityErr); err != nil {
 		return sms.Message{}, err
 	}
 	id := f.id
 	if id == "" {
 		id = uuid.Must(uuid.NewV7()).String()
 	}
-	m := sms.Message{ID: id, To: f.to, Text: f.text, At: at.Truncate(time.Millisecond)}
+	m := sms.Message{ID: id, To: f.to, Text: f.text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond),
+		Priority: priority, Zone: f.quietZone, Person: f.person}
 	return m, m.Validate()
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/cronce/cronce/jobs/sms"
 )
 
 func TestSMS(t *testing.T) {
@@ -23,9 +25,17 @@ func TestSMS(t *testing.T) {
 		t.Error("a recipient is shown")
 	}
 	cronce(t, "sms", "list", "--state", "sent", at).want(t, exitFine, "2 queued")
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exitUsage,
+		`priority is "soon", allowed is urgent, normal or low`, `--until: at is "later"`)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
+		exitUsage, "until is 1999-01-01T00:00:00Z, allowed is an instant after at")
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exitUsage,
+		`zone is "Mars/Base"`, `person is "****"`)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--zone", "Asia/Tokyo", "--person", "p-1", at).want(t, exitFine)
+	cronce(t, "sms", "list", at).want(t, exitFine, "3 queued (2 due)")
 	var report smsReport
 	r = cronce(t, "sms", "list", "-n", "1", "-o", "json", at)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 2 || report.Messages[0].ID != "one" {
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 || report.Messages[0].Priority != sms.Urgent {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 }

@@ -69,7 +69,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--tz", "Mars", url}, `--tz is "Mars"`},
 		{[]string{"sms", "import", url}, "got 0 arguments"},
 		{[]string{"sms", "import", "/nonexistent.csv", url}, "/nonexistent.csv"},
-		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", allowed is queued, taken, failed, cancelled or sent`},
+		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", allowed is queued, taken, failed, expired, cancelled or sent`},
 		{[]string{"sms", "list", "-n", "-1", url}, "-n is -1, allowed is 1 to 10000"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

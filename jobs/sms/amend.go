@@ -7,7 +7,7 @@ import (
 )
 
 // ErrState is returned for a message whose state does not allow what was asked: a run has
-// it, it was sent, or it cannot be read.
+// it, it was sent, it has expired, or it cannot be read.
 var ErrState = errors.New("its state does not allow it")
 
 // Retry queues a message again that has failed or was cancelled, with all its attempts,
@@ -70,10 +70,10 @@ func (o *Outbox) retry(ctx context.Context, ids []any) ([]string, error) {
 
 // Cancel ends a message that waits, has failed, or was put aside: it is not sent, and its
 // id stays known for as long as that of one that was sent. Cancelled again it stays so.
-// ErrUnknown; ErrState if a run has it or it was sent; after any other error it is not
+// ErrUnknown; ErrState if a run has it, it was sent or has expired; after any other error it is not
 // known whether it is cancelled: ask again.
 func (o *Outbox) Cancel(ctx context.Context, id string) error {
-	keys := o.keys(keyBody, keyStatus, keyQueued, keyRetry, keyFailed, keyBroken, keyCancelled)
+	keys := o.keys(keyBody, keyStatus, keyBroken, keyCancelled, keyQueued, keyUrgent, keyLow, keyRetry, keyFailed)
 	codes, err := cancelScript.Run(ctx, o.client, keys, id).StringSlice()
 	if err == nil && len(codes) != 1 {
 		err = fmt.Errorf("%d answers, want 1", len(codes))
@@ -98,6 +98,8 @@ func allowed(code, already string) error {
 		return fmt.Errorf("a run has it: %w", ErrState)
 	case "sent":
 		return fmt.Errorf("it was sent: %w", ErrState)
+	case "expired":
+		return fmt.Errorf("it has expired: %w", ErrState)
 	case "broken":
 		return fmt.Errorf("it cannot be read: %w", ErrState)
 	}

@@ -11,8 +11,8 @@
 // of any node; it is as durable as the Redis it is in.
 //
 //	queued ──take──▶ taken ──mark──▶ sent
-//	   ▲               │ └───mark──▶ failed (the gateway refused it for good)
-//	   └─retry, wait───┘
+//	   ▲               │ ├───mark──▶ failed (the gateway refused it for good)
+//	   └─retry, wait───┘ └───mark──▶ expired (Message.Until came before that)
 //
 // An outage of the gateway loses nothing, however long it is. What the gateway says about
 // us or itself (credentials, credit, rate, 5xx, no answer) pauses it for all nodes, from 5
@@ -27,6 +27,14 @@
 // or paused run has left in taken, the next run takes over. An outbox belongs to
 // one job: the fences of two do not compare.
 //
+// # When a message leaves
+//
+// What is due leaves by its [Priority], as fast as [Concurrency] and [Rate] allow, until
+// nothing is due or the run's time is nearly over. Of [Message.Until], of [QuietHours] and of
+// the lease each request is judged just before it begins, by the store's clock: no request
+// begins for a message that may have expired, and none but for an urgent one while it is quiet.
+// A gateway may deliver what it has accepted later than that.
+//
 // # What is not
 //
 // Nobody can send a text exactly once. A node that dies between a request and
@@ -34,8 +42,8 @@
 // sends it again. So may a request without an answer be repeated, and a process
 // that was paused finish the one request it was in. Each request for a message
 // carries the same key (Idempotency-Key: the message's id), by which a gateway
-// can drop the repeats. At most [DefaultConcurrency] messages, or what
-// [Concurrency] says, are between request and mark at a time, and
+// can drop the repeats. At most one and a half times [DefaultConcurrency] messages, or
+// of what [Concurrency] says, are between take and mark at a time, and
 // [Record.Sends] and [Counts] tell which messages this may have happened to.
 //
 // # The store

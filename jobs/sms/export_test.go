@@ -15,6 +15,9 @@ var (
 	RetryAfter = retryAfter
 )
 
+// QuietEnd is when quiet hours end for a message; zero if it is not quiet.
+func QuietEnd(q QuietHours, m Message, t time.Time) time.Time { return q.end(m, t) }
+
 // Deliver is one run of the job, with a lease that the test decides about.
 func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() error, log *zap.Logger, options ...Option) error {
 	return newSender(o, g, options...).deliver(ctx, work{holder: h, check: check, log: log})

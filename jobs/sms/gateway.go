@@ -24,6 +24,7 @@ type GatewayError struct {
 	Status    int           // of the HTTP reply; 0: there was none
 	Permanent bool          // it will never be accepted: do not try again
 	Pause     bool          // it is surely about us or the gateway, and not about this message: send nothing for a while
+	Route     bool          // it is about this message or about the URL: final in the third run in which other messages get through
 	Unsure    bool          // it may have been accepted all the same
 	After     time.Duration // the gateway asked to wait so long; 0: it did not say
 	Err       error         // what went wrong; may be nil if Status says it

@@ -63,11 +63,14 @@ type HTTPConfig struct {
 //
 //	{"id":"…","to":"+…","text":"…"}
 //
+// with "until" (RFC 3339) if the message expires, so that the gateway can drop it later.
+//
 // Status 2xx means accepted. 401, 402, 405, 407 and 429 are about us (credentials,
 // credit, URL, rate), and so is a server that cannot be reached: they pause the
 // gateway, for Retry-After if the reply has one. 403, 408, 425, 3xx, 5xx and a missing
-// answer pause it unless other messages get through. Other 4xx mean that this message
-// will never be accepted. It may be used concurrently.
+// answer pause it unless other messages get through. So do 404, 406, 410 and 415, which a wrong
+// URL answers to every message; they end a message when others got through beside it in
+// three runs, as other 4xx do at once. It may be used concurrently.
 type HTTP struct {
 	config HTTPConfig
 	client http.Client
@@ -149,11 +152,17 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 }
 
 func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
+	until := ""
+	if !m.Until.IsZero() {
+		until = m.Until.UTC().Format(time.RFC3339Nano)
+	}
 	content, err := json.Marshal(struct {
 		ID   string `json:"id"`
 		To   string `json:"to"`
 		Text string `json:"text"`
-	}{m.ID, m.To, m.Text})
+
+		Until string `json:"until,omitempty"`
+	}{m.ID, m.To, m.Text, until})
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +193,8 @@ func judge(reply *http.Response) error {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusMethodNotAllowed,
 		http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 		e.Pause = true
+	case http.StatusNotFound, http.StatusGone, http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
+		e.Route = true // a wrong URL answers this to every message
 	case http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
 		e.Unsure = true // who stands behind the one who answered may have accepted it

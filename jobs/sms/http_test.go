@@ -57,9 +57,9 @@ func TestHTTPStatus(t *testing.T) {
 	const retry, retryUnsure, never = "retry", "retry, unsure", "never"
 	for status, want := range map[int]string{
 		200: "", 201: "", 202: "", 204: "",
-		301: retry, 307: retry, 401: retry, 402: retry, 403: retry, 405: retry, 407: retry, 408: retry, 425: retry, 429: retry, 503: retry, 599: retry,
+		301: retry, 307: retry, 401: retry, 402: retry, 403: retry, 405: retry, 407: retry, 408: retry, 425: retry, 429: retry, 404: retry, 406: retry, 410: retry, 415: retry, 503: retry, 599: retry,
 		500: retryUnsure, 502: retryUnsure, 504: retryUnsure,
-		400: never, 404: never, 409: never, 413: never, 422: never, 451: never,
+		400: never, 409: never, 413: never, 422: never, 451: never,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			var requests int

@@ -35,6 +35,11 @@ func TestJob(t *testing.T) {
 	})
 }
 
+// runOf is the n-th run of the job.
+func runOf(n int64) *scheduler.Run {
+	return &scheduler.Run{ID: fmt.Sprintf("cronce/sendSms@%d", n), Fence: holder(n).Fence}
+}
+
 func TestOptionsStayInBounds(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bubble) {
 		b.wantRun(1, sms.Batch(0), sms.Concurrency(-1))

@@ -15,6 +15,7 @@ type Mark struct {
 	piece   Piece
 	outcome string
 	delay   time.Duration
+	due     time.Time // of one that may leave later
 	unsure  int
 	reason  string
 }
@@ -39,6 +40,15 @@ func (p Piece) Wait(after time.Duration, unsure int, reason string) Mark {
 	return Mark{piece: p, outcome: "wait", delay: max(0, after), unsure: unsure, reason: reason}
 }
 
+// Expired marks a piece as one that is not sent, as Message.Until came before that.
+func (p Piece) Expired(unsure int) Mark { return Mark{piece: p, outcome: "expired", unsure: unsure} }
+
+// Later puts a piece back that may not leave before an instant, to the millisecond. No
+// attempt is counted.
+func (p Piece) Later(due time.Time, unsure int) Mark {
+	return Mark{piece: p, outcome: "later", due: due, unsure: unsure}
+}
+
 // Back puts a piece back for which no request was made; it is due as before.
 func (p Piece) Back() Mark { return Mark{piece: p, outcome: "back"} }
 
@@ -60,10 +70,14 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	}
 	args := []any{h.Fence, h.Run}
 	for _, m := range marks {
-		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure,
-			clean(m.reason, m.piece.Message.To))
+		wait := m.delay.Milliseconds()
+		if m.outcome == "later" {
+			wait = m.due.UnixMilli()
+		}
+		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, wait, m.unsure,
+			clean(m.reason, m.piece.Message.To), m.piece.Message.Priority.place())
 	}
-	keys := o.keys(keyStatus, keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyFence, keyRetry)
+	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued, keyUrgent, keyLow)
 	codes, err := o.ask(ctx, markScript, keys, args...)
 	if err == nil {
 		codes, err = granted(h, codes)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -26,6 +27,17 @@ type Message struct {
 	Text string
 	// At is when the message is due, to the millisecond. Zero, or in the past: at once.
 	At time.Time
+	// Until is when the message expires, to the millisecond: no request for it begins then or
+	// later, and it ends as Expired. Later than At. Zero: it never expires.
+	Until time.Time
+	// Priority is which of the messages that are due leave first. Zero: Normal.
+	Priority Priority
+	// Zone names the zone whose QuietHours hold for the message, of the time zone database.
+	// Empty: that of the quiet hours.
+	Zone string
+	// Person names whom the message is for, so that Forget finds it: [A-Za-z0-9._-]{1,64}.
+	// Empty: its recipient's number alone does.
+	Person string
 }
 
 // A FieldError tells which field of a message, or which setting, was refused.
@@ -64,8 +76,25 @@ func (m Message) faults() []error {
 	if fault := legible.Fault(m.Text, MaxText, true); fault != "" {
 		refuse("text", fault, fmt.Sprintf("1 to %d printable characters", MaxText))
 	}
-	if y := m.At.UTC().Year(); !m.At.IsZero() && (y < minYear || y > maxYear) {
-		refuse("at", m.At.UTC().Format(time.RFC3339), yearsAllowed)
+	for _, f := range []struct {
+		field string
+		at    time.Time
+	}{{"at", m.At}, {"until", m.Until}} {
+		if y := f.at.UTC().Year(); !f.at.IsZero() && (y < minYear || y > maxYear) {
+			refuse(f.field, f.at.UTC().Format(time.RFC3339), yearsAllowed)
+		}
+	}
+	if !m.Until.IsZero() && m.Until.UnixMilli() <= m.At.UnixMilli() {
+		refuse("until", m.Until.UTC().Format(time.RFC3339), "an instant after at")
+	}
+	if !m.Priority.known() {
+		refuse("priority", strconv.Itoa(int(m.Priority)), priorityAllowed)
+	}
+	if m.Zone != "" && findZone(m.Zone) == nil {
+		refuse("zone", quote(m.Zone), "a name of the time zone database, such as UTC or Asia/Shanghai")
+	}
+	if m.Person != "" && !idPattern.MatchString(m.Person) {
+		refuse("person", strconv.Quote(Mask(m.Person)), "1 to 64 of A-Z a-z 0-9 . _ -")
 	}
 	return faults
 }

@@ -22,6 +22,9 @@ const (
 // below a few milliseconds.
 const maxBatch = 500
 
+// trimAtOnce is how many messages of each state one script forgets at most.
+const trimAtOnce = 200
+
 // ErrConflict is returned when an id is known with other content.
 var ErrConflict = errors.New("the id is known with other content")
 
@@ -104,7 +107,7 @@ const (
 // accept puts up to maxBatch valid messages into the outbox, and returns one
 // acceptance for each.
 func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, error) {
-	args := make([]any, 0, 3*len(messages))
+	args := make([]any, 0, 4*len(messages))
 	for _, m := range messages {
 		due := ""
 		if !m.At.IsZero() {
@@ -114,9 +117,9 @@ func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, 
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, m.ID, body, due)
+		args = append(args, m.ID, body, due, m.Priority.place())
 	}
-	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyQueued, keyBroken), args...).Int64Slice()
+	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyBroken, keyQueued, keyUrgent, keyLow), args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +138,20 @@ type body struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 	At   int64  `json:"at,omitempty"` // Unix ms
+
+	Until    int64    `json:"until,omitempty"` // Unix ms
+	Priority Priority `json:"priority,omitempty"`
+	Zone     string   `json:"zone,omitempty"`
+	Person   string   `json:"person,omitempty"`
 }
 
 func encode(m Message) (string, error) {
-	b := body{To: m.To, Text: m.Text}
+	b := body{To: m.To, Text: m.Text, Priority: m.Priority, Zone: m.Zone, Person: m.Person}
 	if !m.At.IsZero() {
 		b.At = m.At.UnixMilli()
+	}
+	if !m.Until.IsZero() {
+		b.Until = m.Until.UnixMilli()
 	}
 	encoded, err := json.Marshal(b)
 	return string(encoded), err
@@ -151,9 +162,12 @@ func decode(id, encoded string) (Message, error) {
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
 		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's words may repeat it
 	}
-	m := Message{ID: id, To: b.To, Text: b.Text}
+	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Zone: b.Zone, Person: b.Person}
 	if b.At != 0 {
 		m.At = time.UnixMilli(b.At).UTC()
+	}
+	if b.Until != 0 {
+		m.Until = time.UnixMilli(b.Until).UTC()
 	}
 	return m, nil
 }

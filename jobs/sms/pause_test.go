@@ -74,7 +74,8 @@ func TestHTTPPauses(t *testing.T) {
 		{500, "", 9, 5 * time.Second}, {502, "", 9, 5 * time.Second}, {503, "", 9, 5 * time.Second}, {504, "", 9, 5 * time.Second},
 		{503, "40", 3, 40 * time.Second},
 		{0, "", 0, 5 * time.Second},
-		{400, "", 3, 0}, {404, "", 3, 0}, {422, "", 3, 0},
+		{404, "", 3, 5 * time.Second}, {410, "", 3, 5 * time.Second},
+		{400, "", 3, 0}, {422, "", 3, 0},
 	} {
 		t.Run(fmt.Sprintf("%d %s", c.status, c.after), func(t *testing.T) {
 			t.Parallel()

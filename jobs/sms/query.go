@@ -47,7 +47,7 @@ func (o *Outbox) List(ctx context.Context, state State, limit int) ([]Record, er
 	for _, s := range states {
 		sets := []string{string(s)}
 		if s == Queued {
-			sets = append(sets, keyRetry)
+			sets = lanes(1)
 		}
 		for _, set := range sets {
 			if limit == len(all) {
@@ -81,7 +81,7 @@ func (o *Outbox) Broken(ctx context.Context, limit int) ([]Record, error) {
 
 func (o *Outbox) list(ctx context.Context, set string, limit int) ([]Record, error) {
 	order := "ZRANGE"
-	if set == keySent || set == keyFailed || set == keyBroken || set == keyCancelled {
+	if set == keySent || set == keyFailed || set == keyExpired || set == keyBroken || set == keyCancelled {
 		order = "ZREVRANGE"
 	}
 	flat, err := listScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, set), limit, order).StringSlice()
@@ -106,6 +106,7 @@ type Counts struct {
 	Once      int `json:"once"`      // of them, those that took one request
 	Repeated  int `json:"repeated"`  // of them, those that may have been sent more than once, under the same key
 	Failed    int `json:"failed"`    // will not be sent
+	Expired   int `json:"expired"`   // will not be sent, as Message.Until came before that
 	Cancelled int `json:"cancelled"` // will not be sent: see Cancel
 	Broken    int `json:"broken"`    // put aside, as they cannot be read
 }
@@ -113,24 +114,24 @@ type Counts struct {
 // Counts counts the messages that the outbox has now: those that ended longer ago
 // than is kept are not among them.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
-	keys := o.keys(keyQueued, keyTaken, keySent, keyFailed, keyRepeated, keyRetry, keyBroken, keyCancelled)
+	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyCancelled, keyExpired, keyQueued, keyUrgent, keyLow, keyRetry)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
-	if err == nil && len(n) != 8 {
-		err = fmt.Errorf("%d numbers, want 8", len(n))
+	if err == nil && len(n) != 9 {
+		err = fmt.Errorf("%d numbers, want 9", len(n))
 	}
 	if err != nil {
 		return Counts{}, fmt.Errorf("sms: counts: %w", err)
 	}
-	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6]), Cancelled: int(n[7])}
+	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6]), Cancelled: int(n[7]), Expired: int(n[8])}
 	c.Once = c.Sent - c.Repeated
 	return c, nil
 }
 
-// Trim forgets messages that ended longer ago than is kept, up to 1,500, and
+// Trim forgets messages that ended longer ago than is kept, up to 800, and
 // returns how many. The job calls it with each run.
 func (o *Outbox) Trim(ctx context.Context) (int, error) {
-	keys := o.keys(keyBody, keyStatus, keySent, keyFailed, keyCancelled, keyRepeated)
-	n, err := trimScript.Run(ctx, o.client, keys, o.retention.Milliseconds(), maxBatch).Int()
+	keys := o.keys(keyBody, keyStatus, keyRepeated, keySent, keyFailed, keyExpired, keyCancelled)
+	n, err := trimScript.Run(ctx, o.client, keys, o.retention.Milliseconds(), trimAtOnce).Int()
 	if err != nil {
 		return 0, fmt.Errorf("sms: trim: %w", err)
 	}

@@ -19,10 +19,11 @@ const (
 	Failed State = "failed" // it will not be sent; Record.Reason says why
 
 	Cancelled State = "cancelled" // it will not be sent: see Cancel
+	Expired   State = "expired"   // it will not be sent: Message.Until came before that
 )
 
 // States are all states, in the order in which List shows them.
-func States() []State { return []State{Queued, Taken, Failed, Cancelled, Sent} }
+func States() []State { return []State{Queued, Taken, Failed, Expired, Cancelled, Sent} }
 
 // ParseState reads a state's name. Its error is a *FieldError.
 func ParseState(s string) (State, error) {
@@ -31,7 +32,7 @@ func ParseState(s string) (State, error) {
 			return state, nil
 		}
 	}
-	return "", &FieldError{"state", quote(s), "queued, taken, failed, cancelled or sent"}
+	return "", &FieldError{"state", quote(s), "queued, taken, failed, expired, cancelled or sent"}
 }
 
 // A Record is a message and what became of it. Times are those of the store.

@@ -20,6 +20,8 @@ const (
 	firstDelay  = 5 * time.Second        // before the next run tries a message again, doubling
 	longDelay   = 15 * time.Minute       // up to this
 	maxAttempts = 1 << 20
+
+	routeAttempts = 3 // of a message whose refusal may be about the URL, while others get through
 )
 
 // An exchange is what the requests for one piece in one run came to.
@@ -27,14 +29,47 @@ type exchange struct {
 	made   int   // requests
 	unsure int   // of them, those that may have been accepted although they failed
 	err    error // of the last; nil: accepted, or none made
+	bar    bar   // why no other was made
 }
 
-// send makes the requests for one piece. Before each it makes sure that the run
-// still has its lease.
-func (s *sender) send(ctx context.Context, w work, p Piece, tries uint) exchange {
+// A bar is why a message may not be sent now. The zero value is none.
+type bar struct {
+	expired bool
+	until   time.Time // it may leave then; zero: it may now
+}
+
+// bar looks at the time that the store has at the least and at the most: no message is sent
+// that may have expired, and none while it may be quiet.
+func (s *sender) bar(m Message, c clock) bar {
+	earliest, latest := c.now()
+	if !m.Until.IsZero() && !latest.Before(m.Until) {
+		return bar{expired: true}
+	}
+	end := s.quiet.end(m, latest)
+	if end.IsZero() {
+		end = s.quiet.end(m, earliest)
+	}
+	if !end.IsZero() && !m.Until.IsZero() && m.Until.Before(end) {
+		end = m.Until // to be counted as expired then
+	}
+	return bar{until: end}
+}
+
+// errNoMore ends the tries of a piece for which no request may be made any more.
+var errNoMore = errors.New("no request may be made any more")
+
+// send makes the requests for one piece, at the rate of the gateway. Before each it makes
+// sure that the run still has its lease, and that the message may leave.
+func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint) exchange {
 	var x exchange
 	once := func() (struct{}, error) {
-		if err := w.may(ctx); err != nil {
+		if f.stopped.Load() || s.pace.Wait(ctx) != nil || f.stopped.Load() {
+			return struct{}{}, backoff.Permanent(errNoMore)
+		}
+		if x.bar = s.bar(p.Message, c); x.bar != (bar{}) {
+			return struct{}{}, backoff.Permanent(errNoMore)
+		}
+		if err := f.work.may(ctx); err != nil {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		x.made++
@@ -60,7 +95,7 @@ func (x *exchange) next() error {
 		x.unsure++
 	}
 	switch {
-	case e.Permanent:
+	case e.Permanent, e.Route:
 		return backoff.Permanent(x.err)
 	case e.Pause && e.After == 0:
 		return backoff.Permanent(x.err)
@@ -93,7 +128,7 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	}
 	said := &said{text: err.Error()}
 	if e, ok := errors.AsType[*GatewayError](err); ok {
-		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Unsure: e.Unsure, After: e.After}
+		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure, After: e.After}
 	}
 	return said
 }
@@ -129,11 +164,15 @@ func (x *exchange) refusal() *GatewayError {
 	return e
 }
 
-// mark turns an exchange into the outbox's record of it. Up says that messages got through
-// in this run; pause is how long the gateway is left alone if none does.
+// mark turns an exchange into the outbox's record of it. Up says that another message got
+// through since this one was taken; pause is how long the gateway is left alone if none does.
 func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 	e := x.refusal()
 	switch {
+	case x.bar.expired:
+		return p.Expired(x.unsure)
+	case !x.bar.until.IsZero():
+		return p.Later(x.bar.until, x.unsure)
 	case x.made == 0:
 		return p.Back()
 	case x.err == nil:
@@ -146,9 +185,9 @@ func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 		return p.Wait(max(e.After, pause, delay(p.takes())), x.unsure, x.err.Error())
 	case !up:
 		return p.Wait(max(e.After, pause), x.unsure, x.err.Error())
-	case x.unsure == 0:
+	case x.unsure == 0 && !e.Route:
 		return p.Wait(max(e.After, delay(p.takes())), 0, x.err.Error())
-	case p.Attempt >= s.attempts:
+	case p.Attempt >= s.attempts || e.Route && p.Attempt >= routeAttempts:
 		return p.Failed(x.unsure, fmt.Sprintf("given up after %d attempts: %v", p.Attempt, x.err))
 	}
 	return p.Retry(max(e.After, delay(p.Attempt)), x.unsure, x.err.Error())

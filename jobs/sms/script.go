@@ -53,12 +53,15 @@ const (
 	keyBody      = "body"      // hash: id, what the message says; never changes
 	keyStatus    = "status"    // hash: id, the status line
 	keyQueued    = "queued"    // set: id, when it is due, Unix ms
+	keyUrgent    = "urgent"    // set: id, when it is due, Unix ms: urgent ones of those queued
+	keyLow       = "low"       // set: id, when it is due, Unix ms: those of a low priority
 	keyRetry     = "retry"     // set: id, when it is due, Unix ms: those that were refused before
 	keyTaken     = "taken"     // set: id, the fence of the run that has it
 	keySent      = "sent"      // set: id, since when, Unix ms
 	keyFailed    = "failed"    // set: id, since when, Unix ms
 	keyBroken    = "broken"    // set: id, since when, Unix ms: put aside, as they cannot be read
 	keyCancelled = "cancelled" // set: id, since when, Unix ms
+	keyExpired   = "expired"   // set: id, since when, Unix ms
 	keyRepeated  = "repeated"  // set: the ids in sent that may have been sent more than once
 	keyFence     = "fence"     // hash: the highest fence seen and its run, and the gateway's pause
 )

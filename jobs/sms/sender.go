@@ -2,24 +2,25 @@ package sms
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A sender sends what is due, a handful at a time: it takes a handful, sends it,
-// marks it, and takes the next. So no more than a handful is ever in doubt.
+// A sender sends what is due. Its runs take no more than a window of messages at a time, so
+// that no more are ever in doubt: see flow.
 type sender struct {
 	outbox      *Outbox
 	gateway     Gateway
 	batch       int
 	concurrency int
 	attempts    int
+	quiet       QuietHours
+	pace        *rate.Limiter // of requests; over all runs of this process
 }
 
 // work is what a sender needs of a run.
@@ -48,9 +49,9 @@ func (s *sender) run(ctx context.Context, run *scheduler.Run) error {
 // deliver sends up to a batch. Its error names the first message that has to wait
 // for another run, or what ended this one.
 func (s *sender) deliver(ctx context.Context, w work) error {
-	began := time.Now()
 	var sum tally
-	err := s.handfuls(ctx, w, &sum, began)
+	f := newFlow(ctx, s, w, &sum)
+	err := f.run(ctx)
 	if err == nil {
 		err = s.pauseAfter(ctx, w, &sum)
 	}
@@ -64,35 +65,6 @@ func (s *sender) deliver(ctx context.Context, w work) error {
 	return sum.err()
 }
 
-// handfuls ends after a batch, when nothing is due, when the gateway refuses us, or when
-// it has let nothing through for too long. Every fourth handful begins with what was
-// refused before, so that a full first lane does not keep those messages for ever.
-func (s *sender) handfuls(ctx context.Context, w work, sum *tally, began time.Time) error {
-	for turn := 1; sum.taken < s.batch; turn++ {
-		if err := w.may(ctx); err != nil {
-			return err
-		}
-		t, err := s.outbox.take(ctx, w.holder, min(s.concurrency, s.batch-sum.taken), turn%4 == 0)
-		if err != nil || len(t.pieces) == 0 {
-			return err
-		}
-		sum.pauses = t.pauses
-		exchanges := s.sendAll(ctx, w, t.pieces, sum.refused > 0 || t.pauses > 0)
-		sum.judge(exchanges)
-		marks := make([]Mark, len(exchanges))
-		for i, x := range exchanges {
-			marks[i] = s.mark(t.pieces[i], x, sum.through > 0, sum.pause())
-		}
-		if err := s.markAll(ctx, w.holder, marks); err != nil {
-			return err
-		}
-		if !sum.add(marks) || sum.doubtful(time.Since(began)) {
-			return w.may(ctx)
-		}
-	}
-	return w.may(ctx)
-}
-
 // pauseAfter leaves the gateway alone for a while if it has refused us, and ends its
 // pauses if it has not.
 func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
@@ -102,7 +74,7 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
 	defer cancel()
 	switch {
-	case sum.certain || sum.through == 0:
+	case sum.certain || sum.through == 0 || sum.streak >= doubtMessages:
 		n := sum.count() + 1
 		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, clean(sum.first.reason, sum.first.piece.Message.To)); err != nil {
 			return err
@@ -111,23 +83,6 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 		return s.outbox.pause(ctx, w.holder, 0, 0, "")
 	}
 	return nil
-}
-
-// sendAll sends pieces at the same time. Once makes no more than one request for each
-// message, as it does for those that were refused before.
-func (s *sender) sendAll(ctx context.Context, w work, pieces []Piece, once bool) []exchange {
-	exchanges := make([]exchange, len(pieces))
-	var group sync.WaitGroup
-	for i, p := range pieces {
-		exchanges[i] = exchange{made: 1, unsure: 1, err: errors.New("the gateway ended its goroutine")}
-		tries := uint(requests)
-		if once || p.takes() > 1 {
-			tries = 1
-		}
-		group.Go(func() { exchanges[i] = s.send(ctx, w, p, tries) })
-	}
-	group.Wait()
-	return exchanges
 }
 
 // markAll records what happened, also when the run has just ended: what was sent
@@ -147,33 +102,34 @@ const (
 
 // A tally is what a run came to.
 type tally struct {
-	taken, sent, failed, waiting int
+	taken, sent, failed, waiting int // taken: without those that expired or must leave later
+	expired, later               int
 	first                        Mark // that has to wait
 	lost                         []Mark
 
 	pauses  int           // before this run, since a message got through
 	through int           // requests that were answered for good or bad
 	refused int           // messages that were neither
+	streak  int           // of them, those since the last that got through
 	certain bool          // the gateway has refused us and not a message
 	unsure  bool          // some of refused may have been accepted
 	after   time.Duration // the longest Retry-After of what makes the pause
 }
 
-// judge counts how the gateway answered a handful.
-func (t *tally) judge(exchanges []exchange) {
-	for i := range exchanges {
-		x := &exchanges[i]
-		e := x.refusal()
-		switch {
-		case x.made == 0:
-		case e == nil:
-			t.through++
-		default:
-			t.refused++
-			t.certain = t.certain || e.Pause
-			t.unsure = t.unsure || x.unsure > 0
-			t.after = max(t.after, e.After)
-		}
+// judge counts how the gateway answered for a message.
+func (t *tally) judge(x *exchange) {
+	e := x.refusal()
+	switch {
+	case x.made == 0:
+	case e == nil:
+		t.through++
+		t.streak = 0
+	default:
+		t.refused++
+		t.streak++
+		t.certain = t.certain || e.Pause
+		t.unsure = t.unsure || x.unsure > 0
+		t.after = max(t.after, e.After)
 	}
 }
 
@@ -191,13 +147,13 @@ func (t *tally) pause() time.Duration { return pauseAfter(t.count(), t.after, t.
 // doubtful reports whether nothing got through for so long that the gateway must be the
 // reason. A gateway that asks for time has said so itself, unless others get through.
 func (t *tally) doubtful(spent time.Duration) bool {
-	return t.certain || t.through == 0 && (t.after > 0 || t.refused >= doubtMessages || spent >= doubtTime)
+	return t.certain || t.streak >= doubtMessages || t.through == 0 && (t.after > 0 || spent >= doubtTime)
 }
 
-// add counts a handful and reports whether another makes sense: not when no request was
-// made, as when the run has ended.
+// add counts marks and reports whether to take more makes sense: not when all were given
+// back, as when the run has ended.
 func (t *tally) add(marks []Mark) bool {
-	made := 0
+	done := 0
 	t.taken += len(marks)
 	for _, m := range marks {
 		switch m.outcome {
@@ -210,13 +166,19 @@ func (t *tally) add(marks []Mark) bool {
 			if t.waiting++; t.waiting == 1 {
 				t.first = m
 			}
+		case "expired":
+			t.taken--
+			t.expired++
+		case "later":
+			t.taken--
+			t.later++
 		case "back":
 			t.taken--
-			made--
+			done--
 		}
-		made++
+		done++
 	}
-	return made > 0
+	return done > 0
 }
 
 func (t *tally) log(log *zap.Logger) {
@@ -224,8 +186,9 @@ func (t *tally) log(log *zap.Logger) {
 		log.Warn("message failed", zap.Object("message", m.piece.Message),
 			zap.String("reason", clean(m.reason, m.piece.Message.To)))
 	}
-	if t.taken > 0 {
-		log.Info("messages sent", zap.Int("sent", t.sent), zap.Int("failed", t.failed), zap.Int("waiting", t.waiting))
+	if t.taken+t.expired+t.later > 0 {
+		log.Info("messages sent", zap.Int("sent", t.sent), zap.Int("failed", t.failed), zap.Int("waiting", t.waiting),
+			zap.Int("expired", t.expired), zap.Int("quiet", t.later))
 	}
 }
 

@@ -45,8 +45,9 @@ type Piece struct {
 }
 
 // Take gives up to n messages (at most 500) to a run: first what was taken and
-// never marked, by an older run or by this one, then what is due, and of that first
-// what the gateway has never refused. A run marks what it was given before it takes
+// never marked, by an older run or by this one, then what is due: the urgent, the normal,
+// the low, and last what the gateway has refused before. Whether a message has expired is for
+// the caller to see. A run marks what it was given before it takes
 // again. An empty answer means that nothing is due. While the gateway is paused and
 // messages are due, the error is a *PausedError. A message that cannot be read is put
 // aside, as Broken lists.
@@ -54,44 +55,65 @@ type Piece struct {
 // context ends; after that it is not known whether the run has taken anything. See
 // ErrFenced.
 func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
-	t, err := o.take(ctx, h, n, false)
+	t, err := o.take(ctx, h, n, lanes(1), nil)
 	return t.pieces, err
 }
 
-// A taking is what a run was given, and the pauses since a message got through.
+// A taking is what a run was given, the pauses since a message got through, and the store's
+// time.
 type taking struct {
 	pieces []Piece
 	pauses int
+	clock  clock
 }
 
-// take is Take; with retries, what was refused before comes first.
-func (o *Outbox) take(ctx context.Context, h Holder, n int, retries bool) (taking, error) {
+// A clock knows the store's time, by our monotonic clock: not before when it was asked and
+// not after when it had answered. The zero value knows nothing.
+type clock struct {
+	store           time.Time // what it said
+	asked, answered time.Time
+}
+
+// now is between which two instants the store's time is.
+func (c clock) now() (earliest, latest time.Time) {
+	return c.store.Add(time.Since(c.answered)), c.store.Add(time.Since(c.asked))
+}
+
+// take is Take from lanes in an order; held are the ids that the run has in its hands, and
+// is not given again.
+func (o *Outbox) take(ctx context.Context, h Holder, n int, lanes []string, held []string) (taking, error) {
 	if err := h.validate(); err != nil {
 		return taking{}, fmt.Errorf("sms: take: %w", err)
 	}
 	if n < 1 || n > maxBatch {
 		return taking{}, fmt.Errorf("sms: take: %w", &FieldError{"n", strconv.Itoa(n), "1 to 500"})
 	}
-	lane := keyQueued
-	if retries {
-		lane = keyRetry
+	args := []any{h.Fence, h.Run, rand.Text(), n}
+	for _, id := range held {
+		args = append(args, id)
 	}
-	keys := o.keys(keyBody, keyStatus, keyQueued, keyTaken, keyFence, keyRetry, keyBroken)
-	flat, err := o.ask(ctx, takeScript, keys, h.Fence, h.Run, rand.Text(), n, lane)
+	keys := append(o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken), o.keys(lanes...)...)
+	t := taking{clock: clock{asked: time.Now()}}
+	flat, err := o.ask(ctx, takeScript, keys, args...)
+	t.clock.answered = time.Now()
 	if err == nil {
 		flat, err = granted(h, flat)
 	}
-	if err == nil && len(flat) == 0 {
-		err = errors.New("an answer without the number of pauses")
+	if err == nil && len(flat) < 2 {
+		err = errors.New("an answer without the time and the number of pauses")
 	}
 	var got []status
 	if err == nil {
-		got, err = parseRecords(flat[1:])
+		got, err = parseRecords(flat[2:])
+	}
+	var now int64
+	if err == nil {
+		now, err = strconv.ParseInt(flat[0], 10, 64)
 	}
 	if err != nil {
 		return taking{}, fmt.Errorf("sms: take: %w", err)
 	}
-	t := taking{pauses: pausesOf(flat[0])}
+	t.clock.store, t.pauses = time.UnixMilli(now), pausesOf(flat[1])
 	var aside []any
 	for _, s := range got {
 		if s.Broken != "" {
@@ -109,7 +131,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, n int, retries bool) (takin
 	if len(t.pieces) > 0 {
 		return t, nil
 	}
-	return o.take(ctx, h, n, retries) // ends: each turn puts messages aside
+	return o.take(ctx, h, n, lanes, held) // ends: each turn puts messages aside
 }
 
 // putAside keeps messages from being taken again.

@@ -1,13 +1,15 @@
 -- counts: counts messages by state.
 --
--- KEYS  1 queued  2 taken  3 sent  4 failed  5 repeated  6 retry  7 broken  8 cancelled
+-- KEYS  1 taken  2 sent  3 failed  4 repeated  5 broken  6 cancelled  7 expired  8 to 11 the lanes
 --
--- Returns {queued, due, taken, sent, failed, repeated, broken, cancelled}; queued and due are of both lanes.
+-- Returns {queued, due, taken, sent, failed, repeated, broken, cancelled, expired}; queued and
+-- due are of all lanes.
 local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
-return {
-  redis.call('ZCARD', KEYS[1]) + redis.call('ZCARD', KEYS[6]),
-  redis.call('ZCOUNT', KEYS[1], '-inf', now) + redis.call('ZCOUNT', KEYS[6], '-inf', now), redis.call('ZCARD', KEYS[2]),
-  redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4]), redis.call('ZCARD', KEYS[5]),
-  redis.call('ZCARD', KEYS[7]), redis.call('ZCARD', KEYS[8]),
-}
+local answer = {0, 0}
+for set = 1, 7 do answer[#answer + 1] = redis.call('ZCARD', KEYS[set]) end
+for lane = 8, #KEYS do
+  answer[1] = answer[1] + redis.call('ZCARD', KEYS[lane])
+  answer[2] = answer[2] + redis.call('ZCOUNT', KEYS[lane], '-inf', now)
+end
+return answer

@@ -1,35 +1,40 @@
 -- mark: records what became of messages that a run took.
 --
--- KEYS  1 status  2 queued  3 taken  4 sent  5 failed  6 repeated  7 fence  8 retry
--- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed,
---       retry, wait, back), delay in ms, unsure (requests that may have arrived), reason
+-- KEYS  1 status  2 fence   3 taken  4 sent  5 failed  6 expired  7 repeated  8 retry
+--       9 queued  10 urgent  11 low
+-- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed, expired,
+--       retry, wait, later, back), delay in ms (later: when it is due, Unix ms), unsure
+--       (requests that may have arrived), reason, lane: 0 to 2 for KEYS 9 to 11
 --
 -- Returns {'ok', code…} with a code per message: '1' moved, '0' was moved by this
 -- same mark before, '-1' not this run's; or {'fenced', fence, run} with the highest
 -- fence seen when that is not this run's. Asked again it changes nothing.
 local fence, run = ARGV[1], ARGV[2]
-local seen = redis.call('HMGET', KEYS[7], 'fence', 'run')
+local seen = redis.call('HMGET', KEYS[2], 'fence', 'run')
 if seen[1] ~= fence or seen[2] ~= run then
   return {'fenced', seen[1] or '0', seen[2] or '-'}
 end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
-local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, due)
+local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, sends, due)
   local state, set, score = outcome, KEYS[4], now
   sends = sends + unsure
   if outcome == 'sent' then
     sends = sends + 1
   elseif outcome == 'failed' then
     set = KEYS[5]
+  elseif outcome == 'expired' then
+    set = KEYS[6]
   elseif outcome == 'retry' or outcome == 'wait' then
     state, set, score = 'queued', KEYS[8], now + delay
     due = score
     if outcome == 'wait' then -- the gateway refused us, not the message
       attempts = attempts - 1
     end
-  else -- back: no request was made
-    state, set, score = 'queued', KEYS[2], due
+  else -- back: no request was made; later: it may not leave yet
+    if outcome == 'later' then due = delay end
+    state, set, score = 'queued', lane, due
     attempts = attempts - 1
   end
   -- Removing comes first: it works in a full store and lets the rest work too.
@@ -38,12 +43,12 @@ local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, 
     state, takes, attempts, sends, fence, now, due, run, reason))
   redis.call('ZADD', set, string.format('%.0f', score), id)
   if outcome == 'sent' and sends > 1 then
-    redis.call('ZADD', KEYS[6], string.format('%.0f', now), id)
+    redis.call('ZADD', KEYS[7], string.format('%.0f', now), id)
   end
 end
 
 local answer = {'ok'}
-for i = 3, #ARGV, 6 do
+for i = 3, #ARGV, 7 do
   local id, take, outcome = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local status = redis.call('HGET', KEYS[1], id) or ''
   local state, takes, attempts, sends, holder, due =
@@ -54,7 +59,7 @@ for i = 3, #ARGV, 6 do
     answer[#answer + 1] = '0'
   else
     move(id, outcome, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5],
-      takes, tonumber(attempts), tonumber(sends), tonumber(due))
+      KEYS[9 + ARGV[i + 6]], takes, tonumber(attempts), tonumber(sends), tonumber(due))
     answer[#answer + 1] = '1'
   end
 end

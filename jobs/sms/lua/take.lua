@@ -1,12 +1,12 @@
 -- take: gives messages to a run: those that were taken and never marked, then those
--- that are due: of the first lane, which were never refused, then of the second.
+-- that are due, lane by lane.
 --
--- KEYS  1 body    2 status    3 queued    4 taken    5 fence    6 retry    7 broken
+-- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 to 9 the lanes in their order
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
---       4 how many at most    5 retry: the second lane comes first
+--       4 how many at most    then the ids that the run has in its hands
 --
--- Returns {'ok', pauses, id, body, status, id, …} with the number of pauses since a
--- message got through; {'paused', ms left, pauses, reason} when messages are due and the
+-- Returns {'ok', now, pauses, id, body, status, id, …} with the time in Unix ms and the number
+-- of pauses since a message got through; {'paused', ms left, pauses, reason} when messages are due and the
 -- gateway is paused; or {'fenced', fence, run} with the highest fence seen when that is
 -- not this run's. The same call sent again gives the same messages and changes nothing.
 -- A message without a body or a readable status is put aside into broken. A fence seen
@@ -14,7 +14,7 @@
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
-local seen = redis.call('HMGET', KEYS[5], 'fence', 'run', 'call', 'given', 'until', 'pauses', 'reason')
+local seen = redis.call('HMGET', KEYS[4], 'fence', 'run', 'call', 'given', 'until', 'pauses', 'reason')
 if seen[1] then
   local mine, highest = tonumber(fence), nil
   if string.match(seen[1], '^%d+$') and #seen[1] <= 16 then highest = tonumber(seen[1]) end
@@ -27,7 +27,7 @@ if seen[1] then
 end
 
 local pauses = string.match(seen[6] or '', '^%d+$') or '0'
-local answer, given = {'ok', pauses}, {}
+local answer, given = {'ok', now, pauses}, {}
 
 local function give(id, body, status)
   answer[#answer + 1] = id
@@ -48,9 +48,10 @@ end
 local left = 0
 if string.match(seen[5] or '', '^%d+$') and #seen[5] <= 16 then left = tonumber(seen[5]) - tonumber(now) end
 if left > 3600000 then left = 0 end -- no pause is so long
-redis.call('HSET', KEYS[5], 'fence', fence, 'run', run, 'call', call, 'given', '')
+redis.call('HSET', KEYS[4], 'fence', fence, 'run', run, 'call', call, 'given', '')
 if left > 0 then
-  local due = redis.call('ZCARD', KEYS[4]) + redis.call('ZCOUNT', KEYS[3], '-inf', now) + redis.call('ZCOUNT', KEYS[6], '-inf', now)
+  local due = redis.call('ZCARD', KEYS[3])
+  for lane = 6, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
   if due == 0 then return answer end
   return {'paused', string.format('%.0f', left), pauses, seen[7] or ''}
 end
@@ -66,18 +67,22 @@ local function take(set, id, sent)
   end
   redis.call('ZREM', set, id)
   if not fit then
-    redis.call('ZADD', KEYS[7], now, id)
+    redis.call('ZADD', KEYS[5], now, id)
     return
   end
   status = string.format('taken %.0f %.0f %.0f %s %s %s %s ',
     takes + 1, attempts + 1, sends + sent, fence, now, due, run)
   redis.call('HSET', KEYS[2], id, status)
-  redis.call('ZADD', KEYS[4], fence, id)
+  redis.call('ZADD', KEYS[3], fence, id)
   give(id, body, status)
 end
 
 -- Whatever fence they were taken with: none is higher than the run's.
-for _, id in ipairs(redis.call('ZRANGE', KEYS[4], 0, room - 1)) do take(KEYS[4], id, 1) end
+local held = {}
+for i = 5, #ARGV do held[ARGV[i]] = true end
+for _, id in ipairs(redis.call('ZRANGE', KEYS[3], 0, room + #ARGV - 5)) do
+  if room > 0 and not held[id] then take(KEYS[3], id, 1) end
+end
 
 -- A lane is read again where messages were put aside, up to 500 of them, so that those
 -- hide none that is due.
@@ -91,8 +96,6 @@ local function from(lane)
   end
 end
 
-if ARGV[5] == 'retry' then from(KEYS[6]) end
-from(KEYS[3])
-from(KEYS[6])
-redis.call('HSET', KEYS[5], 'given', table.concat(given, ' '))
+for lane = 6, #KEYS do from(KEYS[lane]) end
+redis.call('HSET', KEYS[4], 'given', table.concat(given, ' '))
 return answer
