@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +18,11 @@ import (
 // wires that lose, delay, break and hang. The promise is checked at the end; the
 // seed of a failure is in the test's name.
 func TestChaos(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds := storms
+	if os.Getenv("CRONCE_SOAK") != "" {
+		seeds = 1000
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) { newStorm(t, seed).rage(20 * time.Minute) })
 		})

@@ -96,7 +96,14 @@ func plan(t *testing.T, jobs ...scheduler.Job) *world {
 // cluster starts n nodes and passes half a second, so that from then on whole
 // seconds end between ticks.
 func cluster(t *testing.T, n int, jobs ...scheduler.Job) *world {
+	return clusterAfter(t, 0, n, jobs...)
+}
+
+// clusterAfter is cluster when d has passed: a day takes long with nodes that live
+// through it, and no time without.
+func clusterAfter(t *testing.T, d time.Duration, n int, jobs ...scheduler.Job) *world {
 	c := plan(t, jobs...)
+	c.pass(d)
 	for range n {
 		c.start()
 	}

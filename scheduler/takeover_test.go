@@ -85,8 +85,8 @@ func TestTakeoverDefaults(t *testing.T) {
 	j := scheduler.Job{Name: "a", Spec: "@daily", Takeover: scheduler.TakeoverRerun, Func: takes(time.Minute)}
 	t.Run("lease", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			c := cluster(t, 3, j)
-			c.pass(24*time.Hour + time.Second)
+			c := clusterAfter(t, 23*time.Hour+50*time.Minute, 3, j)
+			c.pass(10*time.Minute + time.Second)
 			c.holder("a").kill()
 			c.pass(28 * time.Second)
 			if r := c.running("a"); r != nil {
@@ -102,8 +102,8 @@ func TestTakeoverDefaults(t *testing.T) {
 	for absent, want := range map[time.Duration]string{59 * time.Minute: "ran ok #2 1", 61 * time.Minute: "lost 1"} {
 		t.Run("window, after "+absent.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c := cluster(t, 1, j)
-				c.pass(24*time.Hour + time.Second)
+				c := clusterAfter(t, 23*time.Hour+50*time.Minute, 1, j)
+				c.pass(10*time.Minute + time.Second)
 				c.holder("a").kill()
 				c.pass(absent)
 				c.start()

@@ -41,9 +41,9 @@ func TestWrongClock(t *testing.T) {
 				for range 3 {
 					c.start()
 				}
-				c.pass(6*time.Hour + time.Second)
-				c.wantTally("a", "ran ok 360")
-				c.wantTally("b", "ran ok 51")
+				c.pass(4*time.Hour + time.Second)
+				c.wantTally("a", "ran ok 240")
+				c.wantTally("b", "ran ok 34")
 				c.wantShares("a")
 				c.wantLogged(1, "clock offset")
 				c.wantLogged(1, "clock offset", "node", c.nodes[1].ID(), "offset_ms", float64(offset.Milliseconds()))
