@@ -151,7 +151,6 @@ func openMySQL(dsn string) (driver.Connector, stock.Dialect, error) {
 	if err != nil || config.DBName == "" {
 		return nil, 0, errors.New("is none, or names no database, " + dsnAllowed)
 	}
-	config.Logger = silence{}
 	config.InterpolateParams = true // one round trip for a batch
 	config.Timeout = connectTimeout
 	config.ReadTimeout, config.WriteTimeout = statementTimeout, statementTimeout
@@ -167,6 +166,10 @@ func openMySQL(dsn string) (driver.Connector, stock.Dialect, error) {
 type silence struct{}
 
 func (silence) Print(...any) {}
+
+// All connections of the driver share one logger, in a variable without a lock: it is
+// set before any of them can be there.
+var _ = mysql.SetLogger(silence{})
 
 // openFile opens an SQLite database that only this user may read: it holds who
 // gets what. Commits reach the disk.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
@@ -86,7 +85,6 @@ func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
 	if err != nil {
 		return err
 	}
-	_ = mysql.SetLogger(silence{}) // it refuses nil alone
 	db, err := sql.Open(d.driver, d.source)
 	if err != nil {
 		return fmt.Errorf("oversell: open %s: %w", d.shown, err)
