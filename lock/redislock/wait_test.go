@@ -198,6 +198,7 @@ func soon(t *testing.T, got <-chan *lock.Lease) *lock.Lease {
 // Waiters for many locks share one subscription, which Close ends; those who
 // wait go on by looking, and the next waiter opens it again.
 func TestOneSubscription(t *testing.T) {
+	t.Parallel() // it waits until they look
 	addr := redisserver.Start(t).Addr()
 	c := client(t, addr)
 	holder, _ := pod(t, addr, "holder")
@@ -212,9 +213,11 @@ func TestOneSubscription(t *testing.T) {
 	until(t, "a subscription", func() bool { return subscribers(t, c) == 1 })
 	must(t, d.Close())
 	until(t, "the end of the subscription", func() bool { return subscribers(t, c) == 0 })
-	for i := range held {
-		must(t, held[i].Release(t.Context()))
-		must(t, soon(t, got[i]).Release(t.Context()))
+	for _, lease := range held {
+		must(t, lease.Release(t.Context()))
+	}
+	for _, lease := range got {
+		must(t, soon(t, lease).Release(t.Context()))
 	}
 	again := acquireKey(t, holder, "key")
 	next := waiting(t, l, "key")
