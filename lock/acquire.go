@@ -102,7 +102,7 @@ func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *want
 
 // attend is the attend of the package for one key.
 func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Lease, error)) (*Lease, error) {
-	return attend(ctx, &l.behind, func(err error) error { return failed(ctx, key, err) }, ask)
+	return attend(ctx, l, func(err error) error { return failed(ctx, key, err) }, ask)
 }
 
 func (l *Locker) acquisition(key string, o Options) Acquisition {

@@ -18,64 +18,68 @@ var errSilent = errors.New("the store has not answered")
 // has an answer, or is known to get none. A context without an end costs no goroutine.
 // A panic of ask is the caller's, as if attend had called it here; once the caller has
 // left it ends the process.
-func attend[T interface{ Release(context.Context) error }](ctx context.Context, b *behind, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
+func attend[T interface{ Release(context.Context) error }](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
 	}
-	latest := &noted{ctx: ctx}
-	type answer struct {
+	var (
+		latest   = &noted{ctx: ctx}
 		held     T
 		err      error
-		panicked any  // what ask panicked with
-		exited   bool // ask ended its goroutine
-	}
-	answered := make(chan answer, 1)
-	var over atomic.Bool // set by ask's end or by the caller that leaves, whichever is first
-	go func() {
-		a := answer{exited: true}
+		panicked any    // what ask panicked with
+		exited   = true // ask ended its goroutine
+	)
+	w := l.workers.join()
+	w.work <- func() {
 		defer func() {
-			a.panicked = recover()
-			if !over.Swap(true) {
-				answered <- a
+			panicked = recover()
+			if !w.over.Swap(true) {
+				w.done <- struct{}{}
 				return
 			}
-			defer b.end()
-			if a.panicked != nil {
-				panic(a.panicked) // no caller is left to recover it
+			defer l.behind.end()
+			close(w.work) // its caller has left: the worker ends
+			if panicked != nil {
+				panic(panicked) // no caller is left to recover it
 			}
-			if !a.exited && a.err == nil {
-				_ = a.held.Release(ctx) // ctx has ended, so this takes a second at most; its TTL ends it otherwise
+			if !exited && err == nil {
+				_ = held.Release(ctx) // ctx has ended, so this takes a second at most; its TTL ends it otherwise
 			}
 		}()
-		a.held, a.err = ask(latest)
-		a.exited = false
-	}()
-	take := func(a answer) (T, error) {
+		held, err = ask(latest)
+		exited = false
+	}
+	take := func() (T, error) {
 		switch {
-		case a.panicked != nil:
-			panic(a.panicked)
-		case a.exited:
+		case panicked != nil:
+			l.workers.leave(w)
+			panic(panicked)
+		case exited:
+			l.workers.leave(nil) // its goroutine has ended
 			runtime.Goexit()
 		}
-		return a.held, a.err
+		l.workers.leave(w)
+		return held, err
 	}
 	select {
-	case a := <-answered:
-		return take(a)
+	case <-w.done:
+		return take()
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(undoGrace)
 	defer t.Stop()
 	select {
-	case a := <-answered:
-		return take(a)
+	case <-w.done:
+		return take()
 	case <-t.C:
 	}
-	b.begin()
-	if over.Swap(true) {
-		b.end()
-		return take(<-answered)
+	l.behind.begin()
+	if w.over.Swap(true) {
+		l.behind.end()
+		<-w.done
+		return take()
 	}
+	l.workers.leave(nil)
 	var none T
 	return none, failed(latest.answer())
 }

@@ -31,6 +31,7 @@ type Locker struct {
 	endings  endings
 	turns    turns
 	troubles troubles
+	workers  workers
 	behind   behind
 	events   events
 }

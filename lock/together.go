@@ -47,7 +47,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 // tryAll is try for several keys.
 func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, o *Options) (*Leases, error) {
 	failed := func(err error) error { return fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err)) }
-	return attend(ctx, &l.behind, failed, func(latest *noted) (s *Leases, err error) {
+	return attend(ctx, l, failed, func(latest *noted) (s *Leases, err error) {
 		err = insist(ctx, as[0].TTL, func(bound context.Context) error {
 			s, err = l.askAll(ctx, bound, several, as, o)
 			latest.note(err)
