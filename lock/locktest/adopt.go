@@ -182,15 +182,25 @@ func adoptWaiters(s *stand) {
 	if _, tells := s.driver.(lock.Inspector); !waits || !tells {
 		return
 	}
-	_, old := s.acquire(s.acquisition(long))
-	w := s.queued(s.acquisition(long))
-	h := s.adopted(old, s.acquisition(long))
-	s.waiting(w)
-	s.lost(s.driver.Release(s.ctx, old))
-	s.waiting(w)
-	s.release(h)
-	if next := s.served(w); next.Fence <= h.Fence {
-		s.Fatalf("the fence is %d after %d", next.Fence, h.Fence)
+	for _, renewed := range []string{"never", "before it waits", "while it waits"} {
+		_, old := s.acquire(s.acquisition(long))
+		if renewed == "before it waits" {
+			s.renewed(old)
+		}
+		w := s.queued(s.acquisition(long))
+		if renewed == "while it waits" {
+			s.renewed(old)
+		}
+		h := s.adopted(old, s.acquisition(long))
+		s.waiting(w)
+		s.lost(s.driver.Release(s.ctx, old))
+		s.waiting(w)
+		s.release(h)
+		next := s.served(w)
+		if next.Fence <= h.Fence {
+			s.Fatalf("renewed %s: the fence is %d after %d", renewed, next.Fence, h.Fence)
+		}
+		s.release(next)
 	}
 }
 

@@ -79,4 +79,8 @@
 //   - A process that was stopped runs on for a moment with a lease that is over.
 //
 // In each of these the resource can still refuse the lower fence.
+//
+// It is no lock.Forcer and no lock.Adopter: to forget an owner, to keep a record of that
+// and to grant the key again are not one step over several servers. Stop a holder that is
+// stuck, and wait for its TTL.
 package redlock

@@ -38,16 +38,21 @@ func (d *Driver) tick(c *zk.Conn) (int64, error) {
 	if d.clock.fake != nil {
 		return d.clock.fake(), nil
 	}
-	var ms int64
-	err := d.within(c, d.paths.clock, func() error {
+	ms, _, err := d.stamp(c)
+	return ms, err
+}
+
+// stamp is tick with the zxid of that write.
+func (d *Driver) stamp(c *zk.Conn) (ms, zxid int64, err error) {
+	err = d.within(c, d.paths.clock, func() error {
 		stat, err := c.Set(d.paths.clock, nil, -1)
 		if err == nil {
-			ms = stat.Mtime
+			ms, zxid = stat.Mtime, stat.Mzxid
 			d.clock.saw(ms)
 		}
 		return err
 	})
-	return ms, err
+	return ms, zxid, err
 }
 
 // Now reads the clock of the leader, in whole milliseconds.

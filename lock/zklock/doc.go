@@ -19,8 +19,10 @@
 //	/<ns>/v1/series/<key>/revisions                persistent revisions of its spec
 //	/<ns>/v1/nodes/<node>                                     a process that beats, or did within a day
 //	/<ns>/v1/clock                                 persistent written to read the leader's clock
+//	/<ns>/v1/taken/<key>                           persistent leases that were taken, and records of forced unlocks
 //
-// Series are kept until somebody deletes them. ZooKeeper keeps all of it in
+// Of the nodes below taken each forced unlock and each adoption removes some that do not
+// count any more. Series are kept until somebody deletes them. ZooKeeper keeps all of it in
 // memory: about 3 KB for each series, and its journal.
 //
 // # Plain leases
@@ -65,6 +67,14 @@
 // after the ensemble was set up anew fences go on higher, if it made fewer than a
 // million changes a second (an election counts as 4 billion, 72 minutes). If the
 // asker or the key has seen a higher one, a node next to the places remembers it.
+//
+// A forced unlock deletes the places of the holders in one step with its record. An
+// adoption deletes the place of the old owner and creates that of the new one with the
+// same number, which is not sequential then, so that no other is first in between. A
+// waiter that watches the old place would conclude else that it is first: so the step also
+// writes the node of the lock, and a waiter that takes the key without another look does
+// so only while that node has the version that it saw. Waiters of versions without
+// adoptions do not: adopt nothing before all processes have this one.
 //
 // # Series
 //

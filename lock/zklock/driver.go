@@ -83,6 +83,8 @@ var (
 	_ lock.Waiter     = (*Driver)(nil)
 	_ lock.Inspector  = (*Driver)(nil)
 	_ lock.Sharer     = (*Driver)(nil)
+	_ lock.Forcer     = (*Driver)(nil)
+	_ lock.Adopter    = (*Driver)(nil)
 	_ lock.Numbered   = (*Driver)(nil)
 	_ lock.Journaled  = (*Driver)(nil)
 	_ lock.Clocked    = (*Driver)(nil)
@@ -206,7 +208,7 @@ func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn
 
 // named says what was attempted, unless err is one of the lock package's answers.
 func named(what string, err error) error {
-	if err == nil || errors.Is(err, lock.ErrLost) || isHeld(err) {
+	if err == nil || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrFree) || isHeld(err) {
 		return err
 	}
 	return fmt.Errorf("zklock: %s: %w", what, err)

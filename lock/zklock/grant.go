@@ -36,8 +36,9 @@ func readLease(data []byte) lease {
 	return lease{ttl: time.Duration(max(ttl, 0)) * time.Millisecond, fence: max(fence, 0), waits: parts[3] == "true"}
 }
 
-// errMoved means that our node is gone, or was another session's: look again.
-var errMoved = errors.New("the own node is gone")
+// errMoved means that our node is gone, or was another session's, or that the queue is
+// not what it was: look again.
+var errMoved = errors.New("the queue has changed")
 
 // confirm grants the key to a place that stands among its holders. Created is
 // when its node was sent, if that was just now; else, and if others came or went
@@ -50,9 +51,11 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 	stat, err := d.untouched(c, p, q, created)
 	if stat == nil && err == nil {
 		sent = time.Now()
-		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
+		stat, err = d.takeKey(c, p, a, q)
 	}
 	switch {
+	case errors.Is(err, zk.ErrBadVersion): // of the lock's node
+		return lock.Grant{}, errMoved
 	case errors.Is(err, zk.ErrNoNode):
 		p.node = ""
 		return lock.Grant{}, errMoved
@@ -73,6 +76,22 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 	p.fence = fence
 	d.keep(p, sent.Add(a.TTL))
 	return lock.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
+}
+
+// takeKey writes the node of a place that takes the key. If the queue was not read for it,
+// but an earlier look and the end of the node before tell that the place is first, no
+// lease may have been adopted since: the lock's node has the version that was seen then.
+func (d *Driver) takeKey(c *zk.Conn, p *place, a *lock.Acquisition, q *queue) (*zk.Stat, error) {
+	data := lease{ttl: a.TTL}.data()
+	if !q.inferred {
+		return c.Set(p.node, data, -1)
+	}
+	done, err := c.Multi(&zk.CheckVersionRequest{Path: d.paths.lock(a.Key), Version: q.version},
+		&zk.SetDataRequest{Path: p.node, Data: data, Version: -1})
+	if err != nil {
+		return nil, err
+	}
+	return done[1].Stat, nil
 }
 
 // untouched returns the node of a place that was created just now, alone, and
@@ -123,17 +142,11 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid
 // than a day, in µs, above is doubt.
 func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64) (int64, error) {
 	path := d.paths.lock(a.Key) + "/" + floorName
-	data, stat, err := c.Get(path)
-	known := err == nil
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	last, stat, err := d.floor(c, a.Key)
+	if err != nil {
 		return 0, err
 	}
-	var last int64
-	if known {
-		if last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
-			return 0, fmt.Errorf("%s holds %q: %w", path, data, err)
-		}
-	}
+	known := stat != nil
 	fence := max(natural, last+1, a.Fence+1)
 	if err := lock.CheckFence(fence, natural); err != nil {
 		return 0, err
@@ -151,6 +164,23 @@ func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64)
 	}
 	_, err = c.Multi(remember, &zk.SetDataRequest{Path: p.node, Data: lease{ttl: a.TTL, fence: fence}.data(), Version: -1})
 	return fence, err
+}
+
+// floor is the fence above the natural ones that a key remembers, and its node; nil: it
+// has none.
+func (d *Driver) floor(c *zk.Conn, key string) (last int64, stat *zk.Stat, err error) {
+	path := d.paths.lock(key) + "/" + floorName
+	data, stat, err := c.Get(path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return 0, nil, nil
+	case err != nil:
+		return 0, nil, err
+	}
+	if last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
+		return 0, nil, fmt.Errorf("%s holds %q: %w", path, data, err)
+	}
+	return last, stat, nil
 }
 
 // bases remembers what natural fences are counted from.

@@ -11,11 +11,12 @@ type layout struct {
 	series string
 	nodes  string
 	clock  string
+	taken  string // what is kept of leases that were taken
 }
 
 func newLayout(namespace string) layout {
 	root := "/" + namespace + "/v1"
-	return layout{root: root, locks: root + "/locks", series: root + "/series", nodes: root + "/nodes", clock: root + "/clock"}
+	return layout{root: root, locks: root + "/locks", series: root + "/series", nodes: root + "/nodes", clock: root + "/clock", taken: root + "/taken"}
 }
 
 // lock is the parent of the places of a plain lock.

@@ -228,7 +228,15 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	if err := cmp.Or(lock.CheckHolding(&h), lock.CheckNoReplicas(h.Replicas)); err != nil {
 		return lock.Grant{}, err
 	}
-	return bounded(ctx, d, "renew", func(c *zk.Conn) (lock.Grant, error) { return d.renew(c, &h) }, nil)
+	return bounded(ctx, d, "renew", func(c *zk.Conn) (lock.Grant, error) {
+		g, err := d.renew(c, &h)
+		if errors.Is(err, lock.ErrLost) {
+			if why := d.why(c, &h, err); errors.Is(why, lock.ErrLost) {
+				err = why // it is lost, whether that is known or not
+			}
+		}
+		return g, err
+	}, nil)
 }
 
 func (d *Driver) renew(c *zk.Conn, h *lock.Holding) (lock.Grant, error) {
@@ -253,7 +261,13 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	if err := lock.CheckRelease(&h); err != nil {
 		return err
 	}
-	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) { return struct{}{}, d.release(c, &h) }, nil)
+	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) {
+		err := d.release(c, &h)
+		if errors.Is(err, lock.ErrLost) {
+			err = d.why(c, &h, err) // doubt about that is doubt: its repeat would be taken for one of a good release
+		}
+		return struct{}{}, err
+	}, nil)
 	return err
 }
 
@@ -265,9 +279,11 @@ func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
 		}
 		again := p.released
 		p.released = true
-		found, err := d.remove(c, p)
-		if err != nil || found || again {
+		switch found, err := d.remove(c, p); {
+		case err != nil || found:
 			return err
+		case again: // an earlier request has removed it, or an operator
+			return d.why(c, h, nil)
 		}
 	}
 	if err := d.catchUp(c, h.Key); err != nil {

@@ -1,0 +1,211 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/taken"
+)
+
+// maxTaken is how many leases one step takes: a request to ZooKeeper is a megabyte at
+// most.
+const maxTaken = 1000
+
+// A book is what is kept of the leases on a key that were taken, as it was read.
+type book struct {
+	*taken.Book
+	path    string
+	there   bool
+	version int32
+}
+
+// book reads that of a key.
+func (d *Driver) book(c *zk.Conn, key string) (book, error) {
+	b := book{path: d.paths.taken + "/" + escape(key)}
+	data, stat, err := c.Get(b.path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		b.Book = new(taken.Book)
+		return b, nil
+	case err != nil:
+		return b, err
+	}
+	b.Book, b.there, b.version = taken.Decode(string(data)), true, stat.Version
+	return b, nil
+}
+
+// kept is the part of a step that writes the book, if it is as it was read.
+func (d *Driver) kept(b *book) (any, error) {
+	text, err := b.Encode()
+	if b.there {
+		return &zk.SetDataRequest{Path: b.path, Data: []byte(text), Version: b.version}, err
+	}
+	return &zk.CreateRequest{Path: b.path, Data: []byte(text), Acl: d.options.ACL}, err
+}
+
+// raced reports whether a step changed nothing because what it was based on has changed.
+func raced(err error) bool {
+	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
+}
+
+// Force takes a key from those that hold it: their places go, in one step with the
+// record. Who comes to share the key in the same moment may keep it. A key that more
+// than 1,000 owners share is refused with lock.ErrUnsupported: take some of the fences.
+func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
+	if err := lock.CheckForcing(&f); err != nil {
+		return lock.Forced{}, err
+	}
+	made, err := bounded(ctx, d, "force", func(c *zk.Conn) (lock.Forced, error) { return d.force(ctx, c, &f) }, nil)
+	return made, err
+}
+
+func (d *Driver) force(ctx context.Context, c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
+	for range tries {
+		if err := ctx.Err(); err != nil {
+			return lock.Forced{}, err
+		}
+		made, err := d.forceOnce(c, f)
+		if !raced(err) {
+			if err == nil {
+				d.sweepBooks(c)
+			}
+			return made, err
+		}
+	}
+	return lock.Forced{}, errRestless
+}
+
+func (d *Driver) forceOnce(c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
+	if err := d.catchUp(c, f.Key); err != nil {
+		return lock.Forced{}, err
+	}
+	b, err := d.book(c, f.Key)
+	if err != nil {
+		return lock.Forced{}, err
+	}
+	if made, known := b.Record(f.ID); known {
+		return made, nil
+	}
+	from, steps, err := d.meant(c, f)
+	switch {
+	case err != nil:
+		return lock.Forced{}, err
+	case len(from) == 0:
+		return lock.Forced{}, lock.ErrFree
+	case len(from) > maxTaken:
+		return lock.Forced{}, fmt.Errorf("%d owners hold it, of which one step takes %d: %w", len(from), maxTaken, lock.ErrUnsupported)
+	}
+	ms, err := d.tick(c)
+	if err != nil {
+		return lock.Forced{}, err
+	}
+	for i := range from {
+		from[i].Until += ms * 1000
+	}
+	made := b.Force(ms*1000, f, from)
+	keep, err := d.kept(&b)
+	if err != nil {
+		return lock.Forced{}, err
+	}
+	return made, d.within(c, d.paths.taken, func() error {
+		_, err := c.Multi(append(steps, keep)...)
+		return err
+	})
+}
+
+// meant are the holders that an unlock takes the key from, each until what it has left,
+// and the steps that do so.
+func (d *Driver) meant(c *zk.Conn, f *lock.Forcing) (from []taken.Holder, steps []any, err error) {
+	q, err := d.queue(c, f.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	places := q.places[:q.holders()]
+	all, errs := make([]lock.Holder, len(places)), make([]error, len(places))
+	parallel(len(places), func(i int) {
+		all[i], errs[i] = d.standing(c, d.paths.lock(f.Key)+"/"+places[i].name, q.parent)
+	})
+	for i, h := range all {
+		switch owner, _ := unescape(places[i].owner); {
+		case errors.Is(errs[i], zk.ErrNoNode): // it has just left
+		case errs[i] != nil:
+			return nil, nil, errs[i]
+		case h.Fence != 0 && f.Includes(h.Fence): // else its owner has not taken the key yet
+			from = append(from, taken.Holder{Owner: owner, Fence: h.Fence, Until: h.Left.Microseconds()})
+			steps = append(steps, &zk.DeleteRequest{Path: d.paths.lock(f.Key) + "/" + places[i].name, Version: -1})
+		}
+	}
+	return from, steps, nil
+}
+
+// Forcings returns the records of a key that was freed by force. They may be as old as
+// the server that answers lags behind.
+func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
+	if err := lock.CheckKey(key); err != nil {
+		return nil, err
+	}
+	return bounded(ctx, d, "forcings", func(c *zk.Conn) ([]lock.Forced, error) {
+		b, err := d.book(c, key)
+		if err != nil || !b.there {
+			return nil, err
+		}
+		ms, err := d.tick(c)
+		return b.Records(ms * 1000), err
+	}, nil)
+}
+
+// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
+// other error is doubt about that.
+func (d *Driver) why(c *zk.Conn, h *lock.Holding, otherwise error) error {
+	if h.Fence == 0 {
+		return otherwise
+	}
+	if _, err := c.Sync(d.paths.taken + "/" + escape(h.Key)); err != nil {
+		return err
+	}
+	b, err := d.book(c, h.Key)
+	if err != nil || !b.there {
+		return orElse(err, otherwise)
+	}
+	ms, err := d.tick(c)
+	if err != nil {
+		return err
+	}
+	return b.Why(ms*1000, h, otherwise)
+}
+
+func orElse(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// sweepBooks removes some books of which nothing counts any more: those of other keys,
+// picked by chance, so that their number stays bounded. What fails is done another time.
+func (d *Driver) sweepBooks(c *zk.Conn) {
+	if d.clock.fake != nil || !d.clock.known.Load() {
+		return
+	}
+	names, _, err := c.Children(d.paths.taken)
+	if err != nil {
+		return
+	}
+	now := d.clock.now() * 1000
+	for range min(len(names), swept) {
+		path := d.paths.taken + "/" + names[rand.IntN(len(names))]
+		data, stat, err := c.Get(path)
+		if err == nil && taken.Decode(string(data)).Until() <= now-time.Hour.Microseconds() { // the clock may be off by some
+			_ = c.Delete(path, stat.Version)
+		}
+	}
+}
+
+// swept is how many books one step looks at to remove them.
+const swept = 4
