@@ -29,6 +29,7 @@ type lockFlags struct {
 	wait, ttl, grace  time.Duration
 	output, note      string
 	reason, who       string // of a forced unlock
+	fence             int64  // of the one lease that it takes
 }
 
 // limit is how many may hold the lock at once.
@@ -58,17 +59,20 @@ func lockCommand() *cobra.Command {
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
 			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
 			"not say who holds it. With --show no command runs: it tells who holds the lock, and of forced unlocks.\n\n" +
-			"With --force-unlock --reason TEXT no command runs either: it takes the lock from all that hold it. It is\n" +
-			"for a holder that is gone, or stuck: one that lives works on until its next renewal, up to a third of its\n" +
-			"TTL later, beside the next holder. The store keeps who did it, when and why, for 90 days. Exit code: 0 it\n" +
-			"is done, 2 wrong usage, 3 no owner held it, or the user may not, 4 the store did not say: look with --show.",
+			"With --force-unlock --reason TEXT no command runs either: it reads which owners hold the lock, and takes it\n" +
+			"from these; with --fence from the one with that fence, which --show tells. An owner that is granted the\n" +
+			"lock meanwhile keeps it, also if the request arrives late. It is for a holder that is gone, or stuck: one\n" +
+			"that lives works on until its next renewal, up to a third of its TTL later, beside the next holder. The\n" +
+			"store keeps who did it, when and why, for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
+			"it, or the user may not, 4 the store did not say: look with --show.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
 			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
 			"  cronce lock gateway --show\n" +
-			"  cronce lock backup --force-unlock --reason 'host db-3 is gone, INC-4711'",
+			"  cronce lock backup --force-unlock --reason 'host db-3 is gone, INC-4711'\n" +
+			"  cronce lock gateway --force-unlock --fence 1795207852937123 --reason 'pod 7 hangs'",
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.force {
@@ -89,9 +93,10 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
 	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
 	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
-	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it, and run nothing")
+	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it now, and run nothing")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show tells")
 	cmd.Flags().StringVar(&f.who, "who", "", "the person who frees it by force (default: the user of this machine)")
+	cmd.Flags().Int64Var(&f.fence, "fence", 0, "free by force only what was granted with this fence (default: all that hold the lock now)")
 	outputFlag(cmd, &f.output)
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
 	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitRefused, "the exit code if another held the lock for too long, with --try or --wait")
@@ -111,12 +116,14 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("lock: with --force-unlock allowed is one key and --reason, as in lock backup --force-unlock --reason 'db-3 is gone'")
 	case f.force && f.reason == "":
 		return usagef("lock: --force-unlock needs a --reason, which is kept")
+	case f.force && cmd.Flags().Changed("fence") && f.fence < 1:
+		return usagef("lock: --fence is %d, allowed is 1 to %d, as --show tells it", f.fence, int64(lock.MaxNumber))
 	case f.force:
 		asked := f.forcing(args[0])
 		asked.ID = "checked"
 		return asUsage(lock.CheckForcing(&asked))
 	case slices.ContainsFunc(forceFlags, cmd.Flags().Changed):
-		return usagef("lock: --reason and --who are for --force-unlock")
+		return usagef("lock: --reason, --who and --fence are for --force-unlock")
 	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
 		return usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
 	case f.show:
@@ -147,7 +154,7 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 
 // forcing is the forced unlock that is asked for.
 func (f *lockFlags) forcing(key string) lock.Forcing {
-	return lock.Forcing{Key: key, By: caller(f.who), Reason: f.reason}
+	return lock.Forcing{Key: key, By: caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
 }
 
 // notRun is the error of a command that could not be run, with the code that shells

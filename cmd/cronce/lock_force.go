@@ -12,26 +12,54 @@ import (
 )
 
 // forceFlags are of use only with --force-unlock.
-var forceFlags = []string{"reason", "who"}
+var forceFlags = []string{"reason", "who", "fence"}
 
-// forceLock frees a lock that others hold, and prints the record that the store keeps.
+// forceLock frees a lock that others hold, and prints the record that the store keeps. It
+// takes the lock from the owner with the fence that f names, or from those that hold it
+// now: a request that arrives late frees no later owner.
 func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, output string) error {
-	made, err := lock.New(s.driver, "").Force(ctx, f)
-	switch {
-	case errors.Is(err, lock.ErrFree):
-		return &codedError{err: fmt.Errorf("lock %q is held by no owner: nothing was done", f.Key), code: exitRefused}
-	case errors.Is(err, lock.ErrUnsupported):
-		return &usageError{err}
-	case err != nil:
-		if _, bad := errors.AsType[*lock.ArgumentError](err); bad {
-			return &usageError{err}
+	locker := lock.New(s.driver, "")
+	if f.To == 0 {
+		holders, err := locker.Holders(ctx, f.Key)
+		if err != nil {
+			return s.notForced(err, &f)
 		}
-		return s.failed(err)
+		if f.To = latestFence(holders); f.To == 0 {
+			return s.notForced(lock.ErrFree, &f)
+		}
+	}
+	made, err := locker.Force(ctx, f)
+	if err != nil {
+		return s.notForced(err, &f)
 	}
 	if output == outputJSON {
 		return printJSON(w, forcedReportOf(&made))
 	}
 	return showForced(w, []lock.Forced{made})
+}
+
+// latestFence is the highest fence of those that hold a lock; 0: none does.
+func latestFence(holders []lock.Holder) (latest int64) {
+	for i := range holders {
+		latest = max(latest, holders[i].Fence)
+	}
+	return latest
+}
+
+// notForced is the error of a lock that was not freed by force.
+func (s *store) notForced(err error, f *lock.Forcing) error {
+	switch {
+	case errors.Is(err, lock.ErrFree) && f.From > 0:
+		return &codedError{err: fmt.Errorf("lock %q is held by no owner with the fence %d: nothing was done", f.Key, f.From), code: exitRefused}
+	case errors.Is(err, lock.ErrFree):
+		return &codedError{err: fmt.Errorf("lock %q is held by no owner: nothing was done", f.Key), code: exitRefused}
+	case errors.Is(err, lock.ErrUnsupported):
+		return &usageError{err}
+	}
+	if _, bad := errors.AsType[*lock.ArgumentError](err); bad {
+		return &usageError{err}
+	}
+	return s.failed(err)
 }
 
 type forcedReport struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,6 +71,34 @@ func TestLockForceForged(t *testing.T) {
 	}
 }
 
+// With a fence the lock is taken from that owner alone, of several that hold it; without
+// one from all that hold it when the command begins.
+func TestLockForceFence(t *testing.T) {
+	_, url := newRedis(t)
+	force := func(more ...string) result {
+		return cronce(t, append([]string{"lock", "key", "--force-unlock", "--reason", "why", "--redis", url}, more...)...)
+	}
+	var leases []*lock.Lease
+	for range 3 {
+		leases = append(leases, holdWith(t, url, lock.Options{Limit: 3, Fixed: true}))
+	}
+	fence := leases[1].Fence()
+	force("--fence", fmt.Sprint(leases[2].Fence()+1)).want(t, exitRefused, "no owner with the fence")
+	force("--fence", fmt.Sprint(fence)).want(t, exitFine, fmt.Sprint(fence))
+	force("--fence", fmt.Sprint(fence)).want(t, exitRefused, "no owner with the fence")
+	for i, lease := range leases {
+		err := lease.Extend(t.Context())
+		if err == nil || i == 1 {
+			err = context.Cause(lease.Context())
+		}
+		if errors.Is(err, lock.ErrForced) != (i == 1) || (err == nil) != (i != 1) {
+			t.Errorf("the holder %d of 3: %v", i, err)
+		}
+	}
+	force().want(t, exitFine, "FREED BY FORCE")
+	force().want(t, exitRefused, "held by no owner")
+}
+
 func TestLockForceUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{
@@ -80,6 +109,10 @@ func TestLockForceUsage(t *testing.T) {
 		"by is \"a|b\"":                   {"lock", "key", "--force-unlock", "--reason", "why", "--who", "a|b", url},
 		"key is \"\"":                     {"lock", "", "--force-unlock", "--reason", "why", url},
 		"are for --force-unlock":          {"lock", "key", "--reason", "why", url, "--", "true"},
+		"who and --fence are for":         {"lock", "key", "--fence", "1", url, "--", "true"},
+		"--fence is 0":                    {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "0", url},
+		"--fence is -1":                   {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "-1", url},
+		"fences is 9007199254740992":      {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "9007199254740992", url},
 	} {
 		cronce(t, args...).want(t, exitUsage, want)
 	}
