@@ -119,6 +119,16 @@ type smsConfig struct {
 	Retention   duration `yaml:"retention"`
 	Quiet       string   `yaml:"quiet"`
 	QuietZone   string   `yaml:"quiet_zone"`
+
+	Receipts *receiptsConfig `yaml:"receipts"`
+}
+
+// receiptsConfig says where a gateway sends its receipts.
+type receiptsConfig struct {
+	Address     string `yaml:"address"`
+	AllowRemote bool   `yaml:"allow_remote"`
+	TokenEnv    string `yaml:"token_env"`
+	TokenFile   string `yaml:"token_file"`
 }
 
 // sleepConfig are the settings of kind sleep.

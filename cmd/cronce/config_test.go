@@ -74,7 +74,7 @@ func TestExampleComments(t *testing.T) {
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[config](), reflect.TypeFor[redisConfig](), reflect.TypeFor[tlsConfig](), reflect.TypeFor[httpConfig](),
 		reflect.TypeFor[logConfig](), reflect.TypeFor[tuningConfig](), reflect.TypeFor[jobConfig](), reflect.TypeFor[retryConfig](),
-		reflect.TypeFor[smsConfig](), reflect.TypeFor[sleepConfig](),
+		reflect.TypeFor[smsConfig](), reflect.TypeFor[receiptsConfig](), reflect.TypeFor[sleepConfig](),
 		reflect.TypeFor[shopConfig](), reflect.TypeFor[databaseConfig](),
 	} {
 		for field := range typ.Fields() {

@@ -32,6 +32,7 @@ func (c *config) faults() (errs []error) {
 	}
 	c.listenFaults(bad, "http", c.HTTP)
 	c.shopFaults(bad)
+	c.receiptsFaults(bad)
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// A health server tells whether this process lives and whether it is of use.
-type health struct {
+// A server beside a node: of its health, or of receipts.
+type besideServer struct {
 	server  *http.Server
 	serving sync.WaitGroup
 }
@@ -22,24 +22,29 @@ type health struct {
 // serveHealth serves /healthz, which only says that the process lives, so that an
 // outage of the store does not restart the fleet, and /readyz, which is ready's
 // answer; when that is yes, what is wrong with a part follows. The result is not nil, even if nothing is served.
-func serveHealth(c httpConfig, ready func() error, remarks func() []string, log *zap.Logger) (*health, error) {
+func serveHealth(c httpConfig, ready func() error, remarks func() []string, log *zap.Logger) (*besideServer, error) {
+	return serveBeside("http", c, healthHandler(ready, remarks), "health served", log)
+}
+
+// serveBeside serves what the section at a path of the file says, until stop.
+func serveBeside(path string, c httpConfig, handler http.Handler, said string, log *zap.Logger) (*besideServer, error) {
 	if c.off() {
-		return &health{}, nil
+		return &besideServer{}, nil
 	}
 	listener, err := listen(c.Address, maxHealthConnections)
 	if err != nil {
-		return nil, fmt.Errorf("http.address: %w", err)
+		return nil, fmt.Errorf("%s.address: %w", path, err)
 	}
-	h := &health{server: &http.Server{
-		Handler:           healthHandler(ready, remarks),
+	h := &besideServer{server: &http.Server{
+		Handler:           handler,
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
-		WriteTimeout:      5 * time.Second,
+		WriteTimeout:      7 * time.Second,
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    8 << 10,
 	}}
 	h.serving.Go(func() { _ = h.server.Serve(listener) }) // until stop
-	log.Info("health served", zap.Stringer("address", listener.Addr()))
+	log.Info(said, zap.Stringer("address", listener.Addr()))
 	return h, nil
 }
 
@@ -64,7 +69,7 @@ func healthHandler(ready func() error, remarks func() []string) http.Handler {
 }
 
 // stop ends the server and waits until it is gone.
-func (h *health) stop() {
+func (h *besideServer) stop() {
 	if h.server == nil {
 		return
 	}

@@ -101,6 +101,11 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer health.stop()
+	receipts, err := serveReceipts(c, client, log)
+	if err != nil {
+		return err
+	}
+	defer receipts.stop()
 	return shop.beside(ctx, node, log)
 }
 

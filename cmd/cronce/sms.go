@@ -11,7 +11,7 @@ import (
 
 func smsCommand() *cobra.Command {
 	return group("sms", "Put messages into the outbox and see what became of them",
-		smsSendCommand(), smsImportCommand(), smsListCommand(), smsGetCommand(), smsRetryCommand(), smsCancelCommand())
+		smsSendCommand(), smsImportCommand(), smsListCommand(), smsGetCommand(), smsRetryCommand(), smsCancelCommand(), smsForgetCommand())
 }
 
 // withOutbox lets f use the outbox of the namespace.

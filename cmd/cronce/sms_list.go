@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -12,9 +13,11 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-const maxList = 10_000
-
 type listFlags struct {
+	newer  time.Duration
+	older  time.Duration
+	number string
+	cursor string
 	state  string
 	n      int
 	output string
@@ -24,9 +27,11 @@ type listFlags struct {
 func smsListCommand() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the messages of the outbox, recipients masked",
-		Example: "  cronce sms list --state failed",
+		Use:   "list",
+		Short: "List the messages of the outbox, recipients masked",
+		Long: "List the messages of the outbox, recipients masked: those queued by priority and when they are due, those\n" +
+			"that ended by when, latest first. Where there are more than -n, the last line has the command for the next page.",
+		Example: "  cronce sms list --state failed --newer 24h --number 4567",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -39,13 +44,32 @@ func smsListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, expired, cancelled or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
 	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")
+	cmd.Flags().DurationVar(&f.newer, "newer", 0, "those that came into their state within this time")
+	cmd.Flags().DurationVar(&f.older, "older", 0, "those that came into their state longer ago")
+	cmd.Flags().StringVar(&f.number, "number", "", "those whose number ends so")
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "where the page begins: what the page before said")
 	outputFlag(cmd, &f.output)
 	return cmd
 }
 
+// query is what the flags ask for, at a time.
+func (f *listFlags) query(now time.Time) sms.Query {
+	q := sms.Query{State: sms.State(f.state), Broken: f.broken, Suffix: f.number, Cursor: f.cursor, Limit: f.n}
+	if f.newer > 0 {
+		q.Since = now.Add(-f.newer)
+	}
+	if f.older > 0 {
+		q.Before = now.Add(-f.older)
+	}
+	return q
+}
+
 func (f *listFlags) check() error {
-	if f.n < 1 || f.n > maxList {
-		return usagef("sms list: -n is %d, allowed is 1 to %d", f.n, maxList)
+	if f.n < 1 || f.n > sms.MaxPage {
+		return usagef("sms list: -n is %d, allowed is 1 to %d", f.n, sms.MaxPage)
+	}
+	if f.newer < 0 || f.older < 0 {
+		return usagef("sms list: --newer or --older is negative, allowed is a duration such as 24h")
 	}
 	if f.state == "" {
 		return nil
@@ -60,13 +84,7 @@ func (f *listFlags) check() error {
 }
 
 func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error {
-	var records []sms.Record
-	var err error
-	if f.broken {
-		records, err = o.Broken(ctx, f.n)
-	} else {
-		records, err = o.List(ctx, sms.State(f.state), f.n)
-	}
+	page, err := f.page(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -79,9 +97,9 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		return err
 	}
 	if f.output == outputJSON {
-		return printJSON(w, smsReportOf(counts, pause, records))
+		return printJSON(w, smsReportOf(counts, pause, page))
 	}
-	if err := printMessages(w, records); err != nil {
+	if err := printMessages(w, page.Records); err != nil {
 		return err
 	}
 	if counts.Broken > 0 {
@@ -96,9 +114,32 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 	if pause.Pauses > 0 {
 		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), printable(pause.Reason))
 	}
+	if counts.Delivered+counts.Undelivered > 0 {
+		fmt.Fprintf(w, "%d delivered, %d undelivered, by their receipts\n", counts.Delivered, counts.Undelivered)
+	}
+	if page.Next != "" {
+		fmt.Fprintf(w, "there are more: --cursor %s\n", printable(page.Next))
+	}
 	_, err = fmt.Fprintf(w, "%d queued (%d due), %d taken, %d failed, %d sent (%d maybe more than once)\n",
 		counts.Queued, counts.Due, counts.Taken, counts.Failed, counts.Sent, counts.Repeated)
 	return err
+}
+
+// page reads on where a filter passes so few messages that a page of the outbox is not full.
+func (f *listFlags) page(ctx context.Context, o *sms.Outbox) (sms.Page, error) {
+	q := f.query(time.Now())
+	var all sms.Page
+	for {
+		page, err := o.Page(ctx, q)
+		if _, ok := errors.AsType[*sms.FieldError](err); ok {
+			return all, &usageError{err}
+		}
+		all.Records, all.Next = append(all.Records, page.Records...), page.Next
+		if err != nil || page.Next == "" || len(all.Records) == f.n {
+			return all, err
+		}
+		q.Cursor, q.Limit = page.Next, f.n-len(all.Records)
+	}
 }
 
 func printMessages(w io.Writer, records []sms.Record) error {
@@ -122,6 +163,7 @@ type smsReport struct {
 	Counts   sms.Counts  `json:"counts"`
 	Gateway  *sms.Pause  `json:"gateway_paused,omitempty"`
 	Messages []smsRecord `json:"messages"`
+	Next     string      `json:"next,omitempty"`
 }
 
 // smsRecord is a message for machines: its recipient is masked, its text left out.
@@ -142,13 +184,13 @@ type smsRecord struct {
 	Until    *time.Time   `json:"until,omitempty"`
 }
 
-func smsReportOf(counts sms.Counts, pause sms.Pause, records []sms.Record) smsReport {
-	out := smsReport{Counts: counts, Messages: []smsRecord{}}
+func smsReportOf(counts sms.Counts, pause sms.Pause, page sms.Page) smsReport {
+	out := smsReport{Counts: counts, Messages: []smsRecord{}, Next: page.Next}
 	if pause.Pauses > 0 {
 		out.Gateway = &pause
 	}
-	for i := range records {
-		out.Messages = append(out.Messages, smsRecordOf(&records[i]))
+	for i := range page.Records {
+		out.Messages = append(out.Messages, smsRecordOf(&page.Records[i]))
 	}
 	return out
 }

@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -124,4 +129,103 @@ func TestSMSGateway(t *testing.T) {
 	if code := n.code(); code != exitUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names a variable that is not set") {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// A long list is read page by page, the filters hold over pages, and a person's messages
+// are deleted.
+func TestSMSPages(t *testing.T) {
+	server, url := newRedis(t)
+	at := "--redis=" + url
+	csv := "id,to,text\n"
+	for i := range 300 {
+		csv += fmt.Sprintf("m-%03d,+1202555%04d,x\n", i, i%100)
+	}
+	cronce(t, "sms", "import", file(t, "messages.csv", csv), at).want(t, exitFine, "300 accepted")
+	r := cronce(t, "sms", "list", "-n", "250", at)
+	r.want(t, exitFine, "m-000", "m-249", "there are more: --cursor queued:")
+	_, cursor, _ := strings.Cut(r.stdout, "--cursor ")
+	cursor, _, _ = strings.Cut(cursor, "\n")
+	r = cronce(t, "sms", "list", "-n", "250", "--cursor", cursor, at)
+	r.want(t, exitFine, "m-250", "m-299", "300 queued")
+	if strings.Contains(r.stdout, "m-249") || strings.Contains(r.stdout, "there are more") {
+		t.Errorf("the second page:\n%s", r.stdout)
+	}
+	var report smsReport
+	r = cronce(t, "sms", "list", "--number", "0042", "--newer", "1h", "--state", "queued", "-n", "2", "-o", "json", at)
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 2 || report.Messages[1].ID != "m-142" || report.Next == "" {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+	cronce(t, "sms", "list", "--older", "1h", at).want(t, exitFine, "300 queued")
+	for flag, want := range map[string]string{"--cursor=x": `cursor is "x"`, "--number=12a": "suffix is", "--older=-1h": "negative", "--newer=x": "newer"} {
+		cronce(t, "sms", "list", flag, at).want(t, exitUsage, want)
+	}
+	cronce(t, "sms", "forget", "+12025550042", at).want(t, exitFine, "3 messages deleted")
+	cronce(t, "sms", "forget", "+12025550042", at).want(t, exitFine, "0 messages deleted")
+	cronce(t, "sms", "forget", "+1 202", at).want(t, exitUsage, "allowed is a number")
+	cronce(t, "sms", "forget", at).want(t, exitUsage, "got 0 arguments")
+	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "m-007")
+	cronce(t, "sms", "forget", "+12025550007", at).want(t, exitRefused, "2 messages deleted", "1 message of theirs being sent")
+}
+
+// A node serves receipts where its file says, to those who have the token.
+func TestNodeReceipts(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
+	for text, want := range map[string]string{
+		"{token_env: T}":                                 "jobs[0].sms.receipts.address: is missing",
+		"{address: ':8082', token_env: T}":               "which other machines can reach",
+		"{address: '127.0.0.1:0'}":                       "token_file are both missing",
+		"{address: '127.0.0.1:0', token_env: UNSET_VAR}": "names a variable that is not set",
+	} {
+		path := file(t, "bad.yaml", "http: {address: off}\njobs: [{kind: sms, sms: {gateway: console, receipts: "+text+"}}]\n")
+		cronce(t, "node", "--config", path, at).want(t, exitUsage, want)
+	}
+}
+
+// The gateway posts a receipt to a node; the token's file may be replaced meanwhile.
+func TestReceiptsAreServed(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	token := file(t, "token", "first\n")
+	path := file(t, "c.yaml", "jobs: [{kind: sms, sms: {gateway: console, receipts: {address: '127.0.0.1:0', token_file: "+token+"}}}]\n")
+	c, err := nodeConfig(t, "--config", path, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := newClient(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	core, logs := observer.New(zap.InfoLevel)
+	s, err := serveReceipts(c, client, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	address := logs.FilterMessage("receipts served").All()[0].ContextMap()["address"]
+	post := func(token string, want int) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/sms/receipts", address), strings.NewReader(`{"id":"one","status":"delivered"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Body.Close(); answer.StatusCode != want {
+			t.Errorf("with %s: %d, want %d", token, answer.StatusCode, want)
+		}
+	}
+	post("first", http.StatusNoContent)
+	post("second", http.StatusUnauthorized)
+	if err := os.WriteFile(token, []byte("second\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	post("first", http.StatusUnauthorized)
+	post("second", http.StatusNoContent)
 }

@@ -28,25 +28,20 @@ func (o *Outbox) Retry(ctx context.Context, id string) error {
 // RetryFailed queues again what has failed, and returns how many messages that were. An
 // error leaves the rest failed. Those that cannot be read stay.
 func (o *Outbox) RetryFailed(ctx context.Context) (int, error) {
-	counts, err := o.Counts(ctx)
-	if err != nil {
-		return 0, err
-	}
 	queued := 0
-	for left := counts.Failed; left > 0; { // so that it ends while others fail
-		records, err := o.list(ctx, keyFailed, min(left, maxBatch))
-		if err != nil {
-			return queued, fmt.Errorf("sms: retry failed: %w", err)
+	for from := (place{}); ; { // from the latest on: it ends while others fail
+		records, last, err := o.step(ctx, keyFailed, from, stepLength)
+		if err == nil && len(records) == 0 {
+			return queued, nil
 		}
-		if len(records) == 0 {
-			break
-		}
-		left -= len(records)
 		ids := make([]any, len(records))
 		for i := range records {
 			ids[i] = records[i].Message.ID
 		}
-		codes, err := o.retry(ctx, ids)
+		var codes []string
+		if err == nil {
+			codes, err = o.retry(ctx, ids)
+		}
 		if err != nil {
 			return queued, fmt.Errorf("sms: retry failed: %w", err)
 		}
@@ -55,8 +50,8 @@ func (o *Outbox) RetryFailed(ctx context.Context) (int, error) {
 				queued++
 			}
 		}
+		from = last
 	}
-	return queued, nil
 }
 
 func (o *Outbox) retry(ctx context.Context, ids []any) ([]string, error) {

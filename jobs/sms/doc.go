@@ -35,6 +35,12 @@
 // begins for a message that may have expired, and none but for an urgent one while it is quiet.
 // A gateway may deliver what it has accepted later than that.
 //
+// # Receipts
+//
+// A gateway says with a receipt whether a message has reached its recipient: see
+// [Outbox.Receive] and [Receipts]. One that was delivered is not sent again, whatever became
+// of the answer to its request.
+//
 // # What is not
 //
 // Nobody can send a text exactly once. A node that dies between a request and
@@ -52,8 +58,8 @@
 // eviction policy of noeviction. All keys of a namespace share a hash tag, hence
 // a slot. An ACL user needs no more than
 //
-//	~<namespace>:v1:sms:* +evalsha +eval +time +hget +hmget +hset +hdel
-//	+zadd +zrem +zcard +zcount +zrange +zrevrange +zrangebyscore
+//	~<namespace>:v1:sms:* +evalsha +eval +time +hget +hmget +hset +hdel +hscan
+//	+zadd +zrem +zcard +zcount +zrange +zscore +zrangebyscore
 //
 // and +hello, which every connection needs. Every script may be sent twice, so
 // the client's own retries do no harm.
@@ -61,6 +67,6 @@
 // Messages that were sent or failed are kept for a week ([Options.Retention]) and
 // then forgotten, a few with each run; an id is known for as long.
 //
-// Recipients are personal data. They are masked in errors, in logs, and wherever
+// Recipients are personal data: [Outbox.Forget] deletes all messages of one. They are masked in errors, in logs, and wherever
 // a [Message] is printed.
 package sms

@@ -77,7 +77,8 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, wait, m.unsure,
 			clean(m.reason, m.piece.Message.To), m.piece.Message.Priority.place())
 	}
-	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued, keyUrgent, keyLow)
+	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued, keyUrgent, keyLow,
+		keyDelivered, keyUndelivered)
 	codes, err := o.ask(ctx, markScript, keys, args...)
 	if err == nil {
 		codes, err = granted(h, codes)

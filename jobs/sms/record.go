@@ -45,7 +45,7 @@ type Record struct {
 	Fence    int64     // of the last run that had it; 0: none
 	Run      string    // that run's id
 	Changed  time.Time // when the state last changed
-	Reason   string    // why it failed, or why it is tried again
+	Reason   string    // why it failed, or why it is tried again; of a sent one what its receipt says
 	Broken   string    // why it cannot be read: only its ID is sure then; "": it can
 }
 

@@ -26,44 +26,55 @@ var (
 	asideLua string
 	//go:embed lua/get.lua
 	getLua string
-	//go:embed lua/list.lua
-	listLua string
+	//go:embed lua/page.lua
+	pageLua string
+	//go:embed lua/scan.lua
+	scanLua string
+	//go:embed lua/forget.lua
+	forgetLua string
+	//go:embed lua/receipt.lua
+	receiptLua string
 	//go:embed lua/counts.lua
 	countsLua string
 	//go:embed lua/trim.lua
 	trimLua string
 
-	acceptScript = redis.NewScript(acceptLua)
-	takeScript   = redis.NewScript(takeLua)
-	markScript   = redis.NewScript(markLua)
-	pauseScript  = redis.NewScript(pauseLua)
-	pausedScript = redis.NewScript(pausedLua)
-	retryScript  = redis.NewScript(retryLua)
-	cancelScript = redis.NewScript(cancelLua)
-	asideScript  = redis.NewScript(asideLua)
-	getScript    = redis.NewScript(getLua)
-	listScript   = redis.NewScript(listLua)
-	countsScript = redis.NewScript(countsLua)
-	trimScript   = redis.NewScript(trimLua)
+	acceptScript  = redis.NewScript(acceptLua)
+	takeScript    = redis.NewScript(takeLua)
+	markScript    = redis.NewScript(markLua)
+	pauseScript   = redis.NewScript(pauseLua)
+	pausedScript  = redis.NewScript(pausedLua)
+	retryScript   = redis.NewScript(retryLua)
+	cancelScript  = redis.NewScript(cancelLua)
+	asideScript   = redis.NewScript(asideLua)
+	getScript     = redis.NewScript(getLua)
+	pageScript    = redis.NewScript(pageLua)
+	scanScript    = redis.NewScript(scanLua)
+	forgetScript  = redis.NewScript(forgetLua)
+	receiptScript = redis.NewScript(receiptLua)
+	countsScript  = redis.NewScript(countsLua)
+	trimScript    = redis.NewScript(trimLua)
 )
 
 // The keys. Messages are fields of two hashes, because a script must name its
 // keys before it knows which messages are due.
 const (
-	keyBody      = "body"      // hash: id, what the message says; never changes
-	keyStatus    = "status"    // hash: id, the status line
-	keyQueued    = "queued"    // set: id, when it is due, Unix ms
-	keyUrgent    = "urgent"    // set: id, when it is due, Unix ms: urgent ones of those queued
-	keyLow       = "low"       // set: id, when it is due, Unix ms: those of a low priority
-	keyRetry     = "retry"     // set: id, when it is due, Unix ms: those that were refused before
-	keyTaken     = "taken"     // set: id, the fence of the run that has it
-	keySent      = "sent"      // set: id, since when, Unix ms
-	keyFailed    = "failed"    // set: id, since when, Unix ms
-	keyBroken    = "broken"    // set: id, since when, Unix ms: put aside, as they cannot be read
-	keyCancelled = "cancelled" // set: id, since when, Unix ms
-	keyExpired   = "expired"   // set: id, since when, Unix ms
-	keyRepeated  = "repeated"  // set: the ids in sent that may have been sent more than once
-	keyFence     = "fence"     // hash: the highest fence seen and its run, and the gateway's pause
+	keyBody        = "body"        // hash: id, what the message says; never changes
+	keyStatus      = "status"      // hash: id, the status line
+	keyQueued      = "queued"      // set: id, when it is due, Unix ms
+	keyUrgent      = "urgent"      // set: id, when it is due, Unix ms: urgent ones of those queued
+	keyLow         = "low"         // set: id, when it is due, Unix ms: those of a low priority
+	keyRetry       = "retry"       // set: id, when it is due, Unix ms: those that were refused before
+	keyTaken       = "taken"       // set: id, the fence of the run that has it
+	keySent        = "sent"        // set: id, since when, Unix ms
+	keyFailed      = "failed"      // set: id, since when, Unix ms
+	keyBroken      = "broken"      // set: id, since when, Unix ms: put aside, as they cannot be read
+	keyCancelled   = "cancelled"   // set: id, since when, Unix ms
+	keyExpired     = "expired"     // set: id, since when, Unix ms
+	keyRepeated    = "repeated"    // set: the ids in sent that may have been sent more than once
+	keyDelivered   = "delivered"   // set: id, since when, Unix ms: by their receipts
+	keyUndelivered = "undelivered" // set: id, since when, Unix ms: by their receipts
+	keyFence       = "fence"       // hash: the highest fence seen and its run, and the gateway's pause
 )
 
 func (o *Outbox) keys(names ...string) []string {

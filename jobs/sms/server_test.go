@@ -32,7 +32,20 @@ func everything(t *testing.T, o *sms.Outbox) {
 	if _, err := o.Trim(t.Context()); err != nil {
 		t.Error(err)
 	}
-	wantCounts(t, o, sms.Counts{Taken: 2, Sent: 1, Repeated: 1, Failed: 1})
+	if err := o.Receive(t.Context(), sms.Receipt{ID: "m-00", Delivered: true}); err != nil {
+		t.Error(err)
+	}
+	wantCounts(t, o, sms.Counts{Taken: 2, Sent: 1, Repeated: 1, Failed: 1, Delivered: 1})
+	accept(t, o, sms.Message{ID: "extra", To: "+12025550101", Text: "x"}, true)
+	if err := o.Cancel(t.Context(), "extra"); err != nil {
+		t.Error(err)
+	}
+	if err := o.Retry(t.Context(), "extra"); err != nil {
+		t.Error(err)
+	}
+	if f, err := o.Forget(t.Context(), "+12025550101"); err != nil || f.Deleted != 1 {
+		t.Errorf("Forget = %+v, %v", f, err)
+	}
 }
 
 // The package's documentation names the commands that an ACL user needs. A user
@@ -49,7 +62,8 @@ func TestMinimalACL(t *testing.T) {
 		}
 	}
 	commands := []any{"+evalsha", "+eval", "+time", "+hget", "+hmget", "+hset", "+hdel",
-		"+zadd", "+zrem", "+zcard", "+zcount", "+zrange", "+zrevrange", "+zrangebyscore", "+hello"}
+		"+hscan",
+		"+zadd", "+zrem", "+zcard", "+zcount", "+zrange", "+zscore", "+zrangebyscore", "+hello"}
 	acl("sms", append(commands, "~cronce:v1:sms:*")...)
 	acl("else", append(commands, "~other:v1:sms:*")...)
 

@@ -92,7 +92,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, n int, lanes []string, held
 	for _, id := range held {
 		args = append(args, id)
 	}
-	keys := append(o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken), o.keys(lanes...)...)
+	keys := append(o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken, keyDelivered, keySent, keyRepeated), o.keys(lanes...)...)
 	t := taking{clock: clock{asked: time.Now()}}
 	flat, err := o.ask(ctx, takeScript, keys, args...)
 	t.clock.answered = time.Now()

@@ -1,14 +1,15 @@
 -- mark: records what became of messages that a run took.
 --
 -- KEYS  1 status  2 fence   3 taken  4 sent  5 failed  6 expired  7 repeated  8 retry
---       9 queued  10 urgent  11 low
+--       9 queued  10 urgent  11 low  12 delivered  13 undelivered
 -- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed, expired,
 --       retry, wait, later, back), delay in ms (later: when it is due, Unix ms), unsure
 --       (requests that may have arrived), reason, lane: 0 to 2 for KEYS 9 to 11
 --
 -- Returns {'ok', code…} with a code per message: '1' moved, '0' was moved by this
 -- same mark before, '-1' not this run's; or {'fenced', fence, run} with the highest
--- fence seen when that is not this run's. Asked again it changes nothing.
+-- fence seen when that is not this run's. Asked again it changes nothing. A message whose
+-- receipt says that it was delivered was sent, whatever the run says.
 local fence, run = ARGV[1], ARGV[2]
 local seen = redis.call('HMGET', KEYS[2], 'fence', 'run')
 if seen[1] ~= fence or seen[2] ~= run then
@@ -20,7 +21,14 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, sends, due)
   local state, set, score = outcome, KEYS[4], now
   sends = sends + unsure
-  if outcome == 'sent' then
+  if redis.call('ZSCORE', KEYS[12], id) then
+    if outcome == 'sent' then sends = sends + 1 end
+    outcome, state, reason, sends = '', 'sent', 'delivered', math.max(1, sends)
+  elseif outcome == 'sent' and redis.call('ZSCORE', KEYS[13], id) then
+    reason = 'undelivered'
+  end
+  if outcome == '' then -- as it stands
+  elseif outcome == 'sent' then
     sends = sends + 1
   elseif outcome == 'failed' then
     set = KEYS[5]
@@ -42,7 +50,7 @@ local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, s
   redis.call('HSET', KEYS[1], id, string.format('%s %s %.0f %.0f %s %.0f %.0f %s %s',
     state, takes, attempts, sends, fence, now, due, run, reason))
   redis.call('ZADD', set, string.format('%.0f', score), id)
-  if outcome == 'sent' and sends > 1 then
+  if state == 'sent' and sends > 1 then
     redis.call('ZADD', KEYS[7], string.format('%.0f', now), id)
   end
 end

@@ -1,7 +1,8 @@
 -- take: gives messages to a run: those that were taken and never marked, then those
 -- that are due, lane by lane.
 --
--- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 to 9 the lanes in their order
+-- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 delivered    7 sent    8 repeated
+--       9 to 12 the lanes in their order
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
 --       4 how many at most    then the ids that the run has in its hands
 --
@@ -9,7 +10,8 @@
 -- of pauses since a message got through; {'paused', ms left, pauses, reason} when messages are due and the
 -- gateway is paused; or {'fenced', fence, run} with the highest fence seen when that is
 -- not this run's. The same call sent again gives the same messages and changes nothing.
--- A message without a body or a readable status is put aside into broken. A fence seen
+-- A message that an earlier run has left, and whose receipt says that it was delivered, was
+-- sent. A message without a body or a readable status is put aside into broken. A fence seen
 -- that is no fence, or a day ahead of the clock and of the asker, is forgotten.
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local t = redis.call('TIME')
@@ -51,7 +53,7 @@ if left > 3600000 then left = 0 end -- no pause is so long
 redis.call('HSET', KEYS[4], 'fence', fence, 'run', run, 'call', call, 'given', '')
 if left > 0 then
   local due = redis.call('ZCARD', KEYS[3])
-  for lane = 6, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
+  for lane = 9, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
   if due == 0 then return answer end
   return {'paused', string.format('%.0f', left), pauses, seen[7] or ''}
 end
@@ -68,6 +70,13 @@ local function take(set, id, sent)
   redis.call('ZREM', set, id)
   if not fit then
     redis.call('ZADD', KEYS[5], now, id)
+    return
+  end
+  if redis.call('ZSCORE', KEYS[6], id) then
+    sends = math.max(1, tonumber(sends))
+    redis.call('HSET', KEYS[2], id, string.format('sent %s %s %.0f %s %s %s %s delivered', takes, attempts, sends, holder, now, due, run))
+    redis.call('ZADD', KEYS[7], now, id)
+    if sends > 1 then redis.call('ZADD', KEYS[8], now, id) end
     return
   end
   status = string.format('taken %.0f %.0f %.0f %s %s %s %s ',
@@ -96,6 +105,6 @@ local function from(lane)
   end
 end
 
-for lane = 6, #KEYS do from(KEYS[lane]) end
+for lane = 9, #KEYS do from(KEYS[lane]) end
 redis.call('HSET', KEYS[4], 'given', table.concat(given, ' '))
 return answer

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+func smsForgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "forget NUMBER|PERSON",
+		Short: "Delete all messages of a person, and say how many",
+		Long: "Delete all messages of a person, whatever became of them, and say how many. The person is\n" +
+			"named by the number, or by what sms send --person said. Their ids are forgotten as well: accepted\n" +
+			"again the messages are new. Exit code 3: a run has some of them, ask again.",
+		Example: "  cronce sms forget +12025550123",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("sms forget: got %d arguments, allowed is one number or person", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				f, err := o.Forget(ctx, args[0])
+				if _, ok := errors.AsType[*sms.FieldError](err); ok {
+					return &usageError{err}
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", plural(f.Deleted, "message"))
+				if err == nil && f.Busy > 0 {
+					err = &codedError{err: fmt.Errorf("%s of theirs being sent: ask again", plural(f.Busy, "message")), code: exitRefused}
+				}
+				return err
+			})
+		},
+	}
+	configFlags(cmd, storeOverrides)
+	return cmd
+}

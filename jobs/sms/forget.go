@@ -1,0 +1,72 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// scanLength is about how many messages one script looks at.
+const scanLength = 500
+
+// Forgotten is what Forget has done.
+type Forgotten struct {
+	Deleted int // messages
+	Busy    int // messages that a run has: ask again
+}
+
+// Forget deletes the messages of a person, whatever their state, and that there were such
+// ids: accepted again they are new. Whom is a number (+12025550123), or what Message.Person
+// says. Messages that are accepted meanwhile may stay. All messages are looked through, a
+// few hundred in one step. After an error some may be deleted: ask again.
+func (o *Outbox) Forget(ctx context.Context, whom string) (Forgotten, error) {
+	var f Forgotten
+	if !numberPattern.MatchString(whom) && !idPattern.MatchString(whom) {
+		return f, fmt.Errorf("sms: forget: %w", &FieldError{"person", quoteNumber(whom), "a number such as +12025550123, or 1 to 64 of A-Z a-z 0-9 . _ -"})
+	}
+	for cursor := "0"; ; {
+		flat, err := scanScript.Run(ctx, o.client, o.keys(keyBody), cursor, scanLength, whom).StringSlice()
+		if err == nil && len(flat)%2 != 1 {
+			err = fmt.Errorf("%d values in an answer of a cursor and pairs", len(flat))
+		}
+		if err == nil {
+			err = o.forget(ctx, whom, flat[1:], &f)
+		}
+		if err != nil {
+			return f, fmt.Errorf("sms: forget: %w", err)
+		}
+		if cursor = flat[0]; cursor == "0" {
+			return f, nil
+		}
+	}
+}
+
+// forget deletes those of id, body, id, … that are for a person. A body that cannot be read
+// and names them is taken for theirs.
+func (o *Outbox) forget(ctx context.Context, whom string, flat []string, f *Forgotten) error {
+	var theirs []any
+	for i := 0; i < len(flat); i += 2 {
+		m, err := decode(flat[i], flat[i+1])
+		if m.To == whom || m.Person == whom || err != nil && strings.Contains(flat[i+1], whom) {
+			theirs = append(theirs, flat[i], flat[i+1])
+		}
+	}
+	if len(theirs) == 0 {
+		return nil
+	}
+	keys := o.keys(keyBody, keyStatus, keyTaken, keyQueued, keyUrgent, keyLow, keyRetry, keySent, keyFailed, keyExpired, keyCancelled,
+		keyBroken, keyRepeated, keyDelivered, keyUndelivered)
+	codes, err := forgetScript.Run(ctx, o.client, keys, theirs...).StringSlice()
+	if err == nil && len(codes) != len(theirs)/2 {
+		err = fmt.Errorf("%d answers to %d messages", len(codes), len(theirs)/2)
+	}
+	for _, code := range codes {
+		switch code {
+		case "ok":
+			f.Deleted++
+		case "taken":
+			f.Busy++
+		}
+	}
+	return err
+}
