@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,30 +13,40 @@ import (
 )
 
 func smsImportCommand() *cobra.Command {
-	var zone string
+	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE.csv",
 		Short: "Put the messages of a CSV file into the outbox; - is standard input",
 		Long: "Put the messages of a CSV file into the outbox. Its first line names the columns id, to,\n" +
-			"text and at, of which to and text are required. Bad rows are listed with their line, the\n" +
-			"good ones kept. A file may be imported again.\n\nExit code 1: there were bad rows, or the rest was not imported.",
+			"text, at, until, priority, zone and person, of which to and text are required. Bad rows are\n" +
+			"listed with their line, the good ones kept. A file may be imported again: what is known stays.\n" +
+			"With --resume an import that was cut off goes on where it was: the place is kept in FILE.csv.resume.\n\nExit code 1: there were bad rows, or the rest was not imported.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("sms import: got %d arguments, allowed is one file, or - for standard input", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return smsImport(cmd, args[0], zone) },
+		RunE: func(cmd *cobra.Command, args []string) error { return smsImport(cmd, args[0], f) },
 	}
 	configFlags(cmd, storeOverrides)
-	cmd.Flags().StringVar(&zone, "tz", "UTC", "zone of times that name none")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "keep the place beside the file, and go on from there")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of times that name none")
 	return cmd
 }
 
-func smsImport(cmd *cobra.Command, name, zoneName string) error {
-	zone, err := parseZone(zoneName)
+type importFlags struct {
+	zone   string
+	resume bool
+}
+
+func smsImport(cmd *cobra.Command, name string, f importFlags) error {
+	zone, err := parseZone(f.zone)
 	if err != nil {
 		return usagef("sms import: --tz %w", err)
+	}
+	if f.resume && name == "-" {
+		return usagef("sms import: --resume and standard input, allowed is --resume with a file")
 	}
 	in := io.NopCloser(cmd.InOrStdin())
 	if name != "-" {
@@ -44,8 +55,25 @@ func smsImport(cmd *cobra.Command, name, zoneName string) error {
 		}
 	}
 	defer in.Close()
+	p := importPlace{file: name + ".resume"}
+	options := sms.ImportOptions{Zone: zone}
+	bar := newProgress(cmd.ErrOrStderr(), in)
+	options.Progress = func(c sms.Checkpoint) { bar.show(c.Rows) }
+	if f.resume {
+		if options.From, err = p.load(); err != nil {
+			return usagef("sms import: %w", err)
+		}
+		options.Progress = func(c sms.Checkpoint) {
+			bar.show(c.Rows)
+			p.reached(c)
+		}
+	}
 	return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
-		r, err := sms.Import(ctx, o, in, zone)
+		r, err := sms.ImportWith(ctx, o, bar, options)
+		bar.end()
+		if f.resume {
+			err = errors.Join(err, p.leave(err == nil))
+		}
 		return printImport(cmd.OutOrStdout(), &r, err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +14,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-type sendFlags struct{ to, text, at, until, priority, id, person, zone, quietZone string }
+type sendFlags struct{ to, text, at, until, priority, id, person, zone, quietZone, textFile string }
 
 func smsSendCommand() *cobra.Command {
 	var f sendFlags
@@ -23,7 +24,7 @@ func smsSendCommand() *cobra.Command {
 		Example: `  cronce sms send --to +12025550123 --text "See you soon" --at 2026-12-24T18:00:00Z`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := f.message()
+			m, err := f.message(cmd.InOrStdin())
 			if err != nil {
 				return &usageError{fmt.Errorf("sms send:\n%w", err)}
 			}
@@ -32,7 +33,8 @@ func smsSendCommand() *cobra.Command {
 	}
 	configFlags(cmd, storeOverrides)
 	cmd.Flags().StringVar(&f.to, "to", "", "the recipient: + and 8 to 15 digits")
-	cmd.Flags().StringVar(&f.text, "text", "", "the text, up to 1000 characters")
+	cmd.Flags().StringVar(&f.text, "text", "", "the text, up to 1000 characters; - reads it from standard input")
+	cmd.Flags().StringVar(&f.textFile, "text-file", "", "a file with the text; one line break at its end is not part of it")
 	cmd.Flags().StringVar(&f.at, "at", "", `when it is due: RFC 3339, or "2026-12-24 18:00:00" in the zone (default at once)`)
 	cmd.Flags().StringVar(&f.id, "id", "", "its identity: the same id is accepted once (default a fresh one)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at and --until")
@@ -57,7 +59,11 @@ func smsSend(ctx context.Context, w io.Writer, o *sms.Outbox, m sms.Message) err
 }
 
 // message reads the flags, and refuses what the outbox would.
-func (f *sendFlags) message() (sms.Message, error) {
+func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
+	text, err := f.read(in)
+	if err != nil {
+		return sms.Message{}, err
+	}
 	zone, err := parseZone(f.zone)
 	if err != nil {
 		return sms.Message{}, fmt.Errorf("--tz %w", err)
@@ -75,7 +81,29 @@ func (f *sendFlags) message() (sms.Message, error) {
 	if id == "" {
 		id = uuid.Must(uuid.NewV7()).String()
 	}
-	m := sms.Message{ID: id, To: f.to, Text: f.text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond),
+	m := sms.Message{ID: id, To: f.to, Text: text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond),
 		Priority: priority, Zone: f.quietZone, Person: f.person}
 	return m, m.Validate()
+}
+
+// read is the text, wherever it is.
+func (f *sendFlags) read(in io.Reader) (string, error) {
+	const most = 4*sms.MaxText + 2 // bytes, with the line break
+	var text []byte
+	var err error
+	switch {
+	case f.textFile != "" && f.text != "":
+		return "", errors.New("--text and --text-file are both set, allowed is one of them")
+	case f.textFile != "":
+		text, err = readBounded(f.textFile, most)
+	case f.text == "-":
+		text, err = io.ReadAll(io.LimitReader(in, most+1))
+	default:
+		return f.text, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("text: %w", err)
+	}
+	line, _ := strings.CutSuffix(string(text), "\n")
+	return strings.TrimSuffix(strings.ReplaceAll(line, "\r\n", "\n"), "\r"), nil
 }

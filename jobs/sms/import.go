@@ -3,7 +3,9 @@ package sms
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed" // the sample
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +51,9 @@ func Sample() io.Reader { return strings.NewReader(sample) }
 //	id,to,text,at
 //	order-17,+12025550123,"Your order is on its way, see you soon.",2026-03-01 09:30:00
 //
-// The first line names the columns, in any order; to and text are required. An
-// empty at is at once; for its forms see ParseTime and zone. A row without an id
+// The first line names the columns, in any order; to and text are required, and until,
+// priority, zone and person may be there: see Message. A byte order mark in front, quotes
+// around any field and lines that end with CRLF are fine. An empty at is at once; for its forms see ParseTime and zone. A row without an id
 // gets one made of its content, so that a file may be imported again; to send the
 // same text twice to one number, give ids.
 //
@@ -59,8 +62,39 @@ func Sample() io.Reader { return strings.NewReader(sample) }
 // store, the context or the file failed. The report counts what was done until
 // then, and importing the file again does the rest.
 func Import(ctx context.Context, o *Outbox, r io.Reader, zone *time.Location) (Report, error) {
-	i := importer{outbox: o}
-	err := i.run(ctx, r, zone)
+	return ImportWith(ctx, o, r, ImportOptions{Zone: zone})
+}
+
+// A Checkpoint is how far an import has come. It may be kept, as JSON too, so that a later
+// import goes on behind it. The zero value is the beginning.
+type Checkpoint struct {
+	Rows     int    `json:"rows"` // as in a Report
+	Accepted int    `json:"accepted"`
+	Known    int    `json:"known"`
+	Refused  int    `json:"refused"`
+	Sum      string `json:"sum"` // of these rows
+}
+
+// ErrOtherFile is returned for a file that does not begin with the rows that an earlier import
+// has read. Nothing of it was imported.
+var ErrOtherFile = errors.New("the file does not begin with the rows that were imported before")
+
+// ImportOptions are what an import may be told. The zero value is fine.
+type ImportOptions struct {
+	// Zone is that of times that name none. Nil: UTC.
+	Zone *time.Location
+	// From is where an earlier import of the same file has ended. Its rows are read and
+	// compared, and not sent to the store again; the Report counts them, and lists only the
+	// bad rows behind them.
+	From Checkpoint
+	// Progress is called after each step of some hundred rows, and at the end. Nil: not.
+	Progress func(Checkpoint)
+}
+
+// ImportWith is Import with options.
+func ImportWith(ctx context.Context, o *Outbox, r io.Reader, options ImportOptions) (Report, error) {
+	i := importer{outbox: o, options: options}
+	err := i.run(ctx, r, options.Zone)
 	slices.SortStableFunc(i.report.Bad, func(a, b BadRow) int { return cmp.Compare(a.Line, b.Line) })
 	if err != nil {
 		return i.report, fmt.Errorf("sms: import: %w", err)
@@ -70,9 +104,12 @@ func Import(ctx context.Context, o *Outbox, r io.Reader, zone *time.Location) (R
 
 // An importer gathers good rows and gives them to the outbox.
 type importer struct {
-	outbox *Outbox
-	good   []row
-	report Report
+	outbox  *Outbox
+	options ImportOptions
+	good    []row
+	report  Report
+	read    int    // rows
+	sum     []byte // of them
 }
 
 func (i *importer) run(ctx context.Context, r io.Reader, zone *time.Location) error {
@@ -84,6 +121,9 @@ func (i *importer) run(ctx context.Context, r io.Reader, zone *time.Location) er
 	for {
 		next, err := rs.next()
 		if errors.Is(err, io.EOF) {
+			if i.read < i.options.From.Rows {
+				return ErrOtherFile
+			}
 			return i.flush(ctx)
 		}
 		if err != nil {
@@ -97,6 +137,16 @@ func (i *importer) run(ctx context.Context, r io.Reader, zone *time.Location) er
 }
 
 func (i *importer) add(ctx context.Context, r row) error {
+	i.chain(r)
+	if from := i.options.From; i.read < from.Rows {
+		return nil
+	} else if i.read == from.Rows {
+		i.report.Rows, i.report.Accepted, i.report.Known, i.report.Refused = from.Rows, from.Accepted, from.Known, from.Refused
+		if hex.EncodeToString(i.sum) != from.Sum {
+			return ErrOtherFile
+		}
+		return nil
+	}
 	if r.err != nil {
 		i.refuse(r.line, r.err)
 		return nil
@@ -105,6 +155,24 @@ func (i *importer) add(ctx context.Context, r row) error {
 		return nil
 	}
 	return i.flush(ctx)
+}
+
+// chain makes the sum of all rows of that of those before and this one.
+func (i *importer) chain(r row) {
+	i.read++
+	content, _ := encode(r.message) // strings and numbers can always be encoded, if only as an error's zero
+	if r.err != nil {
+		content = r.err.Error()
+	}
+	sum := sha256.Sum256(fmt.Appendf(i.sum, " %d %s %s", r.line, r.message.ID, content))
+	i.sum = sum[:]
+}
+
+func (i *importer) checkpoint() {
+	if i.options.Progress != nil {
+		r := &i.report
+		i.options.Progress(Checkpoint{r.Rows, r.Accepted, r.Known, r.Refused, hex.EncodeToString(i.sum)})
+	}
 }
 
 func (i *importer) refuse(line int, err error) {
@@ -118,6 +186,7 @@ func (i *importer) refuse(line int, err error) {
 // flush gives the gathered rows to the outbox.
 func (i *importer) flush(ctx context.Context) error {
 	if len(i.good) == 0 {
+		i.checkpoint()
 		return nil
 	}
 	messages := make([]Message, len(i.good))
@@ -132,6 +201,7 @@ func (i *importer) flush(ctx context.Context) error {
 		i.count(i.good[n], a)
 	}
 	i.good = i.good[:0]
+	i.checkpoint()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sms
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -18,9 +19,9 @@ const maxRow = 64 << 10
 var errLongRow = fmt.Errorf("a row is longer than %d bytes; is a quote not closed?", maxRow)
 
 // columns are the names a header may have, in the order of cells.
-var columns = []string{"id", "to", "text", "at"}
+var columns = [...]string{"id", "to", "text", "at", "until", "priority", "zone", "person"}
 
-const columnsAllowed = "id, to, text and at in any order, to and text required"
+const columnsAllowed = "id, to, text, at, until, priority, zone and person in any order, to and text required"
 
 // A row is a line of a CSV file: a valid message, or what is wrong with it.
 type row struct {
@@ -33,12 +34,16 @@ type row struct {
 type rows struct {
 	csv    *csv.Reader
 	budget *budget
-	at     [4]int // where in a record each of columns is; -1: nowhere
+	at     [len(columns)]int // where in a record each of columns is; -1: nowhere
 	width  int
 	zone   *time.Location
 }
 
 func readRows(r io.Reader, zone *time.Location) (*rows, error) {
+	r, err := withoutMark(r)
+	if err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
 	b := &budget{r: r, left: maxRow}
 	in := csv.NewReader(b)
 	in.FieldsPerRecord = -1 // a row of another width is bad, not the end
@@ -57,11 +62,31 @@ func readRows(r io.Reader, zone *time.Location) (*rows, error) {
 	return rs, nil
 }
 
+// byteOrderMark is what some programs write in front of a file: a quote behind it would not
+// be at the beginning of its field.
+const byteOrderMark = "\ufeff"
+
+// withoutMark reads what r has, but for a byte order mark in front.
+func withoutMark(r io.Reader) (io.Reader, error) {
+	head := make([]byte, len(byteOrderMark))
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	if string(head[:n]) == byteOrderMark {
+		return r, nil
+	}
+	return io.MultiReader(bytes.NewReader(head[:n]), r), nil
+}
+
 // locate finds the columns in a header.
-func locate(header []string) ([4]int, error) {
-	at := [4]int{-1, -1, -1, -1}
+func locate(header []string) ([len(columns)]int, error) {
+	var at [len(columns)]int
+	for i := range at {
+		at[i] = -1
+	}
 	for i, name := range header {
-		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+		name = strings.ToLower(strings.TrimSpace(name))
 		c := 0
 		for c < len(columns) && columns[c] != name {
 			c++
@@ -114,13 +139,19 @@ func (rs *rows) message(record []string) (Message, error) {
 		}
 		return strings.Clone(record[rs.at[c]])
 	}
-	m := Message{ID: strings.TrimSpace(cell(0)), To: strings.TrimSpace(cell(1)), Text: cell(2)}
-	at, err := ParseTime(strings.TrimSpace(cell(3)), rs.zone)
-	m.At = at
+	m := Message{ID: strings.TrimSpace(cell(0)), To: strings.TrimSpace(cell(1)), Text: cell(2),
+		Zone: strings.TrimSpace(cell(6)), Person: strings.TrimSpace(cell(7))}
+	var atErr, untilErr, priorityErr error
+	m.At, atErr = ParseTime(strings.TrimSpace(cell(3)), rs.zone)
+	m.Until, untilErr = ParseTime(strings.TrimSpace(cell(4)), rs.zone)
+	if e, ok := errors.AsType[*FieldError](untilErr); ok {
+		e.Field = "until"
+	}
+	m.Priority, priorityErr = ParsePriority(strings.ToLower(strings.TrimSpace(cell(5))))
 	if m.ID == "" {
 		m.ID = contentID(m)
 	}
-	return m, errors.Join(append(m.faults(), err)...)
+	return m, errors.Join(append(m.faults(), atErr, untilErr, priorityErr)...)
 }
 
 // contentID names a message after what it says.
