@@ -14,7 +14,10 @@ func (p *proof) moved(l *lock.Line) {
 	p.between(l)
 	p.decide(l)
 	p.account(l, r)
-	p.mark, p.high = max(p.mark, l.To), max(p.high, l.To)
+	p.mark = max(p.mark, l.To)
+	if !p.isAhead(l) {
+		p.high = max(p.high, l.To)
+	}
 }
 
 // explain holds a line against the spec of its revision, which it returns if it
@@ -93,7 +96,7 @@ func (p *proof) blocked(l *lock.Line) {
 // the last word on it has been read.
 func (p *proof) account(l *lock.Line, r *revision) {
 	after, through := max(l.From, p.high, p.after), min(l.To, p.through)
-	if after >= through {
+	if after >= through || p.isAhead(l) {
 		return
 	}
 	if !resumed(l) && through == l.To {

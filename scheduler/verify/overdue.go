@@ -34,10 +34,8 @@ func (p *proof) grace() int64 {
 
 // late accounts for what the mark has not passed, and for runs that were left.
 func (p *proof) late() {
-	mark := max(p.mark, p.high)
+	mark := p.decided()
 	if s := p.options.State; s != nil {
-		p.seen(s.Mark)
-		mark = max(mark, s.Mark) // decided since the journal was read
 		p.left(s)
 	}
 	if p.options.State != nil && p.options.State.Paused {
@@ -59,6 +57,7 @@ func (p *proof) undecided(mark int64) {
 			deadline := ms + r.policies.Within(r.schedule.Interval(ms)).Milliseconds()
 			switch {
 			case p.now-deadline <= p.grace() || p.revisions.named(r, ms, mark):
+			case p.runs[ms] != nil: // granted by a line that is ahead, and counted with the runs
 			case waits(r, ms):
 				p.report.Waiting++
 			default:
@@ -107,18 +106,19 @@ func (p *proof) waits() func(r *revision, tick int64) bool {
 }
 
 // alive reports whether a run is alive, and when the latest of them was granted. The
-// store tells; without its word a run without an end is taken for alive.
+// store tells; without its word a run without an end is taken for alive. No tick waits
+// for a run that was granted beyond the store's clock.
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {
 		for i := range s.Runs {
-			if r := &s.Runs[i]; r.State == lock.RunOpen && p.now < r.Until {
+			if r := &s.Runs[i]; r.State == lock.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
 				alive, granted = true, max(granted, r.Granted)
 			}
 		}
 		return alive, granted
 	}
 	for _, r := range p.runs {
-		if r.state == open {
+		if r.state == open && !p.beyond(r.granted) {
 			alive, granted = true, max(granted, r.granted)
 		}
 	}

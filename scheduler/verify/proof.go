@@ -23,17 +23,18 @@ type proof struct {
 
 	mark   int64 // the highest decided instant, as the lines have it
 	marked bool  // a line told it
-	high   int64 // the highest counted instant; above the mark if that went back
+	high   int64 // the highest counted instant; above the mark if that went back, below it after a line that is ahead
 	fence  int64 // the highest fence granted so far
 	latest int64 // when something was written last
 	runs   map[int64]*run
 	states [states]int // how many runs are in each state
 	whole  bool        // every open run has been seen
 
-	blind bool       // a line that may have moved the mark could not be read
-	holes [][2]int64 // after and through: what such lines may have decided
-	work  int        // how many ticks were looked at
-	spent bool       // and no more may be
+	warned bool       // of a line that is ahead of the store's clock
+	blind  bool       // a line that may have moved the mark could not be read
+	holes  [][2]int64 // after and through: what such lines may have decided
+	work   int        // how many ticks were looked at
+	spent  bool       // and no more may be
 }
 
 func newProof(j lock.Journal, o Options) *proof {
@@ -117,7 +118,12 @@ func begins(j *lock.Journal, now int64, s *lock.Series) int64 {
 
 // read takes line i.
 func (p *proof) read(i int, l *lock.Line) {
-	p.latest = max(p.latest, l.At, l.Ended)
+	for _, ms := range []int64{l.At, l.Ended} {
+		if !p.beyond(ms) {
+			p.latest = max(p.latest, ms)
+		}
+	}
+	p.ahead(l)
 	switch {
 	case l.Verdict == lock.VerdictUnreadable:
 		p.unreadable(l)

@@ -29,6 +29,10 @@
 //
 // I7: nothing is granted or spent before its instant.
 //
+// A mark, or a line, that lies in the future of the store's clock is reported: the clock
+// was ahead for a while. It is no verdict of the ticks up to now, which are overdue if no
+// other line covers them.
+//
 // A line that cannot be read is reported and passed over: what it may have decided
 // counts as unknown, and all else is proven. The work on one job is bounded.
 //
@@ -70,7 +74,8 @@ type Options struct {
 	// counted. Zero: that of State, else the newest instant that the journal names.
 	Now time.Time
 	// State is the series as it was read after the journal: it shows the pause, and
-	// which runs are alive. Nil: not known; a run without an end is taken for alive.
+	// which runs are alive, and what of the journal lies in the future of its clock. Nil:
+	// not known; a run without an end is taken for alive.
 	State *lock.Series
 	// Alive names the nodes that live. Nil: not known.
 	Alive func(node string) bool

@@ -1,0 +1,68 @@
+package verify_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+const day = 86400
+
+// The server's clock was a day ahead for a while, and is right again: what was decided then is no
+// verdict of the ticks since. The mark, or the line, is reported, and the ticks that no other line
+// covers are overdue. Inside the tolerance of a claim nothing is ahead.
+func TestAhead(t *testing.T) {
+	jumped := func(after float64) lock.Line {
+		return with(line(lock.VerdictMissed, after+day, after, after+day), func(l *lock.Line) { l.Between, l.Reason = lock.VerdictMissed, lock.ReasonMisfire })
+	}
+	marked := func(now, mark float64, runs ...lock.Run) *lock.Series {
+		s := state(now, runs...)
+		s.Mark = at(mark)
+		return s
+	}
+	early := with(opening(), func(l *lock.Line) { l.At, l.From, l.To = at(day), at(day), at(day) })
+	future := lock.Run{Number: at(20), State: lock.RunOpen, Owner: "a/1", Fence: fence(day), Attempt: 1, Granted: at(day), Until: at(day + 30)}
+	given := lock.Run{Number: at(10), State: lock.RunGivenBack, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(20)}
+	interrupted := with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeInterrupted })
+	for _, c := range []struct {
+		name    string
+		journal lock.Journal
+		state   *lock.Series
+		want    string // due, overdue, missed, unknown, once; then the first of the overdue, how many, and its state
+		faults  int
+	}{
+		{"the mark is in the future, without a line", journal(ran(10)), marked(60.001, day), "4 3 0 0 1; 20 3 undecided", 1},
+		{"by more than the tolerance", journal(ran(10)), marked(60.001, 60.022), "4 3 0 0 1; 20 3 undecided", 1},
+		{"and not by it", journal(ran(10)), marked(60.001, 60.021), "1 0 0 0 1", 0},
+		{"decided by a line that is ahead", journal(ran(10), jumped(10)), marked(60.001, day+10), "4 3 0 0 1; 20 3 undecided", 2},
+		{"inside the deadline", journal(ran(10), jumped(10)), marked(40, day+10), "1 0 0 0 1", 2},
+		{"a millisecond later", journal(ran(10), jumped(10)), marked(40.001, day+10), "2 1 0 0 1; 20 1 undecided", 2},
+		{"without the store's clock nothing is", journal(ran(10), jumped(10)), nil, "6 0 5 0 1", 0},
+		{"opened in the jump: what was due is not known", lock.Journal{Key: "job", Lines: []lock.Line{early}, Revisions: []lock.Sighting{sighting(everyTen, day, day)}}, marked(50, day), "0 0 0 0 0", 2},
+		{"a line from the future that decides nothing later", journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(day), at(day) })), marked(70.001, 20), "5 3 0 0 2; 30 3 undecided", 1},
+		{"no tick waits for a run of the future", journal(with(granted(20), func(l *lock.Line) { l.From, l.Between, l.At, l.Fence = at(0), lock.VerdictMissed, at(day), fence(day) })), marked(60.001, 20, future), "4 2 0 1 0; 30 2 undecided", 1},
+		{"a mark that was set back", journal(ran(10), jumped(10)), marked(60.001, 60), "6 0 0 5 1", 1},
+		{"what was given back before is left", journal(interrupted, jumped(10)), marked(60.001, day+10, given), "4 4 0 0 0; 10 1 interrupted; 20 3 undecided", 2},
+	} {
+		now := at(60.001)
+		if c.state != nil {
+			now = c.state.Now
+		}
+		got := verify.Job(c.journal, verify.Options{Now: instant(now), State: c.state})
+		text := fmt.Sprint(got.Due, got.Overdue, got.Missed[lock.ReasonMisfire], got.Unknown, got.Once)
+		for _, l := range got.Late {
+			text += fmt.Sprintf("; %v %d %s", seconds(l.Tick), l.Ticks, l.State)
+		}
+		if text != c.want || len(got.Faults) != c.faults || len(got.Violations) > 0 || got.OK() != (c.faults == 0) {
+			t.Errorf("%s: got %s, want %s, faults %v, violations %v", c.name, text, c.want, got.Faults, got.Violations)
+		}
+		for _, f := range got.Faults {
+			if !strings.Contains(f, "ahead of the store's clock") {
+				t.Errorf("%s: fault %q", c.name, f)
+			}
+		}
+	}
+}
