@@ -8,12 +8,17 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-var _ lock.Explainer = (*Driver)(nil)
+var (
+	_ lock.Explainer = (*Driver)(nil)
+	_ lock.Refuser   = (*Driver)(nil)
+)
 
 // The explanations that several databases share.
 const (
 	wrongPassword  = "the user or the password is wrong"
 	mayNot         = "the user may not do what is asked for"
+	mayNotUse      = "the process may not use the file of the database"
+	mayNotWrite    = "the process may not write to the file of the database"
 	noDatabase     = "the server has no such database"
 	noTables       = "the tables are missing (see CreateTables)"
 	otherTables    = "the tables are of another version (see CreateTables)"
@@ -50,6 +55,7 @@ var numbers = []struct{ code, text string }{
 	{"Error 1044", mayNot},
 	{"Error 1142", mayNot},
 	{"Error 1143", mayNot},
+	{"Error 1227", mayNot},
 	{"Error 1049", noDatabase},
 	{"Error 1146", noTables},
 	{"Error 1054", otherTables},
@@ -71,7 +77,7 @@ var numbers = []struct{ code, text string }{
 // results are what SQLite's primary codes mean.
 var results = map[int]string{
 	5: busyOrDeadlock, 6: busyOrDeadlock,
-	3: "the process may not use the file of the database", 8: "the process may not write to the file of the database",
+	3: mayNotUse, 8: mayNotWrite,
 	10: "the file of the database cannot be read or written", 11: "the file of the database is damaged",
 	13: "the disk, or the database, is full", 14: "the file of the database cannot be opened", 26: "the file is no database",
 }
@@ -106,6 +112,19 @@ func (d *Driver) Explain(err error) string {
 		}
 	}
 	return lock.Unreached(err)
+}
+
+// Refuses reports whether the database answered that the user lacks a right, or SQLite that the process
+// lacks one to the file. Two answers are no refusal, although an operator may be needed in the
+// end: what is asked again then is not given up. A server that takes no writes (25006, 1290, 1792, 1836) may be
+// the former primary, to which a connection was kept over a failover; the next one reaches the new primary. A
+// server that does not let the user in (28P01, 1045) was not reached, as while its password is changed.
+func (d *Driver) Refuses(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := explainCode(err)
+	return text == mayNot || text == mayNotUse || text == mayNotWrite
 }
 
 // explainCode explains what the database answered. The drivers are the caller's, so

@@ -173,3 +173,106 @@ func TestUnreadableHolders(t *testing.T) {
 		}
 	})
 }
+
+// A user without the right to write is refused, whatever it asks for. A server that is not there, lets the
+// user not in, or takes no writes now, as a former primary does, refuses nothing: it is asked again.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for database, all := range map[string]func(*testing.T) map[string]refusal{
+		"PostgreSQL": refusedByPostgres, "MariaDB": refusedByMariaDB, "SQLite": refusedBySQLite,
+	} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			for name, r := range all(t) {
+				d := driver(t, sqlserver.Connect(t, r.driver, r.dsn), r.dialect, sqllock.Options{})
+				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				opened := d.Open(ctx, []lock.Opening{{Key: "a new key", Node: "n"}})[0].Err
+				ended := d.ReleaseRuns(ctx, []lock.Ending{{RunRef: r.run, Outcome: lock.OutcomeOK, OK: true}})[0].Err
+				stop()
+				if opened == nil || d.Refuses(opened) != r.want || errors.Is(opened, lock.ErrUnreadable) {
+					t.Errorf("%s: an opening is answered %v, which is a refusal: %v", name, opened, d.Refuses(opened))
+				}
+				if ended == nil || d.Refuses(ended) != r.want {
+					t.Errorf("%s: an end is answered %v, which is a refusal: %v", name, ended, d.Refuses(ended))
+				}
+				if d.Refuses(nil) {
+					t.Errorf("%s: no error is a refusal", name)
+				}
+			}
+		})
+	}
+}
+
+// A refusal says whether what a database answers a driver on a data source is one.
+type refusal struct {
+	run lock.RunRef // that is open
+	database
+	dsn  string
+	want bool
+}
+
+// begun opens a series and has a run of it granted.
+func begun(t *testing.T, on database) lock.RunRef {
+	t.Helper()
+	d := driver(t, made(t, on).connect(t), on.dialect, sqllock.Options{})
+	opened := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0]
+	must(t, opened.Err)
+	waitOn(t, d, 5*time.Millisecond)
+	c := lock.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber}
+	a := d.Claim(t.Context(), []lock.Claim{c})[0]
+	if a.Kind != lock.Granted {
+		t.Fatalf("the answer is %+v", a)
+	}
+	return lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+}
+
+func refusedByPostgres(t *testing.T) map[string]refusal {
+	s := sqlserver.Postgres(t)
+	on := database{"", sqllock.PostgreSQL, s.Driver(), s.DSN(s.Create(t))}
+	run := begun(t, on)
+	for _, statement := range []string{"CREATE ROLE outsider LOGIN", "CREATE ROLE looker LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker"} {
+		_, err := on.connect(t).Exec(statement)
+		must(t, err)
+	}
+	as := func(user string) string { return strings.Replace(on.dsn, "cronce@", user+"@", 1) }
+	return map[string]refusal{
+		"no right":       {run, on, as("outsider"), true},
+		"may only look":  {run, on, as("looker"), true},
+		"unknown user":   {run, on, as("nosuch"), false},
+		"read-only":      {run, on, on.dsn + "&default_transaction_read_only=on", false},
+		"nothing there":  {run, on, s.DSNAt(empty(t), "x"), false},
+		"no such tables": {run, on, s.DSN(s.Create(t)), false},
+	}
+}
+
+func refusedByMariaDB(t *testing.T) map[string]refusal {
+	s := sqlserver.MariaDB(t)
+	on := database{"", sqllock.MySQL, s.Driver(), s.DSN(s.Create(t)) + "?interpolateParams=true"}
+	run := begun(t, on)
+	name := on.dsn[strings.LastIndex(on.dsn, "/")+1 : strings.Index(on.dsn, "?")]
+	for _, statement := range []string{ // the user of the tests has every right but that to grant one
+		"CREATE USER outsider@'127.0.0.1'", "CREATE USER looker@'127.0.0.1'",
+		"INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('127.0.0.1', '" + name + "', 'looker', 'Y')", "FLUSH PRIVILEGES",
+	} {
+		_, err := on.connect(t).Exec(statement)
+		must(t, err)
+	}
+	as := func(user string) string { return strings.Replace(on.dsn, "cronce@", user+"@", 1) }
+	return map[string]refusal{
+		"no right":      {run, on, as("outsider"), true},
+		"may only look": {run, on, as("looker"), true},
+		"unknown user":  {run, on, as("nosuch:guess"), false},
+		"read-only":     {run, on, on.dsn + "&tx_read_only=1", false},
+		"nothing there": {run, on, s.DSNAt(empty(t), "x"), false},
+	}
+}
+
+func refusedBySQLite(t *testing.T) map[string]refusal {
+	on := sqlite(t)
+	run := begun(t, on)
+	file, _, _ := strings.Cut(strings.TrimPrefix(on.dsn, "file:"), "?")
+	return map[string]refusal{
+		"a file to read": {run, on, "file:" + file + "?mode=ro", true},
+		"no folder":      {run, on, "file:" + filepath.Join(t.TempDir(), "nosuch", "db"), false},
+	}
+}

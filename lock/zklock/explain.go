@@ -26,6 +26,15 @@ var explanations = []struct {
 	{zk.ErrClosing, "the driver is closed"},
 }
 
+var (
+	_ lock.Explainer = (*Driver)(nil)
+	_ lock.Refuser   = (*Driver)(nil)
+)
+
+// Refuses reports whether the session lacks a right to a node. A server that does not let the user in
+// (zk.ErrAuthFailed) was not reached.
+func (d *Driver) Refuses(err error) bool { return errors.Is(err, zk.ErrNoAuth) }
+
 // Explain says in plain words why a request failed.
 func (d *Driver) Explain(err error) string {
 	if errors.Is(err, lock.ErrUnreadable) {

@@ -100,3 +100,47 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 		t.Errorf("the node that cannot be read is now %q, %v", data, err)
 	}
 }
+
+// A session that is not of the user who made the nodes is refused, whatever it asks for. A server that is not there,
+// or does not let the user in, refuses nothing: it is asked again.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	owner := driver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")})
+	open(t, owner, "job")
+	empty, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, empty.Close())
+	for name, c := range map[string]struct {
+		addr    string
+		options zklock.Options
+		want    bool
+	}{
+		"another password": {s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:guess")}, true},
+		"no password":      {s.Addr(), zklock.Options{Namespace: "owned"}, true},
+		"unknown scheme":   {s.Addr(), zklock.Options{Scheme: "guess", Auth: []byte("user:guess")}, false},
+		"nothing there":    {empty.Addr().String(), zklock.Options{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := driver(t, c.addr, c.options)
+			for key, opened := range map[string]bool{"a new key": false, "job": true} {
+				eventually(t, "the server has answered, if it will", func() bool { // the first may end while the client still connects
+					ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+					defer stop()
+					err := d.Open(ctx, []lock.Opening{{Key: key, Node: "n"}})[0].Err
+					if opened {
+						err = d.ReleaseRuns(ctx, []lock.Ending{{RunRef: lock.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: lock.OutcomeOK}})[0].Err
+					}
+					if err == nil || !c.want && d.Refuses(err) {
+						t.Errorf("%s: %v, which is a refusal: %v", key, err, err != nil)
+					}
+					return d.Refuses(err) == c.want
+				})
+			}
+			if d.Refuses(nil) {
+				t.Error("no error is a refusal")
+			}
+		})
+	}
+}
