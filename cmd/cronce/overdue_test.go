@@ -104,3 +104,23 @@ func TestFaultOfFailures(t *testing.T) {
 		}
 	}
 }
+
+// While a node lives, what is overdue is looked at once more, since the node may just have come
+// back; with none alive no verdict can come, and verify answers at once.
+func TestSecondLook(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 2, 0)
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	asked := func() int {
+		before := cl.server.CommandCount()
+		cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE")
+		return cl.server.CommandCount() - before
+	}
+	dead := asked()
+	if _, err := cl.driver.Beat(t.Context(), "other", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if living := asked(); living <= dead {
+		t.Errorf("verify asked %d times with a node alive, %d times with none", living, dead)
+	}
+}

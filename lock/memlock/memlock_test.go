@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,59 @@ func TestJournalTotal(t *testing.T) {
 			t.Errorf("the first series keeps %d lines, truncated %v, want 41, true", len(j.Lines), j.Truncated)
 		}
 	})
+}
+
+// The texts of errors of all journals have so many bytes, to the byte, and no more: over them a
+// series keeps its newest alone, and no text is left of a line that is gone.
+func TestErrorTextsAreBounded(t *testing.T) {
+	const most = 100 * 64 // of JournalTotal 100
+	for _, c := range []struct {
+		lines, text, runs, want, beside int // beside: of a second series
+	}{
+		{0, 400, 15, 15, 1}, {0, 400, 16, 16, 1}, {0, 400, 17, 16, 1}, // 16 times 400 is the bound
+		{0, 401, 16, 15, 1},
+		{0, lock.MaxErrorText, 40, most / lock.MaxErrorText, 1},
+		{4, lock.MaxErrorText, 40, 4, 3}, // as many as lines: the others have room
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memlock.New(memlock.Options{JournalTotal: 100, JournalLines: c.lines})
+			fail(t, s, "job", c.text, c.runs)
+			if n, newest := texts(t, s, "job"); n != c.want || !newest {
+				t.Errorf("%+v: %d texts are kept, the newest: %v", c, n, newest)
+			}
+			fail(t, s, "other", c.text, 3)
+			if n, newest := texts(t, s, "other"); !newest || n != c.beside {
+				t.Errorf("%+v: beside it %d texts are kept, the newest: %v", c, n, newest)
+			}
+		})
+	}
+}
+
+// fail lets runs of a series fail, with texts of so many bytes.
+func fail(t *testing.T, s *memlock.Store, key string, text, runs int) {
+	t.Helper()
+	mark := s.Open(t.Context(), []lock.Opening{{Key: key, Node: "n"}})[0].Mark
+	time.Sleep(time.Duration(runs+1) * time.Millisecond)
+	for i := range runs {
+		c := lock.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + int64(i) + 1, After: mark + int64(i), TTL: time.Minute, Deadline: time.Hour,
+			Attempts: 1, Latest: lock.MaxNumber}
+		a := s.Claim(t.Context(), []lock.Claim{c})[0]
+		e := lock.Ending{RunRef: lock.RunRef{Key: key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: lock.OutcomeFailed, Error: strings.Repeat("x", text)}
+		if ended := s.ReleaseRuns(t.Context(), []lock.Ending{e})[0]; !ended.Ended {
+			t.Fatalf("run %d: %+v, %+v", i, a, ended)
+		}
+	}
+}
+
+// texts counts the lines of a journal that say why a run failed, and reports whether the newest does.
+func texts(t *testing.T, s *memlock.Store, key string) (n int, newest bool) {
+	t.Helper()
+	for _, l := range journal(t, s, key).Lines {
+		if newest = l.Error != ""; newest {
+			n++
+		}
+	}
+	return n, newest
 }
 
 // Leases that nobody releases do not pile up.

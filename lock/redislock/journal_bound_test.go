@@ -2,8 +2,11 @@ package redislock_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
@@ -51,5 +54,137 @@ func TestNewestLineIsKept(t *testing.T) {
 	counts := lines(t, redislock.Options{JournalBytes: 1}, 5)
 	if want := []int64{1, 1, 1, 1, 1}; fmt.Sprint(counts) != fmt.Sprint(want) {
 		t.Errorf("lines after each verdict: %v, want %v", counts, want)
+	}
+}
+
+// A verdict that takes the journals to their bytes, to the byte, costs nothing; one byte more and
+// it costs its series two lines.
+func TestJournalBytesToTheByte(t *testing.T) {
+	c := client(t, redisserver.Start(t).Addr())
+	wide := driver(t, c, redislock.Options{})
+	due := open(t, wide, c, "job")
+	waitOn(t, c, 20*time.Millisecond)
+	next := 0
+	grant := func(d *redislock.Driver) (counted, lines int64) {
+		asked := claimOf("job", fmt.Sprint("n/", next), due+int64(next))
+		asked.Overlap = lock.OverlapAllow
+		claim(t, d, asked, lock.Granted)
+		next++
+		counted, _, lines = weights(t, c, []string{"job"})
+		return counted, lines
+	}
+	for range 4 {
+		grant(wide)
+	}
+	before, _ := grant(wide)
+	has, lines := grant(wide)
+	each := has - before // of a grant: the lines are as long as one another
+	if exact, n := grant(driver(t, c, redislock.Options{JournalBytes: has + each})); exact != has+each || n != lines+1 {
+		t.Errorf("of %d bytes there are %d in %d lines, want all in %d", has+each, exact, n, lines+1)
+	}
+	if _, n := grant(driver(t, c, redislock.Options{JournalBytes: has + 2*each - 1})); n != lines+2-2 {
+		t.Errorf("a byte too many leaves %d lines, want %d", n, lines)
+	}
+}
+
+// Where the journals have all their bytes, to the byte, the text of an error costs its series two
+// old lines, and is not kept where there are no two; one byte less and it costs nothing.
+func TestErrorTextCostsLines(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		lines  int64 // before the end of the last run
+		room   int64 // bytes that are left
+		kept   bool
+		remain int64 // lines
+	}{
+		{"room", 4, 1, true, 4},
+		{"no room", 4, 0, true, 2},
+		{"no room, three lines", 3, 0, true, 1},
+		{"no room, and no two lines", 2, 0, false, 2},
+		{"room, and two lines", 2, 1, true, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := client(t, redisserver.Start(t).Addr())
+			d := driver(t, server, redislock.Options{})
+			due := open(t, d, server, "job") // one line
+			waitOn(t, server, 10*time.Millisecond)
+			var run lock.RunRef
+			for i := range c.lines - 1 {
+				asked := claimOf("job", fmt.Sprint("n/", i), due+i)
+				asked.Overlap = lock.OverlapAllow
+				run = runOf(asked, claim(t, d, asked, lock.Granted))
+			}
+			has, _, lines := weights(t, server, []string{"job"})
+			if lines != c.lines {
+				t.Fatalf("there are %d lines", lines)
+			}
+			text := strings.Repeat("x", lock.MaxErrorText)
+			full := driver(t, server, redislock.Options{JournalBytes: has + c.room})
+			if e := full.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: run, Outcome: lock.OutcomeFailed, Error: text}})[0]; !e.Ended {
+				t.Fatalf("the end: %+v", e)
+			}
+			j, err := d.Journal(t.Context(), "job", 0)
+			must(t, err)
+			newest := j.Lines[len(j.Lines)-1]
+			if (newest.Error == text) != c.kept || newest.Outcome != lock.OutcomeFailed || int64(len(j.Lines)) != c.remain {
+				t.Errorf("%d lines, the text is kept: %v", len(j.Lines), newest.Error == text)
+			}
+			if counted, bytes, _ := weights(t, server, []string{"job"}); counted != bytes {
+				t.Errorf("the counter says %d, the lines have %d", counted, bytes)
+			}
+		})
+	}
+}
+
+// Journals full of the longest texts of errors stay within their lines and their bytes: that is
+// what one read takes, and what all of them return together.
+func TestJournalsOfErrors(t *testing.T) {
+	const budget, length, each = 60_000, 40, lock.MaxErrorText + 300
+	c := client(t, redisserver.Start(t).Addr())
+	keys := names(8)
+	d := driver(t, c, redislock.Options{JournalLines: length})
+	fail(t, d, c, keys[:1], 2*length)
+	if _, bytes, lines := weights(t, c, keys[:1]); lines > length || bytes > length*each {
+		t.Errorf("one journal has %d lines of %d bytes, want at most %d of %d", lines, bytes, length, length*each)
+	}
+	d = driver(t, c, redislock.Options{JournalBytes: budget})
+	fail(t, d, c, keys[1:], 60)
+	counted, bytes, _ := weights(t, c, keys)
+	if counted != bytes || bytes > budget || bytes < budget*3/4 {
+		t.Errorf("the counter says %d, the lines have %d, want about %d", counted, bytes, budget)
+	}
+	texts := 0
+	for _, key := range keys {
+		j, err := d.Journal(t.Context(), key, 0)
+		must(t, err)
+		if len(j.Lines) == 0 || j.Lines[len(j.Lines)-1].Error == "" && len(j.Lines) > 2 {
+			t.Errorf("%s keeps %d lines, and not why the last run failed", key, len(j.Lines))
+		}
+		for i := range j.Lines {
+			texts += len(j.Lines[i].Error)
+		}
+	}
+	if texts > budget || texts < budget/2 {
+		t.Errorf("the texts of all journals have %d bytes, want at most %d", texts, budget)
+	}
+}
+
+// fail lets runs of series fail, one after the other, with the longest text.
+func fail(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []string, rounds int) {
+	t.Helper()
+	due := open(t, d, c, keys...)
+	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
+	for round := range rounds {
+		var es []lock.Ending
+		for _, key := range keys {
+			asked := claimOf(key, fmt.Sprint("n/", round), due+int64(round))
+			run := runOf(asked, claim(t, d, asked, lock.Granted))
+			es = append(es, lock.Ending{RunRef: run, Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+		}
+		for _, e := range d.ReleaseRuns(t.Context(), es) {
+			if !e.Ended {
+				t.Fatalf("the end of a run: %+v", e)
+			}
+		}
 	}
 }

@@ -269,6 +269,37 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
+// The last place of a queue is given, and none after it, whether an owner wants the lock alone or
+// shares it. A waiter makes a queue last for as long as it needs, and never for less than it did.
+func TestFullQueueToThePlace(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	t.Cleanup(func() { must(t, d.Close()) })
+	for limit := 1; limit <= 2; limit++ {
+		for taken, want := range map[int]int64{999: 1000, 1000: 1000} {
+			for expiry, least := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, time.Hour: 50 * time.Minute} {
+				key := fmt.Sprint("key-", limit, "-", taken, "-", expiry)
+				acquire(t, d, key, "a/1")
+				queue := "cronce:v1:q:{" + key + "}"
+				places := make([]any, taken)
+				for i := range places {
+					places[i] = "nobody|b/1"
+				}
+				must(t, c.RPush(t.Context(), queue, places...).Err())
+				must(t, c.PExpire(t.Context(), queue, expiry).Err())
+				if err := d.Desert(t.Context(), lock.Acquisition{Key: key, Owner: "c/1", TTL: time.Minute, Limit: limit}); err == nil {
+					t.Fatal("the lock was granted twice")
+				}
+				if n := c.LLen(t.Context(), queue).Val(); n != want {
+					t.Errorf("limit %d: of %d places there are %d", limit, taken, n)
+				}
+				if left := c.PTTL(t.Context(), queue).Val(); left < least {
+					t.Errorf("limit %d: a queue that would expire in %v expires in %v", limit, expiry, left)
+				}
+			}
+		}
+	}
+}
+
 // On a server at maxmemory a release still hands the lock on.
 func TestHandOnWhenFull(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")

@@ -122,6 +122,113 @@ func TestJournalBytes(t *testing.T) {
 	})
 }
 
+// Journals full of the longest texts of errors stay within their bytes: over them the end of a run
+// costs its series old lines for its text too. The newest line is always there.
+func TestJournalsOfErrors(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		const budget, series, rounds = 20_000, 4, 30
+		db := on.connect(t)
+		d := driver(t, db, on.dialect, sqllock.Options{JournalBytes: budget})
+		var keys []string
+		var os []lock.Opening
+		for i := range series {
+			keys = append(keys, fmt.Sprint("job-", i))
+			os = append(os, lock.Opening{Key: keys[i], Node: "n"})
+		}
+		marks := d.Open(t.Context(), os)
+		waitOn(t, d, (rounds+5)*time.Millisecond)
+		most := 0
+		for round := range int64(rounds) {
+			d.ChoresDue()
+			_, err := d.Beat(t.Context(), "n", minute) // they are weighed before each round
+			must(t, err)
+			d.ChoresDone()
+			var cs []lock.Claim
+			for i, key := range keys {
+				mark := marks[i].Mark + round
+				cs = append(cs, lock.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber})
+			}
+			var es []lock.Ending
+			for i, a := range d.Claim(t.Context(), cs) {
+				if a.Kind != lock.Granted {
+					t.Fatalf("the answer is %+v", a)
+				}
+				es = append(es, lock.Ending{RunRef: lock.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
+					Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+			}
+			for _, e := range d.ReleaseRuns(t.Context(), es) {
+				if !e.Ended {
+					t.Fatalf("the end of a run: %+v", e)
+				}
+			}
+			bytes := 0
+			for i, key := range keys {
+				j, err := d.Journal(t.Context(), key, 0)
+				must(t, err)
+				if n := len(j.Lines); n == 0 || j.Lines[n-1].To != marks[i].Mark+round+1 {
+					t.Fatalf("round %d: the newest of %d lines of %s is not there", round, n, key)
+				}
+				for k := range j.Lines {
+					bytes += len(j.Lines[k].Error)
+				}
+			}
+			most = max(most, bytes)
+		}
+		// What one round writes comes on top, until the journals are weighed again.
+		if limit := budget + 2*series*lock.MaxErrorText; most > limit || most < budget/2 {
+			t.Errorf("the texts have up to %d bytes, want at most %d, and some", most, limit)
+		}
+	})
+}
+
+// In journals that are too large the text of an error costs its series two old lines, and is not
+// kept where there are no two; an end without a text costs none.
+func TestErrorTextCostsLines(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d := driver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
+		text := strings.Repeat("x", lock.MaxErrorText)
+		var ends []lock.Ending
+		rows := []struct {
+			key          string
+			runs         int64
+			text         string
+			kept         bool
+			lines, after int
+		}{{"many", 4, text, true, 5, 3}, {"three", 2, text, true, 3, 1}, {"two", 1, text, false, 2, 2}, {"none", 4, "", false, 5, 5}}
+		for _, r := range rows {
+			mark := d.Open(t.Context(), []lock.Opening{{Key: r.key, Node: "n"}})[0].Mark
+			waitOn(t, d, 10*time.Millisecond)
+			var run lock.RunRef
+			for i := range r.runs {
+				c := lock.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber, Overlap: lock.OverlapAllow}
+				a := d.Claim(t.Context(), []lock.Claim{c})[0]
+				if a.Kind != lock.Granted {
+					t.Fatalf("the answer is %+v", a)
+				}
+				run = lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+			}
+			ends = append(ends, lock.Ending{RunRef: run, Outcome: lock.OutcomeFailed, Error: r.text})
+		}
+		d.ChoresDue()
+		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
+		must(t, err)
+		d.ChoresDone()
+		for i, r := range rows {
+			before, err := d.Journal(t.Context(), r.key, 0)
+			must(t, err)
+			if e := d.ReleaseRuns(t.Context(), ends[i:i+1])[0]; !e.Ended {
+				t.Fatalf("the end: %+v", e)
+			}
+			j, err := d.Journal(t.Context(), r.key, 0)
+			must(t, err)
+			newest := j.Lines[len(j.Lines)-1]
+			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != lock.OutcomeFailed {
+				t.Errorf("%s: of %d lines there are %d, the text is kept: %v", r.key, len(before.Lines), len(j.Lines), newest.Error != "")
+			}
+		}
+	})
+}
+
 // What a newer version keeps is doubt, and is left as it is. The other series of
 // the batch are answered.
 func TestNewerFormat(t *testing.T) {

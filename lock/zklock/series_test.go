@@ -3,6 +3,7 @@ package zklock_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,75 @@ func TestJournalBudget(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Journals full of the longest texts of errors stay within their bytes, but for the newest lines of
+// each series; those have few of them. No node is longer than ZooKeeper takes.
+func TestJournalsOfErrors(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	op := operator(t, s)
+	const series, rounds, newest = 3, 40, 4096 + lock.MaxErrorText // bytes of texts that a series has in its own node
+	for _, budget := range []int64{30_000, 1} {
+		d := driver(t, s.Addr(), zklock.Options{Namespace: fresh(), JournalBytes: budget})
+		keys := []string{"a", "b", "c"}
+		due := open(t, d, keys...)
+		waitOn(t, d, (rounds+10)*time.Millisecond)
+		for round := range int64(rounds) {
+			var cs []lock.Claim
+			for _, key := range keys {
+				cs = append(cs, claimOf(key, fmt.Sprintf("n/%d", round), due+round))
+			}
+			var es []lock.Ending
+			for i, a := range d.Claim(t.Context(), cs) {
+				if a.Kind != lock.Granted {
+					t.Fatalf("the answer is %+v", a)
+				}
+				es = append(es, lock.Ending{RunRef: lock.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: cs[i].TTL},
+					Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+			}
+			for _, e := range d.ReleaseRuns(t.Context(), es) {
+				if !e.Ended {
+					t.Fatalf("the end of a run: %+v", e)
+				}
+			}
+			if budget == 1 { // nothing is kept but the newest lines
+				j, err := d.Journal(t.Context(), keys[0], 0)
+				must(t, err)
+				if n := texts(&j); n > newest {
+					t.Fatalf("round %d: the newest lines have texts of %d bytes, want at most %d", round, n, newest)
+				}
+			}
+		}
+		bytes := 0
+		for _, key := range keys {
+			j, err := d.Journal(t.Context(), key, 0)
+			must(t, err)
+			if n := len(j.Lines); n == 0 || j.Lines[n-1].To != due+rounds-1 || j.Lines[n-1].Error == "" {
+				t.Errorf("of %d bytes: the newest of %d lines of %s is not there, or not whole", budget, n, key)
+			}
+			bytes += texts(&j)
+			names, _, err := op.Children(d.SeriesPath(key))
+			must(t, err)
+			for _, name := range append(names, "") {
+				path := strings.TrimSuffix(d.SeriesPath(key)+"/"+name, "/")
+				if data, _, err := op.Get(path); err != nil || len(data) > newest+16*400 {
+					t.Errorf("of %d bytes: %s has %d bytes, %v", budget, path, len(data), err)
+				}
+			}
+		}
+		if limit := budget + series*newest; int64(bytes) > limit || bytes == 0 {
+			t.Errorf("of %d bytes: the texts have %d, want at most %d", budget, bytes, limit)
+		}
+	}
+}
+
+// texts are the bytes of the errors in a journal.
+func texts(j *lock.Journal) (bytes int) {
+	for i := range j.Lines {
+		bytes += len(j.Lines[i].Error)
+	}
+	return bytes
 }
 
 // What a newer version has written is doubt, and is left as it is.
