@@ -28,6 +28,9 @@ func (l *Locker) Suspended() *atomic.Int64 {
 	return &slept
 }
 
+// GrantedAhead lets the wall clock have been ahead by so much when the lease was granted.
+func (s *Lease) GrantedAhead(by time.Duration) { s.wall.Add(int64(by)) }
+
 // TrustEnded lets the trust have ended a while ago, before the keeper's timer has noticed.
 func (s *Lease) TrustEnded(ago time.Duration) {
 	s.trust.Store(s.locker.keeper.now() - int64(ago))

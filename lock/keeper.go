@@ -49,11 +49,15 @@ const minMargin = 50 * time.Millisecond
 
 // believe extends the trust in a lease by the answer to a request, counted from
 // when that was sent: no delay on the way counts for us. The keeper's mutex is held,
-// or the lease is not kept yet.
+// or the lease is not kept yet. The wall clock may have been put back since the
+// answer before: its newest reading replaces a later one, which would hide a suspension.
 func (s *Lease) believe(sent time.Time, left time.Duration) {
 	d := trust(left, s.ref.TTL)
-	s.trust.Store(max(s.trust.Load(), int64(sent.Sub(s.locker.keeper.start)+d)))
-	s.wall.Store(max(s.wall.Load(), sent.UnixNano()+int64(d)))
+	until := int64(sent.Sub(s.locker.keeper.start) + d)
+	if until > s.trust.Load() {
+		s.wall.Store(sent.UnixNano() + int64(d))
+		s.trust.Store(until)
+	}
 }
 
 // over reports whether the trust in a lease has ended at now, on the keeper's clock.

@@ -67,7 +67,8 @@ func (s *Lease) Deadline() time.Time {
 // Check returns nil while the lease may be believed in. It reads the clocks
 // itself and does not depend on any timer: call it right before something that
 // cannot be taken back. It also notices that the machine was suspended for longer
-// than the lease lasts, by the wall clock.
+// than the lease lasts, by the wall clock; unless that was put back by as much after
+// the last renewal.
 func (s *Lease) Check() error {
 	switch {
 	case s.ended.Load():

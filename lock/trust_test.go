@@ -111,6 +111,22 @@ func TestCheckNoticesASuspendedMachine(t *testing.T) {
 	}
 }
 
+// A wall clock that was put back by an hour shows a suspension of ten minutes from the
+// next renewal on.
+func TestCheckNoticesASuspensionAfterTheClockWasPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(new(memlock.Store), "a")
+		slept := l.Suspended()
+		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
+		lease.GrantedAhead(time.Hour)
+		time.Sleep(11 * time.Second)
+		synctest.Wait() // it was renewed
+		wantErr(t, "check", lease.Check(), nil)
+		slept.Store(int64(10 * time.Minute))
+		wantErr(t, "check", lease.Check(), lock.ErrLost)
+	})
+}
+
 // The context of a lease ends, too, when its renewal would be due and the wall clock
 // says that it is over.
 func TestContextEndsAfterASuspension(t *testing.T) {
