@@ -76,6 +76,14 @@
 // so only while that node has the version that it saw. Waiters of versions without
 // adoptions do not: adopt nothing before all processes have this one.
 //
+// Servers that were put back to an older copy of their data give the zxids behind that
+// copy once more. A fence may then be lower than one of the changes that were lost;
+// only a process that has seen a higher one of the key gets a higher one.
+//
+// The client of a process that lived on connects to no server that has made fewer
+// changes than the client saw. So over an older copy, or a new ensemble, that process
+// may be in doubt for long: restart it then.
+//
 // # Series
 //
 // A series is one node, changed by compare and set: read it, read the clock,

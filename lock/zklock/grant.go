@@ -185,20 +185,23 @@ func (d *Driver) floor(c *zk.Conn, key string) (last int64, stat *zk.Stat, err e
 
 // bases remembers what natural fences are counted from.
 type bases struct {
-	mu   sync.Mutex
-	base int64
-	asOf int64 // the youngest lock it was seen to hold for
+	mu      sync.Mutex
+	base    int64
+	asOf    int64 // the youngest lock it was seen to hold for
+	session int64 // by which it was read
 }
 
 // base is when the node above all locks was made, in µs: a zxid on top of it
 // grows with every grant, and starts again higher when the store forgets, as long
 // as it makes fewer than a million changes in a second. A lock that is older than
-// our last look at that node shows that it is still the same.
+// our last look at that node shows that it is still the same, while the session is:
+// no session lives on in an ensemble that was set up anew, where zxids begin low again.
 func (d *Driver) base(c *zk.Conn, lockZxid int64) (int64, error) {
+	session := c.SessionID()
 	d.bases.mu.Lock()
-	base, asOf := d.bases.base, d.bases.asOf
+	base, asOf, by := d.bases.base, d.bases.asOf, d.bases.session
 	d.bases.mu.Unlock()
-	if base != 0 && lockZxid <= asOf {
+	if session != 0 && session == by && lockZxid <= asOf {
 		return base, nil
 	}
 	_, stat, err := c.Get(d.paths.locks)
@@ -207,8 +210,8 @@ func (d *Driver) base(c *zk.Conn, lockZxid int64) (int64, error) {
 	}
 	d.bases.mu.Lock()
 	defer d.bases.mu.Unlock()
-	if base = stat.Ctime * 1000; base != d.bases.base || lockZxid > d.bases.asOf {
-		d.bases.base, d.bases.asOf = base, lockZxid
+	if base = stat.Ctime * 1000; base != d.bases.base || lockZxid > d.bases.asOf || session != d.bases.session {
+		d.bases.base, d.bases.asOf, d.bases.session = base, lockZxid, session
 	}
 	return base, nil
 }

@@ -1,0 +1,44 @@
+package zklock_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/zklock"
+)
+
+// An ensemble is set up anew, empty, under a process that lives on. The fences which it is
+// granted there are above those of a process that knows only the new one. Its client
+// connects once the new ensemble has made as many changes as it saw of the old one.
+func TestFencesGrowOverANewEnsemble(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	o := zklock.Options{Session: 2 * time.Second}
+	before := lock.New(driver(t, s.Addr(), o), "before")
+	for i := range 20 {
+		must(t, hold(t, before, fmt.Sprint("other", i)).Release(t.Context()))
+	}
+	s.Kill()
+	must(t, os.RemoveAll(filepath.Join(s.Dir(), "data")))
+	s.Restart()
+	after := lock.New(driver(t, s.Addr(), o), "after")
+	first := hold(t, after, "k")
+	must(t, first.Release(t.Context()))
+	for i := range 50 {
+		must(t, hold(t, after, fmt.Sprint("other", i)).Release(t.Context()))
+	}
+	var second *lock.Lease
+	eventually(t, "it is granted", func() bool {
+		var err error
+		second, err = before.TryAcquire(t.Context(), "k", lock.Options{})
+		return err == nil
+	})
+	if second.Fence() <= first.Fence() {
+		t.Errorf("the fence is %d, that of the owner before %d", second.Fence(), first.Fence())
+	}
+}
