@@ -48,14 +48,19 @@ type Server struct {
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	java := find(t)
-	dir, settings := t.TempDir(), slices.Clone(settings)
+	dir := t.TempDir()
+	return &Server{t: t, Server: serverprocess.Start(t, dir, program(java, dir, slices.Clone(settings)))}
+}
+
+// program is a server that stands alone, with its files in dir.
+func program(java, dir string, settings []string) serverprocess.Program {
 	config := filepath.Join(dir, "zoo.cfg")
-	return &Server{t: t, Server: serverprocess.Start(t, dir, serverprocess.Program{
+	return serverprocess.Program{
 		Name: "ZooKeeper", Patience: patience,
 		Prepare: func(port int) error { return os.WriteFile(config, configuration(dir, port, settings), 0o600) },
 		Command: func(int) *exec.Cmd { return exec.Command(java, arguments(alone, config)...) },
 		Answers: func(s *serverprocess.Server) bool { return answers(s.Port(), dir) },
-	})}
+	}
 }
 
 // find returns the path of Java, if ZooKeeper is installed too.

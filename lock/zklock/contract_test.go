@@ -45,7 +45,7 @@ func TestContract(t *testing.T) {
 func contract(t *testing.T, only func(part string) bool) {
 	t.Parallel()
 	s := zkserver.Start(t, "maxSessionTimeout=600000")
-	op := operator(t, s)
+	op := operator(t, s.Addr())
 	var d *zklock.Driver
 	var namespace string
 	locktest.Run(t, locktest.Env{
@@ -65,13 +65,13 @@ func contract(t *testing.T, only func(part string) bool) {
 // Plain leases, which no clock of a server judges, are kept in memory here.
 func TestContractExact(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
+	addr := zkserver.Shared(t)
 	var ms atomic.Int64
 	ms.Store(1_795_207_852_937)
 	clock := func() time.Time { return time.UnixMilli(ms.Load()) }
 	locktest.Run(t, locktest.Env{
 		Open: func(t *testing.T) lock.Driver {
-			d := driver(t, s.Addr(), zklock.Options{Namespace: fresh()})
+			d := driver(t, addr, zklock.Options{Namespace: fresh()})
 			d.ClockFrom(ms.Load)
 			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d}
 		},

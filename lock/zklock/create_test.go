@@ -11,7 +11,7 @@ import (
 // The first use of a key creates its container and a place; the next use, a place.
 func TestFirstUseOfAKey(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t, zkserver.Start(t).Addr())
+	p := newProxy(t, zkserver.Shared(t))
 	d := driver(t, p.addr(), zklock.Options{})
 	l := lock.New(d, "a")
 	for _, use := range []struct {

@@ -16,9 +16,9 @@ import (
 // by each waiter, would be 9,000 bytes on average.
 func TestCrowdReads(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
-	d, other := driver(t, p.addr(), zklock.Options{}), driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	d, other := driver(t, p.addr(), zklock.Options{}), driver(t, addr, zklock.Options{})
 	first := hold(t, lock.New(other, "first"), "k")
 	_, err := d.Now(t.Context()) // connects
 	must(t, err)

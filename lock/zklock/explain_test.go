@@ -67,13 +67,13 @@ func TestExplain(t *testing.T) {
 // was there, and the others of the request are answered. A peek leaves it open.
 func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{})
 	os := []lock.Opening{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
 	d.Open(t.Context(), os)
 	for path, data := range map[string]string{"foul": "no JSON", "newer": `{"format":2}`, "seen/revisions": "{"} {
-		_, err := op.Set("/cronce/v1/series/"+path, []byte(data), -1)
+		_, err := op.Set("/"+space(t)+"/v1/series/"+path, []byte(data), -1)
 		must(t, err)
 	}
 	var keys []string
@@ -95,8 +95,8 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	if as, err := d.Peek(t.Context(), ps, true); err != nil || as[0] == nil || as[1] != nil {
 		t.Errorf("a peek: %v, %v", as, err)
 	}
-	_, _, err := op.Get("/cronce/v1/series/foul")
-	if data, _, _ := op.Get("/cronce/v1/series/foul"); err != nil || string(data) != "no JSON" {
+	_, _, err := op.Get("/" + space(t) + "/v1/series/foul")
+	if data, _, _ := op.Get("/" + space(t) + "/v1/series/foul"); err != nil || string(data) != "no JSON" {
 		t.Errorf("the node that cannot be read is now %q, %v", data, err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 )
 
 // operator is a client that has nothing to do with the driver.
-func operator(t *testing.T, s *zkserver.Server) *zk.Conn {
+func operator(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
-	c, _, err := zk.Connect([]string{s.Addr()}, 10*time.Second, zk.WithLogger(silent{}))
+	c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silent{}))
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -78,10 +78,10 @@ func queuedBehind(t *testing.T, d *zklock.Driver, key string, waiting int) {
 // context has ended when who waits is granted the key.
 func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p, meter := newProxy(t, s.Addr()), proof.NewMeter(t)
+	addr := zkserver.Shared(t)
+	p, meter := newProxy(t, addr), proof.NewMeter(t)
 	o := zklock.Options{Session: 2 * time.Second}
-	holder, other := driver(t, p.addr(), o), driver(t, s.Addr(), o)
+	holder, other := driver(t, p.addr(), o), driver(t, addr, o)
 	lease := hold(t, lock.New(holder, "a"), "k")
 	next := await(t, lock.New(other, "b"), "k")
 	queuedBehind(t, other, "k", 1)
@@ -159,9 +159,9 @@ func TestRestartWhileHeld(t *testing.T) {
 // An operator deletes the holder's node: the holder learns it with its renewal.
 func TestDeletedHolder(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{Session: 3 * time.Second})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{Session: 3 * time.Second})
 	lease := hold(t, lock.New(d, "a"), "k")
 	must(t, op.Delete(d.LockPath("k")+"/"+places(t, op, d, "k")[0], -1))
 	select {
@@ -179,9 +179,9 @@ func TestDeletedHolder(t *testing.T) {
 // believe that it is in front when the others before it have gone.
 func TestDeletedWaiter(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{Session: time.Minute})
 	first := hold(t, lock.New(d, "a"), "k")
 	b := await(t, lock.New(d, "b"), "k")
 	queuedBehind(t, d, "k", 1)
@@ -213,9 +213,9 @@ func TestDeletedWaiter(t *testing.T) {
 // A waiter dies without a word: it is passed over when its session has ended.
 func TestDeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	d := driver(t, addr, zklock.Options{Session: time.Minute})
 	dead := driver(t, p.addr(), zklock.Options{Session: time.Second})
 	first := hold(t, lock.New(d, "a"), "k")
 	ctx, stop := context.WithCancel(t.Context())
@@ -243,9 +243,9 @@ func TestDeadWaiterIsPassedOver(t *testing.T) {
 // its fence is the higher one.
 func TestSlowReaderHasTheHigherFence(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	d := driver(t, addr, zklock.Options{Session: time.Minute})
 	slow := driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	read := func(d *zklock.Driver, owner string) <-chan lock.Grant {
 		got := make(chan lock.Grant, 1)

@@ -20,9 +20,9 @@ import (
 // namespace behind.
 func TestFit(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{})
 	for range 2 {
 		risks, err := d.Fit(t.Context())
 		must(t, err)
@@ -30,7 +30,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("risks: %+v", risks)
 		}
 	}
-	for path, want := range map[string]string{"/cronce/v1": "[clock locks nodes series]", "/cronce/v1/locks": "[]", "/cronce/v1/series": "[]"} {
+	for path, want := range map[string]string{"/" + space(t) + "/v1": "[clock locks nodes series]", "/" + space(t) + "/v1/locks": "[]", "/" + space(t) + "/v1/series": "[]"} {
 		if got := fmt.Sprint(children(t, op, path)); got != want {
 			t.Errorf("below %s there is %s, want %s", path, got, want)
 		}
@@ -41,7 +41,7 @@ func TestFit(t *testing.T) {
 func TestUnfitRights(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	op := operator(t, s)
+	op := operator(t, s.Addr())
 	hold(t, lock.New(driver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}), "a"), "k")
 	readers, all := zk.WorldACL(zk.PermRead), zk.WorldACL(zk.PermAll)
 	for _, path := range []string{"/readonly", "/locked", "/locked/v1"} {
@@ -66,12 +66,12 @@ func TestUnfitRights(t *testing.T) {
 // Parts of the namespace that were made before sessions authenticated are a risk.
 func TestFitOpenToAll(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	_, err := driver(t, s.Addr(), zklock.Options{}).Fit(t.Context())
+	addr := zkserver.Shared(t)
+	_, err := driver(t, addr, zklock.Options{}).Fit(t.Context())
 	must(t, err)
-	risks, err := driver(t, s.Addr(), zklock.Options{Scheme: "digest", Auth: []byte("user:password")}).Fit(t.Context())
+	risks, err := driver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")}).Fit(t.Context())
 	must(t, err)
-	if len(risks) != 3 || risks[0].Topic != "acl" || !strings.Contains(risks[0].Text, "/cronce/v1/locks") {
+	if len(risks) != 3 || risks[0].Topic != "acl" || !strings.Contains(risks[0].Text, "/"+space(t)+"/v1/locks") {
 		t.Errorf("risks: %+v", risks)
 	}
 }

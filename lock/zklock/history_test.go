@@ -16,9 +16,9 @@ import (
 // have answered, while one of them loses its connection again and again.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
-	ds := []*zklock.Driver{driver(t, s.Addr(), zklock.Options{Session: time.Minute}), driver(t, s.Addr(), zklock.Options{Session: time.Minute}),
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	ds := []*zklock.Driver{driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, addr, zklock.Options{Session: time.Minute}),
 		driver(t, p.addr(), zklock.Options{Session: time.Minute})}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
@@ -46,13 +46,13 @@ func limits(t *testing.T) history.Limits {
 // machine has left of two seconds may not show one; six times that will.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
+	addr := zkserver.Shared(t)
 	for _, p := range history.Planted {
 		if p.Disturbed {
 			continue // nothing is disturbed here
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			planted := p.Into(driver(t, s.Addr(), zklock.Options{Session: time.Minute}))
+			planted := p.Into(driver(t, addr, zklock.Options{Session: time.Minute}))
 			var err error
 			for range 6 {
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)

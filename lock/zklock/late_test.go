@@ -74,9 +74,9 @@ func (l *late) SetReadDeadline(time.Time) error { return nil }
 // behind, and Close returns.
 func TestRepliesLaterThanTheTTL(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	warm := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
-	d, err := zklock.New([]string{s.Addr()}, zklock.Options{Session: time.Minute, Dial: dialLate(600 * time.Millisecond)})
+	addr := zkserver.Shared(t)
+	warm := driver(t, addr, zklock.Options{Session: time.Minute})
+	d, err := zklock.New([]string{addr}, zklock.Options{Namespace: space(t), Session: time.Minute, Dial: dialLate(600 * time.Millisecond)})
 	must(t, err)
 	const keys = 40
 	for k := range keys { // makes the parents

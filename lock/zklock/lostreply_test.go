@@ -36,9 +36,9 @@ func settled[T any](t *testing.T, do func() (T, error)) (v T) {
 // node and is granted with it; there is no second one.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	p := newProxy(t, s.Addr())
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	p := newProxy(t, addr)
 	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	hold(t, lock.New(d, "warm"), "warm")
 	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
@@ -71,9 +71,9 @@ func holding(a lock.Acquisition, g lock.Grant) lock.Holding {
 // lives: the node goes when the time that was asked for has passed.
 func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	p := newProxy(t, s.Addr())
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	p := newProxy(t, addr)
 	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Second}
 	must(t, d.Release(t.Context(), holding(req, settled(t, func() (lock.Grant, error) { return d.Acquire(t.Context(), req) }))))
@@ -88,10 +88,10 @@ func TestLostReplyOfWhoGivesUp(t *testing.T) {
 // it has, and gets the key.
 func TestLostReplyOfAWaiter(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	p := newProxy(t, s.Addr())
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	p := newProxy(t, addr)
+	d := driver(t, addr, zklock.Options{Session: time.Minute})
 	waiter := driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	hold(t, lock.New(waiter, "warm"), "warm")
 	first := hold(t, lock.New(d, "a"), "k")

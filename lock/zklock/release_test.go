@@ -17,9 +17,9 @@ import (
 // frees nothing.
 func TestReleaseThroughAnotherDriver(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d, other := driver(t, s.Addr(), zklock.Options{Session: time.Minute}), driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d, other := driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, addr, zklock.Options{})
 	for _, named := range []bool{true, false} {
 		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 		g, err := d.Acquire(t.Context(), a)
@@ -56,9 +56,9 @@ func TestReleaseThroughAnotherDriver(t *testing.T) {
 // fence and a node of its own.
 func TestReplacedNode(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{Session: time.Minute})
 	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	replaced := func() (g lock.Grant, node string) {
 		g, err := d.Acquire(t.Context(), a)

@@ -39,10 +39,10 @@ func claimOf(key, owner string, number int64) lock.Claim {
 // is in doubt, asks again, and gets what it was given, with the same fence.
 func TestLostReplyOfAClaim(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
 	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
-	direct := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	direct := driver(t, addr, zklock.Options{Session: time.Minute})
 	due := open(t, d, "job")
 	c := claimOf("job", "a/1", due)
 	claim := func() (lock.Answer, error) {
@@ -79,10 +79,10 @@ func TestLostReplyOfAClaim(t *testing.T) {
 // has one line.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
+	addr := zkserver.Shared(t)
 	ds := make([]*zklock.Driver, 6)
 	for i := range ds {
-		ds[i] = driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+		ds[i] = driver(t, addr, zklock.Options{Session: time.Minute})
 	}
 	keys := make([]string, 4)
 	for i := range keys {
@@ -152,8 +152,8 @@ func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 // with it. Each series keeps its newest lines whatever the others have.
 func TestJournalBudget(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
 	for _, c := range []struct {
 		budget      int64
 		least, most int // lines
@@ -162,7 +162,7 @@ func TestJournalBudget(t *testing.T) {
 		{budget: 20_000, least: 50, most: 120, nodes: 7},
 		{budget: 1, least: 16, most: 17, nodes: 1},
 	} {
-		d := driver(t, s.Addr(), zklock.Options{Namespace: fresh(), JournalBytes: c.budget})
+		d := driver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: c.budget})
 		due := open(t, d, "a", "b")
 		for _, key := range []string{"a", "b"} {
 			miss(t, d, key, due, 200)
@@ -252,9 +252,9 @@ func texts(j *lock.Journal) (bytes int) {
 // What a newer version has written is doubt, and is left as it is.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{})
 	due := open(t, d, "job")
 	data := []byte(`{"format":2,"mark":1}`)
 	_, err := op.Set(d.SeriesPath("job"), data, -1)

@@ -1,20 +1,32 @@
 package zklock_test
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/zklock"
 )
+
+func TestMain(m *testing.M) { os.Exit(zkserver.Main(m)) }
 
 var namespaces atomic.Int64
 
 // fresh returns a namespace that nobody has used.
 func fresh() string { return "ns" + strconv.FormatInt(namespaces.Add(1), 10) }
+
+// space is the namespace of a test that asks for none: it shares its server with others.
+func space(t testing.TB) string {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return name
+}
 
 func driver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
 	t.Helper()
@@ -23,6 +35,7 @@ func driver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
 
 func driverOf(t testing.TB, addrs []string, o zklock.Options) *zklock.Driver {
 	t.Helper()
+	o.Namespace = cmp.Or(o.Namespace, space(t))
 	d, err := zklock.New(addrs, o)
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Close()) })

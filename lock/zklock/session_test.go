@@ -64,22 +64,22 @@ func (c *thief) kill(t *testing.T, addr string) {
 // node of the session that has ended is never taken for one of the next.
 func TestKilledSession(t *testing.T) {
 	t.Parallel()
-	s, meter := zkserver.Start(t), proof.NewMeter(t)
+	addr, meter := zkserver.Shared(t), proof.NewMeter(t)
 	var carried atomic.Pointer[thief]
-	d := driver(t, s.Addr(), zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+	d := driver(t, addr, zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		c, err := net.DialTimeout(network, addr, timeout)
 		stolen := &thief{Conn: c}
 		carried.CompareAndSwap(nil, stolen)
 		return stolen, err
 	}})
-	other := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	other := driver(t, addr, zklock.Options{Session: time.Minute})
 	lease := hold(t, lock.New(d, "a"), "k")
 	session := d.SessionID()
 	next := await(t, lock.New(other, "b"), "k")
 	queuedBehind(t, other, "k", 1)
 	var g granted
 	eventually(t, "the end of the session", func() bool {
-		carried.Load().kill(t, s.Addr())
+		carried.Load().kill(t, addr)
 		select {
 		case g = <-next:
 			return true
@@ -112,11 +112,11 @@ func isHeld(err error) bool {
 // fences than before.
 func TestFencesGrowOverForgetting(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	old, last := driver(t, s.Addr(), zklock.Options{}), int64(0)
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	old, last := driver(t, addr, zklock.Options{}), int64(0)
 	for range 3 {
-		for _, d := range []*zklock.Driver{driver(t, s.Addr(), zklock.Options{}), old} {
+		for _, d := range []*zklock.Driver{driver(t, addr, zklock.Options{}), old} {
 			lease := hold(t, lock.New(d, ""), "k")
 			if lease.Fence() <= last {
 				t.Errorf("the fence is %d, before it was %d", lease.Fence(), last)
@@ -125,7 +125,7 @@ func TestFencesGrowOverForgetting(t *testing.T) {
 			must(t, lease.Release(t.Context()))
 		}
 		<-time.After(2 * time.Millisecond) // the base is a time in milliseconds
-		deleteAll(t, op, "/cronce")
+		deleteAll(t, op, "/"+space(t))
 	}
 }
 
@@ -148,7 +148,7 @@ func deleteAll(t *testing.T, c *zk.Conn, path string) {
 func TestFloorGoes(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	op := operator(t, s)
+	op := operator(t, s.Addr())
 	d := driver(t, s.Addr(), zklock.Options{})
 	acquire := func(floor int64) int64 {
 		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute, Fence: floor}
@@ -176,10 +176,10 @@ func TestFloorGoes(t *testing.T) {
 // What a session that authenticates makes is its own.
 func TestAuth(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	d := driver(t, s.Addr(), zklock.Options{Scheme: "digest", Auth: []byte("user:password")})
+	addr := zkserver.Shared(t)
+	d := driver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")})
 	lease := hold(t, lock.New(d, "a"), "k")
-	stranger := driver(t, s.Addr(), zklock.Options{})
+	stranger := driver(t, addr, zklock.Options{})
 	if _, err := stranger.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("a stranger: %v", err)
 	}
@@ -189,8 +189,8 @@ func TestAuth(t *testing.T) {
 // A closed driver frees its keys and answers with doubt, also who waits.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	d, other := driver(t, s.Addr(), zklock.Options{}), driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	d, other := driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{})
 	hold(t, lock.New(d, "a"), "mine")
 	hold(t, lock.New(other, "b"), "k")
 	done := make(chan error, 1)
@@ -227,9 +227,9 @@ func TestNoServer(t *testing.T) {
 // moment: it is no lease of this one, and is replaced.
 func TestNodeOfAnotherSession(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{})
 	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // makes the parent
 	for _, ask := range []func(context.Context, lock.Acquisition) (lock.Grant, error){d.Acquire, d.Wait} {
 		old, err := op.Create(d.LockPath("k")+"/a%2F1#1#", []byte("1|60000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))

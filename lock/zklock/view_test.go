@@ -58,9 +58,9 @@ func TestView(t *testing.T) {
 func TestWaiterBeforeGivesUp(t *testing.T) {
 	t.Parallel()
 	const getData = 4
-	s := zkserver.Start(t)
-	op, p := operator(t, s), newProxy(t, s.Addr())
-	d, last := driver(t, s.Addr(), zklock.Options{Session: time.Minute}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	op, p := operator(t, addr), newProxy(t, addr)
+	d, last := driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	first := hold(t, lock.New(d, "a"), "k")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
