@@ -31,6 +31,7 @@ mutants: install ## plant each known mistake in turn, and print those that no te
 
 soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./internal/proof
+	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock

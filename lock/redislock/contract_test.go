@@ -102,7 +102,7 @@ func TestContractRealExact(t *testing.T) {
 		},
 		Wait:     func(d time.Duration) { set(clock().Add(d)) },
 		SetClock: set,
-		Rounds:   150,
+		Rounds:   60,
 	})
 }
 
