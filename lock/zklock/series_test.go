@@ -184,11 +184,11 @@ func TestJournalBudget(t *testing.T) {
 // each series; those have few of them. No node is longer than ZooKeeper takes.
 func TestJournalsOfErrors(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
 	const series, rounds, newest = 3, 40, 4096 + lock.MaxErrorText // bytes of texts that a series has in its own node
 	for _, budget := range []int64{30_000, 1} {
-		d := driver(t, s.Addr(), zklock.Options{Namespace: fresh(), JournalBytes: budget})
+		d := driver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: budget})
 		keys := []string{"a", "b", "c"}
 		due := open(t, d, keys...)
 		waitOn(t, d, (rounds+10)*time.Millisecond)

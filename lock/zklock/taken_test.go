@@ -19,9 +19,9 @@ import (
 // session ends nothing.
 func TestAdoptionAcrossSessions(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	one, two, behind := driver(t, s.Addr(), zklock.Options{}), driver(t, s.Addr(), zklock.Options{}), driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	one, two, behind := driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{})
 	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	g, err := one.Acquire(t.Context(), a)
 	must(t, err)
@@ -72,9 +72,9 @@ func TestAdoptionAcrossSessions(t *testing.T) {
 // Whichever reply to an adoption is lost: asked again it is granted, once.
 func TestLostReplyOfAnAdoption(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op, p := operator(t, s), newProxy(t, s.Addr())
-	d, adopts := driver(t, s.Addr(), zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	op, p := operator(t, addr), newProxy(t, addr)
+	d, adopts := driver(t, addr, zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	for n := int32(1); ; n++ {
 		key := fmt.Sprint("k", n)
 		a := lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
@@ -109,9 +109,9 @@ func TestLostReplyOfAnAdoption(t *testing.T) {
 // leaves the next holder alone.
 func TestLostReplyOfAForcedUnlock(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	p := newProxy(t, s.Addr())
-	d, forces := driver(t, s.Addr(), zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	d, forces := driver(t, addr, zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
 	for n := int32(1); ; n++ {
 		key := fmt.Sprint("k", n)
 		a := lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
@@ -152,9 +152,9 @@ func TestLostReplyOfAForcedUnlock(t *testing.T) {
 // leaves it alone.
 func TestForceLeavesTheNextAlone(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	op := operator(t, s)
-	d := driver(t, s.Addr(), zklock.Options{})
+	addr := zkserver.Shared(t)
+	op := operator(t, addr)
+	d := driver(t, addr, zklock.Options{})
 	must(t, hold(t, lock.New(d, "a"), "k").Release(t.Context())) // makes the parent
 	for i, c := range []struct {
 		data string
