@@ -10,6 +10,7 @@ import (
 type view struct {
 	before, after counts
 	database      map[string]Product
+	disputed      map[string]shift // by product, what disputed orders have on the shelf
 }
 
 // still reports whether the database must have been what the store says: nothing
@@ -62,9 +63,9 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d sold, and had %d", database.Sold, before.settled)
 	case database.Sold > after.Sold:
 		say("the database has %d sold, the store %d", database.Sold, after.Sold)
-	case v.still() && database.Sold != before.Sold:
+	case v.still() && database.Sold+v.disputed[sku].sold != before.Sold:
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
-	case v.still() && database.Reserved != before.Reserved:
+	case v.still() && database.Reserved+v.disputed[sku].reserved != before.Reserved:
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
 	case v.still() && v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
 		say("the database has %d put in, the store %d", database.Put, before.Put)

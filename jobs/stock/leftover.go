@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // A leftover is what the store still has of a shelf that is to be rebuilt, beside
@@ -26,6 +27,13 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 		if t, err := parseTotal(sku, text); err == nil && t.put >= 0 && t.put <= MaxTotal && checkSKU("sku", sku) == nil {
 			left.totals[sku] = t
 		}
+	}
+	disputed, err := again(ctx, func() ([]string, error) { return s.client.HKeys(ctx, s.key(keyDisputed)).Result() })
+	if err != nil {
+		return left, fmt.Errorf("disputes: %w", err)
+	}
+	for _, id := range disputed {
+		left.open[id] = true
 	}
 	for _, name := range []string{keyUnsettled, keyFresh, keyDue} {
 		if err := s.leftoverOf(ctx, name, &left); err != nil {
@@ -65,8 +73,8 @@ type fit struct {
 
 // fits sorts the leftover: orders that the book takes, and the others, with the
 // reason. What the book has in a last state stays as it is. Paid orders come first,
-// then the oldest.
-func (left *leftover) fits(products map[string]Product, found map[string]row) (take []Record, lost []Loss, totals []total) {
+// then the oldest; those that are not taken are disputed.
+func (left *leftover) fits(products map[string]Product, found map[string]row) (take []Record, lost []Loss, totals []total, disputes []disputed) {
 	f := fit{room: map[string]int64{}, news: map[string]bool{}}
 	for sku, p := range products {
 		f.room[sku] = p.Put - p.Reserved - p.Sold
@@ -92,15 +100,21 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 		}
 		return a.Placed.Compare(b.Placed)
 	})
+	lose := func(r Record, reason, instead string) {
+		lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: reason})
+		if r.State == Paid {
+			disputes = append(disputes, disputed{r, instead})
+		}
+	}
 	for _, r := range left.haul.records {
 		have, known := found[r.ID]
 		same := known && have.placed == r.Placed.UnixMilli()
 		switch {
 		case known && same && (have.status == r.State || r.State == Reserved): // the book is as far, or farther
 		case known && !(same && have.status == Reserved):
-			lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: "the book has it " + string(have.status) + ", which holds"})
+			lose(r, "the book has it "+string(have.status)+", which holds", string(have.status)+" "+strconv.FormatInt(have.placed, 10))
 		case !known && (r.State == Reserved || r.State == Paid) && !f.take(r.Items):
-			lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: "there is not enough left for it"})
+			lose(r, "there is not enough left for it", "")
 		default:
 			take = append(take, r)
 		}
@@ -113,7 +127,7 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 	for _, u := range left.haul.unread {
 		lost = append(lost, Loss{ID: u.id, Reason: "its record cannot be read"})
 	}
-	return take, lost, totals
+	return take, lost, totals, disputes
 }
 
 // take takes items out of what is left, all or none.

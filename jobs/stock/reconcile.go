@@ -111,6 +111,9 @@ func (r *reconciler) look(ctx context.Context) (v view, err error) {
 	if v.database, err = r.database.products(ctx, r.sale.ID()); err != nil {
 		return view{}, err
 	}
+	if v.disputed, err = r.sale.disputedShifts(ctx, r.database); err != nil {
+		return view{}, err
+	}
 	v.after, err = r.sale.counts(ctx)
 	return v, err
 }

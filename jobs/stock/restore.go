@@ -30,6 +30,7 @@ type Restored struct {
 	Products int      // on the shelf
 	Open     int      // reserved orders on the shelf
 	Closed   int      // orders in a last state whose ids are known again
+	Disputed int      // orders that an operator must decide about: see Sale.Disputes
 	Taken    []string // ids of orders that the store still had and the book did not, or not as far: now it has
 	Lost     []Loss   // what was not taken over; a person decides
 }
@@ -109,6 +110,9 @@ func (s *Sale) restore(ctx context.Context) (r Restored, err error) {
 	if err := s.restoreOrders(ctx, &r); err != nil {
 		return r, err
 	}
+	if err := s.restoreDisputes(ctx, &r); err != nil {
+		return r, err
+	}
 	at, err := b.book(ctx, s.ID())
 	if err == nil && at.epoch != r.Epoch {
 		err = errOver
@@ -160,7 +164,8 @@ type rebuilding struct {
 	take     []Record
 	totals   []total
 	lost     []Loss
-	products int // that there will be
+	disputes []disputed // paid orders that are not taken over: an operator decides about them
+	products int        // that there will be
 }
 
 // plan decides what is taken over from the store.
@@ -180,7 +185,7 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 		}
 		maps.Copy(found, rows)
 	}
-	p.take, p.lost, p.totals = left.fits(products, found)
+	p.take, p.lost, p.totals, p.disputes = left.fits(products, found)
 	p.products = len(products)
 	for _, t := range p.totals {
 		if _, known := products[t.sku]; !known {
@@ -197,8 +202,10 @@ func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuild
 			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
 				return err
 			}
-			_, _, err := tx.settle(ctx, h)
-			return err
+			if _, _, err := tx.settle(ctx, h); err != nil {
+				return err
+			}
+			return tx.writeDisputes(ctx, planned{disputes: p.disputes})
 		})
 		if err != nil {
 			return fmt.Errorf("settle what the store still has: %w", err)
@@ -214,7 +221,33 @@ func hauls(records []Record) (hauls []haul) {
 	return hauls
 }
 
-// clear removes what the store had, but for the disputes.
+// restoreDisputes puts the disputed orders onto the shelf, paid ones first, as far as
+// there is stock for them. The others stay in the book.
+func (s *Sale) restoreDisputes(ctx context.Context, r *Restored) error {
+	all, err := s.Disputes(ctx)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(d Dispute) bool { return d.State != Reserved && d.State != Paid })
+	unpaid := func(d Dispute) bool { return d.State != Paid }
+	paid := slices.DeleteFunc(slices.Clone(all), unpaid)
+	all = append(paid, slices.DeleteFunc(all, func(d Dispute) bool { return !unpaid(d) })...)
+	r.Disputed = len(all)
+	for some := range slices.Chunk(all, maxBatch) {
+		names := make([]string, len(some))
+		args := []any{r.Epoch}
+		for i, d := range some {
+			names[i] = d.ID
+			args = append(args, d.ID, d.line, d.BookHas)
+		}
+		if err := s.step(ctx, redisputeScript, s.orderKeys(names, keyShelf, keyDisputed, keyStock, keyReserved, keySold, keyDue), args...); err != nil {
+			return fmt.Errorf("put disputed orders: %w", err)
+		}
+	}
+	return nil
+}
+
+// clear removes what the store had, but for what was decided about disputes.
 func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 	for some := range slices.Chunk(slices.Collect(maps.Keys(left.open)), maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {

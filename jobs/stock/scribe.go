@@ -162,7 +162,7 @@ func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
 			if err != nil {
 				return err
 			}
-			p := plan(records, found)
+			p := plan(records, found, true)
 			for i, d := range p.done {
 				have := found[d.id]
 				instead[d.id] = d.instead != "" && (have.placed != records[i].Placed.UnixMilli() || records[i].State != Reserved)

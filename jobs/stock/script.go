@@ -53,6 +53,12 @@ var (
 	markLua string
 	//go:embed lua/missing.lua
 	missingLua string
+	//go:embed lua/decide.lua
+	decideLua string
+	//go:embed lua/decided.lua
+	decidedLua string
+	//go:embed lua/redispute.lua
+	redisputeLua string
 	//go:embed lua/halt.lua
 	haltLua string
 	//go:embed lua/begin.lua
@@ -74,6 +80,8 @@ var (
 	cancelScript  = onShelf(cancelLua, orderLua)
 	putScript     = onShelf(putLua)
 	offerScript   = onShelf(offerLua)
+	decideScript  = onShelf(decideLua, orderLua)
+	decidedScript = redis.NewScript(decidedLua)
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
@@ -92,11 +100,12 @@ var (
 	markScript    = redis.NewScript(redislock.GuardLua() + markLua)
 
 	// For a rebuild: each names its epoch.
-	beginScript    = redis.NewScript(beginLua)
-	clearScript    = redis.NewScript(rebuildLua + clearLua)
-	productsScript = redis.NewScript(rebuildLua + productsLua)
-	ordersScript   = redis.NewScript(rebuildLua + ordersLua)
-	openScript     = redis.NewScript(rebuildLua + openLua)
+	beginScript     = redis.NewScript(beginLua)
+	clearScript     = redis.NewScript(rebuildLua + clearLua)
+	productsScript  = redis.NewScript(rebuildLua + productsLua)
+	ordersScript    = redis.NewScript(rebuildLua + ordersLua)
+	redisputeScript = redis.NewScript(rebuildLua + redisputeLua)
+	openScript      = redis.NewScript(rebuildLua + openLua)
 )
 
 // onShelf is a script that runs only on a shelf that has lost nothing its caller
@@ -122,7 +131,7 @@ const (
 	keySettled   = "settled"   // hash: sku, what paid orders took that the database has
 	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
 	keyMarks     = "marks"     // string: how many orders were marked as settled, ever
-	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order
+	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order, or what was decided about it
 	keyTold      = "told:"     // and epoch:process, string: how many changes were acknowledged to a process
 	keyAsked     = "asked"     // string: empty, written so that WAIT has something to wait for
 	keyOrder     = "order:"    // and the id, string: the record

@@ -31,7 +31,7 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for the orders: %w", err)
 	}
-	p := plan(h.records, found)
+	p := plan(h.records, found, h.ahead)
 	if err := tx.writePlan(ctx, p); err != nil {
 		return nil, nil, err
 	}
@@ -78,13 +78,22 @@ type planned struct {
 	items    []Record         // those whose items are new
 	replaced []string         // ids of orders that the store has lost and reserved again: their items go first
 	shifts   map[string]shift // by product
+	disputes []disputed       // orders that the book has otherwise
+	ended    []Record         // orders that the book has otherwise, and that hold nothing any more
+}
+
+// A disputed order is one that the book has otherwise.
+type disputed struct {
+	record  Record
+	instead string // what the book has
 }
 
 // plan compares orders with what the database has. A reserved row may become
 // anything; one in its last state stays, and an order that says otherwise is
 // disputed: the store has lost something, or an id was used again after it was
-// forgotten.
-func plan(records []Record, found map[string]row) planned {
+// forgotten. An order that was placed under such an id and has ended unpaid is none.
+// Ahead: the book may have closed what was read as reserved.
+func plan(records []Record, found map[string]row, ahead bool) planned {
 	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
 	for _, r := range records {
 		s := settlement{id: r.ID, stamp: r.stamp()}
@@ -102,8 +111,13 @@ func plan(records []Record, found map[string]row) planned {
 		case have.status == Reserved:
 			p.orders, p.items, p.replaced = append(p.orders, r), append(p.items, r), append(p.replaced, r.ID)
 			p.shift(r.Items, r.State, 1)
+		case !same && (r.State == Cancelled || r.State == Expired):
+			p.ended = append(p.ended, r)
 		default:
 			s.instead = string(have.status) + " " + strconv.FormatInt(have.placed, 10)
+			if !ahead || !same || r.State != Reserved {
+				p.disputes = append(p.disputes, disputed{r, s.instead})
+			}
 		}
 		p.done = append(p.done, s)
 	}
@@ -135,6 +149,9 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 	}
 	if err := tx.writeItems(ctx, p.items); err != nil {
 		return fmt.Errorf("items: %w", err)
+	}
+	if err := tx.writeDisputes(ctx, p); err != nil {
+		return fmt.Errorf("disputes: %w", err)
 	}
 	if err := tx.writeShifts(ctx, p.shifts); err != nil {
 		return fmt.Errorf("products: %w", err)

@@ -25,15 +25,17 @@ for i = 3, #ARGV, 3 do
     if state == 'reserved' then redis.call('ZADD', KEYS[4], due, id) end
     if instead ~= '' then
       redis.call('HSET', KEYS[7], id, instead)
-    elseif record ~= '' then
-      redis.call('ZADD', KEYS[6], at, id)
+      redis.call('PERSIST', key) -- until an operator has decided
+    else
+      redis.call('HDEL', KEYS[7], id) -- a dispute about it is over
+      if record ~= '' then redis.call('ZADD', KEYS[6], at, id) end
     end
     if state == 'paid' and instead == '' then
       for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
         redis.call('HINCRBY', KEYS[5], sku, quantity)
       end
     end
-    if state and state ~= 'reserved' then redis.call('PEXPIRE', key, ARGV[2]) end
+    if state and state ~= 'reserved' and instead == '' then redis.call('PEXPIRE', key, ARGV[2]) end
   end
 end
 if moved > 0 then redis.call('INCRBY', KEYS[8], tostring(moved)) end

@@ -1,0 +1,96 @@
+package stock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Decisions returns what operators did, the latest first, up to the latest n. It needs
+// Options.Book.
+func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
+	b := s.options.Book
+	if b == nil {
+		return nil, fmt.Errorf("stock: decisions: %w", errNoBook)
+	}
+	if err := b.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	query := b.dialect.Bind("SELECT action, order_id, sku, new_id, made_by, reason, made_at FROM stock_decision WHERE sale = ?" +
+		" ORDER BY made_at DESC, id LIMIT " + strconv.Itoa(max(0, n)))
+	rows, err := b.db.QueryContext(ctx, query, s.ID())
+	if err != nil {
+		return nil, fmt.Errorf("stock: read the decisions: %w", err)
+	}
+	defer rows.Close()
+	var all []Decision
+	for rows.Next() {
+		var d Decision
+		var made int64
+		if err := rows.Scan(&d.Action, &d.Order, &d.SKU, &d.NewID, &d.By, &d.Reason, &made); err != nil {
+			return nil, fmt.Errorf("stock: read the decisions: %w", err)
+		}
+		d.Made = time.UnixMilli(made).UTC()
+		all = append(all, d)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("stock: read the decisions: %w", err)
+	}
+	return all, nil
+}
+
+// record writes what an operator did.
+func (tx *transaction) record(ctx context.Context, d Decision) error {
+	t := table{name: "stock_decision", clock: "made_at", columns: []column{
+		{name: "id"}, {name: "made_by"}, {name: "action"}, {name: "order_id"}, {name: "sku"}, {name: "new_id"},
+		{name: "store_has"}, {name: "book_has"}, {name: "reason"},
+	}}
+	t.add(rand.Text(), d.By, string(d.Action), d.Order, d.SKU, d.NewID, d.storeHas, d.bookHas, d.Reason)
+	if err := tx.write(ctx, &t, ""); err != nil {
+		return fmt.Errorf("record the decision: %w", err)
+	}
+	return nil
+}
+
+// decided records what was decided about a dispute, which is over then.
+func (b *Database) decided(ctx context.Context, sale string, d Decision, placed int64) error {
+	return b.transact(ctx, sale, func(tx *transaction) error {
+		query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")
+		done, err := tx.tx.ExecContext(ctx, query, sale, d.Order, placed)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err // another call has recorded it
+		}
+		return tx.record(ctx, d)
+	})
+}
+
+// writeDisputes writes disputed orders as they are now, and removes those that have
+// ended without the book: they hold nothing any more.
+func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
+	t := table{name: "stock_dispute", clock: "found_at", columns: []column{
+		{name: "order_id"}, {name: "placed_at"}, {name: "state"}, {name: "record"}, {name: "book_has"},
+	}}
+	for _, d := range p.disputes {
+		line, err := booked{Record: d.record}.line()
+		if err != nil {
+			return err
+		}
+		t.add(d.record.ID, d.record.Placed.UnixMilli(), string(d.record.State), line, d.instead)
+	}
+	if err := tx.write(ctx, &t, upsert(tx.dialect, "stock_dispute", "sale, order_id, placed_at", []string{"state", "record", "book_has"}, nil)); err != nil {
+		return err
+	}
+	query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")
+	for _, r := range p.ended {
+		if _, err := tx.tx.ExecContext(ctx, query, tx.sale, r.ID, r.Placed.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// disputedSale has sold o-00, one tea, and forgotten its id, under which a buyer has an
+// order of two cups now.
+func disputedSale(t *testing.T, client redis.UniversalClient, p place, o stock.Options, pay bool) *stock.Sale {
+	t.Helper()
+	s := keptSale(t, client, p, o)
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 10)
+	reserve(t, s, order("o-00"))
+	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 1, 1)
+	if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:o-00").Err(); err != nil { // as after Retention
+		t.Fatal(err)
+	}
+	reserve(t, s, order("o-00", stock.Item{SKU: "cup", Quantity: 2}))
+	if pay {
+		if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil {
+		t.Fatal("the dispute is not told")
+	}
+	return s
+}
+
+func wantDisputes(t *testing.T, s *stock.Sale, want ...string) {
+	t.Helper()
+	all, err := s.Disputes(t.Context())
+	var got []string
+	for _, d := range all {
+		got = append(got, fmt.Sprintf("%s %s %d %s", d.ID, d.State, d.Items[0].Quantity, d.BookHas[:4]))
+	}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("disputes %q, %v, want %q", got, err, want)
+	}
+}
+
+func decide(a stock.Action, newID string) stock.Decision {
+	return stock.Decision{Action: a, Order: "o-00", NewID: newID, By: "ada", Reason: "asked the buyer"}
+}
+
+// A paid order under an id that was used before is kept until an operator decides, in
+// store and book, also when the store loses everything meanwhile; then it goes on under
+// another id, or its items are back in stock, and it is recorded.
+func TestDisputeIsResolved(t *testing.T) {
+	for _, c := range []struct {
+		decision stock.Decision
+		pay      bool
+		products []string
+		orders   []string
+	}{
+		{decide(stock.Accept, "n-1"), true, []string{"cup 10 0 2", "tea 10 0 1"}, []string{"n-1 paid", "o-00 paid"}},
+		{decide(stock.Accept, "n-1"), false, []string{"cup 10 2 0", "tea 10 0 1"}, []string{"n-1 reserved", "o-00 paid"}},
+		{decide(stock.Refund, ""), true, []string{"cup 10 0 0", "tea 10 0 1"}, []string{"o-00 paid"}},
+		{decide(stock.Drop, ""), false, []string{"cup 10 0 0", "tea 10 0 1"}, []string{"o-00 paid"}},
+	} {
+		t.Run(fmt.Sprintf("%s, paid %t", c.decision.Action, c.pay), func(t *testing.T) {
+			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+				s := disputedSale(t, client, p, stock.Options{}, c.pay)
+				state := "reserved"
+				if c.pay {
+					state = "paid"
+				}
+				wantDisputes(t, s, "o-00 "+state+" 2 paid")
+				wantTTL(t, client, "o-00", false)
+				if _, told, err := reconcile(t, s, p, 1); err == nil || told != "" {
+					t.Errorf("reconcile: %v, %q, want the dispute and nothing else", err, told)
+				}
+				if err := client.FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if r, err := s.Restore(t.Context()); err != nil || r.Disputed != 1 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				wantTTL(t, client, "o-00", false)
+				if c.pay {
+					wantProduct(t, s, "cup", 10, 8, 0, 2)
+				} else {
+					wantProduct(t, s, "cup", 10, 8, 2, 0)
+				}
+				if err := s.Resolve(t.Context(), c.decision); err != nil {
+					t.Fatal(err)
+				}
+				wantDisputes(t, s)
+				if err := s.Resolve(t.Context(), c.decision); !errors.Is(err, stock.ErrNoDispute) {
+					t.Errorf("again: %v, want ErrNoDispute", err)
+				}
+				settle(t, s, p, 3, map[bool]int{true: 1, false: 0}[c.decision.Action == stock.Accept])
+				p.wantLines(t, productRows, c.products...)
+				p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", c.orders...)
+				p.wantSums(t)
+				if _, told, err := reconcile(t, s, p, 2); err != nil {
+					t.Errorf("%v: %s", err, told)
+				}
+				made, err := s.Decisions(t.Context(), 10)
+				if err != nil || len(made) != 1 || made[0].Made.IsZero() {
+					t.Fatalf("%+v, %v, want one decision", made, err)
+				}
+				made[0].Made = time.Time{}
+				if made[0] != c.decision {
+					t.Errorf("recorded %+v, want %+v", made[0], c.decision)
+				}
+			})
+		})
+	}
+}
+
+// A decision that was carried out and not recorded is recorded when it is made again, and
+// no other is possible meanwhile.
+func TestDecisionIsMadeOnce(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, true)
+	execute(t, p, "ALTER TABLE stock_decision RENAME TO hidden")
+	if err := s.Resolve(t.Context(), decide(stock.Accept, "n-1")); err == nil {
+		t.Error("it is not recorded, and no error")
+	}
+	execute(t, p, "ALTER TABLE hidden RENAME TO stock_decision")
+	for _, other := range []stock.Decision{decide(stock.Refund, ""), decide(stock.Accept, "n-2")} {
+		if err := s.Resolve(t.Context(), other); !errors.Is(err, stock.ErrDecided) {
+			t.Errorf("%s: %v, want ErrDecided", other.Action, err)
+		}
+	}
+	settle(t, s, p, 3, 1)
+	if err := s.Resolve(t.Context(), decide(stock.Accept, "n-1")); err != nil {
+		t.Error(err)
+	}
+	wantDisputes(t, s)
+	wantProduct(t, s, "cup", 10, 8, 0, 2)
+	p.wantLines(t, "SELECT action, order_id, new_id, made_by, reason FROM stock_decision", "accept o-00 n-1 ada asked the buyer")
+}
+
+func TestResolveRefuses(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, true)
+	reserve(t, s, order("taken"))
+	for name, c := range map[string]struct {
+		decision stock.Decision
+		want     error
+	}{
+		"no dispute":     {stock.Decision{Action: stock.Drop, Order: "taken", By: "ada", Reason: "r"}, stock.ErrNoDispute},
+		"taken":          {decide(stock.Accept, "taken"), stock.ErrConflict},
+		"known to book":  {decide(stock.Accept, "o-00"), stock.ErrConflict},
+		"no reason":      {stock.Decision{Action: stock.Drop, Order: "o-00", By: "ada", Reason: " "}, nil},
+		"no name":        {stock.Decision{Action: stock.Drop, Order: "o-00", Reason: "r"}, nil},
+		"no new id":      {decide(stock.Accept, ""), nil},
+		"another action": {decide(stock.Free, ""), nil},
+	} {
+		err := s.Resolve(t.Context(), c.decision)
+		_, field := errors.AsType[*stock.FieldError](err)
+		if c.want != nil && !errors.Is(err, c.want) || c.want == nil && !field {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	wantDisputes(t, s, "o-00 paid 2 paid")
+}
+
+// A disputed order that was not paid in time, or cancelled, holds nothing: its dispute is over.
+func TestDisputeEnds(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := disputedSale(t, client, p, stock.Options{}, false)
+		wantDisputes(t, s, "o-00 reserved 2 paid")
+		if _, err := s.Cancel(t.Context(), "o-00"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 3, 1)
+		wantDisputes(t, s)
+		wantTTL(t, client, "o-00", true)
+		p.wantLines(t, productRows, "cup 10 0 0", "tea 10 0 1")
+		if _, told, err := reconcile(t, s, p, 1); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
