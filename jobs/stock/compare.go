@@ -11,6 +11,25 @@ type view struct {
 	before, after counts
 	database      map[string]Product
 	disputed      map[string]shift // by product, what disputed orders have on the shelf
+
+	marks int64            // how many orders were marked as settled at the first of several looks
+	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all looks
+}
+
+// constant remembers by how much the book has more sold than was marked as settled, as
+// long as it is the same in each look: what is written and not marked yet changes.
+func (v *view) constant(first bool) {
+	if first {
+		v.marks, v.ahead = v.before.marks, map[string]int64{}
+	}
+	for sku := range v.after.products {
+		now := v.database[sku].Sold - v.before.products[sku].settled
+		if was, ok := v.ahead[sku]; first {
+			v.ahead[sku] = now
+		} else if ok && was != now || v.before.products[sku].settled != v.after.products[sku].settled {
+			delete(v.ahead, sku)
+		}
+	}
 }
 
 // still reports whether the database must have been what the store says: nothing
@@ -67,7 +86,9 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
 	case v.still() && database.Reserved+v.disputed[sku].reserved != before.Reserved:
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
-	case v.still() && v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
+	case !v.still() && v.ahead[sku] != 0 && v.after.marks > v.marks:
+		say("the database has %d sold, and %d were settled", database.Sold, after.settled)
+	case v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
 		say("the database has %d put in, the store %d", database.Put, before.Put)
 	}
 }

@@ -75,6 +75,9 @@ func (r *reconciler) run(ctx context.Context) error {
 		return err
 	}
 	epoch := r.sale.epoch()
+	if err := r.orders(ctx); err != nil {
+		return err
+	}
 	v, err := r.look(ctx)
 	if err != nil {
 		return err
@@ -101,21 +104,49 @@ func (r *reconciler) run(ctx context.Context) error {
 }
 
 // look reads the store, the database, and the store again.
-func (r *reconciler) look(ctx context.Context) (v view, err error) {
-	if err = r.work.may(ctx, "look"); err != nil {
+func (r *reconciler) look(ctx context.Context) (view, error) {
+	if err := r.work.may(ctx, "look"); err != nil {
 		return view{}, err
 	}
-	if v.before, err = r.sale.counts(ctx); err != nil {
-		return view{}, err
+	return r.sale.view(ctx, r.database)
+}
+
+// orders compares the reserved orders of both sides. What the book has lost is settled
+// again; a shelf that has lost orders is closed, and rebuilt as Options.Restore says.
+func (r *reconciler) orders(ctx context.Context) error {
+	if err := r.work.may(ctx, "orders"); err != nil {
+		return err
 	}
-	if v.database, err = r.database.products(ctx, r.sale.ID()); err != nil {
-		return view{}, err
+	found, err := r.sale.auditOrders(ctx, r.database, 0, maxAudited)
+	if err != nil {
+		return fmt.Errorf("stock: compare orders: %w", err)
 	}
-	if v.disputed, err = r.sale.disputedShifts(ctx, r.database); err != nil {
-		return view{}, err
+	var again []Difference
+	lost := 0
+	for _, d := range found {
+		if d.Mend == SettleAgain {
+			again = append(again, d)
+			continue
+		}
+		r.unknown++
+		if lost++; lost <= maxTold {
+			r.work.log.Error("stock broken", zap.String("order", d.Order), zap.String("text", d.String()))
+		}
 	}
-	v.after, err = r.sale.counts(ctx)
-	return v, err
+	n, err := r.sale.settleAgain(ctx, again)
+	if err != nil {
+		return fmt.Errorf("stock: compare orders: %w", err)
+	}
+	if r.again += n; n > 0 {
+		r.work.log.Warn("orders settled again: the database had lost them", zap.Int("orders", n))
+	}
+	if lost == 0 || r.sale.options.Book == nil {
+		return nil
+	}
+	if _, err := r.sale.ask(ctx, closeScript, r.sale.keys(keyShelf), r.sale.epoch(), "behind"); err != nil {
+		return fmt.Errorf("stock: close a shelf that has lost orders: %w", err)
+	}
+	return nil
 }
 
 func (r *reconciler) restock(ctx context.Context, skus []string) error {

@@ -59,6 +59,12 @@ var (
 	decidedLua string
 	//go:embed lua/redispute.lua
 	redisputeLua string
+	//go:embed lua/audit.lua
+	auditLua string
+	//go:embed lua/again.lua
+	againLua string
+	//go:embed lua/close.lua
+	closeLua string
 	//go:embed lua/halt.lua
 	haltLua string
 	//go:embed lua/begin.lua
@@ -85,6 +91,9 @@ var (
 	productScript = redis.NewScript(productLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
+	auditScript   = redis.NewScript(auditLua)
+	againScript   = redis.NewScript(orderLua + againLua)
+	closeScript   = redis.NewScript(closeLua)
 	missingScript = redis.NewScript(orderLua + missingLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.

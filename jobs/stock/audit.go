@@ -1,0 +1,322 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How an audit looks at the counts of products: as often as it takes to meet a moment at
+// which nothing is on its way to the book, but no more often than this.
+const (
+	maxLooks  = 10
+	lookAgain = 100 * time.Millisecond
+)
+
+// maxAudited is how many reserved orders a run of reconcile compares, of each side.
+const maxAudited = 20_000
+
+// A Mend is what Sale.Repair does about a difference.
+type Mend string
+
+// The mends.
+const (
+	SettleAgain Mend = "settle again" // the book has lost it: the store's is written once more
+	Recount     Mend = "recount"      // the book's counts are made from its orders
+	Rebuild     Mend = "rebuild"      // the shelf is made from the book
+)
+
+// A Difference is an order or a product about which store and book disagree, although
+// nothing of it is on its way from one to the other.
+type Difference struct {
+	Order string // its id, or empty
+	SKU   string // of a product, or empty
+	Store string // what the store has
+	Book  string // what the book has
+	Mend  Mend
+}
+
+// String is for people and logs.
+func (d Difference) String() string {
+	what := "order " + quote(d.Order)
+	if d.Order == "" {
+		what = "product " + quote(d.SKU)
+	}
+	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
+}
+
+// Audit compares the store with the book, order by order and product by product, also
+// while orders are placed, and returns what differs. It changes nothing. Closed orders that
+// Options.Retention has let go are not compared. It reads all others: that takes some seconds
+// for each 100,000. It needs Options.Book.
+func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
+	if s.options.Book == nil {
+		return nil, fmt.Errorf("stock: audit: %w", errNoBook)
+	}
+	if err := s.Look(ctx); err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
+	epoch := s.epoch()
+	found, err := s.auditOrders(ctx, s.options.Book, s.options.Retention, 0)
+	if err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
+	products, err := s.auditProducts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
+	if err := s.Look(ctx); err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
+	if s.epoch() != epoch {
+		return nil, fmt.Errorf("stock: audit: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
+	}
+	return append(found, products...), nil
+}
+
+// auditOrders compares orders: those that the book has as reserved, or has settled less
+// than retention ago, and those that wait in the store for being paid. Most is how many of each, 0
+// all.
+func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Duration, most int) ([]Difference, error) {
+	disputes, err := b.disputes(ctx, s.ID(), "")
+	if err != nil {
+		return nil, err
+	}
+	a := audit{sale: s, book: b, disputed: map[string]bool{}, seen: map[string]bool{}}
+	for _, d := range disputes {
+		a.disputed[d.ID+" "+strconv.FormatInt(d.Placed.UnixMilli(), 10)] = true
+	}
+	for after, n := "", 0; most == 0 || n < most; {
+		ids, err := b.ids(ctx, s.ID(), after, retention, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			break
+		}
+		if err := a.compare(ctx, ids); err != nil {
+			return nil, err
+		}
+		after, n = ids[len(ids)-1], n+len(ids)
+	}
+	for from := int64(0); most == 0 || from < int64(most); from += maxBatch {
+		ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(keyDue), from, from+maxBatch-1).Result() })
+		if err != nil {
+			return nil, fmt.Errorf("read reserved orders: %w", err)
+		}
+		if len(ids) == 0 {
+			break
+		}
+		if err := a.compare(ctx, ids); err != nil {
+			return nil, err
+		}
+	}
+	return a.found, nil
+}
+
+// ids reads up to n ids that come after one: of reserved orders, and of those that were
+// settled less than retention ago, if that is not 0.
+func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
+	query, args := "SELECT id FROM orders WHERE sale = ? AND status = 'reserved' AND id > ?", []any{sale, after}
+	if retention > 0 {
+		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?)"
+		args = append(args, retention.Milliseconds())
+	}
+	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query+" ORDER BY id LIMIT "+strconv.Itoa(n)), args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the book's orders: %w", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("read the book's orders: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// An audit is a comparison of orders.
+type audit struct {
+	sale     *Sale
+	book     *Database
+	disputed map[string]bool // id and placed
+	seen     map[string]bool // ids of orders that were compared
+	found    []Difference
+}
+
+// A held order is one as the store has it.
+type held struct{ stamp, list string }
+
+// compare compares orders by their ids. The store is read before and after the book: what
+// it has unchanged, and not on its way, the book must have.
+func (a *audit) compare(ctx context.Context, ids []string) error {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.seen[id] })
+	if len(ids) == 0 {
+		return nil
+	}
+	before, err := a.sale.held(ctx, ids)
+	if err != nil {
+		return err
+	}
+	rows, err := a.book.find(ctx, a.sale.ID(), ids)
+	if err != nil {
+		return fmt.Errorf("look up orders: %w", err)
+	}
+	after, err := a.sale.held(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		a.seen[id] = true
+		have, known := rows[id]
+		if before[i] != after[i] || a.disputed[id+strings.TrimLeft(before[i].stamp, "abcdefghijklmnopqrstuvwxyz")] {
+			continue
+		}
+		if d, differs := before[i].against(have, known); differs {
+			d.Order = id
+			a.found = append(a.found, d)
+		}
+	}
+	return nil
+}
+
+// held reads how the store has orders.
+func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	answer, err := s.ask(ctx, auditScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), args...)
+	if err == nil && len(answer) != 2*len(ids) {
+		err = strange(answer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the store's orders: %w", err)
+	}
+	all := make([]held, len(ids))
+	for i := range all {
+		all[i] = held{answer[2*i], answer[2*i+1]}
+	}
+	return all, nil
+}
+
+// against judges an order of the store by what the book has of it.
+func (h held) against(have row, known bool) (d Difference, differs bool) {
+	book := "nothing"
+	if known {
+		book = string(have.status)
+	}
+	state, placed, _ := strings.Cut(h.stamp, " ")
+	same := known && placed == strconv.FormatInt(have.placed, 10)
+	d = Difference{Store: state, Book: book}
+	switch {
+	case h.list == "fresh" || h.list == "unsettled":
+		return d, false // on its way
+	case h.stamp == "":
+		d.Store, d.Mend = "nothing", Rebuild
+		return d, known && have.status == Reserved // others may be forgotten
+	case same && have.status == State(state):
+		d.Store, d.Mend = state+" and on no list: it would never expire", Rebuild
+		return d, have.status == Reserved && h.list != "due"
+	case same && have.status != Reserved:
+		d.Mend = Rebuild
+		return d, true
+	case !same && (State(state) == Cancelled || State(state) == Expired):
+		return d, false // it holds nothing
+	}
+	d.Mend = SettleAgain
+	return d, true
+}
+
+// auditProducts compares the counts of products.
+func (s *Sale) auditProducts(ctx context.Context) ([]Difference, error) {
+	v, err := s.view(ctx, s.options.Book)
+	if err != nil {
+		return nil, err
+	}
+	found, _ := v.findings()
+	var all []Difference
+	for _, f := range found {
+		p := v.after.products[f.sku]
+		d := v.database[f.sku]
+		all = append(all, Difference{SKU: f.sku, Mend: Rebuild,
+			Store: fmt.Sprintf("%d put in, %d reserved, %d sold, %d left (%s)", p.Put, p.Reserved, p.Sold, p.Stock, f.text),
+			Book:  fmt.Sprintf("%d put in, %d reserved, %d sold", d.Put, d.Reserved, d.Sold)})
+	}
+	wrong, err := s.options.Book.miscounted(ctx, s.ID())
+	if err != nil {
+		return nil, err
+	}
+	for _, sku := range slices.Sorted(maps.Keys(wrong)) {
+		w := wrong[sku]
+		all = append(all, Difference{SKU: sku, Mend: Recount, Store: "not to be asked",
+			Book: fmt.Sprintf("%d reserved, %d sold, and orders of %d, %d", w[0].reserved, w[0].sold, w[1].reserved, w[1].sold)})
+	}
+	return all, nil
+}
+
+// view looks at the counts, up to maxLooks times until nothing is on its way: only then
+// can each count be judged. Of several looks at counts that are on their way the last counts.
+func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
+	for look := 1; ; look++ {
+		if v.before, err = s.counts(ctx); err != nil {
+			return view{}, err
+		}
+		if v.database, err = b.products(ctx, s.ID()); err != nil {
+			return view{}, err
+		}
+		if v.disputed, err = s.disputedShifts(ctx, b); err != nil {
+			return view{}, err
+		}
+		if v.after, err = s.counts(ctx); err != nil {
+			return view{}, err
+		}
+		v.constant(look == 1)
+		if v.still() || look == maxLooks {
+			return v, nil
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return view{}, context.Cause(ctx)
+		}
+	}
+}
+
+// miscounted are the products whose counts in the book are not the sums of their orders:
+// the counts, and the sums.
+func (b *Database) miscounted(ctx context.Context, sale string) (map[string][2]shift, error) {
+	return miscounted(ctx, b.db, b.dialect, sale)
+}
+
+func miscounted(ctx context.Context, q querier, d Dialect, sale string) (map[string][2]shift, error) {
+	query := "SELECT p.sku, p.reserved, p.sold, COALESCE(s.reserved, 0), COALESCE(s.sold, 0) FROM product p LEFT JOIN" +
+		" (SELECT i.sku, SUM(CASE o.status WHEN 'reserved' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
+		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paid') GROUP BY i.sku) s" +
+		" ON s.sku = p.sku WHERE p.sale = ? AND (p.reserved <> COALESCE(s.reserved, 0) OR p.sold <> COALESCE(s.sold, 0))"
+	rows, err := q.QueryContext(ctx, d.Bind(query), sale, sale)
+	if err != nil {
+		return nil, fmt.Errorf("count the book's orders: %w", err)
+	}
+	defer rows.Close()
+	wrong := map[string][2]shift{}
+	for rows.Next() {
+		var sku string
+		var has, sums shift
+		if err := rows.Scan(&sku, &has.reserved, &has.sold, &sums.reserved, &sums.sold); err != nil {
+			return nil, fmt.Errorf("count the book's orders: %w", err)
+		}
+		wrong[sku] = [2]shift{has, sums}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count the book's orders: %w", err)
+	}
+	return wrong, nil
+}
