@@ -50,7 +50,7 @@ func shopCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, shopOverrides)
-	cmd.AddCommand(shopRestoreCommand())
+	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand())
 	return cmd
 }
 

@@ -80,8 +80,13 @@ func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (
 		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over from Redis, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))
 		return nil
 	}
-	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones; %d taken over from Redis, %d entries not\n",
-		r.Products, r.Open, r.Closed, len(r.Taken), len(r.Lost))
+	return printRebuilt(w, &r)
+}
+
+// printRebuilt prints what a rebuild has done.
+func printRebuilt(w io.Writer, r *stock.Restored) error {
+	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over from Redis, %d entries not\n",
+		r.Products, r.Open, r.Closed, r.Disputed, len(r.Taken), len(r.Lost))
 	if len(r.Lost) > 0 {
 		return told(exitFailed, "some orders were not taken over")
 	}

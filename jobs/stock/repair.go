@@ -153,6 +153,9 @@ func (s *Sale) free(ctx context.Context, d Decision) (Record, error) {
 	if err := errors.Join(checkID(d.Order), d.faults()); err != nil {
 		return Record{}, err
 	}
+	if err := s.Look(ctx); err != nil { // what is not known is known to be so only then
+		return Record{}, err
+	}
 	r, err := s.Order(ctx, d.Order)
 	if err != nil {
 		return Record{}, err
