@@ -1,28 +1,35 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// secretName matches the names of variables that say themselves that they hold a secret.
-var secretName = regexp.MustCompile(`^` + envPrefix + `.*(PASSWORD|SECRET|TOKEN|DSN)`)
-
 // childEnv is an environment for a command that is not cronce: without what holds a
 // secret of cronce. The command was not given the keys of the store by being run
 // under a lock, and an environment is inherited, dumped and logged. A configuration that
-// this command is not started with may name more: a variable of cronce that is called
-// like a secret, or has a user and a password in it, is taken for one.
+// this command is not started with may name more, and a name may be misspelt: of the
+// variables that begin like those of cronce only the known ones without a secret are left.
 func (c *config) childEnv(environ []string) []string {
-	names := c.secretVariables()
+	secret := c.secretVariables()
+	known := c.knownVariables()
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
-		return slices.Contains(names, name) || secretName.MatchString(name) || name == redisURLEnv && mayHoldPassword(value) ||
+		stray := strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !serviceEnv.MatchString(variable)
+		return stray || slices.Contains(secret, name) || name == redisURLEnv && mayHoldPassword(value) ||
 			strings.HasPrefix(name, envPrefix) && strictyaml.HasCredentials(value)
 	})
+}
+
+// knownVariables are the names of the variables that cronce reads or sets.
+func (c *config) knownVariables() []string {
+	known := append(c.secretVariables(), configEnv, fenceEnv)
+	for _, o := range shopOverrides { // which has those of all commands
+		known = append(known, o.env)
+	}
+	return known
 }
 
 // secretVariables are the names of the variables that secrets are read from.

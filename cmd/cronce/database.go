@@ -48,7 +48,7 @@ func (c *config) openDatabase(dry bool) (*sql.DB, stock.Dialect, error) {
 			return nil, 0, c.fault("shop.database", "the DSN %v", err)
 		}
 		if dsnInPlain(text) {
-			err = c.inPlain("shop.database", "the DSN allows a connection to another machine without TLS: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL, MariaDB)")
+			err = c.inPlain("shop.database", "the DSN "+plainDSN)
 			if err != nil {
 				return nil, 0, err
 			}

@@ -35,10 +35,7 @@ func (v strayVariable) String() string {
 // strayVariables returns the stray variables of an environment, by name. Those that the
 // configuration names are known.
 func (c *config) strayVariables(environ []string) (strays []strayVariable) {
-	known := append(c.secretVariables(), configEnv, fenceEnv)
-	for _, o := range shopOverrides { // which has those of all commands
-		known = append(known, o.env)
-	}
+	known := c.knownVariables()
 	var lower []string
 	for _, name := range known {
 		if rest, ours := strings.CutPrefix(name, envPrefix); ours { // the prefix would make all names alike

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
@@ -65,7 +66,10 @@ func unanswered(err error) bool {
 	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "listen" {
 		return false
 	}
-	_, network := errors.AsType[net.Error](err)
+	unreached, network := errors.AsType[net.Error](err)
+	if _, local := unreached.(syscall.Errno); local {
+		network = false // of a file or a pipe: that of a connection is inside a net.OpError, which is found first
+	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, server := errors.AsType[redis.Error](err)
 	return network || server || certificate || errors.Is(err, zk.ErrNoServer) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +54,8 @@ func TestExitCodes(t *testing.T) {
 		{exitUsage, []string{"verify", "--redis", "not a url"}},
 		{exitUsage, []string{"node", "--config", filepath.Join(t.TempDir(), "nosuch.yaml")}},
 		{exitUsage, []string{"journal", "nosuch", "--redis", good.url}},
+		{exitUsage, []string{"journal", "job", "--verdict", "rain", "--redis", dead}},
+		{exitUsage, []string{"verify", "--since", "rain", "--redis", dead}},
 		{exitRefused, []string{"verify", "--redis", url}},
 		{exitRefused, []string{"doctor", "--redis", url}},
 		{exitRefused, []string{"lock", "key", "--redis", url, "--try", "--", "true"}},
@@ -154,4 +160,31 @@ func TestFailuresAreShown(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "FAILED")
 	cronce(t, "verify", "--redis", cl.url, "--fail-on", "failed").want(t, exitFailed, "FAILED")
 	cronce(t, "journal", "job", "--redis", cl.url).want(t, exitFine, `failed in`, `no route to \x1b[31mhost`)
+}
+
+// A file or a pipe that cannot be written is no store that does not answer.
+func TestLocalErrorsAreKnown(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, exitFailed},
+		{&fs.PathError{Op: "read", Path: "messages.csv", Err: syscall.EISDIR}, exitFailed},
+		{&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, exitUnknown},
+		{&net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitFailed},
+	} {
+		if code := exitCode(fmt.Errorf("verify: %w", c.err), true); code != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.err, code, c.want)
+		}
+	}
+}
+
+// An argument of any length makes an error of a bounded one.
+func TestLongArguments(t *testing.T) {
+	long := strings.Repeat("ä", 5000)
+	for _, args := range [][]string{{"verify", "-o", long}, {long}, {"verify", "--" + long}, {"verify", "--config", long}} {
+		if r := cronce(t, args...); r.code != exitUsage || len(r.stderr) > 2*maxErrorLine {
+			t.Errorf("%.20q: exit code %d, %d bytes", args, r.code, len(r.stderr))
+		}
+	}
 }

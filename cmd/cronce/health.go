@@ -63,7 +63,7 @@ func healthHandler(ready func() error, remarks func() []string) http.Handler {
 			answer(w, http.StatusServiceUnavailable, printable(err.Error()))
 			return
 		}
-		answer(w, http.StatusOK, strings.Join(append([]string{"ok"}, remarks()...), "\n"))
+		answer(w, http.StatusOK, printableText(strings.Join(append([]string{"ok"}, remarks()...), "\n")))
 	})
 	return mux
 }

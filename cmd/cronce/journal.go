@@ -38,6 +38,9 @@ func journalCommand() *cobra.Command {
 			if f.n < 1 || f.n > maxJournal {
 				return usagef("journal: -n is %d, allowed is 1 to %d", f.n, maxJournal)
 			}
+			if _, err := f.filter(time.Now()); unreadable(err) != nil {
+				return err
+			}
 			return withStore(cmd, func(ctx context.Context, s *store) error {
 				return s.printJournal(ctx, cmd.OutOrStdout(), args[0], f)
 			})

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -62,8 +63,13 @@ func loadConfig(cmd *cobra.Command) (*config, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	c.warn = func(path, text string) { fmt.Fprintf(cmd.ErrOrStderr(), "cronce: warning: %s %s\n", path, text) }
+	c.warn = warnTo(cmd.ErrOrStderr())
 	return c, nil
+}
+
+// warnTo prints warnings to w as lines for a person.
+func warnTo(w io.Writer) func(path, text string) {
+	return func(path, text string) { fmt.Fprintf(w, "cronce: warning: %s %s\n", path, text) }
 }
 
 // loadNodeConfig reads what a node has to know: its jobs must be fine as well.
@@ -73,7 +79,7 @@ func loadNodeConfig(cmd *cobra.Command) (*config, error) {
 }
 
 // checked adds what is wrong with the jobs of a configuration. A misspelt variable may
-// be the cause: a node that starts logs it instead.
+// be the cause: a node that starts logs it instead, as it does all warnings.
 func checked(cmd *cobra.Command, c *config, err error) (*config, error) {
 	if c != nil {
 		_, faults := c.dryRun()
@@ -84,6 +90,7 @@ func checked(cmd *cobra.Command, c *config, err error) (*config, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
+	c.warn = warnTo(cmd.ErrOrStderr())
 	return c, nil
 }
 

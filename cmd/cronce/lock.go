@@ -53,8 +53,8 @@ func lockCommand() *cobra.Command {
 			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
 			fenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
 			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
-			"a password, the variables that the configuration names, others of CRONCE_ that are called or look like\n" +
-			"a secret) is not in it, unless --with-secrets is given.\n\n" +
+			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
+			"in it, unless --with-secrets is given.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
 			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +

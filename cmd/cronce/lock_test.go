@@ -58,6 +58,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 		"CRONCE_REDIS_URL": "redis://:hunter2@" + m.Addr(), "CRONCE_REDIS_PASSWORD": "hunter2", "CRONCE_SHOP_DSN": "postgres://u:hunter2@h/d",
 		"CRONCE_SENTINEL_PASSWORD": "hunter2", "CRONCE_GATEWAY_TOKEN": "hunter2", "CRONCE_OTHER_URL": "redis://:hunter2@h",
 		"SENTINELS": "hunter2", "GATEWAY": "hunter2", "ORDERS": "hunter2", "CRONCE_NAMESPACE": "ns", "PLAIN": "kept",
+		"CRONCE_REDIS_PWD": "hunter2", "CRONCE_APIKEY": "hunter2", "CRONCE_sms_key": "hunter2",
 	} {
 		t.Setenv(name, value)
 	}
@@ -70,7 +71,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	t.Setenv("CRONCE_REDIS_URL", url) // without a password it is no secret
 	cronce(t, under(url, nil, "env")...).want(t, exitFine, "CRONCE_REDIS_URL="+url)
 	r = cronce(t, under(url, []string{"--config", config, "--with-secrets"}, "env")...)
-	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 8 {
+	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 11 {
 		t.Errorf("with --with-secrets:\n%s", r.stdout)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() {
@@ -37,9 +38,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		text = withoutCredentials(text, args)
 	}
 	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
-		fmt.Fprintf(stderr, "cronce: %s\n", printableText(text))
+		fmt.Fprintf(stderr, "cronce: %s\n", printableText(bounded(text)))
 	}
 	return code
+}
+
+// maxErrorLine bounds the bytes of one line of an error: a parser may quote an argument
+// of any length.
+const maxErrorLine = 1000
+
+// bounded is a text whose lines are cut where they are too long.
+func bounded(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if len(line) > maxErrorLine {
+			lines[i] = strings.ToValidUTF8(line[:maxErrorLine], "") + " …"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // A usageError is a mistake of whoever typed the command or wrote the

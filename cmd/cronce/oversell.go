@@ -189,7 +189,7 @@ func (f *oversellFlags) database() (string, error) {
 // runOversell sells through each strategy in turn. No process, and nothing in a
 // store, is left when it returns.
 func runOversell(ctx context.Context, f oversellFlags, stdout, stderr io.Writer) error {
-	r, err := openRig(ctx, f)
+	r, err := openRig(ctx, f, warnTo(stderr))
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type plan struct {
 	Work      time.Duration
 	Buyers    int
 	Patience  time.Duration
+
+	warn func(setting, text string) // of what is sent in plain text; nil: the parent has done so
 }
 
 // connect makes the clients of a process, and sees that the stores answer.
@@ -60,7 +62,7 @@ const saleConnections = 32
 // redisClient lets buyers wait for a connection for as long as they wait at all.
 func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis.UniversalClient, error) {
 	c := defaultConfig()
-	c.embedded = embedded
+	c.embedded, c.warn = embedded, p.warn
 	c.set(storeOverrides[0], url, "--redis")
 	if err := errors.Join(c.faults()...); err != nil {
 		return nil, refused(err)
@@ -84,6 +86,9 @@ func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
 	d, err := parseDSN(p.DSN)
 	if err != nil {
 		return err
+	}
+	if p.warn != nil && dsnInPlain(p.DSN) {
+		p.warn("the DSN", plainDSN)
 	}
 	db, err := sql.Open(d.driver, d.source)
 	if err != nil {

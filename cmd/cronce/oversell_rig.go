@@ -28,7 +28,7 @@ type rig struct {
 const embeddedRedlock = 3
 
 // openRig starts what is not there and connects to what is.
-func openRig(ctx context.Context, f oversellFlags) (*rig, error) {
+func openRig(ctx context.Context, f oversellFlags, warn func(setting, text string)) (*rig, error) {
 	dsn, err := f.database()
 	if err != nil {
 		return nil, err
@@ -36,6 +36,7 @@ func openRig(ctx context.Context, f oversellFlags) (*rig, error) {
 	r := &rig{plan: plan{
 		Run: "oversell_" + uuid.NewString()[:8], Redis: f.redis, Redlock: f.redis,
 		Embedded: len(f.redis) == 0, DSN: dsn, ZooKeeper: f.zookeeper, Work: f.work, Buyers: f.buyers, Patience: f.patience,
+		warn: warn,
 	}}
 	if err := r.open(ctx); err != nil {
 		r.close()

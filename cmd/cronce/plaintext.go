@@ -66,6 +66,9 @@ func gatewayInPlain(raw string) bool {
 	return err == nil && u.Scheme == "http" && remote(u.Host)
 }
 
+// plainDSN is said of such a DSN.
+const plainDSN = "allows a connection to another machine without TLS: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL, MariaDB)"
+
 // dsnInPlain reports whether the driver may connect to another machine without TLS. Without
 // sslmode that of PostgreSQL tries TLS, and goes on without it where the server, or an attacker
 // in between, does not offer it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -39,6 +40,9 @@ func verifyCommand() *cobra.Command {
 		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := f.begin(time.Now()); unreadable(err) != nil {
+				return err
+			}
 			return withStore(cmd, func(ctx context.Context, s *store) error { return f.run(ctx, cmd.OutOrStdout(), s) })
 		},
 	}
@@ -64,6 +68,15 @@ func (v *failOnValue) Set(s string) error {
 	}
 	*v = failOnValue(s)
 	return nil
+}
+
+// begin is from when on ticks are counted; zero: from where the proof begins.
+func (f verifyFlags) begin(now time.Time) (time.Time, error) {
+	since, err := sinceWhen(f.since, now)
+	if err != nil {
+		return since, usagef("verify: --since %w", err)
+	}
+	return since, nil
 }
 
 func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
@@ -105,9 +118,9 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	since, err := sinceWhen(f.since, now)
+	since, err := f.begin(now)
 	if err != nil {
-		return nil, usagef("verify: --since %w", err)
+		return nil, err
 	}
 	roll, err := s.roll(ctx)
 	if err != nil {
@@ -241,11 +254,38 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 		return now.Add(-d).UTC(), nil
 	}
 	t, err := parseInstant(text, time.UTC)
-	if err != nil || t.After(now) {
-		return time.Time{}, usagef("is %s, allowed is a duration such as 1h, or a time that has passed, such as %s",
-			shorten(text), now.Add(-time.Hour).UTC().Format(time.RFC3339))
+	if err == nil && t.After(now) {
+		err = errNotPassed
+	}
+	if err != nil {
+		return time.Time{}, &usageError{&whenError{text: text, now: now, err: err}}
 	}
 	return t.UTC(), nil
+}
+
+// errNotPassed is of a time that only the clock of the store can judge.
+var errNotPassed = errors.New("has not passed")
+
+// A whenError is of a text that says no time that has passed.
+type whenError struct {
+	text string
+	now  time.Time
+	err  error
+}
+
+func (e *whenError) Error() string {
+	return fmt.Sprintf("is %s, allowed is a duration such as 1h, or a time that has passed, such as %s",
+		shorten(e.text), e.now.Add(-time.Hour).UTC().Format(time.RFC3339))
+}
+
+func (e *whenError) Unwrap() error { return e.err }
+
+// unreadable returns the error of a flag, unless the clock of the store has to judge it.
+func unreadable(err error) error {
+	if errors.Is(err, errNotPassed) {
+		return nil
+	}
+	return err
 }
 
 // exclusive are the jobs of the file whose runs must not overlap. Without a file

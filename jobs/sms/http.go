@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,12 +222,28 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(0, until.Sub(now)), maxRetryAfter)
 }
 
-// bare is an error without the URL, which may hold a key.
+// errExchange stands for an error whose text may repeat the URL, or what the gateway
+// replied: net/http quotes a status or a Location that it cannot read.
+var errExchange = errors.New("the exchange with the gateway failed")
+
+// bare is an error without the URL, which may hold a key, and without the reply, which may
+// repeat what was sent: only errors of kinds that have neither keep their text.
 func bare(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
+		err = e.Err
 	}
-	return err
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e
+	}
+	for _, plain := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, plain) {
+			return plain
+		}
+	}
+	return errExchange
 }
 
 // unsent reports whether a request certainly never left: nobody was reached.

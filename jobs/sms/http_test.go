@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -107,10 +108,17 @@ func TestHTTPNoAnswer(t *testing.T) {
 	defer close(release)
 	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer broken.Close()
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Location", "http://portal/%zz?"+r.Header.Get("Authorization")+url.QueryEscape(string(body))) // which net/http quotes
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer echo.Close()
 	nobody := httptest.NewServer(nil)
 	nobody.Close()
 	for name, c := range map[string]struct{ url, want string }{
 		"slow": {slow.URL, "retry, unsure"}, "broken": {broken.URL, "retry, unsure"}, "nobody": {nobody.URL, "retry"},
+		"repeats the request": {echo.URL, "retry, unsure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newHTTP(t, sms.HTTPConfig{URL: c.url + "/?key=s3cret", Timeout: 100 * time.Millisecond, Token: "s3cret"}).Send(t.Context(), hello)

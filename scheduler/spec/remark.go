@@ -14,7 +14,7 @@ func fieldRemarks(words []string, given int, eitherDay bool) []string {
 	if quartzDays(words, given) {
 		remarks = append(remarks, "Quartz counts Sunday as 1, here 1 is Monday")
 	}
-	if given == 6 && (words[hour] == "?" || words[month] == "?") {
+	if given == 6 && (words[hour] == "?" || words[month] == "?" || daysAsMonths(words)) {
 		remarks = append(remarks, "six fields begin with the second and end with the day of week; "+
 			"if these are minute to year, put a second in front: seven fields end with the year")
 	}
@@ -27,6 +27,14 @@ func fieldRemarks(words []string, given int, eitherDay bool) []string {
 		remarks = append(remarks, "day of month and day of week are both set: a day matches when either does")
 	}
 	return remarks
+}
+
+// daysAsMonths reports whether six fields are right for minute to year as well, and more
+// likely so: what would be days of the week stands where the month is, all else that
+// would be a date is *.
+func daysAsMonths(words []string) bool {
+	anyHour := words[hour] == "*" && slices.Contains([]string{"*", "?"}, words[dayOfMonth]) && slices.Contains([]string{"*", "?"}, words[dayOfWeek])
+	return anyHour && words[minute] != "*" && words[month] != "*" && !strings.ContainsFunc(words[month], func(r rune) bool { return !strings.ContainsRune("1234567-,", r) })
 }
 
 // quartzDays reports whether a day of week is given by number in a spec that may
