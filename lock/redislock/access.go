@@ -12,7 +12,7 @@ func AccessRules(namespace string) []string {
 		"+ping", "+hello", "+auth", "+select", "+client|setname",
 		"+eval", "+evalsha", "+time", "+info",
 		"+get", "+mget", "+set", "+del", "+incrby", "+exists", "+pexpire", "+pttl",
-		"+hmget", "+hset", "+hdel", "+hgetall",
+		"+hmget", "+hset", "+hdel", "+hgetall", "+hscan",
 		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
 		"+sadd", "+smembers", "+srem",
 		"+zadd", "+zcard", "+zrange", "+zrem", "+zremrangebyscore",

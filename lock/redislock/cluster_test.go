@@ -90,6 +90,10 @@ func TestCluster(t *testing.T) {
 		must(t, d.Release(t.Context(), h))
 	}
 	clusterWaits(t, d)
+	for i := range 9 {
+		key := fmt.Sprint("taken {", i)
+		takesLeases(t, d, acquire(t, d, key+" to be handed over", "a/1"), shareWith(t, d, key, "a/1"), shareWith(t, d, key, "a/2"), acquire(t, d, key+" alone", "a/1"))
+	}
 }
 
 // clusterWaits hands locks of several slots on to waiters, whose inbox is on any

@@ -9,7 +9,8 @@ import (
 )
 
 // Force takes a lock from those that hold it. It works on a server at maxmemory. Of the
-// leases that were taken the latest 1000 are answered with the cause.
+// leases that were taken the latest 1000 are answered with the cause. A lock that more than
+// 10,000 owners share is refused with lock.ErrUnsupported.
 func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
 	if err := lock.CheckForcing(&f); err != nil {
 		return lock.Forced{}, err
@@ -21,8 +22,11 @@ func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error)
 	if err != nil {
 		return lock.Forced{}, fmt.Errorf("redislock: force: %w", err)
 	}
-	if reply == int64(0) {
+	switch many, _ := reply.(int64); {
+	case reply == int64(0):
 		return lock.Forced{}, lock.ErrFree
+	case many > maxHolders:
+		return lock.Forced{}, fmt.Errorf("redislock: force: %d owners hold it, of which one step takes %d: %w", many, maxHolders, lock.ErrUnsupported)
 	}
 	text, _ := reply.(string)
 	made, ok := readForced(text)

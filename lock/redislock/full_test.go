@@ -36,6 +36,8 @@ func TestFullServer(t *testing.T) {
 	first := claimOf("job", "a/1", due)
 	run := runOf(first, claim(t, d, first, lock.Granted))
 	held := acquire(t, d, "key", "a/1")
+	shared := []lock.Holding{shareWith(t, d, "shared", "a/1"), shareWith(t, d, "shared", "a/2")}
+	forced, handedOver := acquire(t, d, "forced", "a/1"), acquire(t, d, "handed over", "a/1")
 	fill(t, c)
 
 	next := claimOf("other", "b/1", due)
@@ -57,6 +59,7 @@ func TestFullServer(t *testing.T) {
 		t.Errorf("the renewal of a plain lease: %v", err)
 	}
 	must(t, d.Release(t.Context(), held))
+	takesLeases(t, d, handedOver, append(shared, forced)...)
 	must(t, d.Pause(t.Context(), "job", 1).Err)
 	must(t, d.Resume(t.Context(), "job", 2).Err)
 	open(t, d, c, "job", "new")
@@ -64,4 +67,33 @@ func TestFullServer(t *testing.T) {
 	if a := d.Claim(t.Context(), []lock.Claim{next})[0]; a.Err == nil {
 		t.Errorf("the server was not full: %+v", a)
 	}
+}
+
+// takesLeases frees the keys of leases by force, and hands one over.
+func takesLeases(t *testing.T, d *redislock.Driver, handedOver lock.Holding, forced ...lock.Holding) {
+	t.Helper()
+	for i, h := range forced {
+		_, err := d.Force(t.Context(), lock.Forcing{Key: h.Key, ID: fmt.Sprint("id", i), By: "alice", Reason: "gone", From: h.Fence, To: h.Fence})
+		must(t, err)
+		if all, err := d.Forcings(t.Context(), h.Key); err != nil || len(all) == 0 || all[len(all)-1].Owners[0].Fence != h.Fence {
+			t.Errorf("the records of %q are %+v, %v", h.Key, all, err)
+		}
+		if _, err := d.Renew(t.Context(), h); !errors.Is(err, lock.ErrForced) {
+			t.Errorf("the renewal of %q says %v, want lock.ErrForced", h.Key, err)
+		}
+	}
+	g, err := d.Adopt(t.Context(), handedOver, lock.Acquisition{Key: handedOver.Key, Owner: "b/1", TTL: time.Minute})
+	must(t, err)
+	if _, err := d.Renew(t.Context(), handedOver); !errors.Is(err, lock.ErrHandedOver) || g.Fence <= handedOver.Fence {
+		t.Errorf("after the adoption with %+v the renewal says %v", g, err)
+	}
+	must(t, d.Release(t.Context(), lock.Holding{Key: handedOver.Key, Owner: "b/1", Fence: g.Fence}))
+}
+
+// shareWith holds a key that others may hold as well.
+func shareWith(t *testing.T, d *redislock.Driver, key, owner string) lock.Holding {
+	t.Helper()
+	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Limit: 9})
+	must(t, err)
+	return lock.Holding{Key: key, Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 9}
 }

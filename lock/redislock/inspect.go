@@ -25,8 +25,11 @@ func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error)
 	return at, nil
 }
 
-// Holders tells who holds a lock and changes nothing. An error that is not a
-// *lock.ArgumentError is doubt.
+// maxHolders is how many owners of a lock one step reads: MANY in shared.lua.
+const maxHolders = 10_000
+
+// Holders returns the holders of a lock and changes nothing: of more than 10,000 those
+// whose time ends first. An error that is not a *lock.ArgumentError is doubt.
 func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
 	_, all, err := d.inspect(ctx, key)
 	return all, err
@@ -37,7 +40,7 @@ func (d *Driver) inspect(ctx context.Context, key string) (places int, all []loc
 	if err := lock.CheckKey(key); err != nil {
 		return 0, nil, err
 	}
-	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:4], nil)
+	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:5], []any{maxHolders})
 	if err != nil {
 		return 0, nil, fmt.Errorf("redislock: inspect: %w", err)
 	}
@@ -92,7 +95,7 @@ func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
 	for pair := range slices.Chunk(parts, 2) {
 		owner, ok1 := pair[0].(string)
 		text, ok2 := pair[1].(string)
-		if owner == "" { // no owner, but when the first of the queue was heard of
+		if text == "" { // it has a deadline, and nothing else
 			continue
 		}
 		f := fields{rest: text}

@@ -8,7 +8,8 @@
 -- ARGV     ID, by, reason, how many records are kept, ms until they expire, how many
 --          owners a record names, the first and the last of the fences, or 0 and 0 for all
 -- returns  the record: ID|the store's ms|how many held it|by|reason, then |owner|fence
---          of each that is named; 0 if no owner held it
+--          of each that is named; 0 if no owner held it; how many hold it if they are
+--          more than one step takes it from: nothing was done
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
@@ -26,13 +27,12 @@ local held = {}
 if s.alone and not s.alone.kept and meant(s.alone) then
   held[1] = s.alone
 elseif s.shared then
-  local all = call('HGETALL', s.holders)
-  for i = 1, #all, 2 do
-    local e = all[i] ~= '' and entry(all[i + 1])
-    if e and not e.kept and meant(e) then
-      e.owner = all[i]
-      held[#held + 1] = e
-    end
+  if s.count > MANY then
+    settle(s)
+    return s.count
+  end
+  for _, e in ipairs(members(s)) do
+    if not e.kept and meant(e) then held[#held + 1] = e end
   end
   table.sort(held, function(a, b) return tonumber(a.fence) < tonumber(b.fence) end)
 end

@@ -5,6 +5,8 @@
 -- KEYS[2]  the lock
 -- KEYS[3]  its queue
 -- KEYS[4]  its holders
+-- KEYS[5]  their ends
+-- ARGV     how many holders are read: those whose time is over first
 -- returns  {places in the queue, the lock or "", ms left, the store's ms, then if
 --          owners share it each with what is stored of it}
 
@@ -16,8 +18,13 @@ local out = {
   string.format('%.0f', math.floor((time[1] * 1000000 + time[2]) / 1000)),
 }
 if string.sub(text, 1, 1) == '+' then
-  for _, part in ipairs(redis.call('HGETALL', KEYS[4])) do
-    out[#out + 1] = part
+  local owners = redis.call('ZRANGE', KEYS[5], 0, ARGV[1] - 1)
+  for i = 1, #owners, 500 do
+    local texts = redis.call('HMGET', KEYS[4], unpack(owners, i, math.min(i + 499, #owners)))
+    for k = 1, #texts do
+      out[#out + 1] = owners[i + k - 1]
+      out[#out + 1] = texts[k] or ''
+    end
   end
 end
 return out

@@ -17,14 +17,33 @@
 -- other write lets a node start on a store that is full.
 
 local REVISIONS = 32 -- how many of a series are kept
+local SCANNED = 200  -- how many are read, about: there are more if they were tampered with
 
-local function forget(revisions, all)
-  local oldest, name
-  for i = 1, #all, 2 do
-    local last = tonumber(match(all[i + 1], '^%d+|(%d+)'))
-    if not oldest or last < oldest then oldest, name = last, all[i] end
+-- kept reads the revisions, revision among them: name, value, name, value ... A user that
+-- was made for an earlier version may not scan.
+local function kept(revisions, revision)
+  local some = redis.pcall('HSCAN', revisions, 0, 'COUNT', SCANNED)
+  if some.err then return call('HGETALL', revisions) end
+  local all, found = some[2], false
+  for i = 1, #all, 2 do found = found or all[i] == revision end
+  local mine = not found and call('HMGET', revisions, revision)[1]
+  if mine then
+    all[#all + 1] = revision
+    all[#all + 1] = mine
   end
-  call('HDEL', revisions, name)
+  return all
+end
+
+-- forget makes room for one more: those go that were seen longest ago, and before them what
+-- cannot be read.
+local function forget(revisions, all)
+  local names, last = {}, {}
+  for i = 1, #all, 2 do
+    names[#names + 1] = all[i]
+    last[all[i]] = tonumber(match(all[i + 1], '^%d+|(%d+)') or 0)
+  end
+  table.sort(names, function(a, b) return last[a] < last[b] end)
+  call('HDEL', revisions, unpack(names, 1, math.min(#names - REVISIONS + 1, 4000)))
 end
 
 -- sighted records that node uses revision now. It returns when the spec was seen
@@ -32,16 +51,16 @@ end
 -- another node has used since this one was seen first.
 local function sighted(revisions, who, revision, zone, policies, spec)
   if revision == '' then return '0', '' end
-  local all, known, first = call('HGETALL', revisions), false, now
+  local all, known, first = kept(revisions, revision), false, now
   for i = 1, #all, 2 do
-    if all[i] == revision then known, first = true, match(all[i + 1], '^%d+') end
+    if all[i] == revision then known, first = true, match(all[i + 1], '^%d+') or now end
   end
   local since, other, latest = first, '', tonumber(first)
   for i = 1, #all, 2 do
     local begun, last, user, place, meant = match(all[i + 1], '^(%d+)|(%d+)|([^|]*)|([^|]*)|[^|]*|(.*)$')
-    local same = spec ~= '' and meant == spec and place == zone
+    local same = begun and spec ~= '' and meant == spec and place == zone
     if same and tonumber(begun) < tonumber(since) then since = begun end
-    if all[i] ~= revision and user ~= who and tonumber(last) >= latest then
+    if begun and all[i] ~= revision and user ~= who and tonumber(last) >= latest then
       other, latest = all[i], tonumber(last)
     end
   end

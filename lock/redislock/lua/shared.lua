@@ -21,6 +21,7 @@ local ABSENT = 5000   -- ms that the first of a queue keeps others waiting witho
 local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
 local DAY = 86400000000 -- µs that a fence may lie ahead
 local MOST = 2000     -- places, or holders whose time is over, that one step looks at: see queue.lua
+local MANY = 10000    -- holders that one step reads
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -69,6 +70,23 @@ end
 local function entry(text)
   local fence, till, limit, inbox = match(text, '^(%d+)|(%d+)|(%d+)|(.*)$')
   return {fence = fence, kept = inbox ~= '', till = tonumber(till), limit = tonumber(limit), inbox = inbox}
+end
+
+-- members reads the holders of a lock that is shared, those first whose time is over
+-- first, and MANY at most.
+local function members(s)
+  local owners, all = call('ZRANGE', s.ends, 0, MANY - 1), {}
+  for i = 1, #owners, 500 do
+    local texts = call('HMGET', s.holders, unpack(owners, i, math.min(i + 499, #owners)))
+    for k = 1, #texts do
+      local e = texts[k] and entry(texts[k])
+      if e and e.fence then
+        e.owner = owners[i + k - 1]
+        all[#all + 1] = e
+      end
+    end
+  end
+  return all
 end
 
 -- holder is what an owner has of a lock, or nil.
@@ -225,20 +243,18 @@ local function serve(s)
 end
 
 -- displace sends those for whom the lock is only kept back to the queue, if an
--- owner fits without them and not beside them.
+-- owner fits without them and not beside them. Beside more than MANY it does not look.
 local function displace(s, limit)
-  if fits(s, limit) then return end
+  if fits(s, limit) or s.count > MANY then return end
   local kept, count = {}, 0
   if s.alone and s.alone.kept then
     kept[1] = {owner = s.alone.owner, place = s.alone.place, fence = s.alone.fence}
   elseif s.shared then
-    local all = call('HGETALL', s.holders)
-    for i = 1, #all, 2 do
-      local e = all[i] ~= '' and entry(all[i + 1])
-      if e and e.kept then
-        e.owner, e.place = all[i], e.inbox .. '|' .. all[i] .. '|' .. int(e.limit)
+    for _, e in ipairs(members(s)) do
+      if e.kept then
+        e.place = e.inbox .. '|' .. e.owner .. '|' .. int(e.limit)
         kept[#kept + 1] = e
-      elseif e then
+      else
         count, limit = count + 1, math.min(limit, e.limit)
       end
     end
