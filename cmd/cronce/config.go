@@ -150,6 +150,14 @@ type shopConfig struct {
 	Restore        string         `yaml:"restore"`
 	Durability     string         `yaml:"durability"`
 	Database       databaseConfig `yaml:"database"`
+	Rewards        *rewardsConfig `yaml:"rewards"`
+}
+
+// rewardsConfig has the rewards of families served beside the shop.
+type rewardsConfig struct {
+	OfferedOnly bool   `yaml:"offered_only"`
+	TokenEnv    string `yaml:"token_env"`
+	TokenFile   string `yaml:"token_file"`
 }
 
 type databaseConfig struct {

@@ -5,7 +5,8 @@ import (
 )
 
 func rewardCommand() *cobra.Command {
-	return group("reward", "See a reward claimed once, by five members of a family at the same moment", rewardDemoCommand())
+	return group("reward", "Offer, claim, deliver and withdraw rewards that each family gets once", rewardDemoCommand(),
+		rewardListCommand(), rewardOfferCommand(), rewardClaimCommand(), rewardDeliverCommand(), rewardWithdrawCommand())
 }
 
 func rewardDemoCommand() *cobra.Command {

@@ -67,6 +67,8 @@ type shop struct {
 	db       *sql.DB
 	address  string
 	hosts    []string // what it may be asked for as
+
+	rewards func(context.Context, *zap.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
 
 // openShop makes the shop of a configuration, which need not have one. It
@@ -89,6 +91,9 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 		return s, usage(err)
 	}
 	s.db, s.address, s.hosts = db, o.Address, o.servedAs()
+	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
+		return s, usage(err)
+	}
 	if s.database, err = stock.NewDatabase(db, dialect); err != nil {
 		return s, err
 	}
@@ -156,12 +161,17 @@ func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logge
 	if err := s.firstLook(ctx); err != nil {
 		return err
 	}
+	handler, done, err := s.handler(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer done()
 	listener, err := listen(s.address, maxShopConnections)
 	if err != nil {
 		return fmt.Errorf("shop.address: %w", err)
 	}
 	server := &http.Server{
-		Handler:           onlyHosts(s.hosts, stock.NewHandler(s.sale, log)),
+		Handler:           onlyHosts(s.hosts, handler),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      15 * time.Second,

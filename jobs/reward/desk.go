@@ -23,6 +23,13 @@ type Options struct {
 	// recorded then. After doubt the claim may be repeated, and Prepare with it.
 	// Nil: nothing.
 	Prepare func(ctx context.Context, c Claim) error
+	// OfferedOnly refuses claims of what was not offered to the family: ErrNotOffered.
+	OfferedOnly bool
+	// Hand hands a claimed reward over, while no other process does the same: it ships what
+	// the reward stands for. Its context ends when the lease is lost. An error leaves the reward
+	// claimed. A process that dies behind it has delivered and recorded nothing, and the next
+	// Deliver hands over again: what Hand calls must drop repeats by family and reward. Nil: nothing.
+	Hand func(ctx context.Context, r Record) error
 	// Wait is how long a claim waits for its turn. Zero: DefaultWait.
 	Wait time.Duration
 	// TTL is how long the lock outlives a process that died, 500 ms to 24 h.
@@ -71,7 +78,7 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 }
 
 // Claim records a reward for a family, once, and returns the record. If another
-// member has it, the error is a *TakenError; if the same member has it, the record
+// member has it, the error is a *TakenError, and ErrWithdrawn or ErrNotOffered if it is not to be had; if the same member has it, the record
 // is returned again. A field that is not allowed is a *FieldError. Any other error
 // is doubt, and the claim may be repeated: guard.ErrStale says that the lease was
 // lost and nothing recorded, context.DeadlineExceeded that the turn did not come
@@ -89,9 +96,14 @@ func (d *Desk) Claim(ctx context.Context, c Claim) (Record, error) {
 
 // claim needs no lock for a reward that was recorded long ago.
 func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
-	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || found {
+	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || claimed(r, found) {
 		return decide(c, r, err)
 	}
+	return d.locked(ctx, c, d.under)
+}
+
+// locked does something with the lock of family and reward held.
+func (d *Desk) locked(ctx context.Context, c Claim, do func(*lock.Lease, Claim) (Record, error)) (Record, error) {
 	wait, stop := context.WithTimeout(ctx, d.options.Wait) // the lease outlives it
 	lease, err := d.locker.Acquire(wait, c.key(), lock.Options{TTL: d.options.TTL, Context: ctx})
 	stop()
@@ -99,7 +111,7 @@ func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
 		return Record{}, err
 	}
 	defer release(ctx, lease)
-	return d.under(lease, c)
+	return do(lease, c)
 }
 
 // releaseTimeout bounds how long an answer waits for the release.
@@ -119,15 +131,19 @@ func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
 	if err := d.book.enter(ctx, c, fence); err != nil {
 		return Record{}, err
 	}
-	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || found {
+	r, found, err := d.book.Find(ctx, c.Family, c.Reward)
+	switch {
+	case err != nil || claimed(r, found):
 		return decide(c, r, err)
+	case !found && d.options.OfferedOnly:
+		return Record{}, ErrNotOffered
 	}
 	if d.options.Prepare != nil {
 		if err := d.options.Prepare(ctx, c); err != nil {
 			return Record{}, fmt.Errorf("prepare: %w", err)
 		}
 	}
-	r, err := d.record(ctx, c, fence)
+	r, err = d.record(ctx, c, fence)
 	if err == nil && r.Fence == fence {
 		d.options.Logger.Info("reward recorded", zap.Inline(r))
 	}
@@ -140,7 +156,7 @@ const recordTries = 3
 
 func (d *Desk) record(ctx context.Context, c Claim, fence int64) (Record, error) {
 	for try := 1; ; try++ {
-		r, err := d.book.record(ctx, c, fence)
+		r, err := d.book.record(ctx, c, fence, !d.options.OfferedOnly)
 		if err == nil || errors.Is(err, guard.ErrStale) || try == recordTries || !sleep(ctx, time.Duration(try)*20*time.Millisecond) {
 			return r, err
 		}
@@ -161,6 +177,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // decide is the answer to a claim when there is a record.
 func decide(c Claim, r Record, err error) (Record, error) {
+	if err == nil && r.State == Withdrawn {
+		return Record{}, ErrWithdrawn
+	}
 	if err != nil || r.Member == c.Member {
 		return r, err
 	}

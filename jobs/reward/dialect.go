@@ -22,3 +22,21 @@ func insert(d Dialect) string {
 	}
 	return d.Bind(text + "ON CONFLICT (family, reward) DO NOTHING")
 }
+
+// offer records that a reward may be claimed, unless there is a record: arguments are family
+// and reward.
+func offer(d Dialect) string {
+	text := "INSERT INTO reward_record (family, reward, member, fence, recorded_at, state, offered_at) " +
+		"VALUES (?, ?, '', 0, 0, 'offered', " + d.Now() + ") "
+	if d == MySQL {
+		return text + "ON DUPLICATE KEY UPDATE reward_record.fence = reward_record.fence"
+	}
+	return d.Bind(text + "ON CONFLICT (family, reward) DO NOTHING")
+}
+
+// step moves a record on from one of the states, unless a higher fence was seen. Arguments
+// are those of set, then family, reward, family, reward and fence.
+func step(d Dialect, set, from string) string {
+	return d.Bind("UPDATE reward_record SET " + set + " WHERE family = ? AND reward = ? AND state IN (" + from + ") " +
+		"AND EXISTS (SELECT 1 FROM reward_fence WHERE family = ? AND reward = ? AND fence = ?)")
+}

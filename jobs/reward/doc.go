@@ -21,6 +21,14 @@
 // the same member may claim again. A member who has the reward gets the same
 // record again, so that a lost reply and a repeated request do no harm.
 //
+// # The life of a reward
+//
+// A reward may be offered to a family ([Desk.Offer]) before it is claimed, with
+// [Options.OfferedOnly] it must be. What was claimed is delivered ([Desk.Deliver]), once, or
+// withdrawn ([Desk.Withdraw]); what was withdrawn comes never back. Each step is made under
+// the lock and its fence, and only from the states before it; asked again it returns the
+// same record. [Book.List] has the rewards of a family, and [Handler] serves all of it.
+//
 // # The database
 //
 // SQLite, PostgreSQL, and MySQL or MariaDB, through database/sql; the driver is

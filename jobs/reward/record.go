@@ -7,16 +7,36 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A Record says that a family got a reward. Printed, also as part of a log line,
+// A State is where a reward of a family is in its life. It goes on and never back:
+//
+//	offered ──▶ claimed ──▶ delivered
+//	   └───────────┴──────▶ withdrawn
+type State string
+
+// The states.
+const (
+	Offered   State = "offered"   // a member may claim it
+	Claimed   State = "claimed"   // a member has it
+	Delivered State = "delivered" // and got what it stands for
+	Withdrawn State = "withdrawn" // it is not to be had any more
+)
+
+// A Record says what became of a reward of a family. Printed, also as part of a log line,
 // it shows a masked family and member.
 type Record struct {
 	Claim
-	At    time.Time // when it was recorded, on the database's clock, in UTC to the millisecond
-	Fence int64     // of the lease under which it was recorded
+	State State
+	At    time.Time // when it was claimed, on the database's clock, in UTC to the millisecond; zero: it was not
+	Fence int64     // of the lease under which it was claimed
+
+	Offered, Delivered, Withdrawn time.Time // zero: it was not
 }
 
 // String is for people and logs: family and member are masked.
 func (r Record) String() string {
+	if r.Member == "" {
+		return fmt.Sprintf("reward %q for family %q, %s", cut(r.Reward), Mask(r.Family), r.State)
+	}
 	return fmt.Sprintf("%s at %s", r.Claim, r.At.Format(timeFormat))
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/jobs/reward"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// handler serves the sale, and rewards beside it. Done frees what they use.
+func (s *shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, done func(), err error) {
+	sale := stock.NewHandler(s.sale, log)
+	if s.rewards == nil {
+		return sale, func() {}, nil
+	}
+	rewards, done, err := s.rewards(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/families/", rewards)
+	mux.Handle("/", sale)
+	return mux, done, nil
+}
+
+// openRewards makes what serves the rewards of a shop; nil without the section. It connects
+// to nothing; dry, it reads no token either. Without a token nothing is served to anyone.
+func openRewards(c *config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
+	r := c.Shop.Rewards
+	if r == nil {
+		return nil, nil
+	}
+	if (r.TokenEnv == "") == (r.TokenFile == "") {
+		return nil, c.fault("shop.rewards", "token_env and token_file are both missing or both set, needed is one of them")
+	}
+	if dry {
+		return nil, nil
+	}
+	token, err := c.readSecret("shop.rewards.token", r.TokenFile, r.TokenEnv, "")
+	if err == nil && token.text() == "" {
+		err = c.fault("shop.rewards.token_env", "names a variable that is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := token.text
+	if r.TokenFile != "" {
+		current, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile("shop.rewards.token_file", r.TokenFile) }, r.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		now = func() string { return current.value().text() }
+	}
+	return func(ctx context.Context, log *zap.Logger) (http.Handler, func(), error) {
+		ctx, stop := context.WithTimeout(ctx, firstLookTime)
+		defer stop()
+		book, err := reward.Open(ctx, db, dialect)
+		if err != nil {
+			return nil, nil, fmt.Errorf("shop.rewards: %w", err)
+		}
+		desk, done, err := newDesk(c, client, book, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reward.NewHandler(desk, now, log), done, nil
+	}, nil
+}

@@ -1,0 +1,196 @@
+package reward
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// requestTime bounds what a request may take beyond its wait for the lock.
+const requestTime = 5 * time.Second
+
+// A Handler serves the rewards of families over HTTP:
+//
+//	GET    /families/{family}/rewards?after=&limit=           a page, in the order of the rewards
+//	GET    /families/{family}/rewards/{reward}
+//	PUT    /families/{family}/rewards/{reward}                 offers it
+//	POST   /families/{family}/rewards/{reward}/claims/{member}
+//	POST   /families/{family}/rewards/{reward}/delivery        delivers it
+//	DELETE /families/{family}/rewards/{reward}                 withdraws it
+//
+// Every request needs Authorization: Bearer and the token, and may be sent again. No request
+// has a body. Errors are application/problem+json (RFC 9457): 401; 404 not known; 409 what the
+// state does not allow, and "taken" with the member who has it; 422 what is not allowed; 503
+// doubt, after which the same may be sent again.
+type Handler struct {
+	desk  *Desk
+	token func() string
+	log   *zap.Logger
+	mux   *http.ServeMux
+}
+
+// NewHandler returns a Handler. Token is asked for the token for each request; while it is
+// empty every request is refused. The logger may be nil. It panics without a desk or a token.
+func NewHandler(d *Desk, token func() string, log *zap.Logger) *Handler {
+	if d == nil || token == nil {
+		panic("reward: NewHandler needs a desk and a token")
+	}
+	if log == nil {
+		log = zap.NewNop()
+	}
+	h := &Handler{desk: d, token: token, log: log, mux: http.NewServeMux()}
+	one := func(do func(context.Context, string, string) (Record, error)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			record, err := do(r.Context(), r.PathValue("family"), r.PathValue("reward"))
+			h.answer(w, viewOf(record), err)
+		}
+	}
+	const path = "/families/{family}/rewards"
+	h.mux.HandleFunc("GET "+path, h.list)
+	h.mux.HandleFunc("GET "+path+"/{reward}", one(d.find))
+	h.mux.HandleFunc("PUT "+path+"/{reward}", one(d.Offer))
+	h.mux.HandleFunc("DELETE "+path+"/{reward}", one(d.Withdraw))
+	h.mux.HandleFunc("POST "+path+"/{reward}/delivery", one(d.Deliver))
+	h.mux.HandleFunc("POST "+path+"/{reward}/claims/{member}", func(w http.ResponseWriter, r *http.Request) {
+		record, err := d.Claim(r.Context(), Claim{r.PathValue("family"), r.PathValue("reward"), r.PathValue("member")})
+		h.answer(w, viewOf(record), err)
+	})
+	return h
+}
+
+// find is Book.Find; no record is ErrNoReward.
+func (d *Desk) find(ctx context.Context, family, reward string) (Record, error) {
+	if _, err := named(family, reward); err != nil {
+		return Record{}, err
+	}
+	r, found, err := d.book.Find(ctx, family, reward)
+	if err == nil && !found {
+		err = ErrNoReward
+	}
+	return r, err
+}
+
+// ServeHTTP serves one request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	want := h.token()
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	if subtle.ConstantTimeCompare(a[:], b[:]) != 1 || !ok || want == "" {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		writeProblem(w, problem{Type: "token", Status: http.StatusUnauthorized, Title: "the token is missing or wrong"})
+		return
+	}
+	ctx, stop := context.WithTimeout(r.Context(), requestTime+h.desk.options.Wait)
+	defer stop()
+	h.mux.ServeHTTP(w, r.WithContext(ctx))
+}
+
+func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
+	limit := 100
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			n = 0 // refused with what is allowed
+		}
+		limit = n
+	}
+	records, err := h.desk.book.List(r.Context(), r.PathValue("family"), r.URL.Query().Get("after"), limit)
+	page := struct {
+		Rewards []view `json:"rewards"`
+		Next    string `json:"next,omitempty"`
+	}{Rewards: make([]view, len(records))}
+	for i, record := range records {
+		page.Rewards[i] = viewOf(record)
+	}
+	if len(records) > 0 && len(records) == limit {
+		page.Next = records[limit-1].Reward
+	}
+	h.answer(w, page, err)
+}
+
+// A view is a record as it is shown to the program that asks.
+type view struct {
+	Family      string `json:"family"`
+	Reward      string `json:"reward"`
+	State       State  `json:"state"`
+	Member      string `json:"member,omitempty"`
+	OfferedAt   string `json:"offered_at,omitempty"`
+	ClaimedAt   string `json:"claimed_at,omitempty"`
+	DeliveredAt string `json:"delivered_at,omitempty"`
+	WithdrawnAt string `json:"withdrawn_at,omitempty"`
+}
+
+func viewOf(r Record) view {
+	show := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(timeFormat)
+	}
+	return view{r.Family, r.Reward, r.State, r.Member, show(r.Offered), show(r.At), show(r.Delivered), show(r.Withdrawn)}
+}
+
+// A problem is an error as RFC 9457 has it.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Member string `json:"member,omitempty"` // who has a reward that is taken
+	Since  string `json:"since,omitempty"`
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	p.Type = "urn:cronce:reward:" + p.Type
+	w.Header().Set("Content-Type", "application/problem+json")
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // a client that has gone away needs none
+}
+
+// refusals are the problems by what a desk says.
+var refusals = []struct {
+	err    error
+	name   string
+	status int
+}{
+	{ErrNoReward, "unknown", http.StatusNotFound}, {ErrNotOffered, "not-offered", http.StatusConflict},
+	{ErrNotClaimed, "not-claimed", http.StatusConflict}, {ErrWithdrawn, "withdrawn", http.StatusConflict},
+	{ErrDelivered, "delivered", http.StatusConflict},
+}
+
+func (h *Handler) answer(w http.ResponseWriter, shown any, err error) {
+	if err == nil {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(shown) // a client that has gone away needs none
+		return
+	}
+	if taken, ok := errors.AsType[*TakenError](err); ok {
+		writeProblem(w, problem{Type: "taken", Status: http.StatusConflict, Title: "the family has the reward", Member: taken.Member, Since: taken.At.Format(timeFormat)})
+		return
+	}
+	if f, ok := errors.AsType[*FieldError](err); ok {
+		writeProblem(w, problem{Type: "invalid", Status: http.StatusUnprocessableEntity, Title: "what was sent is not allowed", Detail: f.Error()})
+		return
+	}
+	for _, r := range refusals {
+		if errors.Is(err, r.err) {
+			writeProblem(w, problem{Type: r.name, Status: r.status, Title: r.err.Error()})
+			return
+		}
+	}
+	h.log.Warn("reward in doubt", zap.Error(err))
+	writeProblem(w, problem{Type: "doubt", Status: http.StatusServiceUnavailable, Title: "it is not known whether this was done: send the same again"})
+}

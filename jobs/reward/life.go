@@ -1,0 +1,129 @@
+package reward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/guard"
+)
+
+// What a reward's state does not allow. Nothing was changed.
+var (
+	ErrNoReward   = errors.New("the family has no such reward")
+	ErrNotOffered = errors.New("the reward was not offered to the family")
+	ErrNotClaimed = errors.New("the reward was not claimed")
+	ErrWithdrawn  = errors.New("the reward was withdrawn")
+	ErrDelivered  = errors.New("the reward was delivered")
+)
+
+// Offer records that a family may claim a reward, and returns the record. Offered again it
+// stays as it is, whatever has become of it. A field that is not allowed is a *FieldError;
+// any other error is doubt, after which it may be repeated.
+func (d *Desk) Offer(ctx context.Context, family, reward string) (Record, error) {
+	c, err := named(family, reward)
+	if err != nil {
+		return Record{}, fmt.Errorf("reward: offer: %w", err)
+	}
+	if _, err = d.book.db.ExecContext(ctx, d.book.offer, family, reward); err != nil {
+		return Record{}, fmt.Errorf("reward: offer %s: %w", c, err)
+	}
+	r, found, err := d.book.Find(ctx, family, reward)
+	if err == nil && !found {
+		err = ErrNoReward
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reward: offer %s: %w", c, err)
+	}
+	return r, nil
+}
+
+// Deliver hands a claimed reward over (Options.Hand) and records that, once: delivered
+// again it returns the same record and hands nothing over. ErrNoReward, ErrNotClaimed,
+// ErrWithdrawn; a *FieldError; any other error is doubt, as of Claim.
+func (d *Desk) Deliver(ctx context.Context, family, reward string) (Record, error) {
+	return d.step(ctx, "deliver", family, reward, func(lease *lock.Lease, c Claim, r Record) (Record, error) {
+		switch r.State {
+		case Delivered:
+			return r, nil
+		case Offered:
+			return Record{}, ErrNotClaimed
+		case Withdrawn:
+			return Record{}, ErrWithdrawn
+		}
+		if d.options.Hand != nil {
+			if err := d.options.Hand(lease.Context(), r); err != nil {
+				return Record{}, fmt.Errorf("hand over: %w", err)
+			}
+		}
+		return d.move(lease, c, d.book.deliver, Delivered)
+	})
+}
+
+// Withdraw ends a reward that was offered or claimed: it can neither be claimed nor
+// delivered, nor offered again. Withdrawn again it returns the same record. ErrNoReward,
+// ErrDelivered; a *FieldError; any other error is doubt, as of Claim.
+func (d *Desk) Withdraw(ctx context.Context, family, reward string) (Record, error) {
+	return d.step(ctx, "withdraw", family, reward, func(lease *lock.Lease, c Claim, r Record) (Record, error) {
+		switch r.State {
+		case Withdrawn:
+			return r, nil
+		case Delivered:
+			return Record{}, ErrDelivered
+		}
+		return d.move(lease, c, d.book.withdraw, Withdrawn)
+	})
+}
+
+// step takes a reward on with the lock held, and its fence known to the database.
+func (d *Desk) step(ctx context.Context, verb, family, reward string, do func(*lock.Lease, Claim, Record) (Record, error)) (Record, error) {
+	c, err := named(family, reward)
+	if err != nil {
+		return Record{}, fmt.Errorf("reward: %s: %w", verb, err)
+	}
+	r, err := d.locked(ctx, c, func(lease *lock.Lease, c Claim) (Record, error) {
+		if err := d.book.enter(lease.Context(), c, lease.Fence()); err != nil {
+			return Record{}, err
+		}
+		r, found, err := d.book.Find(lease.Context(), family, reward)
+		if err == nil && !found {
+			err = ErrNoReward
+		}
+		if err != nil {
+			return Record{}, err
+		}
+		return do(lease, c, r)
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("reward: %s %s: %w", verb, c, err)
+	}
+	return r, nil
+}
+
+// move writes the step. A later lease may have made the same one.
+func (d *Desk) move(lease *lock.Lease, c Claim, query string, to State) (Record, error) {
+	r, err := d.book.move(lease.Context(), c, lease.Fence(), query)
+	switch {
+	case err != nil:
+		return Record{}, err
+	case r.State == to:
+		d.options.Logger.Info("reward "+string(to), zap.Inline(r))
+		return r, nil
+	case r.State == Withdrawn:
+		return Record{}, ErrWithdrawn
+	case r.State == Delivered:
+		return Record{}, ErrDelivered
+	}
+	return Record{}, fmt.Errorf("under fence %d: %w", lease.Fence(), guard.ErrStale)
+}
+
+// named is the claim of no member.
+func named(family, reward string) (Claim, error) {
+	c := Claim{Family: family, Reward: reward, Member: "none"}
+	err := c.Validate()
+	c.Member = ""
+	return c, err
+}
