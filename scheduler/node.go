@@ -76,6 +76,7 @@ type Node struct {
 	sending   int  // requests on their way
 	free      int  // slots
 	cut       bool // the grace of a drain is over
+	over      bool // Run waits for what is left of its goroutines, or has returned
 	woke      time.Time
 	inspected time.Time
 }
@@ -111,7 +112,7 @@ func New(cfg Config) (*Node, error) {
 	n.events = newEvents(cfg.Logger, n.id)
 	n.locker = lock.New(cfg.Store, n.id)
 	n.locker.EndTimeout(cfg.StoreTimeout)
-	n.locker.EndNotice(func(shard int, err error) { n.reached(part{shard, ending}, err) })
+	n.locker.EndNotice(n.endsAnswered)
 	n.peeker, _ = cfg.Store.(lock.Peeker)
 	return n, nil
 }
@@ -245,6 +246,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.events.nodeStopped()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer n.wg.Wait()
+	defer n.end()
 	defer stop()
 	n.base = life
 	if err := n.fit(ctx); err != nil || ctx.Err() != nil {
@@ -261,6 +263,13 @@ func (n *Node) Run(ctx context.Context) error {
 	n.asleep()
 	n.leave(life)
 	return err
+}
+
+// end lets no line of an end's answer be waited for any more: Run is about to wait for those there are.
+func (n *Node) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.over = true
 }
 
 // join waits for the store, reads its clock and opens the jobs that can be opened; the

@@ -21,6 +21,7 @@ type pending struct {
 // what it takes. Guarded by the node's mutex.
 type openBook struct {
 	fresh   []*entry            // not tried yet, or forgotten by the store
+	trying  int                 // how many of those were taken and may not have been tried
 	pending map[*entry]*pending // tried, and to be tried again
 	order   byTime              // of the same
 	told    time.Time           // when the log had those last; zero: not
@@ -39,12 +40,23 @@ func (b *openBook) askOpen(e *entry) {
 	}
 }
 
+// putOff lets jobs that were taken, and not tried, be taken again: first, if they were not tried before,
+// else as they were.
+func (b *openBook) putOff(es []*entry) {
+	for _, e := range es {
+		b.askOpen(e)
+	}
+}
+
+// left reports whether jobs are still to be opened.
+func (b *openBook) left() bool { return len(b.fresh)+len(b.order) > 0 }
+
 // take returns what is to be opened now: what was not tried yet, then what has waited
 // for longest. What failed does not come before its pause is over, so that however many
 // fail, the others are opened.
 func (b *openBook) take(now time.Time) []*entry {
 	es := b.fresh
-	b.fresh = nil
+	b.fresh, b.trying = nil, len(b.fresh)
 	var again []*pending
 	for len(b.order) > 0 && len(again) < openRetries && !b.order[0].at.After(now) {
 		p := heap.Pop(&b.order).(*pending)

@@ -27,19 +27,19 @@ func (n *Node) openAll(ctx context.Context) bool {
 }
 
 // openShard opens jobs of one shard. When its requests have used up the time of two, what
-// is left is not asked for now.
+// is left is not asked for now, and comes first next time.
 func (n *Node) openShard(ctx context.Context, es []*entry) {
 	began := time.Now()
-	for some := range slices.Chunk(es, sendMax) {
+	for len(es) > 0 {
 		if time.Since(began) >= n.cfg.StoreTimeout && ctx.Err() == nil {
 			n.mu.Lock()
-			for _, e := range some {
-				n.openings.failed(e, context.DeadlineExceeded, time.Now())
-			}
+			n.openings.putOff(es)
 			n.mu.Unlock()
-			continue
+			return
 		}
+		some := es[:min(len(es), sendMax)]
 		n.open(ctx, some, 0)
+		es = es[len(some):]
 	}
 }
 
@@ -48,12 +48,13 @@ func (n *Node) openShard(ctx context.Context, es []*entry) {
 func (n *Node) tellUnopened() bool {
 	now := time.Now()
 	n.mu.Lock()
-	count, told := len(n.openings.order), n.openings.told
+	n.openings.trying = 0
+	count, left, told := len(n.openings.order), n.openings.left(), n.openings.told
 	due := count > 0 && (told.IsZero() || now.Sub(told) >= reminder)
 	switch {
 	case due:
 		n.openings.told = now
-	case count == 0:
+	case !left:
 		n.openings.told = time.Time{}
 	}
 	n.mu.Unlock()
@@ -61,17 +62,17 @@ func (n *Node) tellUnopened() bool {
 	case due:
 		names, cause := n.unopened()
 		n.events.jobsNotOpen(count, names, cause)
-	case count == 0 && !told.IsZero():
+	case !left && !told.IsZero():
 		n.events.jobsOpen()
 	}
-	return count == 0
+	return !left
 }
 
-// anyUnopened reports whether jobs wait for another try.
+// anyUnopened reports whether jobs wait for a try.
 func (n *Node) anyUnopened() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.openings.order) > 0
+	return n.openings.left()
 }
 
 // unopened names some of the jobs that cannot be opened, each with the reason, counts the
@@ -89,14 +90,17 @@ func (n *Node) unopened() (names string, cause error) {
 }
 
 // Remarks returns what is wrong with a part of what this node does, though it is Ready:
-// the jobs that the store has something under that cannot be read, and those with a fence more
-// than a day ahead. The node runs the others, and tries those again. At most five of each are named.
+// the jobs that the store has something under that cannot be read, how many it was not asked for yet, since it is
+// slow, and those with a fence more than a day ahead. The node runs the others, and tries those again. At
+// most five of each are named.
 func (n *Node) Remarks() []string {
 	n.mu.Lock()
-	count := len(n.openings.order)
+	count, fresh, fenced := len(n.openings.order), len(n.openings.fresh)+n.openings.trying, len(n.fenced)
 	var ahead []string
 	for e := range n.fenced {
-		ahead = append(ahead, e.name)
+		if ahead = append(ahead, e.name); len(ahead) == mostListed {
+			break
+		}
 	}
 	n.mu.Unlock()
 	var remarks []string
@@ -104,10 +108,13 @@ func (n *Node) Remarks() []string {
 		names, _ := n.unopened()
 		remarks = append(remarks, fmt.Sprintf("%d jobs cannot be opened: %s", count, names))
 	}
+	if fresh > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d jobs are still to be opened", fresh))
+	}
 	if len(ahead) > 0 {
 		slices.Sort(ahead)
 		remarks = append(remarks, fmt.Sprintf("%d jobs have a fence more than a day ahead of the store's clock, and nothing is granted under them: %s",
-			len(ahead), listed(ahead, len(ahead))))
+			fenced, listed(ahead, fenced)))
 	}
 	return remarks
 }

@@ -114,6 +114,54 @@ func TestSilentShardOnTheRota(t *testing.T) {
 	})
 }
 
+// A store takes 1.5 s for each request that opens jobs, or answers none, and a node has so many that its turn
+// is over before all were asked for. The log and the remarks have those alone as not open that the store was
+// asked for; the others come first in the next turn, and all are open in the end.
+func TestSlowOpenings(t *testing.T) {
+	for name, slow := range map[string]fault{"slow": {there: 1500 * time.Millisecond}, "silent": {lost: lostRequest}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var jobs []scheduler.Job
+				for i := range 3000 { // a request has 1024 of them
+					jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1h", Func: nothing})
+				}
+				c := plan(t, jobs...)
+				n := c.create(jobs...)
+				n.wire.spoil(func(op string) fault {
+					if op == "open" {
+						return slow
+					}
+					return fault{}
+				})
+				n.run()
+				c.pass(3500 * time.Millisecond) // two requests were answered, or one was not and the next is on its way
+				remarks, told := strings.Join(n.Remarks(), "\n"), c.logged("jobs not open")
+				if name == "slow" {
+					if remarks != "952 jobs are still to be opened" || len(told) > 0 {
+						t.Errorf("remarks %q, in the log %d times", remarks, len(told))
+					}
+					c.pass(9 * time.Second)
+					c.wantLogged(0, "jobs not open")
+					c.wantLogged(0, "jobs open")
+				} else {
+					if !strings.HasPrefix(remarks, "1024 jobs cannot be opened: ") || !strings.HasSuffix(remarks, "\n1976 jobs are still to be opened") {
+						t.Errorf("remarks %q", remarks)
+					}
+					if len(told) != 1 || told[0].keys["count"] != int64(1024) {
+						t.Errorf("the log has %+v", told)
+					}
+					n.wire.spoil(nil)
+					c.pass(75 * time.Second)
+					c.wantLogged(1, "jobs open")
+				}
+				if remarks := n.Remarks(); remarks != nil {
+					t.Errorf("in the end: %q", remarks)
+				}
+			})
+		})
+	}
+}
+
 // What the store has of some jobs cannot be read: the others run, however many those are.
 // They are named, in the log once a minute, and run once they can be read again.
 func TestUnreadableJobs(t *testing.T) {

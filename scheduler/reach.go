@@ -171,11 +171,34 @@ func (n *Node) explain(err error) string {
 // reached notes that a part of the store answered, or why it did not.
 func (n *Node) reached(p part, err error) {
 	now := time.Now()
+	n.noted(p, err, now)
+	n.regard(now)
+}
+
+// noted is reached, without the line that may be due.
+func (n *Node) noted(p part, err error, now time.Time) {
 	if err == nil {
 		n.heard.Store(int64(now.Sub(n.born)))
 	}
 	n.reach.take(p, err, now)
-	n.regard(now)
+}
+
+// endsAnswered is reached for the goroutine that sends the ends of runs: those that are to be sent again
+// do not wait for the logger. Run waits for the line, unless it has returned.
+func (n *Node) endsAnswered(shard int, err error) {
+	now := time.Now()
+	n.noted(part{shard, ending}, err, now)
+	write := n.regarding(now)
+	if write == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.over {
+		go write()
+		return
+	}
+	n.wg.Go(write)
 }
 
 // regard logs what cannot be reached, once a minute, and when all is back.

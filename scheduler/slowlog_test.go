@@ -82,3 +82,39 @@ func TestSlowLoggerDelaysNoGrant(t *testing.T) {
 		}
 	})
 }
+
+// The store takes no ends of runs for a moment, and the logger takes ten seconds to say so. The ends are
+// sent again all the same: the next ticks do not wait for the logger.
+func TestSlowLoggerDelaysNoEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, everySecond(2)...)
+		c.setup = func(_ int, cfg *scheduler.Config) {
+			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
+				if e.Message == "store unreachable" {
+					time.Sleep(10 * time.Second)
+				}
+				return nil
+			}))
+		}
+		n := c.start()
+		c.pass(5*time.Second + 500*time.Millisecond)
+		n.wire.spoil(func(op string) fault {
+			if op == "release" {
+				return fault{lost: lostRequest, reset: true}
+			}
+			return fault{}
+		})
+		c.pass(1500 * time.Millisecond)
+		n.wire.spoil(nil)
+		c.pass(20 * time.Second)
+		c.wantLogged(1, "store unreachable")
+		for _, r := range c.runs {
+			if late := r.began.Sub(r.Tick); late > 2500*time.Millisecond {
+				t.Errorf("%s began %v late", r.Job, late)
+			}
+		}
+		if len(c.ran("job0")) < 22 || len(c.ran("job1")) < 22 {
+			t.Errorf("%d and %d runs", len(c.ran("job0")), len(c.ran("job1")))
+		}
+	})
+}
