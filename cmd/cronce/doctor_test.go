@@ -32,16 +32,7 @@ func TestDoctor(t *testing.T) {
 // to rewind. The machine's clock is off by as much, which is only a warning.
 func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
-	c := defaultConfig()
-	c.Redis.URL = url
-	if errs := c.faults(); len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	s, err := newStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.client.Close()
+	s := storeAt(t, url, func(*config) {})
 	m.SetTime(time.Now().Add(time.Hour))
 	if o := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)

@@ -81,16 +81,7 @@ func hold(t *testing.T, url string) *lock.Lease { return holdWith(t, url, lock.O
 
 func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 	t.Helper()
-	c := defaultConfig()
-	c.Redis.URL = url
-	if errs := c.faults(); len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	s, err := newStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.client.Close() })
+	s := storeAt(t, url, func(*config) {})
 	lease, err := lock.New(s.driver, "").TryAcquire(t.Context(), "key", o)
 	if err != nil {
 		t.Fatal(err)

@@ -155,7 +155,7 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 		look(i)
 		again = again || len(seen[i].late) > 0
 	}
-	if again && p.Living > 0 && pauseFor(ctx, secondLook) {
+	if again && p.Living > 0 && sleep(ctx, secondLook) == nil {
 		for i := range jobs {
 			if len(seen[i].late) > 0 {
 				look(i)
@@ -217,18 +217,6 @@ func (p *proof) denied() error {
 		}
 	}
 	return nil
-}
-
-// pauseFor reports whether d passed before ctx ended.
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // younger tells of the jobs that were opened after since. That is normal after a
