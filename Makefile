@@ -21,9 +21,11 @@ UNWATCHED = $(foreach server,$(SERVERS),-gcflags=$(server)=-race=false)
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes
 
-# Most tests wait for servers and processes: four packages at once keep two processors busy. Lint vets.
+# Most tests wait for servers and processes: four packages at once keep two processors busy. Those that take longest
+# begin first. Lint vets.
+LONGEST = ./scheduler ./lock/redislock ./internal/proof ./lock/sqllock ./lock/zklock ./jobs/stock
 test: install ## all tests, raced and shuffled, against real servers
-	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES))$$' ./...
+	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES))$$' $(LONGEST) ./...
 	go test -vet=off -shuffle=on -run '^($(SEARCHES)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
