@@ -20,7 +20,8 @@ var gooseDialects = map[Dialect]goose.Dialect{
 }
 
 // Migrate creates the tables of a package, or brings them up to date. Nodes may do
-// so at the same moment, so every migration must be one that may be applied twice.
+// so at the same moment, so every migration must be one that may be applied twice,
+// but for SQLite, which applies each once.
 // The files are in migrations/ and the dialect's name. The table versions says
 // which were applied: each package has its own, since others may keep their tables
 // in the same database.
@@ -35,7 +36,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versi
 		return err
 	}
 	for try := 1; ; try++ {
-		if _, err = p.Up(ctx); err == nil || try == migrateTries {
+		if err = up(ctx, p, db, d, versions); err == nil || try == migrateTries {
 			return err
 		}
 		select {
@@ -44,4 +45,27 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versi
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
+}
+
+// up applies what is missing. Two nodes may have found the same migration missing. SQLite
+// has no IF NOT EXISTS for columns, and one of its migrations that makes a table anew
+// would drop the columns that a later one has added. There a migration is one transaction
+// with the row that says it was applied: a second such row is refused, and with it
+// whatever the migration has changed.
+func up(ctx context.Context, p *goose.Provider, db *sql.DB, d Dialect, versions string) error {
+	if d == SQLite {
+		if _, err := p.GetDBVersion(ctx); err != nil { // makes the table
+			return err
+		}
+		for _, statement := range []string{
+			"DELETE FROM " + versions + " WHERE id NOT IN (SELECT MIN(id) FROM " + versions + " GROUP BY version_id)",
+			"CREATE UNIQUE INDEX IF NOT EXISTS " + versions + "_once ON " + versions + " (version_id)",
+		} {
+			if _, err := db.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("let each migration be applied once: %w", err)
+			}
+		}
+	}
+	_, err := p.Up(ctx)
+	return err
 }

@@ -1,0 +1,2 @@
+-- +goose Up
+CREATE TABLE IF NOT EXISTS thing (id INTEGER NOT NULL);
