@@ -143,6 +143,7 @@ type shopConfig struct {
 	AllowRemote    bool           `yaml:"allow_remote"`
 	Hosts          []string       `yaml:"hosts"`
 	Hold           duration       `yaml:"hold"`
+	PayTime        duration       `yaml:"pay_time"`
 	Retention      duration       `yaml:"retention"`
 	Replicas       int            `yaml:"replicas"`
 	ReplicaTimeout duration       `yaml:"replica_timeout"`

@@ -80,7 +80,7 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 	}
 	o := c.Shop
 	options := stock.Options{
-		Namespace: c.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
+		Namespace: c.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), PayTime: time.Duration(o.PayTime), Retention: time.Duration(o.Retention),
 		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == restoreAuto,
 	}
 	if _, err := stock.NewSale(client, options); err != nil { // before a database is created for it

@@ -32,7 +32,7 @@ func TestShopOperator(t *testing.T) {
 	must(200, "PUT", "/products/tea/stock", `{"total":9}`)
 	must(201, "POST", "/orders", order("o-1", 2))
 	must(201, "POST", "/orders", order("o-2", 1))
-	must(200, "POST", "/orders/o-1/pay", "")
+	must(200, "POST", "/orders/o-1/pay", payTea)
 
 	run("free", "o-2").want(t, exitUsage, "reason is")
 	run("free", "o-2", "--reason", "asked for it", "--who", "grace").want(t, exitFine, "order o-2: free, recorded for grace")
@@ -48,7 +48,7 @@ func TestShopOperator(t *testing.T) {
 	run("disputes", "show", "o-1").want(t, exitRefused, "not disputed")
 	server.Tell("DEL " + tag + "order:o-1") // as after its retention
 	must(201, "POST", "/orders", order("o-1", 3))
-	must(200, "POST", "/orders/o-1/pay", "")
+	must(200, "POST", "/orders/o-1/pay", `{"reference":"p-2","amount":1050,"currency":"EUR"}`)
 	eventually(t, "it is disputed", func() bool { return len(shop.logs("order disputed")) > 0 && run("disputes").code == exitFailed })
 	run("disputes").want(t, exitFailed, "o-1", "paid", "1050 EUR", "A")
 	run("disputes", "show", "o-1", "-o", "json").want(t, exitFine, `"id": "o-1"`, `"quantity": 3`)

@@ -40,6 +40,7 @@ func TestShopConfig(t *testing.T) {
 		{"two of a kind", "shop: {}\njobs: [{kind: settleOrders}, {kind: settleOrders, name: b}]", "jobs[1].kind: is settleOrders like jobs[0]"},
 		{"name", "shop: {sale: 'a:b'}", "shop.sale: is \"a:b\""},
 		{"hold", "shop: {hold: -1s}", "shop.hold: is -1s"},
+		{"pay time", "shop: {pay_time: -1s}", "shop.pay_time: is -1s"},
 		{"retention", "shop: {retention: 1s}", "shop.retention: is 1s"},
 		{"replicas", "shop: {replicas: 10}", "shop.replicas: is 10"},
 		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},
@@ -109,6 +110,9 @@ func ask(t *testing.T, method, url, body string) (int, map[string]any) {
 	return answer.StatusCode, fields
 }
 
+// payTea pays two teas.
+const payTea = `{"reference":"p-1","amount":700,"currency":"EUR"}`
+
 // startShop starts a shop and returns where it is served.
 func startShop(t *testing.T, redis, database string, args ...string) (*child, string) {
 	t.Helper()
@@ -145,7 +149,7 @@ func TestShop(t *testing.T) {
 	if status, answer := ask(t, "POST", second+"/orders", order); status != 200 || answer["state"] != "reserved" {
 		t.Fatal(status, answer)
 	}
-	if status, answer := ask(t, "POST", second+"/orders/o-1/pay", ""); status != 200 || answer["state"] != "paid" {
+	if status, answer := ask(t, "POST", second+"/orders/o-1/pay", payTea); status != 200 || answer["state"] != "paid" {
 		t.Fatal(status, answer)
 	}
 	if status, answer := ask(t, "GET", first+"/products/tea", ""); status != 200 || answer["stock"] != 3.0 || answer["sold"] != 2.0 {
@@ -241,7 +245,7 @@ func TestShopRestore(t *testing.T) {
 		t.Fatal(reply)
 	}
 	for _, c := range []struct{ method, path, body string }{
-		{"PUT", "/products/tea/stock", `{"total":5}`}, {"POST", "/orders", order("o-2")}, {"POST", "/orders/o-1/pay", ""},
+		{"PUT", "/products/tea/stock", `{"total":5}`}, {"POST", "/orders", order("o-2")}, {"POST", "/orders/o-1/pay", payTea},
 	} {
 		if status, answer := ask(t, c.method, url+c.path, c.body); status != 503 || answer["type"] != "urn:cronce:stock:stock-unknown" {
 			t.Errorf("%s %s: %d %v, want stock-unknown", c.method, c.path, status, answer)
@@ -256,7 +260,7 @@ func TestShopRestore(t *testing.T) {
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones")
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "nothing to restore")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
-	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", ""); status != 200 {
+	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", payTea); status != 200 {
 		t.Error(status, answer)
 	}
 	if status, answer := ask(t, "GET", url+"/products/tea", ""); status != 200 || answer["stock"] != 3.0 || answer["sold"] != 2.0 {

@@ -121,9 +121,9 @@ func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Dura
 // ids reads up to n ids that come after one: of reserved orders, and of those that were
 // settled less than retention ago, if that is not 0.
 func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
-	query, args := "SELECT id FROM orders WHERE sale = ? AND status = 'reserved' AND id > ?", []any{sale, after}
+	query, args := "SELECT id FROM orders WHERE sale = ? AND status IN ('reserved', 'paying') AND id > ?", []any{sale, after}
 	if retention > 0 {
-		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?)"
+		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?)"
 		args = append(args, retention.Milliseconds())
 	}
 	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query+" ORDER BY id LIMIT "+strconv.Itoa(n)), args...)
@@ -221,14 +221,14 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 		return d, false // on its way
 	case h.stamp == "":
 		d.Store, d.Mend = "nothing", Rebuild
-		return d, known && have.status == Reserved // others may be forgotten
+		return d, known && have.status.open() // others may be forgotten
 	case same && have.status == State(state):
 		d.Store, d.Mend = state+" and on no list: it would never expire", Rebuild
-		return d, have.status == Reserved && h.list != "due"
-	case same && have.status != Reserved:
+		return d, have.status.open() && h.list != "due"
+	case same && !State(state).follows(have.status):
 		d.Mend = Rebuild
 		return d, true
-	case !same && (State(state) == Cancelled || State(state) == Expired):
+	case !same && (State(state) == Cancelled || State(state) == Expired || State(state) == Refunded):
 		return d, false // it holds nothing
 	}
 	d.Mend = SettleAgain
@@ -298,8 +298,8 @@ func (b *Database) miscounted(ctx context.Context, sale string) (map[string][2]s
 
 func miscounted(ctx context.Context, q querier, d Dialect, sale string) (map[string][2]shift, error) {
 	query := "SELECT p.sku, p.reserved, p.sold, COALESCE(s.reserved, 0), COALESCE(s.sold, 0) FROM product p LEFT JOIN" +
-		" (SELECT i.sku, SUM(CASE o.status WHEN 'reserved' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
-		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paid') GROUP BY i.sku) s" +
+		" (SELECT i.sku, SUM(CASE WHEN o.status <> 'paid' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
+		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paying', 'paid') GROUP BY i.sku) s" +
 		" ON s.sku = p.sku WHERE p.sale = ? AND (p.reserved <> COALESCE(s.reserved, 0) OR p.sold <> COALESCE(s.sold, 0))"
 	rows, err := q.QueryContext(ctx, d.Bind(query), sale, sale)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestLoweredTotal(t *testing.T) {
 		reserve(t, s, order("a"))
 		reserve(t, s, order("b", stock.Item{SKU: "tea", Quantity: 3}))
 		settle(t, s, p, 1, 2)
-		if _, err := s.Pay(t.Context(), "a"); err != nil {
+		if _, err := pay(t.Context(), s, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Cancel(t.Context(), "b"); err != nil {

@@ -45,7 +45,7 @@ func TestBookIsBegun(t *testing.T) {
 					return
 				}
 				kept := keptSale(t, client, p, stock.Options{})
-				if _, err := kept.Pay(t.Context(), "o-02"); err != nil {
+				if _, err := pay(t.Context(), kept, "o-02"); err != nil {
 					t.Fatal(err)
 				}
 				settle(t, kept, p, 2, 1)
@@ -67,7 +67,7 @@ func TestLostOrdersAreLogged(t *testing.T) {
 		reserve(t, s, order(id))
 	}
 	settle(t, s, p, 1, 2)
-	if _, err := s.Pay(t.Context(), "paid-since"); err != nil {
+	if _, err := pay(t.Context(), s, "paid-since"); err != nil {
 		t.Fatal(err)
 	}
 	reserve(t, s, order("reserved-since"))

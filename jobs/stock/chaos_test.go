@@ -230,7 +230,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 			continue
 		}
 		want, asked := m.ended[id]
-		if !asked {
+		if !asked || want == stock.Paying {
 			want = stock.Expired
 		}
 		if r.State != want || fmt.Sprint(sorted(r.Items)) != fmt.Sprint(sorted(o.Items)) {

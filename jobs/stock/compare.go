@@ -78,9 +78,9 @@ func (v *view) own(sku string, say func(string, ...any)) {
 func (v *view) both(sku string, say func(string, ...any)) {
 	before, after, database := v.before.products[sku], v.after.products[sku], v.database[sku]
 	switch {
-	case database.Sold < before.settled:
+	case database.Sold < before.settled-(after.returned-before.returned):
 		say("the database has %d sold, and had %d", database.Sold, before.settled)
-	case database.Sold > after.Sold:
+	case database.Sold > after.Sold+after.returned-before.restored: // what came back may be on its way
 		say("the database has %d sold, the store %d", database.Sold, after.Sold)
 	case v.still() && database.Sold+v.disputed[sku].sold != before.Sold:
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)

@@ -40,8 +40,8 @@ func TestConfirmedAgain(t *testing.T) {
 	}{
 		{"reserve", func(s *stock.Sale) error { _, _, err := s.Reserve(t.Context(), order("o")); return err }},
 		{"reserve again", func(s *stock.Sale) error { _, _, err := s.Reserve(t.Context(), order("o")); return err }},
-		{"pay", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "o"); return err }},
-		{"pay again", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "o"); return err }},
+		{"pay", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "o"); return err }},
+		{"pay again", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "o"); return err }},
 	} {
 		s := newSale(t, connect(t, server.Addr()), stock.Options{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond})
 		before := writes(t, direct)
@@ -67,7 +67,7 @@ func TestConfirmedInFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+		if _, err := pay(t.Context(), s, "o-00"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -18,13 +18,15 @@ type counts struct {
 // A tally is what a sale counts of a product.
 type tally struct {
 	Product
-	known   bool  // it was put in
-	settled int64 // what paid orders took that the database has
+	known    bool  // it was put in
+	settled  int64 // what paid orders took that the database has
+	returned int64 // what they gave back, ever
+	restored int64 // what they gave back that the database has
 }
 
 // counts reads all counts of the sale.
 func (s *Sale) counts(ctx context.Context) (counts, error) {
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyUnsettled, keyFresh, keyRestocked, keyDisputed, keyMarks)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyReturned, keyRestored, keyUnsettled, keyFresh, keyRestocked, keyDisputed, keyMarks)
 	answer, err := s.ask(ctx, countsScript, keys)
 	var c counts
 	if err == nil {
@@ -37,7 +39,7 @@ func (s *Sale) counts(ctx context.Context) (counts, error) {
 }
 
 func parseCounts(answer []string) (counts, error) {
-	const head, each = 4, 6
+	const head, each = 4, 8
 	if len(answer) < head || (len(answer)-head)%each != 0 {
 		return counts{}, strange(answer)
 	}
@@ -47,7 +49,7 @@ func parseCounts(answer []string) (counts, error) {
 	}
 	for at := head; at < len(answer); at += each {
 		t := tally{Product: Product{SKU: answer[at]}, known: answer[at+1] != ""}
-		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold, &t.settled); err != nil {
+		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold, &t.settled, &t.returned, &t.restored); err != nil {
 			return counts{}, fmt.Errorf("counts of %s: %w", quote(t.SKU), err)
 		}
 		c.products[t.SKU] = t

@@ -92,8 +92,9 @@ func (tx *transaction) enter(ctx context.Context, job string, fence int64) error
 
 // A row is what the database has of an order.
 type row struct {
-	status State
-	placed int64
+	status   State
+	placed   int64
+	payments int64 // how many
 }
 
 // find returns the orders with these ids that the database has, as it is now.
@@ -118,11 +119,11 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT id, status, placed_at FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", make([]any, 1, 1+len(ids))
+	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", make([]any, 1, 1+len(ids))
 	args[0] = sale
 	if d == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // the limit keeps it to one key after the other
-			"LATERAL (SELECT id, status, placed_at FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
+			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
 		args = append(args, textArray(ids))
 	} else {
 		for _, id := range ids {
@@ -138,7 +139,7 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	for rows.Next() {
 		var id string
 		var r row
-		if err := rows.Scan(&id, &r.status, &r.placed); err != nil {
+		if err := rows.Scan(&id, &r.status, &r.placed, &r.payments); err != nil {
 			return nil, err
 		}
 		found[id] = r

@@ -102,7 +102,7 @@ const (
 	orderRows   = "SELECT id, status, receiver, amount, currency FROM orders ORDER BY id"
 	itemRows    = "SELECT order_id, sku, quantity FROM order_item ORDER BY order_id, sku"
 	// What the counts of products must be, by the orders themselves.
-	sums = "SELECT i.sku, SUM(CASE o.status WHEN 'reserved' THEN i.quantity ELSE 0 END), SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END)" +
+	sums = "SELECT i.sku, SUM(CASE WHEN o.status IN ('reserved', 'paying') THEN i.quantity ELSE 0 END), SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END)" +
 		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id GROUP BY i.sku ORDER BY i.sku"
 	countRows = "SELECT sku, reserved, sold FROM product WHERE sku IN (SELECT sku FROM order_item) ORDER BY sku"
 )

@@ -13,13 +13,13 @@ import (
 
 // disputedSale has sold o-00, one tea, and forgotten its id, under which a buyer has an
 // order of two cups now.
-func disputedSale(t *testing.T, client redis.UniversalClient, p place, o stock.Options, pay bool) *stock.Sale {
+func disputedSale(t *testing.T, client redis.UniversalClient, p place, o stock.Options, paid bool) *stock.Sale {
 	t.Helper()
 	s := keptSale(t, client, p, o)
 	put(t, s, "tea", 10)
 	put(t, s, "cup", 10)
 	reserve(t, s, order("o-00"))
-	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+	if _, err := pay(t.Context(), s, "o-00"); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, s, p, 1, 1)
@@ -27,8 +27,8 @@ func disputedSale(t *testing.T, client redis.UniversalClient, p place, o stock.O
 		t.Fatal(err)
 	}
 	reserve(t, s, order("o-00", stock.Item{SKU: "cup", Quantity: 2}))
-	if pay {
-		if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+	if paid {
+		if _, err := pay(t.Context(), s, "o-00"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,9 +4,10 @@
 // [Sale.Reserve] takes an order's items out of stock, all or none, in one script;
 // [Sale.Pay] makes them sold, [Sale.Cancel] puts them back, and so does time.
 //
-//	          ┌──pay───▶ paid
-//	reserved ─┼──cancel▶ cancelled
-//	          └──time──▶ expired
+//	reserved ──▶ paying ──pay──▶ paid ──▶ returned ──▶ refunded
+//	    ├──────────pay────────────┘
+//	    ├──cancel▶ cancelled
+//	    └──time──▶ expired
 //
 // For every product, at every moment, stock + reserved + sold = what was put in,
 // and none is negative. No lock is taken for that, and none would be enough: what

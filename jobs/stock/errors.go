@@ -9,14 +9,19 @@ import (
 
 // What a sale says no to. Nothing was changed then.
 var (
-	ErrSoldOut      = errors.New("sold out")                                // a *SoldOutError has the product
-	ErrUnknownSKU   = errors.New("the product is not known")                // nobody has put it in
-	ErrUnpriced     = errors.New("the product has no price")                // see Sale.SetOffer
-	ErrUnknownOrder = errors.New("the order is not known")                  // never reserved, or forgotten since
-	ErrConflict     = errors.New("the id is known with another order")      // same id, other content
-	ErrClosed       = errors.New("the order is closed")                     // a *ClosedError has its state
-	ErrTooLow       = errors.New("more than that is reserved and sold")     // of what was put in
-	ErrFull         = errors.New("the sale has as many products as it may") // see MaxProducts
+	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
+	ErrUnknownSKU   = errors.New("the product is not known")                 // nobody has put it in
+	ErrUnpriced     = errors.New("the product has no price")                 // see Sale.SetOffer
+	ErrUnknownOrder = errors.New("the order is not known")                   // never reserved, or forgotten since
+	ErrConflict     = errors.New("the id is known with another order")       // same id, other content
+	ErrClosed       = errors.New("the order is closed")                      // a *ClosedError has its state
+	ErrPaying       = errors.New("the order is being paid")                  // it cannot be cancelled meanwhile
+	ErrUnpaid       = errors.New("the order is not paid")                    // so its items cannot come back
+	ErrRefunded     = errors.New("the payment was refunded")                 // with another reference
+	ErrReference    = errors.New("the reference is used")                    // by another order, or by something else of this one
+	ErrPayments     = errors.New("the order has as many payments as it may") // see MaxPayments
+	ErrTooLow       = errors.New("more than that is reserved and sold")      // of what was put in
+	ErrFull         = errors.New("the sale has as many products as it may")  // see MaxProducts
 )
 
 // ErrUnconfirmed says that an order was reserved, paid or cancelled, but that too
@@ -58,11 +63,18 @@ func (e *SoldOutError) Is(target error) bool { return target == ErrSoldOut }
 
 // A ClosedError is an ErrClosed that tells how the order ended.
 type ClosedError struct {
-	ID    string
-	State State
+	ID      string
+	State   State
+	Surplus string // the reference of the payment that it could not take: it is to be refunded
 }
 
-func (e *ClosedError) Error() string { return fmt.Sprintf("%s: it is %s", ErrClosed, e.State) }
+func (e *ClosedError) Error() string {
+	text := fmt.Sprintf("%s: it is %s", ErrClosed, e.State)
+	if e.Surplus != "" {
+		text += ", payment " + quote(e.Surplus) + " is to be refunded"
+	}
+	return text
+}
 
 // Is makes the error an ErrClosed.
 func (e *ClosedError) Is(target error) bool { return target == ErrClosed }

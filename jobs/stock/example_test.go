@@ -44,7 +44,7 @@ func Example() {
 		}
 		fmt.Println(order, fresh, err)
 	}
-	fmt.Println(sale.Pay(ctx, "o-1"))
+	fmt.Println(pay(ctx, sale, "o-1"))
 	fmt.Println(sale.Cancel(ctx, "o-2"))
 	fmt.Println(sale.Product(ctx, "tea"))
 	// Output:

@@ -66,7 +66,7 @@ func TestBookAnswers(t *testing.T) {
 	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 50)
 	fill(t, s, 3)
-	paid, err := s.Pay(t.Context(), "o-00")
+	paid, err := pay(t.Context(), s, "o-00")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestBookAnswers(t *testing.T) {
 	drop("o-00")
 	for name, call := range map[string]func() (stock.Record, error){
 		"read": func() (stock.Record, error) { return s.Order(t.Context(), "o-00") },
-		"pay":  func() (stock.Record, error) { return s.Pay(t.Context(), "o-00") },
+		"pay":  func() (stock.Record, error) { return pay(t.Context(), s, "o-00") },
 	} {
 		if r, err := call(); err != nil || fmt.Sprintf("%#v", r) != fmt.Sprintf("%#v", paid) || r.Changed != paid.Changed {
 			t.Errorf("%s: %v, %v, want %v", name, r, err, paid)
@@ -89,7 +89,7 @@ func TestBookAnswers(t *testing.T) {
 	if _, err := s.Cancel(t.Context(), "o-00"); !errors.Is(err, stock.ErrClosed) {
 		t.Errorf("cancel: %v, want ErrClosed", err)
 	}
-	if _, err := s.Pay(t.Context(), "never"); !errors.Is(err, stock.ErrUnknownOrder) {
+	if _, err := pay(t.Context(), s, "never"); !errors.Is(err, stock.ErrUnknownOrder) {
 		t.Errorf("pay what nobody has reserved: %v, want ErrUnknownOrder", err)
 	}
 	if err := s.Look(t.Context()); err != nil {
@@ -97,14 +97,14 @@ func TestBookAnswers(t *testing.T) {
 	}
 	drop("o-01")
 	for range 2 {
-		if _, err := s.Pay(t.Context(), "o-01"); !errors.Is(err, stock.ErrStockUnknown) {
+		if _, err := pay(t.Context(), s, "o-01"); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("pay what was lost: %v, want ErrStockUnknown", err)
 		}
 	}
 	if _, err := s.Restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+	if _, err := pay(t.Context(), s, "o-01"); err != nil {
 		t.Error(err)
 	}
 	wantProduct(t, s, "tea", 50, 47, 1, 2)
@@ -136,7 +136,7 @@ func TestLeftOverRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 				for name, call := range map[string]func() (stock.Record, error){
-					"pay":    func() (stock.Record, error) { return s.Pay(t.Context(), "o") },
+					"pay":    func() (stock.Record, error) { return pay(t.Context(), s, "o") },
 					"cancel": func() (stock.Record, error) { return s.Cancel(t.Context(), "o") },
 				} {
 					if _, err := call(); !errors.Is(err, stock.ErrUnknownOrder) {
@@ -153,7 +153,7 @@ func TestLeftOverRecord(t *testing.T) {
 				if err := client.Del(t.Context(), tag+"due").Err(); err != nil { // nothing would let it expire
 					t.Fatal(err)
 				}
-				if _, err := s.Pay(t.Context(), "o"); !errors.Is(err, stock.ErrStockUnknown) {
+				if _, err := pay(t.Context(), s, "o"); !errors.Is(err, stock.ErrStockUnknown) {
 					t.Errorf("pay: %v, want ErrStockUnknown", err)
 				}
 				if _, err := s.Restore(t.Context()); err != nil {
@@ -166,7 +166,7 @@ func TestLeftOverRecord(t *testing.T) {
 				t.Errorf("placed again: new %t, %v", fresh, err)
 			}
 			wantProduct(t, s, "tea", 5, 4, 1, 0)
-			if _, err := s.Pay(t.Context(), "o"); err != nil {
+			if _, err := pay(t.Context(), s, "o"); err != nil {
 				t.Error(err)
 			}
 			wantProduct(t, s, "tea", 5, 4, 0, 1)

@@ -57,6 +57,41 @@ func (f *offerForm) offer() (Offer, error) {
 	return Offer{Price: *f.Price, Currency: *f.Currency}, nil
 }
 
+// A paymentForm is a payment that was made.
+type paymentForm struct {
+	Reference string `json:"reference"`
+	Amount    *int64 `json:"amount"`
+	Currency  string `json:"currency"`
+}
+
+func (f *paymentForm) payment() (Payment, error) {
+	if f.Amount == nil {
+		return Payment{}, &FieldError{"amount", "missing", "what was paid, in minor units"}
+	}
+	return Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
+}
+
+// A refundForm is a payment that goes back.
+type refundForm struct {
+	Reference string `json:"reference"`
+	Payment   string `json:"payment"`
+}
+
+// A returnForm is items that came back.
+type returnForm struct {
+	Reference string `json:"reference"`
+}
+
+// A paymentView is a payment as it is shown.
+type paymentView struct {
+	Kind      Kind   `json:"kind"`
+	Reference string `json:"reference"`
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	At        string `json:"at"`
+	Refunds   string `json:"refunds,omitempty"`
+}
+
 // A totalForm is what was put in of a product, in all.
 type totalForm struct {
 	Total *int64 `json:"total"`
@@ -92,6 +127,9 @@ type recordView struct {
 	PlacedAt  string     `json:"placed_at"`
 	DueAt     string     `json:"due_at"`
 	ChangedAt string     `json:"changed_at"`
+
+	Payments []paymentView `json:"payments,omitempty"`
+	ToRefund []string      `json:"to_refund,omitempty"` // references of payments that the order could not take
 }
 
 // An itemView is an item with its price at purchase.
@@ -108,6 +146,12 @@ func viewRecord(r Record) recordView {
 		PlacedAt: show(r.Placed), DueAt: show(r.Due), ChangedAt: show(r.Changed), Items: make([]itemView, len(r.Items))}
 	for i, item := range r.Items {
 		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
+	}
+	for _, p := range r.Payments {
+		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, show(p.At), p.Refunds})
+	}
+	for _, p := range r.ToRefund() {
+		v.ToRefund = append(v.ToRefund, p.Reference)
 	}
 	return v
 }

@@ -22,7 +22,10 @@ const requestTime = 5 * time.Second
 //	GET    /products/{sku}
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
-//	POST   /orders/{id}/pay
+//	POST   /orders/{id}/paying     its payment has begun
+//	POST   /orders/{id}/pay        it was paid
+//	POST   /orders/{id}/refund     a payment goes back
+//	POST   /orders/{id}/return     its items came back
 //	DELETE /orders/{id}            cancels it
 //
 // Bodies are JSON of at most 64 KiB, errors application/problem+json (RFC 9457):
@@ -51,7 +54,10 @@ func NewHandler(s *Sale, log *zap.Logger) *Handler {
 		"/products/{sku}":       {http.MethodGet: h.product, http.MethodPut: h.offer},
 		"/orders":               {http.MethodPost: h.reserve},
 		"/orders/{id}":          {http.MethodGet: h.order, http.MethodDelete: h.cancel},
+		"/orders/{id}/paying":   {http.MethodPost: h.beginPayment},
 		"/orders/{id}/pay":      {http.MethodPost: h.pay},
+		"/orders/{id}/refund":   {http.MethodPost: h.refund},
+		"/orders/{id}/return":   {http.MethodPost: h.giveBack},
 	} {
 		route(mux, path, methods)
 	}
@@ -153,8 +159,43 @@ func (h *Handler) order(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, http.StatusOK, viewRecord(record), err)
 }
 
+func (h *Handler) beginPayment(w http.ResponseWriter, r *http.Request) {
+	record, err := h.sale.BeginPayment(r.Context(), r.PathValue("id"))
+	h.answer(w, http.StatusOK, viewRecord(record), err)
+}
+
 func (h *Handler) pay(w http.ResponseWriter, r *http.Request) {
-	record, err := h.sale.Pay(r.Context(), r.PathValue("id"))
+	var form paymentForm
+	if p := decode(w, r, &form); p != nil {
+		p.write(w)
+		return
+	}
+	payment, err := form.payment()
+	if err != nil {
+		h.answer(w, http.StatusOK, nil, err)
+		return
+	}
+	record, err := h.sale.Pay(r.Context(), r.PathValue("id"), payment)
+	h.answer(w, http.StatusOK, viewRecord(record), err)
+}
+
+func (h *Handler) refund(w http.ResponseWriter, r *http.Request) {
+	var form refundForm
+	if p := decode(w, r, &form); p != nil {
+		p.write(w)
+		return
+	}
+	record, err := h.sale.Refund(r.Context(), r.PathValue("id"), form.Reference, form.Payment)
+	h.answer(w, http.StatusOK, viewRecord(record), err)
+}
+
+func (h *Handler) giveBack(w http.ResponseWriter, r *http.Request) {
+	var form returnForm
+	if p := decode(w, r, &form); p != nil {
+		p.write(w)
+		return
+	}
+	record, err := h.sale.Return(r.Context(), r.PathValue("id"), form.Reference)
 	h.answer(w, http.StatusOK, viewRecord(record), err)
 }
 

@@ -47,6 +47,8 @@ func (s shop) send(method, path, body string, header ...string) (int, map[string
 
 const teaForTwo = `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`
 
+const payTea = `{"reference":"p-1","amount":700,"currency":"EUR"}`
+
 // The whole life of a sale, as the documentation tells it.
 func TestHTTP(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
@@ -68,16 +70,30 @@ func TestHTTP(t *testing.T) {
 		{"GET", "/orders/o-1", "", 200, "id o-1 state reserved items [map[amount:700 price:350 quantity:2 sku:tea]]"},
 		{"GET", "/orders/o-2", "", 404, "type urn:cronce:stock:unknown-order"},
 		{"PUT", "/products/tea/stock", `{"total":1}`, 409, "type urn:cronce:stock:too-low"},
-		{"POST", "/orders/o-1/pay", "", 200, "id o-1 state paid"},
-		{"POST", "/orders/o-1/pay", "", 200, "id o-1 state paid"},
+		{"POST", "/orders/o-1/paying", "", 200, "id o-1 state paying"},
+		{"DELETE", "/orders/o-1", "", 409, "type urn:cronce:stock:paying"},
+		{"POST", "/orders/o-1/pay", strings.Replace(payTea, "700", "699", 1), 422, "type urn:cronce:stock:invalid fields [map[allowed:exactly 700 EUR field:amount value:another than the order's]]"},
+		{"POST", "/orders/o-1/return", `{"reference":"r-1"}`, 409, "type urn:cronce:stock:unpaid"},
+		{"POST", "/orders/o-1/pay", payTea, 200, "id o-1 state paid"},
+		{"POST", "/orders/o-1/pay", payTea, 200, "id o-1 state paid"},
+		{"POST", "/orders/o-1/pay", strings.Replace(payTea, "p-1", "p-2", 1), 409, "type urn:cronce:stock:closed state paid to_refund p-2"},
+		{"GET", "/orders/o-1", "", 200, "id o-1 state paid to_refund [p-2]"},
+		{"POST", "/orders/o-1/refund", `{"reference":"f-1","payment":"p-2"}`, 200, "id o-1 state paid to_refund <nil>"},
+		{"POST", "/orders/o-1/refund", `{"reference":"f-2","payment":"p-2"}`, 409, "type urn:cronce:stock:refunded"},
+		{"POST", "/orders/o-1/refund", `{"reference":"p-1","payment":"p-1"}`, 409, "type urn:cronce:stock:reference-taken"},
 		{"DELETE", "/orders/o-1", "", 409, "type urn:cronce:stock:closed state paid"},
 		{"PUT", "/products/tea/stock", `{"total":4}`, 200, "total 4 stock 2 sold 2"},
 		{"POST", "/orders", teaForAll, 201, "id o-2"},
 		{"DELETE", "/orders/o-2", "", 200, "id o-2 state cancelled"},
 		{"DELETE", "/orders/o-2", "", 200, "id o-2 state cancelled"},
-		{"POST", "/orders/o-2/pay", "", 409, "type urn:cronce:stock:closed state cancelled"},
-		{"POST", "/orders/nobody/pay", "", 404, "type urn:cronce:stock:unknown-order"},
+		{"POST", "/orders/o-2/pay", payTea, 409, "type urn:cronce:stock:reference-taken"},
+		{"POST", "/orders/o-2/pay", strings.Replace(payTea, "p-1", "p-3", 1), 409, "type urn:cronce:stock:closed state cancelled to_refund p-3"},
+		{"POST", "/orders/nobody/pay", payTea, 404, "type urn:cronce:stock:unknown-order"},
 		{"GET", "/products/tea", "", 200, "total 4 stock 2 reserved 0 sold 2"},
+		{"POST", "/orders/o-1/return", `{"reference":"r-1"}`, 200, "id o-1 state returned"},
+		{"POST", "/orders/o-1/return", `{"reference":"r-1"}`, 200, "id o-1 state returned"},
+		{"POST", "/orders/o-1/refund", `{"reference":"f-3","payment":"p-1"}`, 200, "id o-1 state refunded"},
+		{"GET", "/products/tea", "", 200, "total 4 stock 4 reserved 0 sold 0"},
 	} {
 		status, answer, header := s.send(c.method, c.path, c.body)
 		if status != c.status {
@@ -129,6 +145,10 @@ func TestHTTPRefuses(t *testing.T) {
 		{name: "a price of one's own", method: "POST", path: "/orders", body: change(`"quantity"`, `"price":0,"quantity"`), status: 422, kind: "invalid", fields: `"price"`},
 		{name: "no price", method: "PUT", path: "/products/tea", body: `{}`, status: 422, kind: "invalid", fields: "price currency"},
 		{name: "a negative price", method: "PUT", path: "/products/tea", body: `{"price":-1,"currency":"EUR"}`, status: 422, kind: "invalid", fields: "price"},
+		{name: "no payment", method: "POST", path: "/orders/o-1/pay", body: `{"reference":"p-1","currency":"EUR"}`, status: 422, kind: "invalid", fields: "amount"},
+		{name: "nothing of a payment", method: "POST", path: "/orders/o-1/pay", body: `{"amount":0}`, status: 422, kind: "invalid", fields: "reference currency"},
+		{name: "nothing of a refund", method: "POST", path: "/orders/o-1/refund", body: `{}`, status: 422, kind: "invalid", fields: "reference payment"},
+		{name: "nothing of a return", method: "POST", path: "/orders/o-1/return", body: `{}`, status: 422, kind: "invalid", fields: "reference"},
 		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: `"price"`},
 		{name: "not UTF-8", method: "POST", path: "/orders", body: change("Ada", "Zo\xeb"), status: 422, kind: "invalid", fields: "receiver"},
 		{name: "half a character", method: "POST", path: "/orders", body: change("Ada", `\ud83d`), status: 422, kind: "invalid", fields: "receiver"},

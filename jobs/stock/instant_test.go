@@ -55,7 +55,7 @@ func TestExactEndOfAnOrder(t *testing.T) {
 					settle(t, s, sqlite(t), 1, 2)
 				}
 				m.SetTime(at.Add(c.after))
-				_, err := s.Pay(t.Context(), "buyer")
+				_, err := pay(t.Context(), s, "buyer")
 				if closed, is := errors.AsType[*stock.ClosedError](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
 					t.Errorf("Pay: %v", err)
 				}
@@ -130,7 +130,7 @@ func TestDisputedPaidOrderIsNotCounted(t *testing.T) {
 	for _, id := range []string{"disputed", "fine"} {
 		quantity := map[string]int64{"disputed": 3, "fine": 2}[id]
 		reserve(t, s, order(id, stock.Item{SKU: "tea", Quantity: quantity}))
-		if _, err := s.Pay(t.Context(), id); err != nil {
+		if _, err := pay(t.Context(), s, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestClosedIsConfirmed(t *testing.T) {
 	for _, id := range []string{"paid", "cancelled"} {
 		reserve(t, free, order(id))
 	}
-	_, paid := free.Pay(t.Context(), "paid")
+	_, paid := pay(t.Context(), free, "paid")
 	_, cancelled := free.Cancel(t.Context(), "cancelled")
 	late := reserve(t, newSale(t, direct, stock.Options{Hold: time.Millisecond}), order("late"))
 	if err := errors.Join(paid, cancelled); err != nil {
@@ -175,12 +175,12 @@ func TestClosedIsConfirmed(t *testing.T) {
 		ask   func(s *stock.Sale) error
 		doubt bool
 	}{
-		{"pay too late", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "late"); return err }, true},
-		{"pay too late, again", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "late"); return err }, true},
-		{"pay a cancelled one", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "cancelled"); return err }, true},
+		{"pay too late", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "late"); return err }, true},
+		{"pay too late, again", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "late"); return err }, true},
+		{"pay a cancelled one", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "cancelled"); return err }, true},
 		{"cancel a paid one", func(s *stock.Sale) error { _, err := s.Cancel(t.Context(), "paid"); return err }, true},
 		{"cancel again", func(s *stock.Sale) error { _, err := s.Cancel(t.Context(), "cancelled"); return err }, true},
-		{"pay an unknown one", func(s *stock.Sale) error { _, err := s.Pay(t.Context(), "unknown"); return err }, false},
+		{"pay an unknown one", func(s *stock.Sale) error { _, err := pay(t.Context(), s, "unknown"); return err }, false},
 		{"another order with its id", func(s *stock.Sale) error {
 			_, _, err := s.Reserve(t.Context(), order("paid", stock.Item{SKU: "tea", Quantity: 2}))
 			return err

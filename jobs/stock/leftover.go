@@ -108,12 +108,11 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 	}
 	for _, r := range left.haul.records {
 		have, known := found[r.ID]
-		same := known && have.placed == r.Placed.UnixMilli()
 		switch {
-		case known && same && (have.status == r.State || r.State == Reserved): // the book is as far, or farther
-		case known && !(same && have.status == Reserved):
+		case known && (have.knows(r) || have.later(r)): // the book is as far, or farther
+		case known && !have.before(r):
 			lose(r, "the book has it "+string(have.status)+", which holds", string(have.status)+" "+strconv.FormatInt(have.placed, 10))
-		case !known && (r.State == Reserved || r.State == Paid) && !f.take(r.Items):
+		case !known && (r.State.open() || r.State == Paid) && !f.take(r.Items):
 			lose(r, "there is not enough left for it", "")
 		default:
 			take = append(take, r)

@@ -44,7 +44,7 @@ func (r *reconciler) lookUpThese(ctx context.Context, pairs []string) error {
 	}
 	missing := make(map[string]string)
 	for _, record := range h.records {
-		if have, ok := found[record.ID]; !ok || have.status == Reserved && record.State != Reserved {
+		if have, ok := found[record.ID]; !ok || have.before(record) || have.status.open() && !record.State.open() {
 			missing[record.ID] = record.stamp()
 		}
 	}
@@ -67,7 +67,7 @@ func (r *reconciler) kept(ctx context.Context, ids, pairs []string, missing map[
 	for i, id := range ids {
 		args = append(args, id, pairs[2*i+1], missing[id])
 	}
-	keys := r.sale.orderKeys(ids, keyFence+reconciling, keyRecent, keyUnsettled, keySettled)
+	keys := r.sale.orderKeys(ids, keyFence+reconciling, keyRecent, keyUnsettled, keySettled, keyRestored, keyDisputed)
 	again, err := number(r.sale.fenced(ctx, keptScript, keys, r.work.fence, args...))
 	if err != nil {
 		return fmt.Errorf("stock: settle lost orders again: %w", err)

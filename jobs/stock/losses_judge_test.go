@@ -52,7 +52,7 @@ func (l *losing) judge() {
 		}
 		has := rows[id]
 		switch {
-		case has == told || told == stock.Reserved && has == stock.Expired:
+		case has == told || (told == stock.Reserved || told == stock.Paying) && has == stock.Expired:
 		case l.m.setup.Settled:
 			l.t.Errorf("%s: order %s is %q in the book, its buyer was told %s", l.where, id, has, told)
 		case l.m.lost[id]:

@@ -183,31 +183,58 @@ func (m *market) pick(id string, skus []string) stock.Order {
 	return order(id, items...)
 }
 
-// end pays half of the orders, cancels some, and leaves the others to their time.
+// end pays half of the orders, of which some come back, cancels some, and leaves the
+// others to their time.
 func (m *market) end(ctx context.Context, id string) {
-	var status int
-	var answer map[string]any
-	var by *process
-	want := stock.Paid
-	switch rand.IntN(10) {
+	m.mu.Lock()
+	payment := map[string]any{"reference": "pay-" + id, "amount": amount(m.accepted[id]), "currency": priceOf.Currency}
+	m.mu.Unlock()
+	switch rand.IntN(12) {
 	case 0, 1:
-		want = stock.Cancelled
-		status, answer, by = m.askAny(ctx, http.MethodDelete, "/orders/"+id, nil)
+		m.step(ctx, http.MethodDelete, id, "", nil, stock.Cancelled)
 	case 2, 3, 4:
-		return
+	case 5:
+		m.step(ctx, http.MethodPost, id, "/paying", nil, stock.Paying) // and left to its time
+	case 6:
+		if m.step(ctx, http.MethodPost, id, "/paying", nil, stock.Paying) {
+			m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid)
+		}
+	case 7:
+		if m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid) {
+			m.step(ctx, http.MethodPost, id, "/refund", map[string]any{"reference": "refund-" + id, "payment": "pay-" + id}, stock.Refunded)
+		}
+	case 8:
+		if m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid) && m.step(ctx, http.MethodPost, id, "/return", map[string]any{"reference": "return-" + id}, stock.Returned) && rand.IntN(2) == 0 {
+			m.step(ctx, http.MethodPost, id, "/refund", map[string]any{"reference": "refund-" + id, "payment": "pay-" + id}, stock.Refunded)
+		}
 	default:
-		status, answer, by = m.askAny(ctx, http.MethodPost, "/orders/"+id+"/pay", nil)
+		m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid)
 	}
+}
+
+func amount(o stock.Order) (sum int64) {
+	for _, item := range o.Items {
+		sum += item.Quantity * priceOf.Price
+	}
+	return sum
+}
+
+// step changes an order, and reports whether it has become what it should, and not
+// expired before.
+func (m *market) step(ctx context.Context, method, id, path string, form any, want stock.State) bool {
+	status, answer, by := m.askAny(ctx, method, "/orders/"+id+path, form)
 	state := stock.State(fmt.Sprint(answer["state"]))
+	done := status == http.StatusOK && state == want
 	switch {
-	case status == http.StatusOK && state == want:
+	case done:
 	case status == http.StatusConflict && state == stock.Expired:
-	case status == http.StatusNotFound && m.setup.Restore && !m.setup.Settled:
-		return // it was lost, and must be listed
+	case m.setup.Restore && !m.setup.Settled && (status == http.StatusNotFound || status == http.StatusConflict):
+		return false // it, or what it was before, was lost, and must be listed
 	default:
 		m.t.Errorf("%s of order %s: %d %v", want, id, status, answer)
 	}
 	m.mu.Lock()
 	m.ended[id], m.witness[id] = state, by
 	m.mu.Unlock()
+	return done
 }

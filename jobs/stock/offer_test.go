@@ -62,7 +62,7 @@ func TestPriceAtPurchase(t *testing.T) {
 		if got := fmt.Sprint(other.Amount, other.Currency); got != "999USD" && got != "999 USD" {
 			t.Errorf("after the price has changed: %s, want 999 USD", got)
 		}
-		paid, err := s.Pay(t.Context(), "o")
+		paid, err := pay(t.Context(), s, "o")
 		check("paid", paid, err)
 	})
 }
@@ -159,7 +159,7 @@ func TestUpgradeToPrices(t *testing.T) {
 		}
 		offer(t, s, "tea", 350, "EUR")
 		reserve(t, s, order("new"))
-		if _, err := s.Pay(t.Context(), "old"); err != nil {
+		if _, err := pay(t.Context(), s, "old"); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, s, p, 1, 2)

@@ -17,14 +17,20 @@ type booked struct {
 
 // line is the record as the store has it.
 func (r booked) line() (string, error) {
-	items := string(appendItems(nil, r.sorted(), true)) + ";" + r.Currency
-	b := body{Receiver: r.Receiver}
-	if sum := r.itemsAmount(); sum != r.Amount { // placed before products had prices
-		items, b.Amount, b.Currency = string(appendItems(nil, r.sorted(), false)), r.Amount, r.Currency
+	b, currency := body{Receiver: r.Receiver}, r.Currency
+	if r.itemsAmount() != r.Amount { // placed before products had prices
+		b.Amount, b.Currency, currency = r.Amount, r.Currency, ""
+	}
+	items := appendItems(nil, r.sorted(), currency != "")
+	if currency != "" || len(r.Payments) > 0 {
+		items = append(append(items, ';'), currency...)
+	}
+	for _, p := range r.Payments {
+		items = append(append(items, ';'), p.line()...)
 	}
 	rest, err := restOf(b)
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
-	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + items + " " + rest, err
+	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + string(items) + " " + rest, err
 }
 
 func (r Record) itemsAmount() (sum int64) {
@@ -35,10 +41,10 @@ func (r Record) itemsAmount() (sum int64) {
 }
 
 // page reads up to n orders of a sale that come after an id: those that are
-// reserved, and the others that were settled less than retention ago, in ms.
+// open, and the others that were settled less than retention ago, in ms.
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
 	query := b.dialect.Bind("SELECT id, receiver, amount, currency, status, placed_at, due_at, changed_at, settled_at + ? - " + b.dialect.Now() +
-		" FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
+		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 
@@ -74,7 +80,10 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(orders) == 0 {
 		return nil, err
 	}
-	return orders, b.items(ctx, sale, orders, at)
+	if err := b.items(ctx, sale, orders, at); err != nil {
+		return nil, err
+	}
+	return orders, b.payments(ctx, sale, orders, at)
 }
 
 // items reads the items of a page of orders.
@@ -97,6 +106,33 @@ func (b *Database) items(ctx context.Context, sale string, orders []booked, at m
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("items: %w", err)
+	}
+	return nil
+}
+
+// payments reads the payments of a page of orders.
+func (b *Database) payments(ctx context.Context, sale string, orders []booked, at map[string]int) error {
+	query := b.dialect.Bind("SELECT order_id, kind, reference, amount, currency, refunds, at FROM payment" +
+		" WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 ELSE 2 END, reference")
+	rows, err := b.db.QueryContext(ctx, query, sale, orders[0].ID, orders[len(orders)-1].ID)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var p Payment
+		var ms int64
+		if err := rows.Scan(&id, &p.Kind, &p.Reference, &p.Amount, &p.Currency, &p.Refunds, &ms); err != nil {
+			return err
+		}
+		p.At = time.UnixMilli(ms).UTC()
+		if i, ok := at[id]; ok {
+			orders[i].Payments = append(orders[i].Payments, p)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("payments: %w", err)
 	}
 	return nil
 }

@@ -13,9 +13,10 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 
-	SKU    string       `json:"sku,omitempty"`   // of a product that is sold out
-	Left   *int64       `json:"left,omitempty"`  // of it
-	State  State        `json:"state,omitempty"` // of an order that is closed
+	SKU    string       `json:"sku,omitempty"`       // of a product that is sold out
+	Left   *int64       `json:"left,omitempty"`      // of it
+	State  State        `json:"state,omitempty"`     // of an order that is closed
+	Refund string       `json:"to_refund,omitempty"` // reference of a payment that it could not take
 	Fields []fieldFault `json:"fields,omitempty"`
 }
 
@@ -34,6 +35,11 @@ var kinds = []struct {
 	{ErrSoldOut, "sold-out", http.StatusConflict},
 	{ErrConflict, "id-taken", http.StatusConflict},
 	{ErrClosed, "closed", http.StatusConflict},
+	{ErrPaying, "paying", http.StatusConflict},
+	{ErrUnpaid, "unpaid", http.StatusConflict},
+	{ErrRefunded, "refunded", http.StatusConflict},
+	{ErrReference, "reference-taken", http.StatusConflict},
+	{ErrPayments, "too-many-payments", http.StatusConflict},
 	{ErrTooLow, "too-low", http.StatusConflict},
 	{ErrFull, "too-many-products", http.StatusConflict},
 	{ErrUnpriced, "no-price", http.StatusConflict},
@@ -78,7 +84,7 @@ func (p *problem) extend(err error) {
 		p.SKU, p.Left = e.SKU, &e.Left
 	}
 	if e, ok := errors.AsType[*ClosedError](err); ok {
-		p.State = e.State
+		p.State, p.Refund = e.State, e.Surplus
 	}
 }
 

@@ -43,7 +43,7 @@ func some(t *testing.T, client redis.UniversalClient, p place) *stock.Sale {
 	put(t, s, "cup", 5)
 	fill(t, s, 4)
 	for id, call := range map[string]func() error{
-		"o-00": func() error { _, err := s.Pay(t.Context(), "o-00"); return err },
+		"o-00": func() error { _, err := pay(t.Context(), s, "o-00"); return err },
 		"o-01": func() error { _, err := s.Cancel(t.Context(), "o-01"); return err },
 	} {
 		if err := call(); err != nil {
@@ -59,7 +59,7 @@ func TestReconcile(t *testing.T) {
 		s := some(t, client, p)
 		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 4})
 		wantReconciled(t, s, p, 2, stock.Reconciled{}) // each order once
-		if _, err := s.Pay(t.Context(), "o-02"); err != nil {
+		if _, err := pay(t.Context(), s, "o-02"); err != nil {
 			t.Fatal(err)
 		}
 		wantReconciled(t, s, p, 3, stock.Reconciled{}) // on its way is not broken
@@ -91,7 +91,7 @@ func TestDatabaseLosesOrders(t *testing.T) {
 				t.Errorf("in the end: %v\n%s", err, told)
 			}
 		}
-		lose("DELETE FROM order_item", "DELETE FROM orders", "DELETE FROM product")
+		lose("DELETE FROM payment", "DELETE FROM order_item", "DELETE FROM orders", "DELETE FROM product")
 		if got, told, err := reconcile(t, s, p, 2); err != nil || got.Again != 4 {
 			t.Errorf("%+v, %v\n%s", got, err, told)
 		}
@@ -192,7 +192,7 @@ func TestDisputeIsTold(t *testing.T) {
 	if _, err := p.db.ExecContext(t.Context(), "UPDATE orders SET status = 'expired' WHERE id = 'o-02'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Pay(t.Context(), "o-02"); err != nil {
+	if _, err := pay(t.Context(), s, "o-02"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil {
@@ -238,7 +238,7 @@ func TestPausedReconcileIsFenced(t *testing.T) {
 func TestSettledWhileLookedUp(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := some(t, client, p)
-		if _, err := s.Pay(t.Context(), "o-02"); err != nil {
+		if _, err := pay(t.Context(), s, "o-02"); err != nil {
 			t.Fatal(err)
 		}
 		once := false
@@ -301,7 +301,7 @@ func TestReconcileUnderLoad(t *testing.T) {
 					var err error
 					switch i % 3 {
 					case 0:
-						_, err = s.Pay(t.Context(), id)
+						_, err = pay(t.Context(), s, id)
 					case 1:
 						_, err = s.Cancel(t.Context(), id)
 					}

@@ -3,26 +3,43 @@ package stock
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A State is where an order is on its way. Every order begins as Reserved; the
-// others are last states.
+// A State is where an order is on its way. Every order begins as Reserved.
 type State string
 
 // The states.
 const (
 	Reserved  State = "reserved"  // its items are out of stock, until Record.Due
+	Paying    State = "paying"    // so they are, and its payment is under way: Record.Due has moved, once
 	Paid      State = "paid"      // its items are sold
 	Cancelled State = "cancelled" // by the buyer; its items are back in stock
 	Expired   State = "expired"   // not paid in time; its items are back in stock
+	Returned  State = "returned"  // it was paid, and its items are back in stock
+	Refunded  State = "refunded"  // its payment went back, and its items are back in stock
 )
+
+// after are the states that an order may be in after another.
+var after = map[State][]State{
+	Reserved: {Paying, Paid, Cancelled, Expired, Returned, Refunded},
+	Paying:   {Paid, Cancelled, Expired, Returned, Refunded},
+	Paid:     {Returned, Refunded},
+	Returned: {Refunded},
+}
+
+// follows reports whether an order that was in a state may be in this one now.
+func (s State) follows(before State) bool { return slices.Contains(after[before], s) }
+
+// open reports whether an order still holds what it reserved.
+func (s State) open() bool { return s == Reserved || s == Paying }
 
 func parseState(s string) (State, error) {
 	switch state := State(s); state {
-	case Reserved, Paid, Cancelled, Expired:
+	case Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded:
 		return state, nil
 	}
 	return "", fmt.Errorf("unknown state %s", quote(s))
@@ -37,7 +54,9 @@ type Record struct {
 	State    State
 	Placed   time.Time // when it was reserved
 	Due      time.Time // until when it may be paid
-	Changed  time.Time // when the state last changed
+	Changed  time.Time // when the state last changed, or a payment was recorded
+	// Payments are those of the order, with refunds and returns, the oldest first.
+	Payments []Payment
 }
 
 // String is for people and logs: the receiver is masked.
@@ -110,17 +129,18 @@ func parseRecord(id, line string) (Record, error) {
 	return r, nil
 }
 
-// parseItems reads items as they are recorded, sku=quantity@price,…;currency, and sums
-// them up. Those of an order that was placed before products had prices end with the
+// parseItems reads items as they are recorded, sku=quantity@price,…;currency;payments,
+// and sums them up. Those of an order that was placed before products had prices end with the
 // quantity; its amount is in its rest.
 func (r *Record) parseItems(text string) error {
-	list, currency, priced := strings.Cut(text, ";")
+	list, tail, _ := strings.Cut(text, ";")
+	currency, payments, _ := strings.Cut(tail, ";")
 	r.Items = make([]Item, 0, 1+strings.Count(list, ","))
 	for pair := range strings.SplitSeq(list, ",") {
 		sku, digits, _ := strings.Cut(pair, "=")
 		item := Item{SKU: sku}
 		var err error
-		if priced {
+		if currency != "" {
 			var price string
 			digits, price, _ = strings.Cut(digits, "@")
 			item.Price, err = strconv.ParseInt(price, 10, 64)
@@ -132,12 +152,22 @@ func (r *Record) parseItems(text string) error {
 			return fmt.Errorf("items %s: %w", quote(text), err)
 		}
 		r.Items = append(r.Items, item)
-		if priced {
+		if currency != "" {
 			r.Amount += item.Amount()
 		}
 	}
-	if priced {
+	if currency != "" {
 		r.Currency = currency
+	}
+	if payments == "" {
+		return nil
+	}
+	for line := range strings.SplitSeq(payments, ";") {
+		p, err := parsePayment(line)
+		if err != nil {
+			return fmt.Errorf("items %s: %w", quote(text), err)
+		}
+		r.Payments = append(r.Payments, p)
 	}
 	return nil
 }
@@ -149,5 +179,5 @@ func parseTime(ms string) (time.Time, error) {
 
 // stamp tells one state of a record from any other that it was or will be in.
 func (r Record) stamp() string {
-	return string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10)
+	return string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10) + " " + strconv.Itoa(len(r.Payments))
 }

@@ -125,7 +125,7 @@ func TestPayCancelAndReleaseRace(t *testing.T) {
 				<-time.After(time.Until(time.Now().Add(15*time.Millisecond + time.Duration(i%10)*time.Millisecond)))
 				switch i % 2 {
 				case 0:
-					r, err = s.Pay(t.Context(), id)
+					r, err = pay(t.Context(), s, id)
 				default:
 					r, err = s.Cancel(t.Context(), id)
 				}

@@ -97,7 +97,7 @@ func (s *Sale) settleAgain(ctx context.Context, found []Difference) (again int, 
 		for i, id := range ids {
 			args = append(args, id, now[i].stamp)
 		}
-		n, err := number(s.ask(ctx, againScript, s.orderKeys(ids, keyUnsettled, keyFresh, keyDue, keySettled), args...))
+		n, err := number(s.ask(ctx, againScript, s.orderKeys(ids, keyUnsettled, keyFresh, keyDue, keySettled, keyRestored, keyDisputed), args...))
 		if err != nil {
 			return again, fmt.Errorf("settle orders again: %w", err)
 		}
@@ -159,6 +159,9 @@ func (s *Sale) free(ctx context.Context, d Decision) (Record, error) {
 	r, err := s.Order(ctx, d.Order)
 	if err != nil {
 		return Record{}, err
+	}
+	if r.State == Paying {
+		return Record{}, ErrPaying
 	}
 	if r.State != Reserved {
 		return Record{}, &ClosedError{ID: r.ID, State: r.State}

@@ -255,7 +255,7 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 		}
 	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}
@@ -302,7 +302,7 @@ func (s *Sale) restoreOrders(ctx context.Context, r *Restored) error {
 				return fmt.Errorf("order %q: %w", o.ID, err)
 			}
 			names[i] = o.ID
-			if o.State == Reserved {
+			if o.State.open() {
 				r.Open++
 				args = append(args, o.ID, line, strconv.FormatInt(o.Due.UnixMilli(), 10), "")
 			} else {
@@ -313,5 +313,22 @@ func (s *Sale) restoreOrders(ctx context.Context, r *Restored) error {
 		if err := s.step(ctx, ordersScript, s.orderKeys(names, keyShelf, keyDue), args...); err != nil {
 			return fmt.Errorf("put orders: %w", err)
 		}
+		if err := s.restoreReferences(ctx, r.Epoch, orders); err != nil {
+			return fmt.Errorf("put references: %w", err)
+		}
 	}
+}
+
+// restoreReferences puts the references of orders' payments onto the shelf.
+func (s *Sale) restoreReferences(ctx context.Context, epoch string, orders []booked) error {
+	keys, args := s.keys(keyShelf), []any{epoch, s.options.Retention.Milliseconds()}
+	for _, o := range orders {
+		for _, p := range o.Payments {
+			keys, args = append(keys, s.key(keyReference+p.Reference)), append(args, o.ID)
+		}
+	}
+	if len(keys) == 1 {
+		return nil
+	}
+	return s.step(ctx, referencesScript, keys, args...)
 }

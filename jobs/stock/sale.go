@@ -16,6 +16,7 @@ const (
 	DefaultNamespace      = "cronce"
 	DefaultName           = "shop"
 	DefaultHold           = 15 * time.Minute
+	DefaultPayTime        = 10 * time.Minute
 	DefaultRetention      = 7 * 24 * time.Hour
 	DefaultReplicaTimeout = time.Second
 )
@@ -34,6 +35,10 @@ type Options struct {
 	// Hold is how long an order may stay unpaid, at least a millisecond and at
 	// most Retention. Zero: DefaultHold.
 	Hold time.Duration
+	// PayTime is how long an order is kept at least once its payment has begun, from then
+	// on, whatever Hold says: at least a millisecond and at most Retention. Zero:
+	// DefaultPayTime.
+	PayTime time.Duration
 	// Retention is how long closed orders are kept after they were settled, and
 	// their ids known. At least a minute. Zero: DefaultRetention.
 	Retention time.Duration
@@ -98,6 +103,7 @@ func (o Options) filled() Options {
 	fill(&o.Namespace, DefaultNamespace)
 	fill(&o.Name, DefaultName)
 	fill(&o.Hold, DefaultHold)
+	fill(&o.PayTime, DefaultPayTime)
 	fill(&o.Retention, DefaultRetention)
 	fill(&o.ReplicaTimeout, DefaultReplicaTimeout)
 	return o
@@ -121,6 +127,7 @@ func (o Options) faults() (faults []error) {
 	refuse(!namePattern.MatchString(o.Name), "name", quote(o.Name), names)
 	refuse(o.Retention < time.Minute, "retention", o.Retention.String(), "a minute or more")
 	refuse(o.Hold < time.Millisecond || o.Hold > max(o.Retention, time.Minute), "hold", o.Hold.String(), "1ms up to the retention")
+	refuse(o.PayTime < time.Millisecond || o.PayTime > max(o.Retention, DefaultPayTime), "pay_time", o.PayTime.String(), "1ms up to the retention")
 	refuse(o.Replicas < 0 || o.Replicas > 9, "replicas", strconv.Itoa(o.Replicas), "0 to 9")
 	refuse(o.Settled && o.Book == nil, "durability", "settled", "settled only with a book")
 	refuse(o.ReplicaTimeout < time.Millisecond || o.ReplicaTimeout > maxReplicaTimeout, "replica_timeout", o.ReplicaTimeout.String(), "1ms to 2s")

@@ -69,7 +69,7 @@ func TestReserveAgain(t *testing.T) {
 			}
 		}
 		wantProduct(t, s, "tea", 5, 3, 2, 0)
-		if _, err := s.Pay(t.Context(), "o-1"); err != nil {
+		if _, err := pay(t.Context(), s, "o-1"); err != nil {
 			t.Fatal(err)
 		}
 		if r, fresh, err := s.Reserve(t.Context(), o); err != nil || fresh || r.State != stock.Paid {
@@ -104,7 +104,7 @@ func TestAllOrNothing(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	pay := func(s *stock.Sale) error { _, err := s.Pay(context.Background(), "o"); return err }
+	pay := func(s *stock.Sale) error { _, err := pay(context.Background(), s, "o"); return err }
 	cancel := func(s *stock.Sale) error { _, err := s.Cancel(context.Background(), "o"); return err }
 	for _, c := range []struct {
 		name    string
@@ -155,7 +155,7 @@ func TestPayTooLate(t *testing.T) {
 			return err == nil && now.After(r.Due)
 		})
 		for range 2 {
-			_, err := s.Pay(t.Context(), "o")
+			_, err := pay(t.Context(), s, "o")
 			if closed, ok := errors.AsType[*stock.ClosedError](err); !ok || closed.State != stock.Expired {
 				t.Errorf("%v, want it expired", err)
 			}
@@ -169,7 +169,7 @@ func TestPut(t *testing.T) {
 		s := newSale(t, client, stock.Options{})
 		put(t, s, "tea", 5)
 		fill(t, s, 3)
-		if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+		if _, err := pay(t.Context(), s, "o-00"); err != nil {
 			t.Fatal(err)
 		}
 		put(t, s, "tea", 3) // exactly what is reserved and sold
@@ -201,7 +201,7 @@ func TestBadInput(t *testing.T) {
 	_, putSKU := s.Put(t.Context(), "", 1)
 	_, putTotal := s.Put(t.Context(), "tea", -1)
 	_, putMuch := s.Put(t.Context(), "tea", stock.MaxTotal+1)
-	_, payID := s.Pay(t.Context(), strings.Repeat("x", 65))
+	_, payID := s.Pay(t.Context(), strings.Repeat("x", 65), payment("p", 625, "EUR"))
 	_, cancelID := s.Cancel(t.Context(), "")
 	_, orderID := s.Order(t.Context(), "a b")
 	for i, c := range []struct {

@@ -164,8 +164,7 @@ func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
 			}
 			p := plan(records, found, true)
 			for i, d := range p.done {
-				have := found[d.id]
-				instead[d.id] = d.instead != "" && (have.placed != records[i].Placed.UnixMilli() || records[i].State != Reserved)
+				instead[d.id] = d.instead != "" && !found[d.id].later(records[i])
 			}
 			return tx.writePlan(ctx, p)
 		})

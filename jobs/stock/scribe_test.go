@@ -23,7 +23,7 @@ func TestSettledBeforeAcknowledged(t *testing.T) {
 			reserve(t, s, order(id))
 		}
 		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "a reserved", "b reserved", "c reserved")
-		if _, err := s.Pay(t.Context(), "a"); err != nil {
+		if _, err := pay(t.Context(), s, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Cancel(t.Context(), "b"); err != nil {
@@ -90,7 +90,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 						continue
 					}
 					state := stock.Reserved
-					if _, err := s.Pay(ctx, id); err == nil {
+					if _, err := pay(ctx, s, id); err == nil {
 						state = stock.Paid
 					}
 					mu.Lock()

@@ -17,6 +17,18 @@ var (
 	reserveLua string
 	//go:embed lua/pay.lua
 	payLua string
+	//go:embed lua/payment.lua
+	paymentLua string
+	//go:embed lua/begin_payment.lua
+	beginPaymentLua string
+	//go:embed lua/refund.lua
+	refundLua string
+	//go:embed lua/return.lua
+	returnLua string
+	//go:embed lua/recall.lua
+	recallLua string
+	//go:embed lua/references.lua
+	referencesLua string
 	//go:embed lua/cancel.lua
 	cancelLua string
 	//go:embed lua/put.lua
@@ -82,8 +94,14 @@ var (
 
 	// For buyers and sellers.
 	reserveScript = onShelf(reserveLua, orderLua)
-	payScript     = onShelf(payLua, orderLua)
+	payScript     = onShelf(payLua, orderLua, paymentLua)
+	refundScript  = onShelf(refundLua, orderLua, paymentLua)
+	returnScript  = onShelf(returnLua, orderLua, paymentLua)
+	recallScript  = redis.NewScript(recallLua)
 	cancelScript  = onShelf(cancelLua, orderLua)
+
+	beginPaymentScript = onShelf(beginPaymentLua, orderLua)
+
 	putScript     = onShelf(putLua)
 	offerScript   = onShelf(offerLua)
 	decideScript  = onShelf(decideLua, orderLua)
@@ -109,12 +127,13 @@ var (
 	markScript    = redis.NewScript(redislock.GuardLua() + markLua)
 
 	// For a rebuild: each names its epoch.
-	beginScript     = redis.NewScript(beginLua)
-	clearScript     = redis.NewScript(rebuildLua + clearLua)
-	productsScript  = redis.NewScript(rebuildLua + productsLua)
-	ordersScript    = redis.NewScript(rebuildLua + ordersLua)
-	redisputeScript = redis.NewScript(rebuildLua + redisputeLua)
-	openScript      = redis.NewScript(rebuildLua + openLua)
+	beginScript      = redis.NewScript(beginLua)
+	clearScript      = redis.NewScript(rebuildLua + clearLua)
+	productsScript   = redis.NewScript(rebuildLua + productsLua)
+	ordersScript     = redis.NewScript(rebuildLua + ordersLua)
+	referencesScript = redis.NewScript(rebuildLua + referencesLua)
+	redisputeScript  = redis.NewScript(rebuildLua + orderLua + redisputeLua)
+	openScript       = redis.NewScript(rebuildLua + openLua)
 )
 
 // onShelf is a script that runs only on a shelf that has lost nothing its caller
@@ -126,23 +145,26 @@ func onShelf(body string, libraries ...string) *redis.Script {
 // The keys. Counts are fields of four hashes, because a script must name its keys
 // before it knows which products an order has.
 const (
-	keyShelf     = "shelf"     // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
-	keyPut       = "put"       // hash: sku, what was put in, in all
-	keyHalted    = "halted"    // hash: sku of a product that is not sold, since its books do not balance
-	keyStock     = "stock"     // hash: sku, what can be reserved
-	keyReserved  = "reserved"  // hash: sku, what is reserved and not paid
-	keySold      = "sold"      // hash: sku, what is paid
-	keyFresh     = "fresh"     // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
-	keyDue       = "due"       // set: ids of reserved orders that it has, until when they may be paid, Unix ms
-	keyUnsettled = "unsettled" // set: ids of other orders whose state the database does not have, since when, Unix ms
-	keyOffer     = "offer"     // hash: sku, how it is sold: price, currency
-	keyRestocked = "restocked" // hash: sku, the total and the offer that the database does not have
-	keySettled   = "settled"   // hash: sku, what paid orders took that the database has
-	keyRecent    = "recent"    // set: ids of settled orders that were not looked up since, settled when, Unix ms
-	keyMarks     = "marks"     // string: how many orders were marked as settled, ever
-	keyDisputed  = "disputed"  // hash: id, what the database has instead of the order, or what was decided about it
-	keyTold      = "told:"     // and epoch:process, string: how many changes were acknowledged to a process
-	keyAsked     = "asked"     // string: empty, written so that WAIT has something to wait for
-	keyOrder     = "order:"    // and the id, string: the record
-	keyFence     = "fence:"    // and what the job does, string: the highest fence seen
+	keyShelf     = "shelf"      // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
+	keyPut       = "put"        // hash: sku, what was put in, in all
+	keyHalted    = "halted"     // hash: sku of a product that is not sold, since its books do not balance
+	keyStock     = "stock"      // hash: sku, what can be reserved
+	keyReserved  = "reserved"   // hash: sku, what is reserved and not paid
+	keySold      = "sold"       // hash: sku, what is paid
+	keyFresh     = "fresh"      // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
+	keyDue       = "due"        // set: ids of reserved orders that it has, until when they may be paid, Unix ms
+	keyUnsettled = "unsettled"  // set: ids of other orders whose state the database does not have, since when, Unix ms
+	keyOffer     = "offer"      // hash: sku, how it is sold: price, currency
+	keyRestocked = "restocked"  // hash: sku, the total and the offer that the database does not have
+	keySettled   = "settled"    // hash: sku, what paid orders took that the database has
+	keyReturned  = "returned"   // hash: sku, what paid orders gave back, ever
+	keyRestored  = "restored"   // hash: sku, what they gave back that the database has
+	keyRecent    = "recent"     // set: ids of settled orders that were not looked up since, settled when, Unix ms
+	keyMarks     = "marks"      // string: how many orders were marked as settled, ever
+	keyDisputed  = "disputed"   // hash: id, what the database has instead of the order, or what was decided about it
+	keyTold      = "told:"      // and epoch:process, string: how many changes were acknowledged to a process
+	keyAsked     = "asked"      // string: empty, written so that WAIT has something to wait for
+	keyOrder     = "order:"     // and the id, string: the record
+	keyReference = "reference:" // and the reference of a payment, string: the id of its order
+	keyFence     = "fence:"     // and what the job does, string: the highest fence seen
 )

@@ -82,7 +82,7 @@ func TestFullStore(t *testing.T) {
 	if _, _, err := s.Reserve(t.Context(), order("new")); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("in a full store: %v, want OOM", err)
 	}
-	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+	if _, err := pay(t.Context(), s, "o-00"); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Cancel(t.Context(), "o-01"); err != nil {
@@ -131,7 +131,7 @@ func TestLostReplies(t *testing.T) {
 			}
 			client.ScriptFlush(t.Context())
 		}
-		if _, err := s.Pay(t.Context(), "a"); err != nil {
+		if _, err := pay(t.Context(), s, "a"); err != nil {
 			t.Error(err)
 		}
 		if _, err := s.Cancel(t.Context(), "b"); err != nil {

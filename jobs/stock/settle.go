@@ -184,7 +184,18 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 		return haul{}, 0, err
 	}
 	moved, err = s.mark(ctx, h, done)
+	s.tellRefunds(h.records)
 	return h, moved, err
+}
+
+// tellRefunds logs the payments that orders could not take, and which did not go back yet.
+func (s *settler) tellRefunds(records []Record) {
+	for _, r := range records {
+		for _, p := range r.ToRefund() {
+			s.work.log.Warn("payment to refund", zap.String("order", r.ID), zap.String("reference", p.Reference),
+				zap.Int64("amount", p.Amount), zap.String("currency", p.Currency), zap.String("state", string(r.State)))
+		}
+	}
 }
 
 // mark records in the store what the database has. A total that was not written is found

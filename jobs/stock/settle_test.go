@@ -39,7 +39,7 @@ func TestSettle(t *testing.T) {
 		p.wantLines(t, productRows, "cup 10 1 0", "tea 100 4 0")
 		settle(t, s, p, 2, 0)
 
-		if _, err := s.Pay(t.Context(), "a"); err != nil {
+		if _, err := pay(t.Context(), s, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Cancel(t.Context(), "b"); err != nil {
@@ -53,7 +53,7 @@ func TestSettle(t *testing.T) {
 		p.wantSums(t)
 		// Changed before anybody has written it down.
 		reserve(t, s, order("d"))
-		if _, err := s.Pay(t.Context(), "d"); err != nil {
+		if _, err := pay(t.Context(), s, "d"); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, s, p, 4, 1)
@@ -130,7 +130,7 @@ func TestSettleStoppedAtEachStep(t *testing.T) {
 			if !errors.Is(err, crash) {
 				t.Fatalf("%s: %v, want the crash", at, err)
 			}
-			if _, err := s.Pay(t.Context(), "o-00"); err != nil { // life goes on in between
+			if _, err := pay(t.Context(), s, "o-00"); err != nil { // life goes on in between
 				t.Fatal(err)
 			}
 			if _, err := stock.Settle(t.Context(), s, p.Database, 2, fence(2), pass); err != nil {
@@ -157,7 +157,7 @@ func TestPausedSettleIsFenced(t *testing.T) {
 				if step != at {
 					return nil
 				}
-				if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+				if _, err := pay(t.Context(), s, "o-00"); err != nil {
 					t.Error(err)
 				}
 				if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err != nil {
@@ -242,7 +242,7 @@ func TestChangedWhileSettling(t *testing.T) {
 			n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), func(step string) error {
 				if step == at {
 					put(t, s, "tea", 12)
-					if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+					if _, err := pay(t.Context(), s, "o-01"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -267,7 +267,7 @@ func TestDisputed(t *testing.T) {
 		put(t, s, "tea", 10)
 		put(t, s, "cup", 10)
 		fill(t, s, 2)
-		if _, err := s.Pay(t.Context(), "o-01"); err != nil {
+		if _, err := pay(t.Context(), s, "o-01"); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, s, p, 1, 2)
@@ -297,7 +297,7 @@ func TestRetention(t *testing.T) {
 	s := newSale(t, client, stock.Options{})
 	put(t, s, "tea", 10)
 	fill(t, s, 2)
-	if _, err := s.Pay(t.Context(), "o-00"); err != nil {
+	if _, err := pay(t.Context(), s, "o-00"); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]bool{"o-00": false, "o-01": false} {

@@ -123,3 +123,12 @@ func await(t testing.TB, what string, cond func() bool) {
 		<-time.After(5 * time.Millisecond)
 	}
 }
+
+// pay pays what an order costs.
+func pay(ctx context.Context, s *stock.Sale, id string) (stock.Record, error) {
+	p := stock.Payment{Reference: "pay-" + id, Amount: 625, Currency: "EUR"}
+	if r, err := s.Order(ctx, id); err == nil {
+		p.Amount, p.Currency = r.Amount, r.Currency
+	}
+	return s.Pay(ctx, id, p)
+}

@@ -81,11 +81,11 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 			state := before[id]
 			has, there := found[id]
 			if line, ok := lines[i].(string); ok { // the shelf is at least as far as the book
-				if r, err := parseRecord(id, line); err == nil && (there || r.State != Reserved || s.fresh(ctx, id)) {
+				if r, err := parseRecord(id, line); err == nil && (there || !r.State.open() || s.fresh(ctx, id)) {
 					has, there = row{status: r.State}, true
 				}
 			}
-			if !there || has.status == Reserved && state != Reserved {
+			if !there || state.follows(has.status) {
 				log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(state)))
 			}
 		}

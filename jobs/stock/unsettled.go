@@ -163,7 +163,7 @@ func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (mov
 			ids[i] = d.id
 			args = append(args, d.id, d.stamp, d.instead)
 		}
-		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keyFresh, keyDue, keySettled, keyRecent, keyDisputed, keyMarks)
+		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keyFresh, keyDue, keySettled, keyRecent, keyDisputed, keyMarks, keyRestored)
 		n, err := number(s.fenced(ctx, settledScript, keys, fence, args...))
 		if err != nil {
 			return moved, fmt.Errorf("stock: mark settled orders: %w", err)

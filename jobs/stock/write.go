@@ -47,13 +47,12 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	return p.done, later, nil
 }
 
-// current leaves out orders that were read as reserved, and closed since by a caller
-// that has written that itself: the next run finds them closed.
+// current leaves out orders that were changed since they were read, by a caller that has
+// written that itself: the next run finds them so.
 func current(done []settlement, records []Record, found map[string]row) []settlement {
 	kept := done[:0]
 	for i, d := range done {
-		older := d.instead != "" && records[i].State == Reserved && found[d.id].placed == records[i].Placed.UnixMilli()
-		if !older {
+		if d.instead == "" || !found[d.id].later(records[i]) {
 			kept = append(kept, d)
 		}
 	}
@@ -88,34 +87,50 @@ type disputed struct {
 	instead string // what the book has
 }
 
-// plan compares orders with what the database has. A reserved row may become
-// anything; one in its last state stays, and an order that says otherwise is
-// disputed: the store has lost something, or an id was used again after it was
-// forgotten. An order that was placed under such an id and has ended unpaid is none.
-// Ahead: the book may have closed what was read as reserved.
+// same reports whether a row is of the same order as a record, and not of one that had
+// its id before.
+func (have row) same(r Record) bool { return have.placed == r.Placed.UnixMilli() }
+
+// knows reports whether a row has all that a record has, in the same state.
+func (have row) knows(r Record) bool {
+	return have.same(r) && have.status == r.State && have.payments >= int64(len(r.Payments))
+}
+
+// before reports whether a row has what a record was before.
+func (have row) before(r Record) bool {
+	return have.same(r) && (r.State.follows(have.status) || have.status == r.State && have.payments < int64(len(r.Payments)))
+}
+
+// later reports whether a row has what a record will be: a caller has written it since.
+func (have row) later(r Record) bool { return have.same(r) && have.status.follows(r.State) }
+
+// plan compares orders with what the database has. An open row may become
+// anything, and a paid one what follows; any other stays, and an order that says
+// otherwise is disputed: the store has lost something, or an id was used again after it
+// was forgotten. An order that was placed under such an id, has ended, and holds neither
+// items nor money is none. Ahead: the book may have changed what was read since.
 func plan(records []Record, found map[string]row, ahead bool) planned {
 	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
 	for _, r := range records {
 		s := settlement{id: r.ID, stamp: r.stamp()}
 		have, known := found[r.ID]
-		same := known && have.placed == r.Placed.UnixMilli()
 		switch {
 		case !known:
 			p.orders, p.items = append(p.orders, r), append(p.items, r)
 			p.shift(r.Items, r.State, 1)
-		case same && have.status == r.State: // written before
-		case same && have.status == Reserved:
+		case have.knows(r): // written before
+		case have.before(r):
 			p.orders = append(p.orders, r)
-			p.shift(r.Items, Reserved, -1)
+			p.shift(r.Items, have.status, -1)
 			p.shift(r.Items, r.State, 1)
-		case have.status == Reserved:
+		case have.status.open() && have.placed != r.Placed.UnixMilli():
 			p.orders, p.items, p.replaced = append(p.orders, r), append(p.items, r), append(p.replaced, r.ID)
 			p.shift(r.Items, r.State, 1)
-		case !same && (r.State == Cancelled || r.State == Expired):
+		case !have.same(r) && (r.State == Cancelled || r.State == Expired || r.State == Refunded) && len(r.ToRefund()) == 0:
 			p.ended = append(p.ended, r)
 		default:
 			s.instead = string(have.status) + " " + strconv.FormatInt(have.placed, 10)
-			if !ahead || !same || r.State != Reserved {
+			if !ahead || !have.later(r) {
 				p.disputes = append(p.disputes, disputed{r, s.instead})
 			}
 		}
@@ -129,7 +144,7 @@ func (p *planned) shift(items []Item, state State, sign int64) {
 	for _, item := range items {
 		s := p.shifts[item.SKU]
 		switch state {
-		case Reserved:
+		case Reserved, Paying:
 			s.reserved += sign * item.Quantity
 		case Paid:
 			s.sold += sign * item.Quantity
@@ -152,6 +167,9 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 	}
 	if err := tx.writeDisputes(ctx, p); err != nil {
 		return fmt.Errorf("disputes: %w", err)
+	}
+	if err := tx.writePayments(ctx, p.orders); err != nil {
+		return fmt.Errorf("payments: %w", err)
 	}
 	if err := tx.writeShifts(ctx, p.shifts); err != nil {
 		return fmt.Errorf("products: %w", err)
@@ -185,13 +203,13 @@ func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	t := table{name: "orders", clock: "settled_at", columns: []column{
 		{name: "id"}, {name: "receiver"}, {name: "amount"}, {name: "currency"}, {name: "status"},
-		{name: "placed_at"}, {name: "due_at"}, {name: "changed_at"},
+		{name: "placed_at"}, {name: "due_at"}, {name: "changed_at"}, {name: "payments"},
 	}}
 	for _, r := range orders {
-		t.add(r.ID, r.Receiver, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli())
+		t.add(r.ID, r.Receiver, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
 	return tx.write(ctx, &t, upsert(tx.dialect, "orders", "sale, id",
-		[]string{"receiver", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "settled_at"}, nil))
+		[]string{"receiver", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
@@ -202,6 +220,17 @@ func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
 		}
 	}
 	return tx.write(ctx, &t, "")
+}
+
+// writePayments writes all payments of orders: those that are there become what they are.
+func (tx *transaction) writePayments(ctx context.Context, orders []Record) error {
+	t := table{name: "payment", columns: []column{{name: "order_id"}, {name: "reference"}, {name: "kind"}, {name: "amount"}, {name: "currency"}, {name: "refunds"}, {name: "at"}}}
+	for _, r := range orders {
+		for _, p := range r.Payments {
+			t.add(r.ID, p.Reference, string(p.Kind), p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
+		}
+	}
+	return tx.write(ctx, &t, upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))
 }
 
 func productTable() table {

@@ -1,27 +1,24 @@
 -- again: lets orders that the book has lost be settled again.
 --
--- KEYS  1 unsettled  2 fresh  3 due  4 settled, then the orders' records
+-- KEYS  1 unsettled  2 fresh  3 due  4 settled  5 restored  6 disputed, then the orders'
+--       records
 -- ARGV  per order: id, state and placed of the record that the book lacks
 --
 -- Returns {how many}. One that has changed since, or is on its way, stays as it is.
 local again = 0
+local k = {unsettled = KEYS[1], settled = KEYS[4], restored = KEYS[5], disputed = KEYS[6]}
 for i = 1, #ARGV, 2 do
-  local id, key = ARGV[i], KEYS[4 + (i + 1) / 2]
+  local id, key = ARGV[i], KEYS[6 + (i + 1) / 2]
   local state, placed, due, items = string.match(redis.call('GET', key) or '', '^(%a+) (%d+) (%d+) %d+ (%S+) ')
   local free = not redis.call('ZSCORE', KEYS[1], id) and not redis.call('ZSCORE', KEYS[2], id)
   if state and free and ARGV[i + 1] == state .. ' ' .. placed then
     again = again + 1
-    if state == 'reserved' then
+    if open(state) then
       redis.call('ZREM', KEYS[3], id)
       redis.call('ZADD', KEYS[2], due, id)
     else
-      redis.call('ZADD', KEYS[1], whole(now()), id)
+      unsettle(id, state, items, k, now())
       redis.call('PERSIST', key)
-    end
-    if state == 'paid' then
-      for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
-        redis.call('HINCRBY', KEYS[4], sku, '-' .. quantity)
-      end
     end
   end
 end

@@ -4,11 +4,14 @@
 -- ARGV  1 id
 --
 -- Returns {'ok', record} when the order is cancelled, by this call or one before,
--- {'closed', record} when it is paid or expired, or {'unknown'}.
-local record = redis.call('GET', KEYS[1])
-if not record or not held(ARGV[1], record, KEYS[4], KEYS[5]) then return {'unknown'} end
-local state = string.match(record, '^%a+')
+-- {'paying', record} while it is being paid, {'closed', record} when it is in another
+-- last state, or {'unknown'}.
+local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[5], unsettled = KEYS[6]}
+local record = redis.call('GET', k.record)
+if not record or not held(ARGV[1], record, k.fresh, k.due) then return {'unknown'} end
+local state, due = string.match(record, '^(%a+) %d+ (%d+) ')
 if state == 'cancelled' then return {'ok', record} end
-if state ~= 'reserved' then return {'closed', record} end
+if state == 'paying' and now() < tonumber(due) then return {'paying', record} end
+if not open(state) then return {'closed', record} end
 changed = true
-return {'ok', close(ARGV[1], record, 'cancelled', KEYS[1], KEYS[3], KEYS[2], KEYS[4], KEYS[5], KEYS[6], now())}
+return {'ok', close(ARGV[1], record, 'cancelled', KEYS[2], k, now())}

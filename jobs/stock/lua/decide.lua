@@ -22,12 +22,12 @@ redis.call('ZREM', KEYS[8], ARGV[1])
 redis.call('DEL', KEYS[1])
 if ARGV[3] == 'accept' then
   redis.call('SET', KEYS[2], record)
-  if state == 'reserved' then
+  if open(state) then
     redis.call('ZADD', KEYS[7], due, ARGV[4])
   else
     redis.call('ZADD', KEYS[9], whole(now()), ARGV[4])
   end
-elseif state == 'reserved' or state == 'paid' then
+elseif open(state) or state == 'paid' then
   local from = state == 'paid' and KEYS[6] or KEYS[5]
   for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
     redis.call('HINCRBY', from, sku, '-' .. quantity)

@@ -12,18 +12,20 @@
 redis.call('ZREM', KEYS[4], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
 local at = now()
+local k = {reserved = KEYS[3], fresh = KEYS[5], due = KEYS[4], unsettled = KEYS[6]}
 local answer = {'ok'}
 for i = 2, #ARGV do
   local id, key, code = ARGV[i], KEYS[i + 5], '0'
   local record = redis.call('GET', key)
   local state, due = string.match(record or '', '^(%a+) %d+ (%d+) %d+ %S+ ')
-  if state ~= 'reserved' then
+  if not open(state) then
     redis.call('ZREM', KEYS[4], id)
     redis.call('ZREM', KEYS[5], id)
     if record and not state then redis.call('ZADD', KEYS[6], 'NX', whole(at), id) end
     if not state then code = '-1' end
   elseif at >= tonumber(due) then
-    close(id, record, 'expired', key, KEYS[3], KEYS[2], KEYS[5], KEYS[4], KEYS[6], at)
+    k.record = key
+    close(id, record, 'expired', KEYS[2], k, at)
     code = '1'
   end
   answer[#answer + 1] = code

@@ -1,9 +1,10 @@
 -- order is for scripts that change orders: it goes before them.
 --
 -- A record is one line: state, placed, due, changed (Unix ms), items, and the rest of
--- the order. Items are sku=quantity@price,sku=quantity@price;currency. Those of an
--- order that was placed before products had prices end with the quantity. Only
--- reserved may change.
+-- the order. Items are sku=quantity@price,sku=quantity@price;currency and, for each
+-- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. Those of an
+-- order that was placed before products had prices have neither price nor currency:
+-- amount and currency are in its rest.
 
 -- now is the store's time in Unix ms, read once in a script.
 local function now()
@@ -11,36 +12,78 @@ local function now()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
+-- whole prints a number without an exponent.
+local function whole(n) return string.format('%.0f', n) end
+
 -- asked is what was asked for of items as they are recorded.
 local function asked(items)
   local plain = string.gsub(string.gsub(items, ';.*', ''), '@%d+', '')
   return plain
 end
 
--- whole prints a number without an exponent.
-local function whole(n) return string.format('%.0f', n) end
+-- open reports whether an order in a state still holds what it reserved.
+local function open(state) return state == 'reserved' or state == 'paying' end
 
--- held reports whether an order counts: one that is reserved must be on a list of those
--- that expire. A reserved record that is on neither was left over when the rest of the
+-- held reports whether an order counts: one that is open must be on a list of those
+-- that expire. An open record that is on neither was left over when the rest of the
 -- sale was deleted around it.
 local function held(id, record, fresh, due)
-  if string.sub(record, 1, 9) ~= 'reserved ' then return true end
+  if not open(string.match(record, '^%a+')) then return true end
   return (redis.call('ZSCORE', fresh, id) or redis.call('ZSCORE', due, id)) and true
 end
 
--- close moves a reserved order into its last state, and what it reserved into the
--- counts at to: stock or sold. It returns the new record. Removing comes first: it
--- works in a full store and lets the rest work too.
-local function close(id, record, state, key, reserved, to, fresh, due, unsettled, at)
-  local placed, limit, items, rest = string.match(record, '^reserved (%d+) (%d+) %d+ (%S+) (.*)$')
-  redis.call('ZREM', fresh, id)
-  redis.call('ZREM', due, id)
+-- back reports whether an order in a state was sold, and its items are in stock again.
+local function back(state) return state == 'refunded' or state == 'returned' end
+
+-- move adds what an order has of each product, times sign, to the counts at key.
+local function move(items, key, sign)
   for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
-    redis.call('HINCRBY', reserved, sku, '-' .. quantity)
-    redis.call('HINCRBY', to, sku, quantity)
+    redis.call('HINCRBY', key, sku, sign .. quantity)
+  end
+end
+
+-- stamp tells one state of a record from any other that it was or will be in.
+local function stamp(record)
+  local state, placed, items = string.match(record, '^(%a+) (%d+) %d+ %d+ (%S+) ')
+  if not state then return nil end
+  local _, payments = string.gsub(items, ';%l', '')
+  return state .. ' ' .. placed .. ' ' .. payments
+end
+
+-- unsettle lists an order as one whose state the database does not have. What its mark
+-- as settled has counted is taken back. k has the keys unsettled, and, of an order
+-- that may have been sold, settled, restored and disputed.
+local function unsettle(id, state, items, k, at)
+  if redis.call('ZADD', k.unsettled, 'NX', whole(at), id) == 0 or not k.settled then return end
+  if redis.call('HEXISTS', k.disputed, id) == 1 then return end -- which counted nothing
+  if state == 'paid' then move(items, k.settled, '-') end
+  if back(state) then move(items, k.restored, '-') end
+end
+
+-- rewrite gives a record another state and, unless it is '', one more payment. It
+-- returns the new record.
+local function rewrite(key, record, state, payment, at)
+  local placed, limit, items, rest = string.match(record, '^%a+ (%d+) (%d+) %d+ (%S+) (.*)$')
+  if payment ~= '' then
+    if not string.find(items, ';', 1, true) then items = items .. ';' end
+    items = items .. ';' .. payment
   end
   record = state .. ' ' .. placed .. ' ' .. limit .. ' ' .. whole(at) .. ' ' .. items .. ' ' .. rest
   redis.call('SET', key, record)
-  redis.call('ZADD', unsettled, 'NX', whole(at), id)
+  return record
+end
+
+-- close moves an open order into a last state, and what it reserved into the counts at
+-- to: stock or sold. It returns the new record. k has the keys record, reserved, fresh,
+-- due and unsettled. Removing comes first: it works in a full store and lets the rest
+-- work too.
+local function close(id, record, state, to, k, at, payment)
+  local items = string.match(record, '^%a+ %d+ %d+ %d+ (%S+) ')
+  redis.call('ZREM', k.fresh, id)
+  redis.call('ZREM', k.due, id)
+  move(items, k.reserved, '-')
+  move(items, to, '')
+  record = rewrite(k.record, record, state, payment or '', at)
+  redis.call('ZADD', k.unsettled, 'NX', whole(at), id)
   return record
 end

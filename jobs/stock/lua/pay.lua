@@ -1,20 +1,41 @@
--- pay: makes what an order reserved sold. An order that is past its time is
--- expired instead.
+-- pay: records a payment, once per reference, and makes what the order reserved sold.
+-- An order that is past its time is expired instead. A payment that an order in a last
+-- state cannot take is recorded as a surplus, which is to be refunded.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 sold  5 fresh  6 due
---       7 unsettled
--- ARGV  1 id
+--       7 unsettled  8 settled  9 restored  10 disputed  11 the reference
+-- ARGV  1 id  2 reference  3 amount  4 currency  5 how long the reference is known in ms
+--       6 how many payments an order may have
 --
--- Returns {'ok', record} when the order is paid, by this call or one before,
--- {'closed', record} when it is cancelled or expired, or {'unknown'}.
-local record = redis.call('GET', KEYS[1])
-if not record or not held(ARGV[1], record, KEYS[5], KEYS[6]) then return {'unknown'} end
-local state, due = string.match(record, '^(%a+) %d+ (%d+) ')
-if state == 'paid' then return {'ok', record} end
-if state ~= 'reserved' then return {'closed', record} end
-local at = now()
-changed = true
-if at >= tonumber(due) then
-  return {'closed', close(ARGV[1], record, 'expired', KEYS[1], KEYS[3], KEYS[2], KEYS[5], KEYS[6], KEYS[7], at)}
+-- Returns {'ok', record} when this payment has paid the order, by this call or one
+-- before, {'closed', record} when it is a surplus, {'amount', amount, currency} that it
+-- must have, {'taken', id} of the order that the reference belongs to, {'used', kind}
+-- of what the reference is in this order, {'many'}, or {'unknown'}.
+local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[5], due = KEYS[6], unsettled = KEYS[7],
+  settled = KEYS[8], restored = KEYS[9], disputed = KEYS[10]}
+local record = redis.call('GET', k.record)
+if not record or not held(ARGV[1], record, k.fresh, k.due) then return {'unknown'} end
+local known = payments(record)
+for _, p in ipairs(known) do
+  if p.reference == ARGV[2] then
+    if p.kind ~= 'paid' and p.kind ~= 'surplus' then return {'used', p.kind} end
+    if p.amount ~= ARGV[3] or p.currency ~= ARGV[4] then return {'amount', p.amount, p.currency} end
+    return {p.kind == 'paid' and 'ok' or 'closed', record}
+  end
 end
-return {'ok', close(ARGV[1], record, 'paid', KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], at)}
+local state, due, items = string.match(record, '^(%a+) %d+ (%d+) %d+ (%S+) ')
+local at = now()
+local takes = open(state) and at < tonumber(due)
+local amount, currency = costs(record)
+if takes and (amount ~= ARGV[3] or currency ~= ARGV[4]) then return {'amount', amount, currency} end
+redis.call('ZREM', k.unsettled, '') -- a write that a full store allows lets the next ones too
+local refused = claim(KEYS[11], ARGV[1], known, ARGV[6], ARGV[5])
+if refused then return refused end
+changed = true
+if takes then
+  return {'ok', close(ARGV[1], record, 'paid', KEYS[4], k, at, line('paid', ARGV[2], ARGV[3], ARGV[4], at, ''))}
+end
+local surplus = line('surplus', ARGV[2], ARGV[3], ARGV[4], at, '')
+if open(state) then return {'closed', close(ARGV[1], record, 'expired', KEYS[2], k, at, surplus)} end
+unsettle(ARGV[1], state, items, k, at)
+return {'closed', rewrite(k.record, record, state, surplus, at)}

@@ -20,7 +20,7 @@ for i = 2, #ARGV, 3 do
     end
     redis.call('SET', key, record)
     redis.call('HSET', KEYS[2], id, ARGV[i + 2])
-    if state == 'reserved' then redis.call('ZADD', KEYS[6], due, id) end
+    if open(state) then redis.call('ZADD', KEYS[6], due, id) end
   end
 end
 return {'ok'}

@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS payment (
   currency  VARCHAR(3) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   refunds   VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '', -- of a refund: the reference of the payment that goes back
   at        BIGINT NOT NULL, -- Unix milliseconds
-  PRIMARY KEY (sale, reference),
+  PRIMARY KEY (sale, order_id, reference),
   FOREIGN KEY (sale, order_id) REFERENCES orders (sale, id)
 );
 

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS payment (
   currency  VARCHAR(3) NOT NULL,
   refunds   VARCHAR(64) NOT NULL DEFAULT '', -- of a refund: the reference of the payment that goes back
   at        BIGINT NOT NULL, -- Unix milliseconds
-  PRIMARY KEY (sale, reference),
+  PRIMARY KEY (sale, order_id, reference),
   FOREIGN KEY (sale, order_id) REFERENCES orders (sale, id)
 );
 

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS payment (
   currency  TEXT NOT NULL,
   refunds   TEXT NOT NULL DEFAULT '', -- of a refund: the reference of the payment that goes back
   at        INTEGER NOT NULL, -- Unix milliseconds
-  PRIMARY KEY (sale, reference),
+  PRIMARY KEY (sale, order_id, reference),
   FOREIGN KEY (sale, order_id) REFERENCES orders (sale, id)
 );
 
