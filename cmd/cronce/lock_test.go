@@ -298,6 +298,28 @@ func TestLockShow(t *testing.T) {
 	free(t, m)
 }
 
+// A lock whose value cannot be read is not shown as free: an acquisition is refused it.
+func TestLockShowUnreadable(t *testing.T) {
+	m, url := newRedis(t)
+	lease := hold(t, url)
+	keys := m.Keys()
+	if len(keys) != 1 {
+		t.Fatalf("keys %q", keys)
+	}
+	for name, ttl := range map[string]time.Duration{"garbage": time.Minute, "garbage|owner": 0, "17|owner": 0} {
+		if err := m.Set(keys[0], name); err != nil {
+			t.Fatal(err)
+		}
+		if ttl > 0 { // else it never expires, as no lock does
+			m.SetTTL(keys[0], ttl)
+		}
+		if r := cronce(t, "lock", "key", "--show", "--redis", url); r.code != exitUnknown || strings.Contains(r.stdout, "free") {
+			t.Errorf("%q: exit code %d, %s", name, r.code, r.stdout)
+		}
+	}
+	_ = lease.Release(t.Context()) // which finds no lease of its own
+}
+
 func TestLockUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{

@@ -64,9 +64,9 @@ func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
 	clock, ok4 := parts[3].(string)
 	now, err := strconv.ParseInt(clock, 10, 64)
 	switch {
-	case !ok1 || !ok2 || !ok3 || !ok4 || err != nil:
+	case !ok1 || !ok2 || !ok3 || !ok4 || err != nil || left == -1: // a lock always expires
 		return 0, nil, false
-	case text == "" || left <= 0 || !strings.ContainsAny(text, "|?+"): // a bare fence is that of a lock that was freed
+	case left <= 0 || strings.Trim(text, "0123456789") == "": // a bare fence is that of a lock that was freed
 		return int(queued), nil, true
 	case text[0] == '+':
 		all, ok = readHolders(parts[4:], now)
@@ -78,7 +78,10 @@ func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
 
 // readAlone reads fence|owner, or fence?inbox|owner of a lock that is only kept.
 func readAlone(text string, left time.Duration) ([]lock.Holder, bool) {
-	i := max(strings.IndexAny(text, "|?"), 0)
+	i := strings.IndexAny(text, "|?")
+	if i < 0 {
+		return nil, false
+	}
 	fence, err := strconv.ParseInt(text[:i], 10, 64)
 	h := lock.Holder{Owner: text[i+1:], Fence: fence, Left: left, Limit: 1}
 	if text[i] == '?' {
