@@ -243,12 +243,13 @@ func LatestMembers(all []Member, ms int64) []Member {
 }
 
 // rank is the time to the end of a member that lives at ms, or since the end of
-// another.
+// another; or to it, if the clock was put back since.
 func (m *Member) rank(ms int64) int64 {
 	if m.Alive(ms) {
 		return m.Until - ms
 	}
-	return ms - max(m.Until, m.Left)
+	since := ms - max(m.Until, m.Left)
+	return max(since, -since)
 }
 
 // Alive reports whether a member lives at ms.

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cronce/cronce/lock"
 )
 
 const (
@@ -111,18 +109,6 @@ func (d *Driver) sweepRows(ctx context.Context, query string, bounds func(now in
 func (d *Driver) remove(ctx context.Context, s session, where string, keys []any) error {
 	text := d.grammar.text("DELETE FROM " + where + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")")
 	_, err := exec(ctx, s, text, append([]any{d.ns}, keys...)...)
-	return err
-}
-
-// sweepNodes removes the nodes that left or fell silent long ago, and times that no
-// beat can have written.
-func (d *Driver) sweepNodes(ctx context.Context) error {
-	now, err := d.clock(ctx)
-	if err != nil {
-		return err
-	}
-	over, latest := now-micros(lock.GoneFor), now+micros(lock.MaxTTL)
-	_, err = ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.dead, d.ns, -over, over, latest, -latest) })
 	return err
 }
 

@@ -67,20 +67,21 @@ type Options struct {
 // return when their context ends, or where the database's own driver does not
 // heed it up to a second later; what was sent may then still be done.
 type Driver struct {
-	db      *sql.DB
-	grammar grammar
-	texts   texts
-	ns      string
-	poll    time.Duration
-	lines   int    // how long a journal may be
-	budget  int64  // how many bytes all journals may have
-	party   string // this process, as a waiter
-	listen  Listener
-	waiters waiters
-	ears    ears
-	inside  int
-	looks   chan struct{} // full while as many look as may
-	chores  chores
+	db        *sql.DB
+	grammar   grammar
+	texts     texts
+	ns        string
+	poll      time.Duration
+	lines     int    // how long a journal may be
+	budget    int64  // how many bytes all journals may have
+	keptNodes int    // how many nodes of each span the chores leave
+	party     string // this process, as a waiter
+	listen    Listener
+	waiters   waiters
+	ears      ears
+	inside    int
+	looks     chan struct{} // full while as many look as may
+	chores    chores
 }
 
 var (
@@ -122,7 +123,7 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	}
 	g.prefix = o.Tables
 	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
-		lines: o.JournalLines, budget: o.JournalBytes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, looks: make(chan struct{}, maxLooks)}, nil
+		lines: o.JournalLines, budget: o.JournalBytes, keptNodes: keptNodes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, looks: make(chan struct{}, maxLooks)}, nil
 }
 
 // Namespace returns Options.Namespace, or what stands for it.

@@ -68,6 +68,15 @@ func (d *Driver) SweepPlan(now int64) (text string, args []any) {
 	return d.texts.idle, []any{d.ns, now/micros(day) - 1, now - micros(unused), choreRows}
 }
 
+// KeepNodes sets how many nodes of each kind stay.
+func (d *Driver) KeepNodes(n int) { d.keptNodes = n }
+
+// NodesPlans are the statements that read nodes at an instant, and their arguments.
+func (d *Driver) NodesPlans(us int64) map[string][]any {
+	s := spans(us)
+	return map[string][]any{d.texts.next: {d.ns, s[0].from, s[0].to, s[0].most, 0}, d.texts.last: {d.ns, s[1].from, s[1].to, s[1].most, 0}}
+}
+
 // QueuePlans are the statements that read a queue, and their arguments: those that read
 // its head, and the look of a waiter.
 func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, look string, args []any) {

@@ -15,7 +15,7 @@ import (
 var migrations embed.FS
 
 // version is that of the tables: the number of the last migration.
-const version = 4
+const version = 5
 
 // Migrations returns the files that make the tables, one per step, to be applied
 // in the order of their names. They are plain SQL with the comments of goose,
@@ -107,11 +107,11 @@ func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
 }
 
 // isDone reports whether MySQL has run a statement before, in a step that was cut
-// off: a column is dropped already, the table with the version is there, or it has its
-// row. The other tables of a step are dropped first, or made only where there is none.
+// off: a column is dropped already, an index or the table with the version is there, or it
+// has its row. The other tables of a step are dropped first, or made only where there is none.
 func isDone(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1050") || strings.Contains(text, "Error 1062")
+	return strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1061") || strings.Contains(text, "Error 1050") || strings.Contains(text, "Error 1062")
 }
 
 // versionFound is the version of the tables, 0 if they have none. The question for a

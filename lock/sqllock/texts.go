@@ -1,11 +1,6 @@
 package sqllock
 
-import (
-	"strconv"
-	"time"
-
-	"github.com/cronce/cronce/lock"
-)
+import "time"
 
 // texts are the statements of a dialect.
 type texts struct {
@@ -29,11 +24,10 @@ type texts struct {
 	putSeries, putOpened, putLines put
 	lines, cutLines, weigh         string
 
-	beat, nodes, members, quit, dead string
+	beat, quit, next, last, within string // of nodes: next and last read them in the order of their times
 }
 
-// dayMicros is a day: the longest that a node lives for, or is remembered, and that a
-// fence lies ahead of the clock.
+// dayMicros is a day: the longest that a fence lies ahead of the clock.
 const dayMicros = "86400000000"
 
 const leaseColumns = "owner, fence, until_us, place, holders"
@@ -44,6 +38,7 @@ const silence = 3 * time.Second
 
 func (g *grammar) texts() texts {
 	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
+	const nodes = "SELECT node, until_us FROM cronce_nodes WHERE ns = ? AND "
 	return texts{
 		now:       g.text("SELECT {clock}, {server}"),
 		versioned: g.text(g.versioned),
@@ -113,13 +108,10 @@ func (g *grammar) texts() texts {
 		revisions: g.text("SELECT revisions FROM cronce_series WHERE ns = ? AND name = ?"),
 		weigh:     g.text("SELECT sum(bytes) FROM cronce_series WHERE ns = ?"),
 
-		beat: g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
-		nodes: g.text("SELECT c.us, c.server, n.node FROM (SELECT {clock} AS us, {server} AS server) c" +
-			" LEFT JOIN cronce_nodes n ON n.ns = ? AND n.until_us > c.us AND n.until_us <= c.us + " + dayMicros +
-			" ORDER BY n.until_us, n.node LIMIT " + strconv.Itoa(lock.MaxNodes)),
-		members: g.text("SELECT node, until_us FROM cronce_nodes WHERE ns = ? AND abs(until_us) <= {clock} + " + dayMicros +
-			" ORDER BY abs(abs(until_us) - {clock}) LIMIT " + strconv.Itoa(lock.MaxNodes+lock.MaxGone)),
-		quit: g.text("UPDATE cronce_nodes SET until_us = -{clock} WHERE ns = ? AND node = ?"),
-		dead: g.text("DELETE FROM cronce_nodes WHERE ns = ? AND (until_us BETWEEN ? AND ? OR until_us > ? OR until_us < ?)"),
+		beat:   g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
+		next:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us LIMIT ? OFFSET ?"),
+		last:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us DESC LIMIT ? OFFSET ?"),
+		within: g.text("SELECT node FROM cronce_nodes WHERE ns = ? AND until_us BETWEEN ? AND ? LIMIT ?{skip}"),
+		quit:   g.text("UPDATE cronce_nodes SET until_us = -{clock} WHERE ns = ? AND node = ?"),
 	}
 }
