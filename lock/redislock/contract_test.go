@@ -30,6 +30,7 @@ func ofSeries(part string) bool {
 }
 
 func contractSimulated(t *testing.T, o redislock.Options, only func(part string) bool) {
+	t.Parallel() // some waiters look after seconds
 	s := simulated(t)
 	c := client(t, s.Addr(), patiently) // its Lua is slow
 	var d *redislock.Driver
@@ -86,6 +87,7 @@ func contractReal(t *testing.T, only func(part string) bool) {
 // compared exactly. Plain leases, which expire by the server's own clock, are
 // kept in memory here.
 func TestContractRealExact(t *testing.T) {
+	t.Parallel() // beside what waits
 	c := client(t, redisserver.Start(t).Addr())
 	var now atomic.Int64 // µs
 	set := func(to time.Time) {
