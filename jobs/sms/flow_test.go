@@ -185,8 +185,8 @@ func TestQuietRun(t *testing.T) {
 		b.wantRun(1, sms.Quiet(hours), sms.Concurrency(1))
 		b.wantRequests("urgent", "chicago", "tokyo")
 		for id, due := range map[string]time.Duration{"normal": 7 * time.Hour, "low": 7 * time.Hour, "karachi": 3 * time.Hour, "short": time.Hour} {
-			if r := get(t, b.outbox, id); r.State != sms.Queued || r.Due.Sub(time.Now()).Round(time.Second) != due || r.Attempts != 0 {
-				t.Errorf("%s is %s, due in %v after %d attempts, want queued, %v, 0", id, r.State, r.Due.Sub(time.Now()), r.Attempts, due)
+			if r := get(t, b.outbox, id); r.State != sms.Queued || time.Until(r.Due).Round(time.Second) != due || r.Attempts != 0 {
+				t.Errorf("%s is %s, due in %v after %d attempts, want queued, %v, 0", id, r.State, time.Until(r.Due), r.Attempts, due)
 			}
 		}
 		time.Sleep(time.Until(time.Date(2000, 1, 1, 6, 59, 59, 999e6, time.UTC)))
