@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -22,8 +23,18 @@ const (
 // the time is over. Every script may be sent twice.
 func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	return again(ctx, func() ([]string, error) {
-		return script.Run(ctx, s.client, keys, args...).StringSlice()
+		answer, err := script.Run(ctx, s.client, keys, args...).StringSlice()
+		return answer, full(err)
 	})
+}
+
+// full names the error of a store that has no memory. It refuses the first write of a
+// script that needs any, before which the scripts write nothing that counts.
+func full(err error) error {
+	if redis.HasErrorPrefix(err, "OOM") {
+		return fmt.Errorf("%w: %w", ErrStoreFull, err)
+	}
+	return err
 }
 
 // again calls f until it has an answer, its error is final, or the time is over.

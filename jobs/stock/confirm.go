@@ -49,7 +49,7 @@ func (s *Sale) pipeline(ctx context.Context, master redis.UniversalClient, run e
 	_, _ = pipe.Exec(ctx) // the commands have their errors
 	got, err := answer.StringSlice()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, full(err)
 	}
 	replicas, err := wait.Int64()
 	if !wrote.Val() {

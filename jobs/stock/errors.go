@@ -24,6 +24,10 @@ var (
 	ErrFull         = errors.New("the sale has as many products as it may")  // see MaxProducts
 )
 
+// ErrStoreFull says that the store has no memory for what was asked: nothing was changed.
+// What gives something back goes on, and makes room.
+var ErrStoreFull = errors.New("the store is full")
+
 // ErrUnconfirmed says that an order was reserved, paid or cancelled, but that too
 // few replicas have confirmed it in time (see Options.Replicas): a failover could
 // undo it. Ask again with the same id.

@@ -1,7 +1,7 @@
 package stock
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
 )
 
@@ -162,44 +161,19 @@ func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return newProblem("media-type", http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json")
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields()
-	err := d.Decode(form)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = errors.New("there is something behind it")
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return unreadable(err)
 	}
-	return unreadable(err)
-}
-
-// kindOfJSON names a value as a decoder does, but for the value itself, which may
-// be personal: "string", "number", "number 1.5" of a number that does not fit.
-func kindOfJSON(value string) string {
-	kind, _, unfit := strings.Cut(value, " ")
-	switch {
-	case kind == "bool":
-		return "true or false"
-	case kind == "array", kind == "object":
-		return "an " + kind
-	case unfit:
-		return "a number that is not whole, or too large"
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := check(d, reflect.TypeOf(form).Elem(), ""); err != nil {
+		return unreadable(err)
 	}
-	return "a " + kind
-}
-
-// wantedJSON is what a field of a form takes, in the words of JSON.
-func wantedJSON(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Struct:
-		return "an object"
-	case reflect.Slice:
-		return "an array"
-	case reflect.String:
-		return "a string"
+	if err := json.Unmarshal(data, form); err != nil {
+		return unreadable(err)
 	}
-	return "a whole number"
+	return nil
 }
 
 func unreadable(err error) *problem {
@@ -207,18 +181,11 @@ func unreadable(err error) *problem {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("allowed are %d bytes", maxBody))
 	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
-		p.Fields = []fieldFault{{cmp.Or(e.Field, "body"), kindOfJSON(e.Value), wantedJSON(e.Type)}}
-		return p
+	if faults := fieldFaults(err); len(faults) > 0 {
+		return invalid(faults)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return newProblem("malformed", http.StatusBadRequest, title, fmt.Sprintf("it is no JSON at byte %d", e.Offset))
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
-		p.Fields = []fieldFault{{quote(strings.Trim(name, `"`)), "not known", "the fields of the documentation"}}
-		return p
 	}
 	return newProblem("malformed", http.StatusBadRequest, title, "it is no JSON, it ends too early, or there is something behind it")
 }

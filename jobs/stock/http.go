@@ -146,6 +146,10 @@ func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	if !record.State.open() && record.State != Paid { // it has none of what it asks for
+		h.answer(w, 0, nil, &ClosedError{ID: record.ID, State: record.State})
+		return
+	}
 	status := http.StatusOK
 	if fresh {
 		status = http.StatusCreated

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/zap"
@@ -138,18 +139,26 @@ func TestHTTPRefuses(t *testing.T) {
 		{name: "a long id", method: "POST", path: "/orders", body: change("o-1", strings.Repeat("x", 65)), status: 422, kind: "invalid", fields: "id"},
 		{name: "nothing", method: "POST", path: "/orders", body: "{}", status: 422, kind: "invalid", fields: "id receiver items"},
 		{name: "no quantity", method: "POST", path: "/orders", body: change(":2}", ":0}"), status: 422, kind: "invalid", fields: "items[0].quantity"},
-		{name: "half a tea", method: "POST", path: "/orders", body: change(":2}", ":0.5}"), status: 422, kind: "invalid", fields: "items.quantity"},
-		{name: "a word for a number", method: "POST", path: "/orders", body: change(":2}", `:"2"}`), status: 422, kind: "invalid", fields: "items.quantity"},
-		{name: "too large a number", method: "POST", path: "/orders", body: change(":2}", `:99999999999999999999}`), status: 422, kind: "invalid", fields: "items.quantity"},
-		{name: "an amount", method: "POST", path: "/orders", body: change(`"id"`, `"amount":0,"id"`), status: 422, kind: "invalid", fields: `"amount"`},
-		{name: "a price of one's own", method: "POST", path: "/orders", body: change(`"quantity"`, `"price":0,"quantity"`), status: 422, kind: "invalid", fields: `"price"`},
+		{name: "half a tea", method: "POST", path: "/orders", body: change(":2}", ":0.5}"), status: 422, kind: "invalid", fields: "items[0].quantity"},
+		{name: "a word for a number", method: "POST", path: "/orders", body: change(":2}", `:"2"}`), status: 422, kind: "invalid", fields: "items[0].quantity"},
+		{name: "too large a number", method: "POST", path: "/orders", body: change(":2}", `:99999999999999999999}`), status: 422, kind: "invalid", fields: "items[0].quantity"},
+		{name: "an amount", method: "POST", path: "/orders", body: change(`"id"`, `"amount":0,"id"`), status: 422, kind: "invalid", fields: "amount"},
+		{name: "a price of one's own", method: "POST", path: "/orders", body: change(`"quantity"`, `"price":0,"quantity"`), status: 422, kind: "invalid", fields: "items[0].price"},
 		{name: "no price", method: "PUT", path: "/products/tea", body: `{}`, status: 422, kind: "invalid", fields: "price currency"},
 		{name: "a negative price", method: "PUT", path: "/products/tea", body: `{"price":-1,"currency":"EUR"}`, status: 422, kind: "invalid", fields: "price"},
 		{name: "no payment", method: "POST", path: "/orders/o-1/pay", body: `{"reference":"p-1","currency":"EUR"}`, status: 422, kind: "invalid", fields: "amount"},
 		{name: "nothing of a payment", method: "POST", path: "/orders/o-1/pay", body: `{"amount":0}`, status: 422, kind: "invalid", fields: "reference currency"},
 		{name: "nothing of a refund", method: "POST", path: "/orders/o-1/refund", body: `{}`, status: 422, kind: "invalid", fields: "reference payment"},
 		{name: "nothing of a return", method: "POST", path: "/orders/o-1/return", body: `{}`, status: 422, kind: "invalid", fields: "reference"},
-		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: `"price"`},
+		{name: "an unknown field", method: "POST", path: "/orders", body: change(`"id"`, `"price":1,"id"`), status: 422, kind: "invalid", fields: "price"},
+		{name: "another letter", method: "POST", path: "/orders", body: change(`"quantity":2`, `"Quantity":2`), status: 422, kind: "invalid", fields: "items[0].Quantity"},
+		{name: "both letters", method: "POST", path: "/orders", body: change(`"quantity":2`, `"quantity":1,"Quantity":2`), status: 422, kind: "invalid", fields: "items[0].Quantity"},
+		{name: "a field twice", method: "POST", path: "/orders", body: change(`"quantity":2`, `"quantity":1,"quantity":2`), status: 422, kind: "invalid", fields: "items[0].quantity"},
+		{name: "a field twice at the top", method: "PUT", path: "/products/tea/stock", body: `{"total":1,"total":2}`, status: 422, kind: "invalid", fields: "total"},
+		{name: "a field that none could be", method: "POST", path: "/orders", body: change(`"id"`, `"a b":0,"id"`), status: 422, kind: "invalid", fields: `"a b"`},
+		{name: "the second item", method: "POST", path: "/orders", body: change(`[{`, `[{"sku":"cup","quantity":1},{"sku":5,`), status: 422, kind: "invalid", fields: "items[1].sku"},
+		{name: "null", method: "POST", path: "/orders", body: "null", status: 422, kind: "invalid", fields: "id receiver items"},
+		{name: "a comma too many", method: "POST", path: "/orders", body: change(`"items"`, `,"items"`), status: 400, kind: "malformed"},
 		{name: "not UTF-8", method: "POST", path: "/orders", body: change("Ada", "Zo\xeb"), status: 422, kind: "invalid", fields: "receiver"},
 		{name: "half a character", method: "POST", path: "/orders", body: change("Ada", `\ud83d`), status: 422, kind: "invalid", fields: "receiver"},
 		{name: "no JSON", method: "POST", path: "/orders", body: "id=o-1", status: 400, kind: "malformed"},
@@ -198,11 +207,11 @@ func TestHTTPNamesKinds(t *testing.T) {
 		`"Ada"`:                          "body is a string, allowed is an object",
 		`{"id":5}`:                       "id is a number, allowed is a string",
 		`{"receiver":{"name":"A"}}`:      "receiver is an object, allowed is a string",
-		`{"items":[{"quantity":"Ada"}]}`: "items.quantity is a string, allowed is a whole number",
-		`{"items":[{"quantity":7.5}]}`:   "items.quantity is a number that is not whole, or too large, allowed is a whole number",
-		`{"items":[{"quantity":true}]}`:  "items.quantity is true or false, allowed is a whole number",
+		`{"items":[{"quantity":"Ada"}]}`: "items[0].quantity is a string, allowed is a whole number",
+		`{"items":[{"quantity":7.5}]}`:   "items[0].quantity is a number that is not whole, or too large, allowed is a whole number",
+		`{"items":[{"quantity":true}]}`:  "items[0].quantity is true or false, allowed is a whole number",
 		`{"items":{}}`:                   "items is an object, allowed is an array",
-		`{"items":[7]}`:                  "items is a number, allowed is an object",
+		`{"items":[7]}`:                  "items[0] is a number, allowed is an object",
 	} {
 		status, answer, _ := s.send("POST", "/orders", body)
 		list, _ := answer["fields"].([]any)
@@ -237,4 +246,52 @@ func TestHTTPDoubt(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0].ContextMap()["err"]), "LOADING") || strings.Contains(fmt.Sprint(told), "Ada") {
 		t.Errorf("the log has %v", told)
 	}
+}
+
+// An order that is closed has none of what it asks for: asked for again, it is not
+// answered as if it had.
+func TestHTTPClosedAgain(t *testing.T) {
+	t.Parallel()
+	m, client, at := onFrozen(t)
+	sale := newSale(t, client, stock.Options{Hold: time.Minute})
+	s := shop{sale, stock.NewHandler(sale, nil)}
+	put(t, sale, "tea", 5)
+	for _, id := range []string{"o-1", "o-2"} {
+		if status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1)); status != 201 {
+			t.Fatal(status, answer)
+		}
+	}
+	if _, err := sale.Cancel(t.Context(), "o-2"); err != nil {
+		t.Fatal(err)
+	}
+	m.SetTime(at.Add(time.Minute))
+	if err := stock.Release(soon(t), sale, fence(1), pass); err != nil {
+		t.Fatal(err)
+	}
+	for id, state := range map[string]string{"o-1": "expired", "o-2": "cancelled"} {
+		status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1))
+		if status != 409 || answer["type"] != "urn:cronce:stock:closed" || answer["state"] != state {
+			t.Errorf("%s: %d %v, want 409 closed, %s", id, status, answer, state)
+		}
+	}
+}
+
+// A store that is full has changed nothing, and the answer says so, instead of doubt.
+func TestHTTPFullStore(t *testing.T) {
+	t.Parallel()
+	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
+	sale := newSale(t, client, stock.Options{})
+	s := shop{sale, stock.NewHandler(sale, nil)}
+	put(t, sale, "tea", 5)
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/orders", teaForTwo}, {"PUT", "/products/tea/stock", `{"total":6}`}, {"PUT", "/products/tea", `{"price":1,"currency":"EUR"}`},
+	} {
+		if status, answer, _ := s.send(c.method, c.path, c.body); status != 507 || answer["type"] != "urn:cronce:stock:store-full" || answer["detail"] != "nothing was changed" {
+			t.Errorf("%s %s: %d %v, want 507 store-full", c.method, c.path, status, answer)
+		}
+	}
+	wantProduct(t, sale, "tea", 5, 5, 0, 0)
 }

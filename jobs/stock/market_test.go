@@ -164,6 +164,10 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 		m.accepted[id], m.witness[id] = o, by
 		m.mu.Unlock()
 		m.end(ctx, id)
+	case status == http.StatusConflict && answer["state"] == string(stock.Expired): // while its answers were lost
+		m.mu.Lock()
+		m.accepted[id], m.witness[id], m.ended[id] = o, by, stock.Expired
+		m.mu.Unlock()
 	case status == http.StatusConflict && answer["type"] == "urn:cronce:stock:sold-out":
 		m.mu.Lock()
 		m.refused++

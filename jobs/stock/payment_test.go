@@ -200,9 +200,8 @@ func TestRefundAndReturn(t *testing.T) {
 						}
 					}
 					err := step.call(t.Context(), s)
-					var field *stock.FieldError
-					if errors.As(step.want, &field) {
-						if !errors.As(err, &field) {
+					if _, field := errors.AsType[*stock.FieldError](step.want); field {
+						if _, is := errors.AsType[*stock.FieldError](err); !is {
 							t.Errorf("step %d: %v, want a FieldError", i, err)
 						}
 					} else if !errors.Is(err, step.want) {

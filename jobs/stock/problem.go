@@ -45,6 +45,7 @@ var kinds = []struct {
 	{ErrUnpriced, "no-price", http.StatusConflict},
 	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
 	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
+	{ErrStoreFull, "store-full", http.StatusInsufficientStorage},
 	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
 	{ErrUnsettled, "unsettled", http.StatusServiceUnavailable},
 	{ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
@@ -58,15 +59,16 @@ func newProblem(name string, status int, title, detail string) *problem {
 // of which the client learns only that it may ask again.
 func problemOf(err error) *problem {
 	if faults := fieldFaults(err); len(faults) > 0 {
-		p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
-		p.Fields = faults
-		return p
+		return invalid(faults)
 	}
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
 			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
 			if errors.Is(kind.err, ErrUnsettled) {
 				p.Detail = "the order is in the store: send the same again"
+			}
+			if errors.Is(kind.err, ErrStoreFull) {
+				p.Detail = "nothing was changed"
 			}
 			if errors.Is(kind.err, ErrStockUnknown) { // the cause is for the operator
 				p.Detail = "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"
@@ -77,6 +79,12 @@ func problemOf(err error) *problem {
 	}
 	return newProblem("doubt", http.StatusServiceUnavailable, "the store does not answer",
 		"it is not known whether this was done: send the same again")
+}
+
+func invalid(faults []fieldFault) *problem {
+	p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+	p.Fields = faults
+	return p
 }
 
 func (p *problem) extend(err error) {
