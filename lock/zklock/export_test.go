@@ -54,3 +54,8 @@ func Saw(whole, held bool, event zk.EventType) (holds, first bool) {
 	v.saw(zk.Event{Type: event})
 	return v.held, v.first
 }
+
+// MaxMembers is how many members one step reads, and FirstNames are theirs.
+const MaxMembers = maxMembers
+
+func FirstNames(names []string) []string { return firstNames(names) }

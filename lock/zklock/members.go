@@ -82,11 +82,18 @@ func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]lock.Member, error)
 	if err != nil {
 		return nil, err
 	}
-	names = names[:min(len(names), maxMembers)]
+	names = firstNames(names)
 	all, errs := make([]lock.Member, len(names)), make([]error, len(names))
 	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
 	all = slices.DeleteFunc(all, func(m lock.Member) bool { return m.Node == "" })
 	return lock.LatestMembers(all, ms), errors.Join(errs...)
+}
+
+// firstNames are the names that one step reads. The server lists them in no order: of too
+// many each step reads the same ones, and what is over among them makes room for others.
+func firstNames(names []string) []string {
+	slices.Sort(names)
+	return names[:min(len(names), maxMembers)]
 }
 
 // member reads one; without a name it is none.
