@@ -327,7 +327,7 @@ func TestBadObservers(t *testing.T) {
 // A line of a log for each wait and each lease.
 func ExampleLocker_Observe() {
 	ctx := context.Background()
-	locker := lock.New(new(memlock.Store), "pod-1")
+	locker := lock.New(new(memlock.Store), "pod-1")                   // in a program by lock.Open
 	locker.Observe(func(e lock.Event) { fmt.Println(e.Key, e.Kind) }) // e.Took is for how long
 	lease, err := locker.Acquire(ctx, "invoice/4711", lock.Options{})
 	if err != nil {

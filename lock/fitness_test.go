@@ -73,3 +73,25 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a risk is shown as %s", got)
 	}
 }
+
+// A program opens its Locker on a store that was asked whether it is fit.
+func ExampleOpen() {
+	ctx := context.Background()
+	var store memlock.Store // or a driver of redislock, sqllock, zklock, redlock
+	locker, risks, err := lock.Open(ctx, &store, "node-1")
+	if err != nil {
+		fmt.Println("the store is not fit, or does not answer:", err)
+		return
+	}
+	for _, risk := range risks {
+		fmt.Println(risk) // the store can be used: log it
+	}
+	err = locker.Do(ctx, "report", lock.Options{}, func(ctx context.Context, _ *lock.Lease) error {
+		fmt.Println("no other process makes the report")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// no other process makes the report
+	// <nil>
+}

@@ -40,7 +40,8 @@ type Locker struct {
 type Options struct {
 	// TTL is how long the lease outlives a process that died. Zero: DefaultTTL.
 	TTL time.Duration
-	// Fixed leases are not renewed: they end after TTL.
+	// Fixed leases are not renewed: they end after TTL, or earlier where the store
+	// gives less (zklock: after half of the session's timeout). See Lease.Deadline.
 	Fixed bool
 	// Limit is how many may hold the key at once, this lease included; what counts
 	// is the smallest limit of all who hold it. 0 and 1: nobody beside this one, as

@@ -240,7 +240,7 @@ func TestDoReleases(t *testing.T) {
 }
 
 func ExampleLocker_Do() {
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	err := locker.Do(context.Background(), "report", lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {
 		fmt.Println("holding", lease.Key(), lease.Fence() > 0)
 		return lease.Check()

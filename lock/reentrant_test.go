@@ -139,7 +139,7 @@ func TestReentrantAfterRelease(t *testing.T) {
 
 // A function that needs the key can call another that needs it too.
 func Example_reentrant() {
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	book := func(ctx context.Context) error {
 		return locker.Do(ctx, "account", lock.Options{Reenter: true}, func(ctx context.Context, lease *lock.Lease) error {
 			fmt.Println("booked")

@@ -128,7 +128,7 @@ func TestAcquireAllOverlapping(t *testing.T) {
 }
 
 func ExampleLocker_AcquireAll() {
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	ctx := context.Background()
 	all, err := locker.AcquireAll(ctx, []string{"account/7", "account/3"}, lock.Options{})
 	if err != nil {

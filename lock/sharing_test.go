@@ -312,7 +312,7 @@ func TestWriterStopsWaiting(t *testing.T) {
 // Many may read at once, and one writes alone.
 func ExampleOptions_limit() {
 	ctx := context.Background()
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 
 	// Readers share the key.
 	one, _ := locker.Acquire(ctx, "prices", lock.Options{Limit: lock.NoLimit})
@@ -336,7 +336,7 @@ func ExampleOptions_limit() {
 // Who holds a key, the earliest grant first.
 func ExampleLocker_Holders() {
 	ctx := context.Background()
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	one, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
 	two, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
 	holders, err := locker.Holders(ctx, "gateway")
@@ -353,7 +353,7 @@ func ExampleLocker_Holders() {
 
 // A reader that would write is told at once: it would wait for itself.
 func ExampleUpgradeError() {
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	err := locker.Do(context.Background(), "catalogue", lock.Options{Limit: lock.NoLimit}, func(ctx context.Context, _ *lock.Lease) error {
 		_, err := locker.Acquire(ctx, "catalogue", lock.Options{Reenter: true})
 		return err

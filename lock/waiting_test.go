@@ -237,7 +237,7 @@ func TestReleaseAskedAgain(t *testing.T) {
 }
 
 func ExampleLocker_Acquire() {
-	locker := lock.New(&memlock.Store{}, "pod-1")
+	locker := lock.New(&memlock.Store{}, "pod-1")                       // in a program by lock.Open
 	ctx, stop := context.WithTimeout(context.Background(), time.Second) // how long to wait at most
 	defer stop()
 	lease, err := locker.Acquire(ctx, "stock/4711", lock.Options{})

@@ -25,8 +25,8 @@ func ExampleDesk_Claim() {
 		fmt.Println(err)
 		return
 	}
-	var store memlock.Store // in place of a Redis
-	desk, err := reward.NewDesk(book, lock.New(&store, ""), reward.Options{})
+	var store memlock.Store                                                   // in place of a Redis
+	desk, err := reward.NewDesk(book, lock.New(&store, ""), reward.Options{}) // in a program by lock.Open
 	if err != nil {
 		fmt.Println(err)
 		return
