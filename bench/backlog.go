@@ -94,6 +94,9 @@ func runFill(ctx context.Context, a backlogArgs) (int, error) {
 	defer client.Close()
 	sale, err := stock.NewSale(client, stock.Options{Hold: 24 * time.Hour})
 	if err == nil {
+		_, err = sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"})
+	}
+	if err == nil {
 		_, err = sale.Put(ctx, product, plenty)
 	}
 	if err != nil {

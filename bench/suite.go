@@ -30,6 +30,7 @@ var suites = []Suite{
 	{"quorum", quorum},
 	{"held", held},
 	{"reserve", reserve},
+	{"shop", shop},
 	{"queue", queue},
 	{"backlog", backlog},
 	{"silent", silent},

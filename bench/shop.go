@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/bench/internal/contend"
+	"github.com/cronce/cronce/bench/internal/measure"
+	"github.com/cronce/cronce/bench/internal/proc"
+	"github.com/cronce/cronce/bench/internal/redisd"
+	"github.com/cronce/cronce/bench/internal/sqld"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// What a shop must reach.
+const (
+	settledShare = 1.0              // of the orders per second of a bare conditional UPDATE
+	restoreTime  = 60 * time.Second // of a million orders
+)
+
+// The ways to acknowledge an order.
+const (
+	reservedWay = "reserved"
+	settledWay  = "settled"
+	updateWay   = "UPDATE"
+)
+
+// A shopArgs says how many buyers buy in one process, in which way, and when.
+type shopArgs struct {
+	Store, DSN string
+	Way        string
+	Turn       string // begins the ids of its orders
+	Buyers     int
+	From       time.Time
+	For        time.Duration
+	Settles    bool // this process runs settleOrders each second, as one pod does
+}
+
+var (
+	shopCase    = proc.Define("shop", runShop)
+	restoreCase = proc.Define("restore", runRestore)
+)
+
+// shop measures what an acknowledged order costs with each durability, beside the one
+// statement that a database would sell with, and how long a rebuild of the shelf takes.
+func shop(ctx context.Context, env *Env) ([]Row, error) {
+	const buyers, pods = 64, 4
+	all := map[string][]float64{}
+	for turn := range either(env, 5, 1) {
+		for _, way := range []string{reservedWay, settledWay, updateWay} {
+			orders, err := shopTurn(ctx, pods, buyers/pods, way, turn, either(env, 5*time.Second, time.Second))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", way, err)
+			}
+			all[way] = append(all[way], orders)
+		}
+	}
+	found := map[string]float64{}
+	for way, rates := range all {
+		env.logf("shop, %s: %.0f orders/s", way, rates)
+		found[way] = measure.Median(rates)
+	}
+	share := found[settledWay] / found[updateWay]
+	rows := []Row{{
+		What: "shop: 64 buyers in 4 processes, one product, PostgreSQL", Reach: "`settled` ≥ 1 × a bare conditional UPDATE",
+		Measured: fmt.Sprintf("`reserved` %.0f orders/s, `settled` %.0f, %.2f ×", found[reservedWay], found[settledWay], share),
+		Peer:     fmt.Sprintf("UPDATE … WHERE left >= 1: %.0f/s", found[updateWay]),
+		OK:       share >= settledShare,
+	}}
+	restored, err := measureRestore(ctx, either(env, 1_000_000, 50_000))
+	if err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	env.logf("restore: %+v", restored)
+	return append(rows, Row{
+		What: fmt.Sprintf("shop: rebuild of the shelf from PostgreSQL, %d open orders", restored.Orders), Reach: "≤ 60 s for a million, all of them",
+		Measured: fmt.Sprintf("%.1f s, %d orders, %.0f/s", restored.Took.Seconds(), restored.Open, float64(restored.Open)/restored.Took.Seconds()),
+		OK:       restored.Took <= restoreTime && restored.Open == restored.Orders,
+	}), nil
+}
+
+// shopTurn is one way on fresh servers.
+func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long time.Duration) (float64, error) {
+	store, err := redisd.Start(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer store.Stop()
+	database, err := sqld.Start(ctx, sqld.Postgres)
+	if err != nil {
+		return 0, err
+	}
+	defer database.Stop()
+	a := shopArgs{Store: store.Addr(), DSN: database.DSN(), Way: way, Buyers: buyers, For: long}
+	if err := prepareShop(ctx, a); err != nil {
+		return 0, err
+	}
+	a.From = time.Now().Add(time.Second)
+	var group sync.WaitGroup
+	orders, failed := make([]int64, pods), make([]error, pods)
+	for i := range pods {
+		mine := a
+		mine.Turn, mine.Settles = fmt.Sprint(turn, "-", i), i == 0
+		group.Go(func() { orders[i], failed[i] = shopCase.Run(ctx, mine) })
+	}
+	group.Wait()
+	sum := int64(0)
+	for _, n := range orders {
+		sum += n
+	}
+	return float64(sum) / long.Seconds(), errors.Join(failed...)
+}
+
+// prepareShop puts in what is sold, in store and book.
+func prepareShop(ctx context.Context, a shopArgs) error {
+	s, err := openShop(a)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	if _, err := s.sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"}); err != nil {
+		return err
+	}
+	if _, err := s.sale.Put(ctx, product, plenty); err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, "CREATE TABLE shelf (sku VARCHAR(64) PRIMARY KEY, left_over BIGINT NOT NULL CHECK (left_over >= 0))")
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, "INSERT INTO shelf VALUES ($1, $2)", product, plenty)
+	}
+	return err
+}
+
+// A benchShop is a sale with its book.
+type benchShop struct {
+	sale *stock.Sale
+	book *stock.Database
+	db   *sql.DB
+	end  func()
+}
+
+func openShop(a shopArgs) (*benchShop, error) {
+	db, err := sql.Open(sqld.Postgres.Driver, a.DSN)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(max(4, a.Buyers)) // each buyer of the UPDATE has a connection
+	db.SetMaxIdleConns(max(4, a.Buyers))
+	client := contend.Client(a.Store)
+	s := &benchShop{db: db, end: func() { _, _ = client.Close(), db.Close() }}
+	if s.book, err = stock.NewDatabase(db, stock.PostgreSQL); err == nil {
+		s.sale, err = stock.NewSale(client, stock.Options{Hold: 24 * time.Hour, Book: s.book, Settled: a.Way == settledWay})
+	}
+	if err != nil {
+		s.end()
+	}
+	return s, err
+}
+
+// settle is one run of settleOrders.
+func (s *benchShop) settle(ctx context.Context) error {
+	job := stock.SettleOrders(s.sale, s.book, 0)
+	return job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
+}
+
+// runShop runs in the child: its buyers buy for a while.
+func runShop(ctx context.Context, a shopArgs) (int64, error) {
+	s, err := openShop(a)
+	if err != nil {
+		return 0, err
+	}
+	defer s.end()
+	if err := s.sale.Look(ctx); err != nil {
+		return 0, err
+	}
+	var orders atomic.Int64
+	var buyers sync.WaitGroup
+	failed := make(chan error, a.Buyers+1)
+	measure.Pause(ctx, time.Until(a.From))
+	over := func() bool { return time.Since(a.From) >= a.For }
+	for b := range a.Buyers {
+		buyers.Go(func() {
+			for n := 0; !over(); n++ {
+				if err := s.sell(ctx, a.Way, a.Turn+"-"+strconv.Itoa(b)+"-"+strconv.Itoa(n)); err != nil {
+					failed <- err
+					return
+				}
+				orders.Add(1)
+			}
+		})
+	}
+	if a.Settles && a.Way != updateWay {
+		buyers.Go(func() {
+			for !over() {
+				measure.Pause(ctx, time.Second)
+				if err := s.settle(ctx); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	buyers.Wait()
+	close(failed)
+	return orders.Load(), <-failed
+}
+
+func (s *benchShop) sell(ctx context.Context, way, id string) error {
+	if way != updateWay {
+		_, _, err := s.sale.Reserve(ctx, anOrder(id))
+		return err
+	}
+	done, err := s.db.ExecContext(ctx, "UPDATE shelf SET left_over = left_over - 1 WHERE sku = $1 AND left_over >= 1", product)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return fmt.Errorf("%d rows, %w", n, err)
+	}
+	return nil
+}
+
+// A restoreResult is what a rebuild took.
+type restoreResult struct {
+	Orders, Open int
+	Took         time.Duration
+}
+
+// measureRestore fills store and book, empties the store, and rebuilds the shelf.
+func measureRestore(ctx context.Context, orders int) (restoreResult, error) {
+	store, err := redisd.Start(ctx)
+	if err != nil {
+		return restoreResult{}, err
+	}
+	defer store.Stop()
+	database, err := sqld.Start(ctx, sqld.Postgres)
+	if err != nil {
+		return restoreResult{}, err
+	}
+	defer database.Stop()
+	a := backlogArgs{store.Addr(), orders, sqld.Postgres.Driver, database.DSN(), stock.PostgreSQL}
+	if _, err := fillCase.Run(ctx, a); err != nil {
+		return restoreResult{}, err
+	}
+	if _, err := backlogCase.Run(ctx, a); err != nil {
+		return restoreResult{}, err
+	}
+	return restoreCase.Run(ctx, a)
+}
+
+// runRestore runs in the child.
+func runRestore(ctx context.Context, a backlogArgs) (r restoreResult, err error) {
+	s, err := openShop(shopArgs{Store: a.Addr, DSN: a.DSN, Way: reservedWay})
+	if err != nil {
+		return r, err
+	}
+	defer s.end()
+	if err := s.sale.Look(ctx); err != nil {
+		return r, err
+	}
+	client := contend.Client(a.Addr)
+	defer client.Close()
+	if err := client.FlushAll(ctx).Err(); err != nil {
+		return r, err
+	}
+	if err := s.sale.Look(ctx); !errors.Is(err, stock.ErrStockUnknown) {
+		return r, fmt.Errorf("the store is empty, and: %w", err)
+	}
+	began := time.Now()
+	restored, err := s.sale.Restore(ctx)
+	return restoreResult{a.Orders, restored.Open, time.Since(began)}, err
+}
