@@ -186,3 +186,27 @@ func TestDisputeEnds(t *testing.T) {
 		}
 	})
 }
+
+// A rebuild finds no stock for a disputed order, since less was put in meanwhile: it stays in
+// the book, cannot go on, and can be refunded; the stock of others is not touched.
+func TestDisputeWithoutRoom(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, true)
+	execute(t, p, "UPDATE product SET put_in = 1 WHERE sku = 'cup'")
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantProduct(t, s, "cup", 1, 1, 0, 0)
+	wantDisputes(t, s, "o-00 paid 2 paid")
+	if err := s.Resolve(t.Context(), decide(stock.Accept, "n-1")); !errors.Is(err, stock.ErrNotOnShelf) {
+		t.Errorf("accept: %v, want ErrNotOnShelf", err)
+	}
+	if err := s.Resolve(t.Context(), decide(stock.Refund, "")); err != nil {
+		t.Error(err)
+	}
+	wantDisputes(t, s)
+	wantProduct(t, s, "cup", 1, 1, 0, 0)
+}

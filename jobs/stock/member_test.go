@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -134,6 +135,7 @@ type process struct {
 	mu      sync.Mutex
 	address string
 	broken  []string // what it has told that must never be
+	failed  []string // its last lines on what failed
 }
 
 // launch starts a member.
@@ -165,6 +167,9 @@ func launch(t testing.TB, c setup, told func(p *process, line map[string]any)) *
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		p.kill()
+		if t.Failed() {
+			t.Logf("%s logged at last: %s", p.name, strings.Join(p.failed, "\n"))
+		}
 	})
 	return p
 }
@@ -182,6 +187,9 @@ func (p *process) read(r io.Reader, told func(*process, map[string]any)) {
 			p.address, _ = line["address"].(string)
 		case "stock broken", "order lost", "order disputed", "orders settled again: the database had lost them":
 			p.broken = append(p.broken, scanner.Text())
+		}
+		if line["level"] == "error" || line["level"] == "warn" {
+			p.failed = append(p.failed[max(0, len(p.failed)-4):], scanner.Text())
 		}
 		p.mu.Unlock()
 		told(p, line)
