@@ -35,6 +35,13 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versi
 	if err != nil {
 		return err
 	}
+	if pending, err := p.HasPending(ctx); d == SQLite && (pending || err != nil) {
+		done, err := turn(ctx, db, versions)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
 	for try := 1; ; try++ {
 		if err = up(ctx, p, db, d, versions); err == nil || try == migrateTries {
 			return err
