@@ -3,9 +3,11 @@ package redislock
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -96,18 +98,12 @@ func readSighting(revision, text string) (lock.Sighting, bool) {
 
 // Keys lists the series of the namespace, sorted, without those that were not used
 // for so long that the store forgot them. One whose state cannot be read is among
-// them.
+// them, and so is one whose state is gone while its journal or its specs are left. Where
+// a shard does not answer, the series of the others come with the error.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
-	var keys, known []string
-	for shard := range d.keys.shards {
-		names, err := d.names(ctx, shard)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, names...)
-	}
-	names := keys
-	keys = make([]string, 0, len(names))
+	names, silent := d.allNames(ctx)
+	var known []string
+	keys := make([]string, 0, len(names))
 	for _, name := range names {
 		if key, ok := unescape(name); ok {
 			keys = append(keys, key)
@@ -115,16 +111,64 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 			known = append(known, name) // no series has this name: a request for it says so
 		}
 	}
+	var bare []string
 	for _, s := range d.Look(ctx, keys) {
 		if s.Mark != 0 || s.Err != nil {
 			known = append(known, s.Key)
+		} else {
+			bare = append(bare, s.Key)
 		}
 	}
+	left, err := d.remains(ctx, bare)
+	if err != nil {
+		return nil, err
+	}
+	known = append(known, left...)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("redislock: keys: %w", err)
 	}
 	slices.Sort(known)
-	return known, nil
+	return known, silent
+}
+
+// allNames lists the series of all shards that answer, as they stand in keys.
+func (d *Driver) allNames(ctx context.Context) ([]string, error) {
+	names, errs := make([][]string, len(d.keys.shards)), make([]error, len(d.keys.shards))
+	var wg sync.WaitGroup
+	for shard := range d.keys.shards {
+		wg.Go(func() {
+			if names[shard], errs[shard] = d.names(ctx, shard); errs[shard] != nil && len(names) > 1 {
+				errs[shard] = fmt.Errorf("shard %d of %d: %w", shard+1, len(names), errs[shard])
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(names...), errors.Join(errs...)
+}
+
+// remains returns which of some series without a state have a journal or specs.
+func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err error) {
+	for some := range slices.Chunk(keys, maxBatch) {
+		found := make([]*redis.IntCmd, len(some))
+		_, err := bounded(ctx, d.prompt, func() ([]redis.Cmder, error) {
+			return d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i, key := range some {
+					prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
+					found[i] = p.Exists(ctx, prefix+"j:"+name, prefix+"d:"+name)
+				}
+				return nil
+			})
+		})
+		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+			return nil, fmt.Errorf("redislock: keys: %w", err)
+		}
+		for i, key := range some {
+			if found[i].Val() > 0 || found[i].Err() != nil { // what the user may not ask for may be there
+				left = append(left, key)
+			}
+		}
+	}
+	return left, nil
 }
 
 // names lists the series of a shard as they stand in keys.

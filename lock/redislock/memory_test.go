@@ -253,7 +253,7 @@ func TestJournalIsRecounted(t *testing.T) {
 func TestKeysOfExpired(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	open(t, d, c, "a", "b")
-	must(t, c.Del(t.Context(), "cronce:v1:{cronce.0}:s:a").Err())
+	must(t, c.Del(t.Context(), "cronce:v1:{cronce.0}:s:a", "cronce:v1:{cronce.0}:j:a", "cronce:v1:{cronce.0}:d:a").Err())
 	keys, err := d.Keys(t.Context())
 	must(t, err)
 	if fmt.Sprint(keys) != "[b]" {

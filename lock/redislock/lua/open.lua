@@ -13,8 +13,9 @@
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause
 --          and its runs as they are stored, then the bytes of all journals
 --
--- A revision is kept as first|last|node|zone|policies|spec. The expiry before the first
--- other write lets a node start on a store that is full.
+-- A revision is kept as first|last|node|zone|policies|spec; one that is not is passed over.
+-- A series is in the set before its state is read, so that one which cannot be read is known.
+-- The expiry of the set before the first other write lets a node start on a store that is full.
 
 local REVISIONS = 32 -- how many of a series are kept
 local SCANNED = 200  -- how many are read, about: there are more if they were tampered with
@@ -72,6 +73,7 @@ end
 local function open(i)
   local at = 7 * i - 5
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  call('SADD', KEYS[3], name)
   local s, revisions = read(KEYS[3 * i + 1], KEYS[3 * i + 2]), KEYS[3 * i + 3]
   call('PEXPIRE', s.key, LIFE)
   if s.mark == '0' then
@@ -80,13 +82,13 @@ local function open(i)
     call('HSET', s.key, 'm', s.mark)
     call('PEXPIRE', s.key, LIFE)
   end
-  call('SADD', KEYS[3], name)
   local since, other = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
   call('PEXPIRE', s.journal, LIFE)
   call('PEXPIRE', revisions, LIFE)
   return series(s, since, other)
 end
 
+call('PEXPIRE', KEYS[3], LIFE)
 local out = verdicts((#KEYS - 3) / 3, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)

@@ -17,6 +17,7 @@ local call, find, match, sub = redis.call, string.find, string.match, string.sub
 local floor, max = math.floor, math.max
 local numbers, reads = {}, tonumber
 local function tonumber(text)
+  if not text then return nil end
   local n = numbers[text]
   if not n then
     n = reads(text)
