@@ -67,8 +67,11 @@ func (s *store) now(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// failed says which Redis it was.
+// failed says which Redis it was, and why it failed, if that is known.
 func (s *store) failed(err error) error {
+	if why := s.driver.Explain(err); why != "" {
+		err = fmt.Errorf("%s: %w", why, err)
+	}
 	return &doubtError{fmt.Errorf("%s: %w", s.config.where(), err)}
 }
 
@@ -78,17 +81,21 @@ func (s *store) noRecord() error {
 	return &doubtError{fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.config.Namespace, s.config.where())}
 }
 
-// jobs lists the jobs of the namespace, or the one that is asked for.
+// jobs lists the jobs of the namespace, or the one that is asked for. Where a part of the
+// store does not answer, the jobs of the others come with the error.
 func (s *store) jobs(ctx context.Context, only string) ([]string, error) {
 	keys, err := s.driver.Keys(ctx)
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	if only == "" {
-		return keys, nil
-	}
-	if slices.Contains(keys, only) {
+	if only != "" && slices.Contains(keys, only) {
 		return []string{only}, nil
+	}
+	if err != nil {
+		err = s.failed(err)
+	}
+	if err != nil && only != "" {
+		return nil, err
+	}
+	if err != nil || only == "" {
+		return keys, err
 	}
 	if len(keys) == 0 {
 		return nil, s.noRecord()

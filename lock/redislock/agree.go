@@ -24,20 +24,20 @@ func (d *Driver) Agree(ctx context.Context) error {
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
 	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
 	if err != nil {
-		return refusal([]Finding{unrecorded(address(d.client), err)})
+		return refusal([]Finding{unrecorded(d.client, err)})
 	}
 	if found := fmt.Sprint(reply); found != own {
 		return refusal([]Finding{{Refuse, TopicLayout, address(d.client), fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
-			"use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
+			"use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all", nil}})
 	}
 	return nil
 }
 
 // unrecorded is doubt: the server, or an operator, may make it go on.
-func unrecorded(server string, err error) Finding {
+func unrecorded(client redis.UniversalClient, err error) Finding {
 	if _, answered := errors.AsType[redis.Error](err); answered {
-		return Finding{Refuse, TopicConnection, server, "the server did not record how the namespace is laid out: " + err.Error(),
-			"let its user do what AccessRules names, and see that it has memory"}
+		return Finding{Refuse, TopicConnection, address(client), "the server did not record how the namespace is laid out: " + err.Error(),
+			"let its user do what AccessRules names, and see that it has memory", err}
 	}
-	return unreachable(server, err)
+	return unreachable(client, err)
 }

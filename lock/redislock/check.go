@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type Finding struct {
 	Server string // which server; "" if it is about the client
 	Text   string // what was found
 	Fix    string // what to do about it; "" if nothing
+	Err    error  // what the server, or the network, answered; nil: the finding is no failed request
 }
 
 // CheckOptions change what [Check] refuses. The zero value refuses what breaks a
@@ -79,6 +81,16 @@ func (e *RefusedError) Error() string {
 // client, and one more. The masters of a Cluster are likely to have the same.
 const refusalsShown = 3
 
+// Unwrap returns the errors of the findings.
+func (e *RefusedError) Unwrap() (errs []error) {
+	for _, f := range e.Findings {
+		if f.Err != nil {
+			errs = append(errs, f.Err)
+		}
+	}
+	return errs
+}
+
 // Is makes it lock.ErrUnfit.
 func (e *RefusedError) Is(target error) bool {
 	answered := func(f Finding) bool { return f.Topic != TopicConnection }
@@ -100,7 +112,7 @@ func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([
 		return nil
 	})
 	if err != nil {
-		findings = append(findings, unreachable(address(client), err))
+		findings = append(findings, unreachable(client, err))
 	}
 	return findings, refusal(findings)
 }
@@ -118,23 +130,25 @@ func refusal(findings []Finding) error {
 	return &RefusedError{Findings: bad}
 }
 
-func unreachable(server string, err error) Finding {
-	return Finding{Refuse, TopicConnection, server, "the server does not answer: " + err.Error(),
-		"check its address, its user and password, and the network"}
+// unreachable is the finding that a request to a server failed.
+func unreachable(client redis.UniversalClient, err error) Finding {
+	text := cmp.Or(explain(client, err), "the server does not answer")
+	return Finding{Refuse, TopicConnection, address(client), text + ": " + err.Error(),
+		"check its address, its user and password, and the network", err}
 }
 
 // checkClient looks at the options that decide how long a request may take.
 func checkClient(client redis.UniversalClient) []Finding {
 	retries, deadlines, known := limits(client)
 	if !known {
-		return []Finding{{Warn, TopicClient, "", fmt.Sprintf("the options of a %T are not known", client), "see Harden for what they should be"}}
+		return []Finding{{Warn, TopicClient, "", fmt.Sprintf("the options of a %T are not known", client), "see Harden for what they should be", nil}}
 	}
 	var found []Finding
 	if retries > 0 {
-		found = append(found, Finding{Refuse, TopicClient, "", fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries), "call redislock.Harden with its options before it is made, or set MaxRetries to -1"})
+		found = append(found, Finding{Refuse, TopicClient, "", fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries), "call redislock.Harden with its options before it is made, or set MaxRetries to -1", nil})
 	}
 	if !deadlines {
-		found = append(found, Finding{Refuse, TopicClient, "", "the client does not respect the deadlines of contexts", "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true"})
+		found = append(found, Finding{Refuse, TopicClient, "", "the client does not respect the deadlines of contexts", "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true", nil})
 	}
 	if found == nil {
 		found = []Finding{{Level: OK, Topic: TopicClient, Text: "the client respects deadlines and repeats nothing on its own"}}
@@ -159,14 +173,14 @@ func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOp
 	server := address(c)
 	text, err := bounded(ctx, prompt(c), func() (string, error) { return c.Info(ctx).Result() })
 	if err != nil && !denied(err) {
-		return []Finding{unreachable(server, err)}
+		return []Finding{unreachable(c, err)}
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	i := info{fields: parseInfo(text), server: server, options: o, cluster: cluster}
 	if err == nil {
 		saves, err := bounded(ctx, prompt(c), func() (map[string]string, error) { return c.ConfigGet(ctx, "save").Result() })
 		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-			return []Finding{unreachable(server, err)}
+			return []Finding{unreachable(c, err)}
 		}
 		i.saves, i.asked = saves["save"], err == nil
 	}

@@ -32,7 +32,7 @@ var explanations = []struct{ prefix, text string }{
 	{"CLUSTERDOWN", "the Cluster is down: a part of its slots has no master"},
 	{"LOADING", "the server is loading its data"},
 	{"BUSY", "the server is busy with a script"},
-	{"WRONGTYPE", "a key of the job is of another type"},
+	{"WRONGTYPE", "a key is of another type than cronce keeps there"},
 	{"ERR max number of clients", "the server has no connection left"},
 }
 
@@ -59,12 +59,15 @@ func begins(err error, prefix string) bool {
 		strings.Contains(text, ": "+prefix+" ") || strings.Contains(text, ": "+prefix+":")
 }
 
-// Explain says in plain words why a request failed.
-func (d *Driver) Explain(err error) string {
+// Explain says in plain words why a request failed, that of [Driver.Fit] included.
+func (d *Driver) Explain(err error) string { return explain(d.client, err) }
+
+// explain says why a request of a client failed; empty: it is not known.
+func explain(client redis.UniversalClient, err error) string {
 	if err == nil {
 		return ""
 	}
-	if d.Refuses(err) {
+	if Denied(err) {
 		return "the user may not do what is asked for (see AccessRules)"
 	}
 	for _, e := range explanations {
@@ -77,9 +80,9 @@ func (d *Driver) Explain(err error) string {
 		why = late
 	}
 	switch {
-	case d.speaks(false) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+	case speaks(client, false) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
 		return "the server closes connections, as a TLS port does with a client that does not speak TLS"
-	case why == late && d.speaks(true):
+	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
 	case why == "" && errors.Is(err, errUnreadable):
 		return "what the server has under a key of the job cannot be read"
@@ -90,9 +93,9 @@ func (d *Driver) Explain(err error) string {
 // late is the explanation of an answer that did not come.
 const late = "the server does not answer in time"
 
-// speaks reports whether the client is known to speak TLS, or not to.
-func (d *Driver) speaks(encrypted bool) bool {
-	switch c := d.client.(type) {
+// speaks reports whether a client is known to speak TLS, or not to.
+func speaks(client redis.UniversalClient, encrypted bool) bool {
+	switch c := client.(type) {
 	case *redis.Client:
 		return (c.Options().TLSConfig != nil) == encrypted
 	case *redis.ClusterClient:

@@ -58,6 +58,10 @@ func TestExplain(t *testing.T) {
 			if err == nil {
 				_, err = d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 			}
+			_, unfit := d.Fit(t.Context()) // what a node asks first
+			if text := d.Explain(unfit); !strings.Contains(text, test.want) {
+				t.Errorf("at the start %v is explained as %q, want %q", unfit, text, test.want)
+			}
 			got := d.Explain(err)
 			if err == nil || !strings.Contains(got, test.want) {
 				t.Fatalf("%v is explained as %q, want %q", err, got, test.want)
