@@ -310,16 +310,21 @@ func (n *Node) leave(ctx context.Context) {
 // counts as down until it has answered for three seconds without another failure. Jobs
 // that cannot be opened are no reason not to be ready: see Remarks.
 func (n *Node) Ready() error {
-	down := n.reach.now(time.Now())
+	down := ""
+	if faults := n.reach.now(time.Now()); len(faults) > 0 {
+		down = n.name(faults) // asks the store for words: not under the mutex
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case !n.started.Load() || n.woke.IsZero():
+	case !n.started.Load():
 		return errors.New("scheduler: not started")
 	case n.draining.Load():
 		return errors.New("scheduler: draining")
-	case len(down) > 0:
-		return fmt.Errorf("scheduler: store unreachable: %s", n.name(down))
+	case down != "": // before the start too: it waits for the store
+		return fmt.Errorf("scheduler: store unreachable: %s", down)
+	case n.woke.IsZero():
+		return errors.New("scheduler: not started")
 	case n.silence() > 3*beatEvery:
 		return fmt.Errorf("scheduler: no answer from the store for %v", n.silence().Round(time.Second))
 	case time.Since(n.woke) > 5*maxSleep:

@@ -41,6 +41,8 @@ type failure struct {
 	since time.Time // the first of it
 	last  time.Time // the latest
 	well  time.Time // when it answered since; zero: not yet
+	// hinted: claims were answered since the latest failure
+	hinted bool
 }
 
 // reach is what this node can reach of the store. A part is down from its first failure
@@ -61,8 +63,9 @@ const (
 // up reports whether the part that failed is up again.
 func (f *failure) up(now time.Time) bool { return !f.well.IsZero() && now.Sub(f.last) >= calm }
 
-// take notes the answer of a part, or its failure.
-func (r *reach) take(p part, err error, now time.Time) {
+// take notes the answer of a part, or its failure. It reports whether the list of nodes is
+// worth another try before its time: claims are answered where it was not, some time ago.
+func (r *reach) take(p part, err error, now time.Time) (list bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -74,16 +77,19 @@ func (r *reach) take(p part, err error, now time.Time) {
 			f = &failure{since: now}
 			r.parts[p] = f
 		}
-		f.err, f.last, f.well = err, now, time.Time{}
-		return
+		f.err, f.last, f.well, f.hinted = err, now, time.Time{}, false
+		return false
 	}
 	for of, f := range r.parts {
 		switch {
 		case of.shard != p.shard || !f.well.IsZero():
 		case of == p, of.kind == fitness, p.kind == claiming && of.kind != listing && of.kind != ending, now.Sub(f.last) > moot:
 			f.well = now // a claim that is answered says the same of looks and openings
+		case p.kind == claiming && of.kind == listing && now.Sub(f.last) >= calm && !f.hinted:
+			f.hinted, list = true, true
 		}
 	}
+	return list
 }
 
 // A fault is a part that is down, and why.
@@ -180,7 +186,9 @@ func (n *Node) noted(p part, err error, now time.Time) {
 	if err == nil {
 		n.heard.Store(int64(now.Sub(n.born)))
 	}
-	n.reach.take(p, err, now)
+	if n.reach.take(p, err, now) {
+		n.beater.ring()
+	}
 }
 
 // endsAnswered is reached for the goroutine that sends the ends of runs: those that are to be sent again

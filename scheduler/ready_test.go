@@ -23,6 +23,9 @@ func TestReady(t *testing.T) {
 		wantReady(false, "before the store answered")
 		c.pass(10 * time.Second)
 		wantReady(false, "while the store has never answered")
+		if err := n.Ready(); err == nil || err.Error() != "scheduler: store unreachable: the list of nodes: no answer in time" {
+			t.Errorf("while the store has never answered it says %v", err)
+		}
 		n.heal()
 		c.pass(5 * time.Second)
 		wantReady(true, "with the store")

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -35,15 +36,16 @@ func (b bell) ring() {
 }
 
 // beat tells the store that this node lives, learns who else does, and reads the
-// clock. When a reading differs by a step it reads on until that is decided. It
-// reports whether a node has come.
+// clock, also where the list of nodes cannot be read: no job waits for that. When a
+// reading differs by a step it reads on until that is decided. It reports whether a node
+// has come.
 func (n *Node) beat(ctx context.Context) (came bool) {
 	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Pulse, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
 	n.reached(part{0, listing}, err)
 	if err != nil {
-		if n.shards > 1 { // others may answer
+		if n.shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // others may answer, or the list alone is refused
 			n.readClock(ctx)
 		}
 		return false

@@ -1,0 +1,98 @@
+package scheduler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// refuses lets the store refuse one kind of request from now on.
+func (n *node) refuses(op string) {
+	n.wire.spoil(func(of string) fault { return fault{refused: of == op} })
+}
+
+// The list of nodes cannot be read from the start: the node reads the store's clock without it, and
+// runs its jobs on time. It is not ready, and says why.
+func TestWithoutTheListOfNodes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(10 * time.Millisecond)})
+		n := c.create(c.jobs...)
+		n.refuses("beat")
+		n.run()
+		c.pass(time.Minute + 500*time.Millisecond)
+		if ran := len(c.ran("a")); ran < 58 {
+			t.Errorf("ran %d times in a minute", ran)
+		}
+		if err := n.Ready(); err == nil || !strings.Contains(err.Error(), "the list of nodes: the user may not do what is asked for") {
+			t.Errorf("ready: %v", err)
+		}
+	})
+}
+
+// The store takes no writes for a while, and then it does: the first claim that it answers says so, and the
+// list of nodes is asked for at once, not at the next beat. It is, once, while it still fails.
+func TestListIsAskedForWhenClaimsAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(10 * time.Millisecond)})
+		n := c.start()
+		c.pass(20 * time.Second)
+		n.wire.spoil(func(op string) fault { return fault{refused: op == "beat" || op == "claim"} })
+		c.pass(21 * time.Second)
+		if n.Ready() == nil {
+			t.Fatal("ready while nothing is answered")
+		}
+		beats := 0
+		n.wire.spoil(func(op string) fault {
+			if op == "beat" {
+				beats++
+			}
+			return fault{refused: op == "beat"}
+		})
+		c.pass(8 * time.Second)
+		if beats == 0 || beats > 3 {
+			t.Errorf("%d beats in 8 seconds", beats)
+		}
+		n.wire.spoil(nil)
+		c.pass(8 * time.Second)
+		if err := n.Ready(); err != nil {
+			t.Errorf("8 seconds after all is well: %v", err)
+		}
+	})
+}
+
+// A curious store asks the node while it finds words.
+type curious struct {
+	scheduler.Store
+	node **scheduler.Node
+}
+
+func (c curious) Explain(error) string { return strings.Join((*c.node).Remarks(), "") + "words" }
+
+func (c curious) Beat(context.Context, string, time.Duration) (lock.Pulse, error) {
+	return lock.Pulse{}, errReset
+}
+
+// The words of a store are not looked for under the node's mutex: it may ask the node for something.
+func TestExplainIsNotCalledUnderTheMutex(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		var n *scheduler.Node
+		n, err := scheduler.New(scheduler.Config{Store: curious{c.store, &n}, Jobs: []scheduler.Job{{Name: "a", Spec: "@hourly", Func: takes(0)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		c.pass(time.Second)
+		if err := n.Ready(); err == nil || !strings.Contains(err.Error(), "the list of nodes: words") {
+			t.Errorf("ready: %v", err)
+		}
+		stop()
+		<-ended
+	})
+}
