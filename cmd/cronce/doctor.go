@@ -97,7 +97,7 @@ func (s *store) examine(ctx context.Context) (*diagnosis, error) {
 	}
 	d.add(s.latency(ctx)...)
 	d.add(s.namespaces(ctx))
-	d.add(s.nodes(ctx)...)
+	s.nodes(ctx, d)
 	s.marks(ctx, d)
 	s.overdue(ctx, d)
 	return d, nil

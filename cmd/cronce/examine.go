@@ -122,6 +122,8 @@ func (s *store) marks(ctx context.Context, d *diagnosis) {
 	jobs, err := s.driver.Keys(ctx)
 	if err != nil {
 		d.cannot(redislock.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
+	}
+	if err != nil && len(jobs) == 0 {
 		return
 	}
 	var ahead []redislock.Finding

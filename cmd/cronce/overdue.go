@@ -23,12 +23,15 @@ const secondLook = 3 * time.Second
 type roll struct {
 	lock.Roll
 	alive map[string]bool
+	err   error // why they are not known
 }
 
+// roll reads the list of nodes. With an error it is empty.
 func (s *store) roll(ctx context.Context) (*roll, error) {
 	all, err := s.driver.Members(ctx)
 	if err != nil {
-		return nil, s.failed(err)
+		err = s.failed(err)
+		return &roll{err: err}, err
 	}
 	f := &roll{Roll: all, alive: map[string]bool{}}
 	for i := range all.Members {
@@ -39,7 +42,13 @@ func (s *store) roll(ctx context.Context) (*roll, error) {
 	return f, nil
 }
 
-func (f *roll) lives(node string) bool { return f.alive[node] }
+// known reports which nodes live; nil: that is not known.
+func (f *roll) known() func(node string) bool {
+	if f.err != nil {
+		return nil
+	}
+	return func(node string) bool { return f.alive[node] }
+}
 
 // gone are the nodes that left or fell silent, the latest first.
 func (f *roll) gone() []lock.Member {
@@ -67,6 +76,10 @@ func (f *roll) cause(r *verify.Report, s *lock.Series) string {
 	switch gone := f.gone(); {
 	case s.Mark > s.Now+series.Tolerance:
 		return fmt.Sprintf("the job is decided until %s: see cronce doctor", rfc3339(s.Mark))
+	case f.err != nil && seen != "":
+		return "which nodes live is not known: " + seen
+	case f.err != nil:
+		return "which nodes live is not known"
 	case len(f.alive) == 0 && len(gone) > 0:
 		return fmt.Sprintf("no node lives: %s", parting(&gone[0]))
 	case len(f.alive) == 0 && seen != "":
@@ -157,10 +170,11 @@ const (
 const fewNodes = 5
 
 // nodes reports which nodes live, and how the others left.
-func (s *store) nodes(ctx context.Context) []redislock.Finding {
+func (s *store) nodes(ctx context.Context, d *diagnosis) {
 	f, err := s.roll(ctx)
 	if err != nil {
-		return []redislock.Finding{{Level: redislock.Warn, Topic: topicNodes, Text: err.Error(), Fix: letRead}}
+		d.cannot(redislock.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
+		return
 	}
 	living := redislock.Finding{Topic: topicNodes, Text: "no node lives"}
 	if n := len(f.alive); n > 0 {
@@ -174,7 +188,7 @@ func (s *store) nodes(ctx context.Context) []redislock.Finding {
 	if more := len(gone) - fewNodes; more > 0 {
 		all = append(all, redislock.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
 	}
-	return all
+	d.add(all...)
 }
 
 // named lists the first names and counts the rest.
@@ -190,7 +204,7 @@ func named(names []string, most int) string {
 func (p *proof) notKnown(d *diagnosis) (unread int) {
 	for i := range p.Jobs {
 		r := &p.Jobs[i]
-		if len(r.Faults) == 0 {
+		if len(r.Faults) == 0 || p.absent[r.Job] {
 			continue
 		}
 		if unread++; unread > fewNodes {
@@ -206,6 +220,15 @@ func (p *proof) notKnown(d *diagnosis) (unread int) {
 	return unread
 }
 
+// unopened warns of jobs of the configuration that the store does not have: that is normal
+// before the nodes are deployed that have them.
+func (p *proof) unopened(d *diagnosis) {
+	if len(p.absent) > 0 {
+		d.add(redislock.Finding{Level: redislock.Warn, Topic: topicOverdue, Fix: "start nodes with this configuration; look at the log and the /readyz of those that run",
+			Text: "not on record, though the configuration has them: " + named(slices.Sorted(maps.Keys(p.absent)), fewNodes)})
+	}
+}
+
 // overdue reports the ticks that are overdue.
 func (s *store) overdue(ctx context.Context, d *diagnosis) {
 	p, err := s.prove(ctx, verifyFlags{})
@@ -213,7 +236,11 @@ func (s *store) overdue(ctx context.Context, d *diagnosis) {
 		d.cannot(redislock.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
 		return
 	}
-	switch unread := p.notKnown(d); {
+	p.unopened(d)
+	for i, fault := range p.Faults {
+		d.cannot(redislock.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
+	}
+	switch unread := p.notKnown(d) + len(p.Faults); {
 	case len(p.Jobs) == 0:
 		d.add(redislock.Finding{Level: redislock.Warn, Topic: topicOverdue, Text: "not known: " + s.noRecord().Error(),
 			Fix: "start the nodes; if there were some before, find out what the store lost"})

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -84,6 +87,8 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 	if err != nil {
 		return err
 	}
+	fault := p.fault(f.failOn)
+	p.OK = fault == nil // whoever reads this must not have to know the exit code
 	if len(p.Overdue) > 0 {
 		p.risk(s.risks(ctx))
 	}
@@ -95,7 +100,7 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 	if err != nil {
 		return err
 	}
-	return p.fault(f.failOn)
+	return fault
 }
 
 // A proof is what verify found out.
@@ -106,10 +111,18 @@ type proof struct {
 	Now       time.Time  `json:"now"` // the store's
 	Remarks   []string   `json:"remarks,omitempty"`
 	Overdue   []lateness `json:"overdue,omitempty"`
-	Living    int        `json:"nodes"` // how many nodes live
+	Living    int        `json:"nodes"` // how many nodes live; 0 too where Faults say that it is not known
+	Faults    []string   `json:"faults,omitempty"`
 	verify.Summary
 
 	unread map[string]error // jobs of which not everything was read, and why
+	absent map[string]bool  // jobs of the configuration that the store does not have
+	doubts []error          // what Faults say
+}
+
+// doubt adds what keeps the proof from reaching every job.
+func (p *proof) doubt(text string, err error) {
+	p.Faults, p.doubts = append(p.Faults, text+err.Error()), append(p.doubts, err)
 }
 
 // prove checks the journals of the namespace.
@@ -123,14 +136,14 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 		return nil, err
 	}
 	roll, err := s.roll(ctx)
-	if err != nil {
-		return nil, err
-	}
 	p := &proof{Namespace: s.config.Namespace, Since: since, Now: now.UTC(), Living: len(roll.alive)}
+	if err != nil {
+		p.doubt("which nodes live is not known: ", err)
+	}
 	if err := s.proveJobs(ctx, f.job, p, roll); err != nil {
 		return nil, err
 	}
-	p.OK, p.Remarks = p.Summary.OK() && len(p.Jobs) > 0, append(p.Remarks, younger(p.Jobs, since)...)
+	p.Remarks = append(p.Remarks, younger(p.Jobs, since)...)
 	if len(p.Jobs) == 0 {
 		p.Remarks = append(p.Remarks, s.noRecord().Error())
 	}
@@ -141,13 +154,20 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 // nodes live.
 func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) error {
 	jobs, err := s.jobs(ctx, only)
-	if err != nil {
+	missing := s.config.missing(jobs, only)
+	switch {
+	case err == nil:
+	case only != "" && len(missing) > 0 && len(jobs) == 0 && exitCode(err, true) == exitUsage: // the configuration knows it
+	case len(jobs) == 0:
 		return err
+	default:
+		p.doubt("not all jobs are known: ", err)
+		missing = nil
 	}
 	exclusive := s.config.exclusive()
 	seen := make([]jobProof, len(jobs))
 	look := func(i int) {
-		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.lives}
+		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.known()}
 		seen[i] = s.proveJob(ctx, jobs[i], o, f)
 	}
 	again := false
@@ -155,15 +175,35 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 		look(i)
 		again = again || len(seen[i].late) > 0
 	}
-	if again && p.Living > 0 && sleep(ctx, secondLook) == nil {
+	if again && (p.Living > 0 || f.err != nil) && sleep(ctx, secondLook) == nil {
 		for i := range jobs {
 			if len(seen[i].late) > 0 {
 				look(i)
 			}
 		}
 	}
+	p.absent = map[string]bool{}
+	for _, job := range missing {
+		p.absent[job] = true
+		jobs, seen = append(jobs, job), append(seen, jobProof{report: verify.Report{Job: job, Faults: []string{neverOpened}}})
+	}
 	p.sum(jobs, seen)
 	return nil
+}
+
+// neverOpened is the fault of a job of the configuration that the store does not have.
+const neverOpened = "it is in the configuration, and not on record: no node has opened it, or the store lost it"
+
+// missing are the jobs of the configuration, or the one that is asked for, that are not
+// among those of the store. Of a store without any job there is nothing to say of one.
+func (c *config) missing(jobs []string, only string) (names []string) {
+	for i := range c.Jobs {
+		name := c.Jobs[i].Name
+		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // sum adds up what was found out about the jobs.
@@ -203,21 +243,36 @@ func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *r
 		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
 	if o.State.Mark == 0 {
-		return jobProof{report: verify.Report{Job: job, Faults: []string{"it is listed among the jobs, and has no state"}}}
+		r := lostState(journal, o)
+		return jobProof{report: r, late: latenesses(&r, o.State, f)}
 	}
 	r := verify.Job(journal, o)
 	return jobProof{report: r, late: latenesses(&r, o.State, f), paused: o.State.Paused}
 }
 
+// lostState judges a job of which the journal and the specs are left, as far as they reach.
+func lostState(journal lock.Journal, o verify.Options) verify.Report {
+	r := verify.Report{Job: journal.Key}
+	if len(journal.Lines)+len(journal.Revisions) > 0 {
+		o.Now, o.State = time.UnixMilli(o.State.Now), nil
+		r = verify.Job(journal, o)
+	}
+	r.Faults = append(r.Faults, "it is listed among the jobs, and has no state: the store lost it, or it was deleted")
+	return r
+}
+
 // denied is why the user may not read a part of the store, nil if none was refused.
 func (p *proof) denied() error {
-	for _, err := range p.unread {
+	for _, err := range slices.Concat(p.doubts, slices.Collect(maps.Values(p.unread))) {
 		if refusedByStore(err) {
 			return err
 		}
 	}
 	return nil
 }
+
+// known reports whether all could be read.
+func (p *proof) known() bool { return p.Summary.OK() && len(p.Faults) == 0 }
 
 // younger tells of the jobs that were opened after since. That is normal after a
 // deployment, and so is no fault. But a job that was opened again because the store
@@ -303,8 +358,8 @@ func (p *proof) fault(failOn string) error {
 		return &doubtError{fmt.Errorf("verify: %s", p.Remarks[len(p.Remarks)-1])}
 	case p.denied() != nil:
 		return told(exitRefused, "the user may not read a part of the store")
-	case !p.OK:
-		return told(exitUnknown, "a part of the journal cannot be read")
+	case !p.known():
+		return told(exitUnknown, "a part of the store cannot be read")
 	case p.Total.TooEarly:
 		return &doubtError{fmt.Errorf("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
 			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339))}

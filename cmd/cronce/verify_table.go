@@ -51,6 +51,9 @@ func printOverdue(w io.Writer, p *proof) {
 	for i := range p.Overdue {
 		lines = append(lines, p.Overdue[i].String())
 	}
+	for _, fault := range p.Faults {
+		lines = append(lines, "NOT KNOWN "+fault)
+	}
 	for i := range p.Jobs {
 		for _, fault := range p.Jobs[i].Faults {
 			lines = append(lines, p.Jobs[i].Job+": NOT KNOWN "+fault)
@@ -139,8 +142,12 @@ func sentence(p *proof, broken int) string {
 		return "OVERDUE: 1 job waits for its nodes."
 	case len(p.Overdue) > 1:
 		return fmt.Sprintf("OVERDUE: %d jobs or runs wait for their nodes.", len(p.Overdue))
-	case !p.OK:
-		return "NOT KNOWN: a part of the journal cannot be read. The rest holds."
+	case !p.known():
+		return "NOT KNOWN: a part of the store cannot be read. The rest holds."
+	case !p.OK && t.Failed > 0:
+		return fmt.Sprintf("FAILED: the last attempt of %d ticks has failed.", t.Failed)
+	case t.TooEarly:
+		return "NOT KNOWN: older lines of the journal are gone. The rest holds."
 	case t.Due == 0:
 		return "No tick was due."
 	case t.Running+t.Waiting > 0:

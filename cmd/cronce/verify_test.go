@@ -270,7 +270,7 @@ func foreignKeys(t *testing.T, cl *store, url, ticks string) {
 	}
 	cl.client.SAdd(t.Context(), prefix+"all", "bad%")
 	r, d := cronce(t, "verify", "--redis", url), cronce(t, "doctor", "--redis", url)
-	r.want(t, exitUnknown, "NOT KNOWN: a part of the journal cannot be read. The rest holds.")
+	r.want(t, exitUnknown, "NOT KNOWN: a part of the store cannot be read. The rest holds.")
 	d.want(t, exitFailed)
 	for name, fault := range map[string]string{"bad%": "it is listed among the jobs, and has no state", "state": "WRONGTYPE", "journal": "WRONGTYPE", "specs": "WRONGTYPE"} {
 		if at := line(r.stdout, name+": NOT KNOWN "); !strings.Contains(at, fault) {

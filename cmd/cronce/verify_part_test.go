@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+const keysOf = "cronce:v1:{cronce.0}:"
+
+// The clock of the server was a day ahead when a job was decided, and is right again: verify names the
+// mark, and the ticks since are overdue with that as the cause.
+func TestVerifyMarkAhead(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 10, 0)
+	ahead := time.Now().Add(24 * time.Hour).UnixMilli()
+	cl.server.HSet(keysOf+"s:job", "m", strconv.FormatInt(ahead, 10))
+	cronce(t, "verify", "--redis", cl.url).want(t, exitUnknown, "job: NOT KNOWN the mark names ", "see cronce doctor")
+	cl.server.SetTime(time.Now().Add(time.Hour))
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "the job is decided until ")
+}
+
+// The state of a job is gone, and its journal or its specs are left: it is listed, named, and proven as far
+// as they reach.
+func TestVerifyStateGone(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 10, 0)
+	cl.server.Del(keysOf + "s:job")
+	cronce(t, "verify", "--redis", cl.url, "--job", "job").want(t, exitUnknown, "10   10 ", "job: NOT KNOWN it is listed among the jobs, and has no state")
+	cl.server.SetTime(time.Now().Add(time.Hour))
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "has no state")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, `not known of job "job": it is listed among the jobs, and has no state`)
+	cl.server.Del(keysOf + "j:job")
+	cl.server.Del(keysOf + "d:job")
+	cronce(t, "verify", "--redis", cl.url).want(t, exitUnknown, "no job is on record")
+}
+
+// A job of the configuration that the store does not have is not known to verify, and a warning of doctor,
+// which is of use before the first node starts.
+func TestVerifyNeverOpened(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 10, 0)
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "jobs:\n  - {name: job, kind: sleep, spec: \"@every 1s\", sleep: {for: 1ms}}\n  - {name: other, kind: sleep, spec: \"@every 1s\", sleep: {for: 1ms}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const fault = "other: NOT KNOWN it is in the configuration, and not on record"
+	cronce(t, "verify", "--redis", cl.url, "--config", file).want(t, exitUnknown, fault, "10   10 ")
+	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "other").want(t, exitUnknown, fault)
+	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "job").want(t, exitFine, "10 ticks were due")
+	cronce(t, "doctor", "--redis", cl.url, "--config", file).want(t, exitFine, "warn    overdue", "not on record, though the configuration has them: other", "no tick is overdue")
+}
+
+// A list of nodes that cannot be read is named, and the jobs are proven all the same.
+func TestVerifyWithoutNodes(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 10, 0)
+	if err := cl.server.Set(keysOf+"nodes", "x"); err != nil {
+		t.Fatal(err)
+	}
+	r := cronce(t, "verify", "--redis", cl.url)
+	r.want(t, exitUnknown, "NOT KNOWN which nodes live is not known: ", "of another type", "10   10 ", "NOT KNOWN: a part of the store cannot be read. The rest holds.")
+	cl.server.SetTime(time.Now().Add(time.Hour))
+	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "; which nodes live is not known: n was the last to be seen with this job")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, "refuse  nodes", "which nodes live is not known")
+}
+
+// The JSON says ok exactly if the exit code is 0.
+func TestVerifyOKIsTheExitCode(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 10, 3)
+	cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exitFine, `"ok": true`)
+	cronce(t, "verify", "--redis", cl.url, "-o", "json", "--since", "1h").want(t, exitUnknown, `"ok": false`)
+	cronce(t, "verify", "--redis", cl.url, "--since", "1h").want(t, exitUnknown, "NOT KNOWN: older lines of the journal are gone. The rest holds.")
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`)
+	failed := newCluster(t, 3, 0)
+	tick := time.Now().Truncate(time.Second).UnixMilli()
+	a := failed.driver.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
+		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
+	e := failed.driver.ReleaseRuns(t.Context(), []lock.Ending{{
+		RunRef: lock.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: lock.OutcomeFailed}})[0]
+	if a.Kind != lock.Granted || !e.Ended {
+		t.Fatalf("claim %+v, end %+v", a, e)
+	}
+	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exitFine, `"ok": true`)
+	cronce(t, "verify", "--redis", failed.url, "-o", "json", "--fail-on", "failed").want(t, exitFailed, `"ok": false`)
+	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exitFailed, "FAILED: the last attempt of 1 ticks has failed.")
+}
+
+// One of two shards cannot be listed: it is named, and the jobs of the other are proven.
+func TestVerifyOfOneShard(t *testing.T) {
+	t.Parallel()
+	server, url := newRedis(t)
+	s := storeAt(t, url, func(c *config) { c.Redis.Shards = 2 })
+	proven := ""
+	for _, job := range []string{"a", "b", "c", "d", "e", "f"} {
+		opened(t, s, job)
+		if s.driver.Shard(job) == 0 {
+			proven = job
+		}
+	}
+	server.Del("cronce:v1:{cronce.1}:all")
+	if err := server.Set("cronce:v1:{cronce.1}:all", "x"); err != nil {
+		t.Fatal(err)
+	}
+	config := file(t, "c.yaml", "redis: {shards: 2}\n")
+	cronce(t, "verify", "--redis", url, "--config", config).want(t, exitUnknown, "NOT KNOWN not all jobs are known: ", "shard 2 of 2", "\n"+proven+" ")
+	cronce(t, "verify", "--redis", url, "--config", config, "--job", proven).want(t, exitFine, "No tick was due.")
+	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exitFailed, "not all jobs are known: ", "shard 2 of 2")
+	cronce(t, "pause", "--redis", url, "--config", config, "--all", "--reason", "test").want(t, exitUnknown, "shard 2 of 2")
+}
