@@ -44,7 +44,11 @@ func again[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		return answer, last // as nearly always, without a timer
 	}
 	answer, err := backoff.Retry(ctx, func() (T, error) {
-		answer, last = f()
+		next, err := f()
+		if err != nil && !final(err) && ctx.Err() != nil {
+			return next, err // the end of ctx may have cut it off: the error before it says more
+		}
+		answer, last = next, err
 		if last != nil && final(last) {
 			return answer, backoff.Permanent(last)
 		}
