@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,16 +46,16 @@ func TestListIsAskedForWhenClaimsAnswer(t *testing.T) {
 		if n.Ready() == nil {
 			t.Fatal("ready while nothing is answered")
 		}
-		beats := 0
+		var beats atomic.Int64
 		n.wire.spoil(func(op string) fault {
 			if op == "beat" {
-				beats++
+				beats.Add(1)
 			}
 			return fault{refused: op == "beat"}
 		})
 		c.pass(8 * time.Second)
-		if beats == 0 || beats > 3 {
-			t.Errorf("%d beats in 8 seconds", beats)
+		if n := beats.Load(); n == 0 || n > 3 {
+			t.Errorf("%d beats in 8 seconds", n)
 		}
 		n.wire.spoil(nil)
 		c.pass(8 * time.Second)

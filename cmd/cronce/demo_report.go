@@ -35,6 +35,7 @@ func (d *demoStore) report(log *demoLog, fl *fleet, imported int, took time.Dura
 	if err != nil {
 		return err
 	}
+	p.OK = p.fault("") == nil
 	counts, err := d.outbox.Counts(ctx)
 	if err != nil {
 		return d.failed(err)

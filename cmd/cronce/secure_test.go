@@ -147,7 +147,7 @@ func TestMinimalUser(t *testing.T) {
 	if code := strict.code(); code != exitRefused || !strings.Contains(strict.stderr.String(), "does not tell") {
 		t.Errorf("exit code %d", code)
 	}
-	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitRefused, "sms: list failed: ")
+	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitRefused, "sms: counts: ")
 	setUser(t, admin, outbox)
 	sendsAs(t, s.Addr(), yaml)
 }

@@ -197,8 +197,12 @@ const neverOpened = "it is in the configuration, and not on record: no node has 
 // missing are the jobs of the configuration, or the one that is asked for, that are not
 // among those of the store. Of a store without any job there is nothing to say of one.
 func (c *config) missing(jobs []string, only string) (names []string) {
-	for i := range c.Jobs {
-		name := c.Jobs[i].Name
+	if len(c.Jobs) == 0 {
+		return nil
+	}
+	settings, _ := c.dryRun() // its faults are the nodes' concern
+	for i := range settings.Jobs {
+		name := settings.Jobs[i].Name
 		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
 			names = append(names, name)
 		}

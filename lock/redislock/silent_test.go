@@ -3,7 +3,10 @@ package redislock_test
 import (
 	"context"
 	"errors"
-	"runtime"
+	"fmt"
+	"runtime/pprof"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -42,7 +45,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 	s := redisserver.Start(t)
 	other := lock.New(driver(t, client(t, s.Addr()), redislock.Options{}), "other")
 	for _, cancelled := range []bool{false, true} {
-		before := runtime.NumGoroutine()
+		own := ownGoroutines(t)
 		c := client(t, s.Addr())
 		d := driver(t, c, redislock.Options{})
 		l := lock.New(d, "a")
@@ -97,6 +100,26 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 		must(t, held.Release(t.Context()))
 		must(t, d.Close())
 		must(t, c.Close())
-		until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+		until(t, "no goroutine is left", func() bool { return own() == 1 })
+	}
+}
+
+// ownGoroutines counts, from now on, this goroutine and those that it and they have
+// started: other tests of the process have goroutines, too.
+func ownGoroutines(t *testing.T) func() int {
+	label := fmt.Sprint(t.Name(), time.Now().UnixNano())
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("started by", label)))
+	t.Cleanup(func() { pprof.SetGoroutineLabels(context.Background()) })
+	return func() (count int) {
+		var profile strings.Builder
+		must(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
+		_, records, _ := strings.Cut(profile.String(), "\n") // the first line is the total
+		for record := range strings.SplitSeq(records, "\n\n") {
+			var n int
+			if _, err := fmt.Sscan(record, &n); err == nil && strings.Contains(record, strconv.Quote(label)) {
+				count += n
+			}
+		}
+		return count
 	}
 }
