@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -11,36 +12,76 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// While the holder keeps the key, the owners of a process that wait for it send one
-// statement per second at most, however many they are. They are counted where they are
-// sent, once the waiters have become calm.
+// While the holders keep the key, a process whose owners wait for it sends one statement
+// per second at most, however many they are, whether they are to have it alone or beside
+// others, and however short the lease of a holder is that renews it. Statements are
+// counted where they are sent, once the waiters have become calm.
 func TestIdleWaiters(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-		_, err := holder.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "holder/1", TTL: time.Hour})
-		must(t, err)
-		db, sent := on.lossyOn(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
-		ctx, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		defer stop()
-		const waiters = 5
-		for i := range waiters {
-			wg.Go(func() {
-				_, _ = d.Wait(ctx, lock.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: minute}) // it ends with the context
+		for name, c := range map[string]struct {
+			ttl   time.Duration
+			limit int   // of the holder
+			wait  []int // the limits of those that wait: in one process, or if the key is shared each in its own
+		}{
+			"alone":                    {time.Hour, 1, []int{1, 1, 1, 1, 1}},
+			"a writer between readers": {time.Hour, lock.NoLimit, []int{1, lock.NoLimit}},
+			"a short lease":            {600 * time.Millisecond, 1, []int{1}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				idle(t, on, c.ttl, c.limit, c.wait)
 			})
 		}
-		eventually(t, "they wait", func() bool {
-			at, err := holder.Inspect(t.Context(), "key")
-			return err == nil && at.Waiting == waiters
-		})
-		<-time.After(5 * time.Second) // the pace of the looks has become the slowest
-		before := sent.calls.Load()
-		const window = 5 * time.Second
-		<-time.After(window)
-		if n := before - sent.calls.Load(); n > int64(window.Seconds())+1 {
-			t.Errorf("%d waiters sent %d statements in %v", waiters, n, window)
+	})
+}
+
+func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int) {
+	key := path.Base(t.Name())
+	holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+	g, err := holder.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "holder/1", TTL: ttl, Limit: limit})
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() {
+		renewal := time.NewTicker(ttl / 6)
+		defer renewal.Stop()
+		for {
+			select {
+			case <-renewal.C:
+				_, _ = holder.Renew(ctx, lock.Holding{Key: key, Owner: "holder/1", Fence: g.Fence, TTL: ttl, Limit: limit})
+			case <-ctx.Done():
+				return
+			}
 		}
 	})
+	var process *sqllock.Driver
+	var sent []*lossy
+	for i, most := range limits {
+		if process == nil || limit > 1 {
+			db, counted := on.lossyOn(t)
+			process, sent = driver(t, db, on.dialect, sqllock.Options{}), append(sent, counted)
+		}
+		d := process
+		wg.Go(func() {
+			_, _ = d.Wait(ctx, lock.Acquisition{Key: key, Owner: fmt.Sprint("n/", i), TTL: minute, Limit: most}) // it ends with the context
+		})
+		eventually(t, "it waits", func() bool {
+			at, err := holder.Inspect(t.Context(), key)
+			return err == nil && at.Waiting == i+1
+		})
+	}
+	<-time.After(6 * time.Second) // the pace of the looks has become the slowest
+	before := make([]int64, len(sent))
+	for i := range sent {
+		before[i] = sent[i].calls.Load()
+	}
+	const window = 10 * time.Second
+	<-time.After(window)
+	for i := range sent {
+		if n := before[i] - sent[i].calls.Load(); n > int64(window.Seconds())+1 {
+			t.Errorf("process %d sent %d statements in %v", i, n, window)
+		}
+	}
 }

@@ -12,8 +12,8 @@ type texts struct {
 	look, lock, insert, save string
 	watch                    string // a waiter's look
 
-	first, enter, own, restore, here, allHere, leave, serve, challenge, count string // of places
-	tell                                                                      string // that a key is kept
+	first, enter, own, restore, here, leave, serve, challenge, count string // of places
+	tell                                                             string // that a key is kept
 
 	book    string // of leases that were taken
 	putBook put
@@ -80,8 +80,9 @@ func (g *grammar) texts() texts {
 			g.whereUsable("?")+", ?, ?, ?, ?, ?, ?, 0", "{nothing}"),
 		restore: g.text("INSERT INTO cronce_places (ns, name, place, owner, party, most, ttl_us, seen_fence, asked_us)" +
 			" VALUES (?, ?, ?, ?, '', ?, 0, 0, ?){nothing}"),
-		here:      g.text("UPDATE cronce_places SET asked_us = 0, party = ?, ttl_us = ?, seen_fence = ? WHERE {usable}" + lease + " AND owner = ?"),
-		allHere:   g.text("UPDATE cronce_places SET asked_us = 0 WHERE {usable}" + lease + " AND party = ? AND asked_us <> 0"),
+		here: g.text("UPDATE cronce_places SET asked_us = 0, party = ?, ttl_us = CASE WHEN owner = ? THEN ? ELSE ttl_us END," +
+			" seen_fence = CASE WHEN owner = ? THEN ? ELSE seen_fence END" +
+			" WHERE {usable}" + lease + " AND (owner = ? OR party = ? AND asked_us <> 0)"),
 		leave:     g.text("DELETE FROM cronce_places WHERE {usable}" + lease + " AND owner = ?"),
 		serve:     g.text("DELETE FROM " + places + " AND place = ?"),
 		challenge: g.text("UPDATE cronce_places SET asked_us = ? WHERE " + lease + " AND asked_us = 0 AND place <= ?"),

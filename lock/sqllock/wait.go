@@ -14,6 +14,7 @@ const (
 	rarest    = time.Second            // how often the first waiter of a process looks at most, once nothing changes
 	slowest   = rarest * 4 / 3         // the pace whose jitter begins with that
 	farthest  = 5 * time.Second        // its pace if many are before it
+	suspicion = 5 * time.Second        // how often it asks those before it for a sign of life, at most
 	others    = time.Minute            // how often those behind it in the process look
 	soon      = 5 * time.Millisecond   // after the deadline of a holder
 	afterward = 100 * time.Millisecond // after doubt
@@ -82,6 +83,7 @@ type waiter struct {
 	pace   time.Duration
 	fence  int64 // of the key, when it looked last
 	before int64 // how many were before it then
+	until  int64 // the earliest deadline of the holders then, in µs of the store
 	asked  time.Time
 }
 
@@ -258,11 +260,8 @@ func (w *waiter) take(ctx context.Context) (lock.Grant, time.Duration, error) {
 func (w *waiter) answer(ctx context.Context) error {
 	d := w.driver
 	_, err := ask(ctx, d, func(s session) (int64, error) {
-		n, err := exec(ctx, s, d.texts.here, d.party, micros(w.a.TTL), w.a.Fence, d.ns, w.a.Key, w.a.Owner)
-		if err == nil {
-			_, err = exec(ctx, s, d.texts.allHere, d.ns, w.a.Key, d.party)
-		}
-		return n, err
+		owner := w.a.Owner
+		return exec(ctx, s, d.texts.here, d.party, owner, micros(w.a.TTL), owner, w.a.Fence, d.ns, w.a.Key, owner, d.party)
 	})
 	return err
 }
@@ -270,7 +269,11 @@ func (w *waiter) answer(ctx context.Context) error {
 // suspect lets those before the waiter prove that they live, since they keep it from
 // a key that it could have. A key that is free is passed to the first of them.
 func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
-	if time.Since(w.asked) < rarest {
+	bound := suspicion
+	if len(l.held) == 0 {
+		bound = rarest
+	}
+	if time.Since(w.asked) < bound {
 		return nil
 	}
 	w.asked = time.Now()
@@ -286,8 +289,9 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 
 // next is when to look again. The first of a process looks for all: often while the
 // key changes hands and few are before it, and the more rarely the longer it does not;
-// and soon after the holder's deadline. With a listener that works, looks only make up
-// for what was not heard.
+// and soon after the holder's deadline, unless the holder has renewed since the look before
+// this one: then a lease that is shorter than a second costs no more looks than another.
+// With a listener that works, looks only make up for what was not heard.
 func (w *waiter) next(l *lease, before int64) time.Duration {
 	d := w.driver
 	if !d.waiters.first(w.a.Key, w.a.Owner) {
@@ -296,13 +300,19 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 	if l.fence != w.fence || before != w.before {
 		w.pace = 0
 	}
-	w.fence, w.before = l.fence, before
+	until := l.now + micros(l.untilFirst())
+	renewed := l.fence == w.fence && w.until != 0 && until > w.until
+	w.fence, w.before, w.until = l.fence, before, until
 	w.pace = min(max(w.pace*3/2, d.poll/4), slowest)
 	wait := max(w.pace, min(time.Duration(before)*d.poll, farthest))
 	if d.ears.ready.Load() {
 		wait = max(wait, slowest)
 	}
-	return min(jitter(wait), l.untilFirst()+soon+time.Duration(min(before, crowd))*soon)
+	deadline := l.untilFirst() + soon + time.Duration(min(before, crowd))*soon
+	if renewed {
+		deadline = max(deadline, rarest)
+	}
+	return min(jitter(wait), deadline)
 }
 
 func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
