@@ -295,14 +295,17 @@ func (c *world) close(w *run, ctx context.Context, err error) {
 }
 
 // ran returns what the ledger has of a job's runs, in the order of their start.
-func (c *world) ran(job string) (rs []*run) {
+func (c *world) ran(job string) []*run {
+	return slices.DeleteFunc(c.ranAny(), func(r *run) bool { return r.Job != job })
+}
+
+// ranAny returns the runs of all jobs.
+func (c *world) ranAny() (rs []*run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.runs {
-		if r.Job == job {
-			seen := *r
-			rs = append(rs, &seen)
-		}
+		seen := *r
+		rs = append(rs, &seen)
 	}
 	return rs
 }

@@ -25,6 +25,7 @@ func fill(t *testing.T, c redis.UniversalClient) {
 			must(t, err)
 		}
 	}
+	must(t, c.ConfigSet(t.Context(), "maxmemory", "4mb").Err()) // the buffers of this connection become smaller by and by
 }
 
 // A server at maxmemory renews, releases, opens, pauses and resumes, because the

@@ -29,18 +29,47 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, 
 	}
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
-	var revisions *redis.MapStringStringCmd
-	_, err := bounded(ctx, d.prompt, func() ([]redis.Cmder, error) {
-		return d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			lines = p.LRange(ctx, prefix+"j:"+name, int64(-max(n, 0)), -1)
-			revisions = p.HGetAll(ctx, prefix+"d:"+name)
-			return nil
+	var some *redis.ScanCmd
+	var all *redis.MapStringStringCmd
+	read := func(scan bool) error {
+		_, err := bounded(ctx, d.prompt, func() ([]redis.Cmder, error) {
+			return d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+				lines = p.LRange(ctx, prefix+"j:"+name, int64(-max(n, 0)), -1)
+				if scan {
+					some = p.HScan(ctx, prefix+"d:"+name, 0, "", scanned)
+				} else {
+					all = p.HGetAll(ctx, prefix+"d:"+name)
+				}
+				return nil
+			})
 		})
-	})
+		return err
+	}
+	err := read(true)
+	if Denied(err) { // a user that was made for an earlier version may not scan
+		err = read(false)
+	}
 	if err != nil {
 		return lock.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
 	}
-	return readJournal(key, lines.Val(), revisions.Val()), nil
+	if all != nil {
+		return readJournal(key, lines.Val(), all.Val()), nil
+	}
+	return readJournal(key, lines.Val(), pairs(some)), nil
+}
+
+// scanned is about how many revisions are read: there are more only if they were
+// tampered with.
+const scanned = 200
+
+// pairs are the names and values of a page of a hash.
+func pairs(page *redis.ScanCmd) map[string]string {
+	texts, _ := page.Val()
+	all := make(map[string]string, len(texts)/2)
+	for pair := range slices.Chunk(texts, 2) {
+		all[pair[0]] = pair[len(pair)-1]
+	}
+	return all
 }
 
 func readJournal(key string, lines []string, revisions map[string]string) lock.Journal {

@@ -50,6 +50,11 @@ func TestForgedRevisions(t *testing.T) {
 			if again := opened(); again.Since != first.Since {
 				t.Errorf("the spec was first seen at %d, was %d", again.Since, first.Since)
 			}
+			j, err := d.Journal(t.Context(), "job", 0)
+			must(t, err)
+			if n := len(j.Revisions) + len(j.Faults); strings.Contains(c.reads, "hscan") && (n == 0 || n > 2000) {
+				t.Errorf("the journal comes with %d revisions", n)
+			}
 			if stats := raw.Info(t.Context(), "commandstats").Val(); !strings.Contains(stats, c.reads) ||
 				strings.Contains(stats, "cmdstat_hgetall:") != strings.Contains(c.reads, "hgetall") {
 				t.Errorf("want %s in %s", c.reads, stats)
