@@ -80,8 +80,15 @@ func TestHTTPPauses(t *testing.T) {
 		t.Run(fmt.Sprintf("%d %s", c.status, c.after), func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int64
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				requests.Add(1)
+			all := make(chan struct{}) // three have come: an answer before that may stop the others
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) == 3 {
+					close(all)
+				}
+				select {
+				case <-all:
+				case <-r.Context().Done():
+				}
 				if c.after != "" {
 					w.Header().Set("Retry-After", c.after)
 				}
