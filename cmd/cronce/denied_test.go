@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// A user who may not read the keys of one job is refused that job alone: the code says so, the
+// A user that may not read the keys of one job is refused that job alone: the code says so, the
 // others are proven, and doctor looks at them. It is no fault of the store, as a key of another
 // type is, and what is broken elsewhere comes first.
 func TestDeniedJob(t *testing.T) {

@@ -52,7 +52,7 @@ func TestRewardLife(t *testing.T) {
 	do("list").want(t, exitUsage, "allowed is one family")
 }
 
-// Three processes race on one family: for each reward one member has it, the others are told
+// Three processes race on one family: for each reward one member has it, the others get the answer
 // so, and each reward is recorded as delivered once.
 func TestThreeProcessesOneFamily(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestThreeProcessesOneFamily(t *testing.T) {
 	cronce(t, "reward", "list", "family-4711", "--redis", url, "--config", config).want(t, exitFine, "reward-0", "reward-2", "delivered")
 }
 
-// A shop serves rewards beside its sale, to those who have the token.
+// A shop serves rewards beside its sale, to callers that have the token.
 func TestShopServesRewards(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)

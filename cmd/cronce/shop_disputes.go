@@ -12,8 +12,13 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// withSale calls f with the sale of a configuration.
+// withSale calls f with the sale of a configuration, and gives its error an exit code.
 func withSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) error) error {
+	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error { return saleFailed(f(ctx, s)) })
+}
+
+// withOpenSale calls f with the sale of a configuration, and returns its error.
+func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) error) error {
 	c, err := loadShopConfig(cmd)
 	if err != nil {
 		return err
@@ -30,7 +35,7 @@ func withSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) err
 	defer shop.close()
 	ctx, stop := withSignals(cmd.Context())
 	defer stop()
-	return saleFailed(f(ctx, shop.sale))
+	return f(ctx, shop.sale)
 }
 
 // saleFailed gives an error of a sale its exit code: refused by state, wrong usage, or, of
@@ -52,7 +57,7 @@ func saleFailed(err error) error {
 	return &doubtError{err}
 }
 
-// who is what an operator says of a decision.
+// who holds the operator and the reason of a decision.
 type who struct{ by, reason string }
 
 func (w *who) flags(cmd *cobra.Command) {

@@ -32,27 +32,13 @@ func shopRestoreCommand() *cobra.Command {
 }
 
 func restoreShop(cmd *cobra.Command, dry bool) error {
-	c, err := loadShopConfig(cmd)
-	if err != nil {
-		return err
-	}
-	client, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	shop, err := openShop(c, client, false)
-	if err != nil {
-		return err
-	}
-	defer shop.close()
-	ctx, stop := withSignals(cmd.Context())
-	defer stop()
-	act := shop.sale.Restore
-	if dry {
-		act = shop.sale.WouldRestore
-	}
-	return printRestored(ctx, cmd.OutOrStdout(), act, dry)
+	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error {
+		act := s.Restore
+		if dry {
+			act = s.WouldRestore
+		}
+		return printRestored(ctx, cmd.OutOrStdout(), act, dry)
+	})
 }
 
 func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (stock.Restored, error), dry bool) error {

@@ -167,7 +167,7 @@ func TestSMSPages(t *testing.T) {
 	cronce(t, "sms", "forget", "+12025550007", at).want(t, exitRefused, "2 messages deleted", "1 message of theirs being sent")
 }
 
-// A node serves receipts where its file says, to those who have the token.
+// A node serves receipts where its file says, to callers that have the token.
 func TestNodeReceipts(t *testing.T) {
 	_, url := newRedis(t)
 	at := "--redis=" + url

@@ -50,8 +50,8 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// A member with a higher fence who comes while a record is being written waits for it and finds it then:
-// it is not told that there is none, and prepares nothing.
+// A member with a higher fence that comes while a record is being written waits for it and finds it then:
+// it does not get the answer that there is none, and prepares nothing.
 func TestHigherFenceWaitsForTheRecord(t *testing.T) {
 	t.Parallel()
 	db := sqlserver.SharedPostgres(t).Open(t)

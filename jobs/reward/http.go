@@ -28,7 +28,7 @@ const requestTime = 5 * time.Second
 //
 // Every request needs Authorization: Bearer and the token, and may be sent again. No request
 // has a body. Errors are application/problem+json (RFC 9457): 401; 404 not known; 409 what the
-// state does not allow, and "taken" with the member who has it; 422 what is not allowed; 503
+// state does not allow, and "taken" with the member that has it; 422 what is not allowed; 503
 // doubt, after which the same may be sent again.
 type Handler struct {
 	desk  *Desk
@@ -146,7 +146,7 @@ type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
-	Member string `json:"member,omitempty"` // who has a reward that is taken
+	Member string `json:"member,omitempty"` // the member that has a reward that is taken
 	Since  string `json:"since,omitempty"`
 }
 

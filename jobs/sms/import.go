@@ -79,7 +79,7 @@ type Checkpoint struct {
 // has read. Nothing of it was imported.
 var ErrOtherFile = errors.New("the file does not begin with the rows that were imported before")
 
-// ImportOptions are what an import may be told. The zero value is fine.
+// ImportOptions are the options of an import. The zero value is fine.
 type ImportOptions struct {
 	// Zone is that of times that name none. Nil: UTC.
 	Zone *time.Location

@@ -10,7 +10,7 @@ import (
 // What a sale says no to. Nothing was changed then.
 var (
 	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
-	ErrUnknownSKU   = errors.New("the product is not known")                 // nobody has put it in
+	ErrUnknownSKU   = errors.New("the product is not known")                 // no seller has put it in
 	ErrUnpriced     = errors.New("the product has no price")                 // see Sale.SetOffer
 	ErrUnknownOrder = errors.New("the order is not known")                   // never reserved, or forgotten since
 	ErrConflict     = errors.New("the id is known with another order")       // same id, other content

@@ -15,7 +15,7 @@ import (
 
 // The store goes back to an older state, and a process that knows nothing of it sells
 // until the store has counted as many changes as before. The process whose changes were
-// lost notices all the same, since nobody else makes its changes; where the book was waited for,
+// lost notices all the same, since no other shop makes its changes; where the book was waited for,
 // so does one that has just started, as long as there are fewer changes than the book has.
 func TestLossIsMadeUpFor(t *testing.T) {
 	for _, c := range []struct {

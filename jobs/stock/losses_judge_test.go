@@ -33,7 +33,7 @@ func (l *losing) settled() {
 	}
 }
 
-// judge holds store and book against what buyers were told, while nobody buys.
+// judge holds store and book against the answers of buyers, while no buyer orders.
 func (l *losing) judge() {
 	l.t.Helper()
 	l.looked()

@@ -288,7 +288,7 @@ func (l *losing) lose(p plan, until func(time.Duration)) {
 		server.Restart()
 	case lagged, stragglers, failedBack:
 		until(p.before)
-		replica.Tell("REPLICAOF 127.0.0.1 1") // nobody serves there
+		replica.Tell("REPLICAOF 127.0.0.1 1") // no server listens there
 		until(p.at)
 		replica.Tell("REPLICAOF NO ONE")
 		l.serving = 1 - l.serving
@@ -320,7 +320,7 @@ func (l *losing) delete() {
 	}
 }
 
-// operate is an operator who notices, and rebuilds the shelf.
+// operate is an operator that notices, and rebuilds the shelf.
 func (l *losing) operate(ctx context.Context) {
 	s := newSale(l.t, l.client(), stock.Options{Book: l.book.Database})
 	for ctx.Err() == nil {

@@ -69,7 +69,7 @@ type Sale struct {
 	client  redis.UniversalClient
 	options Options
 	prefix  string
-	process string // random: tells this sale's use of the store from that of all others
+	process string // random: distinguishes this sale's use of the store from that of all others
 	shelf   shelf
 	scribe  scribe
 	answers answers

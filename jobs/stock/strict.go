@@ -10,7 +10,7 @@ import (
 
 // check reads one value of JSON and holds it against the type that it is for: it finds
 // what a decoder would let pass, names in other letters and names that come twice, and
-// tells where a value of another kind is. It goes no deeper than the type does.
+// reports where a value of another kind is. It goes no deeper than the type does.
 func check(d *json.Decoder, t reflect.Type, path string) error {
 	token, err := d.Token()
 	if err != nil {

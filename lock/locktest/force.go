@@ -95,7 +95,7 @@ func forceRecord(s *stand) {
 	equal(s, "records of another key", len(s.forcings("other")), 0)
 }
 
-// clock is what the store's says, in ms; without one a fence tells it.
+// clock is what the store's says, in ms; without one a fence says it.
 func (s *stand) clock() int64 {
 	s.Helper()
 	clocked, is := s.driver.(lock.Clocked)

@@ -308,7 +308,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 		}
 		close(d.end)
 		wg.Wait()
-		synctest.Wait() // a flight tells its passengers before it is over
+		synctest.Wait() // a flight notifies its passengers before it is over
 		if n := store.Flying(); n != 0 {
 			t.Errorf("%d flights are under way", n)
 		}
@@ -333,7 +333,7 @@ func TestOverdueFlightsAreBounded(t *testing.T) {
 		}
 		close(d.end)
 		wg.Wait()
-		synctest.Wait() // a flight tells its passengers before it is over
+		synctest.Wait() // a flight notifies its passengers before it is over
 		if n := store.Flying(); n != 0 {
 			t.Errorf("%d flights are under way at the end", n)
 		}

@@ -27,7 +27,7 @@ type chores struct {
 }
 
 // sweep starts the chores if they are due: the removal of the rows of keys that
-// nobody has used for a day, of places and nodes that died and of books, and the weighing
+// no caller has used for a day, of places and nodes that died and of books, and the weighing
 // of the journals. No request waits for them. Each has a time of its own, so that one that
 // is slow keeps none of the others from being done; what fails is done next time.
 func (d *Driver) sweep() {

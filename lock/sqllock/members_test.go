@@ -26,7 +26,7 @@ func forge(t *testing.T, db *sql.DB, name string, nodes int, us int64) {
 	}
 }
 
-// Nodes that somebody forged push none out that beats: its time is nearer. Of each kind a
+// Forged nodes push none out that beats: its time is nearer. Of each kind a
 // bounded number stays, those nearest to now; and a list is read by its index.
 func TestNodesAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, on database) {

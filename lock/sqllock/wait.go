@@ -291,7 +291,7 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 // key changes hands and few are before it, and the more rarely the longer it does not;
 // and soon after the holder's deadline, unless the holder has renewed since the look before
 // this one: then a lease that is shorter than a second costs no more looks than another.
-// With a listener that works, looks only make up for what was not heard.
+// With a listener that works, looks only make up for lost notifications.
 func (w *waiter) next(l *lease, before int64) time.Duration {
 	d := w.driver
 	if !d.waiters.first(w.a.Key, w.a.Owner) {

@@ -22,7 +22,7 @@
 //	/<ns>/v1/taken/<key>                           persistent leases that were taken, and records of forced unlocks
 //
 // Of the nodes below taken each forced unlock and each adoption removes some that do not
-// count any more. Series are kept until somebody deletes them. ZooKeeper keeps all of it in
+// count any more. Series are kept until an operator deletes them. ZooKeeper keeps all of it in
 // memory: about 3 KB for each series, and its journal.
 //
 // # Plain leases

@@ -101,7 +101,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	}
 }
 
-// A session that is not of the user who made the nodes is refused, whatever it asks for. A server that is not there,
+// A session that is not of the user that made the nodes is refused, whatever it asks for. A server that is not there,
 // or does not let the user in, refuses nothing: it is asked again.
 func TestRefuses(t *testing.T) {
 	t.Parallel()

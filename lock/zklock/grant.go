@@ -79,7 +79,7 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 }
 
 // takeKey writes the node of a place that takes the key. If the queue was not read for it,
-// but an earlier look and the end of the node before tell that the place is first, no
+// but an earlier look and the end of the node before show that the place is first, no
 // lease may have been adopted since: the lock's node has the version that was seen then.
 func (d *Driver) takeKey(c *zk.Conn, p *place, a *lock.Acquisition, q *queue) (*zk.Stat, error) {
 	data := lease{ttl: a.TTL}.data()

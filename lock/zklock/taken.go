@@ -55,7 +55,7 @@ func raced(err error) bool {
 }
 
 // Force takes a key from those that hold it: their places go, in one step with the
-// record. Who comes to share the key in the same moment may keep it. A key that more
+// record. An owner that comes to share the key in the same moment may keep it. A key that more
 // than 1,000 owners share is refused with lock.ErrUnsupported: take some of the fences.
 func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
 	if err := lock.CheckForcing(&f); err != nil {

@@ -42,7 +42,7 @@ local function move(items, key, sign)
   end
 end
 
--- stamp tells one state of a record from any other that it was or will be in.
+-- stamp distinguishes one state of a record from any other that it was or will be in.
 local function stamp(record)
   local state, placed, items = string.match(record, '^(%a+) (%d+) %d+ %d+ (%S+) ')
   if not state then return nil end
