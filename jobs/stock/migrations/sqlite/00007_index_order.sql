@@ -1,0 +1,12 @@
+-- +goose Up
+-- As on PostgreSQL: no index but the primary key begins with the sale, so that no plan can prefer it to the key.
+CREATE INDEX IF NOT EXISTS orders_by_status ON orders (status, sale, id);
+CREATE INDEX IF NOT EXISTS orders_by_settled ON orders (settled_at, sale);
+DROP INDEX IF EXISTS orders_status;
+DROP INDEX IF EXISTS orders_settled;
+
+-- +goose Down
+CREATE INDEX IF NOT EXISTS orders_status ON orders (sale, status, id);
+CREATE INDEX IF NOT EXISTS orders_settled ON orders (sale, settled_at);
+DROP INDEX IF EXISTS orders_by_status;
+DROP INDEX IF EXISTS orders_by_settled;
