@@ -51,7 +51,7 @@ func FuzzBody(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h := stock.NewHandler(s, nil)
+	h := stock.NewHandler(s, stock.HandlerOptions{})
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequestWithContext(shortly(t), http.MethodPost, "/orders", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

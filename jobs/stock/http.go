@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -39,51 +40,48 @@ type Handler struct {
 	told atomic.Int64 // when the last doubt was logged, Unix ns
 }
 
-// NewHandler returns a Handler. The logger may be nil. It panics without a sale.
-func NewHandler(s *Sale, log *zap.Logger) *Handler {
+// HandlerOptions are what a Handler may be given. The zero value is fine.
+type HandlerOptions struct {
+	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
+	Log *zap.Logger
+}
+
+// NewHandler returns a Handler. It panics without a sale.
+func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	if s == nil {
 		panic("stock: NewHandler needs a sale")
 	}
-	if log == nil {
-		log = zap.NewNop()
+	if options.Log == nil {
+		options.Log = zap.NewNop()
 	}
-	h := &Handler{sale: s, log: log}
-	mux := http.NewServeMux()
-	for path, methods := range map[string]map[string]func(http.ResponseWriter, *http.Request){
-		"/products/{sku}/stock": {http.MethodPut: h.put},
-		"/products/{sku}":       {http.MethodGet: h.product, http.MethodPut: h.offer},
-		"/orders":               {http.MethodPost: h.reserve},
-		"/orders/{id}":          {http.MethodGet: h.order, http.MethodDelete: h.cancel},
-		"/orders/{id}/paying":   {http.MethodPost: h.beginPayment},
-		"/orders/{id}/pay":      {http.MethodPost: h.pay},
-		"/orders/{id}/refund":   {http.MethodPost: h.refund},
-		"/orders/{id}/return":   {http.MethodPost: h.giveBack},
-	} {
-		route(mux, path, methods)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		newProblem("not-found", http.StatusNotFound, "there is nothing here", "").write(w)
-	})
+	h := &Handler{sale: s, log: options.Log}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		newProblem("cross-origin", http.StatusForbidden, "a page of another site may not do this", "").write(w)
 	}))
-	h.next = guarded.Handler(mux)
+	h.next = guarded.Handler(h.mux(routes()))
 	return h
 }
 
-// route serves the methods of a path, and tells which there are.
-func route(mux *http.ServeMux, path string, methods map[string]func(http.ResponseWriter, *http.Request)) {
-	var allowed []string
-	for method, serve := range methods {
-		mux.HandleFunc(method+" "+path, serve)
-		allowed = append(allowed, method)
+// mux serves the routes, and says of each path which methods it has.
+func (h *Handler) mux(all []route) *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, r := range all {
+		mux.HandleFunc(r.method+" "+r.path, h.serve(r))
+		methods[r.path] = append(methods[r.path], r.method)
 	}
-	slices.Sort(allowed)
-	mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		newProblem("method", http.StatusMethodNotAllowed, "the method is not allowed here", "").write(w)
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			newProblem("method", http.StatusMethodNotAllowed, "the method is not allowed here", "").write(w)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		newProblem("not-found", http.StatusNotFound, "there is nothing here", "").write(w)
 	})
+	return mux
 }
 
 // ServeHTTP serves one request.
@@ -95,128 +93,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-func (h *Handler) put(w http.ResponseWriter, r *http.Request) {
-	var form totalForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	if form.Total == nil {
-		h.answer(w, http.StatusOK, nil, &FieldError{"total", "missing", "what was put in, in all"})
-		return
-	}
-	p, err := h.sale.Put(r.Context(), r.PathValue("sku"), *form.Total)
-	h.answer(w, http.StatusOK, viewProduct(p), err)
-}
-
-func (h *Handler) offer(w http.ResponseWriter, r *http.Request) {
-	var form offerForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	offer, err := form.offer()
-	if err != nil {
-		h.answer(w, http.StatusOK, nil, err)
-		return
-	}
-	p, err := h.sale.SetOffer(r.Context(), r.PathValue("sku"), offer)
-	h.answer(w, http.StatusOK, viewProduct(p), err)
-}
-
-func (h *Handler) product(w http.ResponseWriter, r *http.Request) {
-	p, err := h.sale.Product(r.Context(), r.PathValue("sku"))
-	h.answer(w, http.StatusOK, viewProduct(p), err)
-}
-
-// reserve answers an order for a product that nobody knows with 422, not 404: it
-// is the body that is wrong.
-func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) {
-	var form orderForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	record, fresh, err := h.sale.Reserve(r.Context(), form.order())
-	if err != nil {
-		p := h.problem(err)
-		if p.Status == http.StatusNotFound {
-			p.Status = http.StatusUnprocessableEntity
+// serve does what the requests of a route ask for, and answers them.
+func (h *Handler) serve(route route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := route.do(h.sale, w, r)
+		if err != nil {
+			h.problem(err).write(w)
+			return
 		}
-		p.write(w)
-		return
+		answer.write(w)
 	}
-	if !record.State.open() && record.State != Paid { // it has none of what it asks for
-		h.answer(w, 0, nil, &ClosedError{ID: record.ID, State: record.State})
-		return
-	}
-	status := http.StatusOK
-	if fresh {
-		status = http.StatusCreated
-		w.Header().Set("Location", "/orders/"+record.ID)
-	}
-	h.answer(w, status, viewRecord(record), nil)
 }
 
-func (h *Handler) order(w http.ResponseWriter, r *http.Request) {
-	record, err := h.sale.Order(r.Context(), r.PathValue("id"))
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-func (h *Handler) beginPayment(w http.ResponseWriter, r *http.Request) {
-	record, err := h.sale.BeginPayment(r.Context(), r.PathValue("id"))
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-func (h *Handler) pay(w http.ResponseWriter, r *http.Request) {
-	var form paymentForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	payment, err := form.payment()
-	if err != nil {
-		h.answer(w, http.StatusOK, nil, err)
-		return
-	}
-	record, err := h.sale.Pay(r.Context(), r.PathValue("id"), payment)
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-func (h *Handler) refund(w http.ResponseWriter, r *http.Request) {
-	var form refundForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	record, err := h.sale.Refund(r.Context(), r.PathValue("id"), form.Reference, form.Payment)
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-func (h *Handler) giveBack(w http.ResponseWriter, r *http.Request) {
-	var form returnForm
-	if p := decode(w, r, &form); p != nil {
-		p.write(w)
-		return
-	}
-	record, err := h.sale.Return(r.Context(), r.PathValue("id"), form.Reference)
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) {
-	record, err := h.sale.Cancel(r.Context(), r.PathValue("id"))
-	h.answer(w, http.StatusOK, viewRecord(record), err)
-}
-
-// answer sends what the sale says.
-func (h *Handler) answer(w http.ResponseWriter, status int, view any, err error) {
-	if err != nil {
-		h.problem(err).write(w)
-		return
-	}
+// write sends the reply.
+func (a reply) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(view) // a client that has gone away needs none
+	if a.location != "" {
+		w.Header().Set("Location", a.location)
+	}
+	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
+	_ = json.NewEncoder(w).Encode(a.view) // a client that has gone away needs none
 }
 
 // problem tells the log of doubt, at most once a second.

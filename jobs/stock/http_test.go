@@ -26,7 +26,7 @@ type shop struct {
 func newShop(t *testing.T, addr string) shop {
 	t.Helper()
 	s := newSale(t, connect(t, addr), stock.Options{})
-	return shop{s, stock.NewHandler(s, nil)}
+	return shop{s, stock.NewHandler(s, stock.HandlerOptions{})}
 }
 
 // send returns the status and the body of the answer; header is name: value.
@@ -232,7 +232,7 @@ func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := newShop(t, server.Addr())
 	core, logs := observer.New(zap.InfoLevel)
-	s.Handler = stock.NewHandler(s.Sale, zap.New(core))
+	s.Handler = stock.NewHandler(s.Sale, stock.HandlerOptions{Log: zap.New(core)})
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
 	r.Header.Set("Content-Type", "application/json")
@@ -254,7 +254,7 @@ func TestHTTPClosedAgain(t *testing.T) {
 	t.Parallel()
 	m, client, at := onFrozen(t)
 	sale := newSale(t, client, stock.Options{Hold: time.Minute})
-	s := shop{sale, stock.NewHandler(sale, nil)}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
 	put(t, sale, "tea", 5)
 	for _, id := range []string{"o-1", "o-2"} {
 		if status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1)); status != 201 {
@@ -281,7 +281,7 @@ func TestHTTPFullStore(t *testing.T) {
 	t.Parallel()
 	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
 	sale := newSale(t, client, stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, nil)}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
 	put(t, sale, "tea", 5)
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)

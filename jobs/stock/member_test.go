@@ -95,7 +95,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: stock.NewHandler(sale, log), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: stock.NewHandler(sale, stock.HandlerOptions{Log: log}), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	watching, unwatch := context.WithCancel(ctx)

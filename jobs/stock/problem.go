@@ -51,6 +51,9 @@ var kinds = []struct {
 	{ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
 }
 
+// Error lets a problem be returned where it is found.
+func (p *problem) Error() string { return p.Title }
+
 func newProblem(name string, status int, title, detail string) *problem {
 	return &problem{Type: "urn:cronce:stock:" + name, Title: title, Status: status, Detail: detail}
 }
@@ -58,6 +61,9 @@ func newProblem(name string, status int, title, detail string) *problem {
 // problemOf tells an error of a sale. What is neither input nor a refusal is doubt,
 // of which the client learns only that it may ask again.
 func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
 	if faults := fieldFaults(err); len(faults) > 0 {
 		return invalid(faults)
 	}

@@ -1,0 +1,128 @@
+package stock
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+)
+
+// A route is one kind of request, and what it does.
+type route struct {
+	method, path string
+	action
+}
+
+// routes are all that a Handler serves.
+func routes() []route {
+	return []route{
+		{http.MethodPut, "/products/{sku}", reading(setOffer)},
+		{http.MethodGet, "/products/{sku}", plain(readProduct)},
+		{http.MethodPut, "/products/{sku}/stock", reading(putStock)},
+		{http.MethodPost, "/orders", reading(reserveOrder)},
+		{http.MethodGet, "/orders/{id}", plain(readOrder)},
+		{http.MethodDelete, "/orders/{id}", plain(cancelOrder)},
+		{http.MethodPost, "/orders/{id}/paying", plain(beginPayment)},
+		{http.MethodPost, "/orders/{id}/pay", reading(payOrder)},
+		{http.MethodPost, "/orders/{id}/refund", reading(refundOrder)},
+		{http.MethodPost, "/orders/{id}/return", reading(returnOrder)},
+	}
+}
+
+// A reply is the answer to a request that was done.
+type reply struct {
+	view     any
+	status   int    // 0: 200
+	location string // of what was made; empty: none
+}
+
+// An action does what a request asks for. Its error is a *problem, or what a sale returned.
+type action struct {
+	form reflect.Type // what the body is read into; nil: the request has none
+	do   func(*Sale, http.ResponseWriter, *http.Request) (reply, error)
+}
+
+// plain is an action without a body.
+func plain(do func(*Sale, *http.Request) (reply, error)) action {
+	return action{nil, func(s *Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
+}
+
+// reading is an action whose body is a form.
+func reading[F any](do func(*Sale, *http.Request, F) (reply, error)) action {
+	return action{reflect.TypeFor[F](), func(s *Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
+		var form F
+		if p := decode(w, r, &form); p != nil {
+			return reply{}, p
+		}
+		return do(s, r, form)
+	}}
+}
+
+func ofProduct(p Product, err error) (reply, error) { return reply{view: viewProduct(p)}, err }
+
+func ofRecord(r Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
+
+func setOffer(s *Sale, r *http.Request, form offerForm) (reply, error) {
+	offer, err := form.offer()
+	if err != nil {
+		return reply{}, err
+	}
+	return ofProduct(s.SetOffer(r.Context(), r.PathValue("sku"), offer))
+}
+
+func putStock(s *Sale, r *http.Request, form totalForm) (reply, error) {
+	if form.Total == nil {
+		return reply{}, &FieldError{"total", "missing", "what was put in, in all"}
+	}
+	return ofProduct(s.Put(r.Context(), r.PathValue("sku"), *form.Total))
+}
+
+func readProduct(s *Sale, r *http.Request) (reply, error) {
+	return ofProduct(s.Product(r.Context(), r.PathValue("sku")))
+}
+
+// reserveOrder answers an order for a product that is not known with 422, not 404: it
+// is the body that is wrong.
+func reserveOrder(s *Sale, r *http.Request, form orderForm) (reply, error) {
+	record, fresh, err := s.Reserve(r.Context(), form.order())
+	switch {
+	case errors.Is(err, ErrUnknownSKU):
+		p := problemOf(err)
+		p.Status = http.StatusUnprocessableEntity
+		return reply{}, p
+	case err != nil:
+		return reply{}, err
+	case !record.State.open() && record.State != Paid: // it has none of what it asks for
+		return reply{}, &ClosedError{ID: record.ID, State: record.State}
+	case fresh:
+		return reply{viewRecord(record), http.StatusCreated, "/orders/" + record.ID}, nil
+	}
+	return ofRecord(record, nil)
+}
+
+func readOrder(s *Sale, r *http.Request) (reply, error) {
+	return ofRecord(s.Order(r.Context(), r.PathValue("id")))
+}
+
+func cancelOrder(s *Sale, r *http.Request) (reply, error) {
+	return ofRecord(s.Cancel(r.Context(), r.PathValue("id")))
+}
+
+func beginPayment(s *Sale, r *http.Request) (reply, error) {
+	return ofRecord(s.BeginPayment(r.Context(), r.PathValue("id")))
+}
+
+func payOrder(s *Sale, r *http.Request, form paymentForm) (reply, error) {
+	payment, err := form.payment()
+	if err != nil {
+		return reply{}, err
+	}
+	return ofRecord(s.Pay(r.Context(), r.PathValue("id"), payment))
+}
+
+func refundOrder(s *Sale, r *http.Request, form refundForm) (reply, error) {
+	return ofRecord(s.Refund(r.Context(), r.PathValue("id"), form.Reference, form.Payment))
+}
+
+func returnOrder(s *Sale, r *http.Request, form returnForm) (reply, error) {
+	return ofRecord(s.Return(r.Context(), r.PathValue("id"), form.Reference))
+}
