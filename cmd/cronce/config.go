@@ -152,6 +152,18 @@ type shopConfig struct {
 	Durability     string         `yaml:"durability"`
 	Database       databaseConfig `yaml:"database"`
 	Rewards        *rewardsConfig `yaml:"rewards"`
+	Events         *eventsConfig  `yaml:"events"`
+}
+
+// eventsConfig says where the events of orders go.
+type eventsConfig struct {
+	Retention duration      `yaml:"retention"`
+	Stream    *streamConfig `yaml:"stream"`
+}
+
+type streamConfig struct {
+	Key    string `yaml:"key"`
+	Length int64  `yaml:"length"`
 }
 
 // rewardsConfig has the rewards of families served beside the shop.

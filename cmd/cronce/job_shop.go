@@ -33,7 +33,7 @@ func (c *config) withShopJobs() []jobConfig {
 	if c.Shop == nil {
 		return jobs
 	}
-	for _, kind := range shopKinds {
+	for _, kind := range append(slices.Clone(shopKinds), c.eventKinds()...) {
 		if !slices.ContainsFunc(c.Jobs, func(j jobConfig) bool { return j.Kind == kind }) {
 			jobs = append(jobs, jobConfig{Kind: kind})
 		}
@@ -47,7 +47,7 @@ func (c *config) onlyShop() {
 	if c.Shop == nil {
 		c.Shop = &shopConfig{}
 	}
-	c.Jobs = slices.DeleteFunc(c.Jobs, func(j jobConfig) bool { return !slices.Contains(shopKinds, j.Kind) })
+	c.Jobs = slices.DeleteFunc(c.Jobs, func(j jobConfig) bool { return !isShopKind(j.Kind) })
 }
 
 // settleKind writes the orders of the shop into its database.

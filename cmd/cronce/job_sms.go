@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cronce/cronce/jobs/sms"
@@ -128,7 +127,7 @@ func (c *config) oneOfEach() error {
 	first := map[string]int{}
 	for i := range c.Jobs {
 		kind := c.Jobs[i].Kind
-		if kind != "sms" && !slices.Contains(shopKinds, kind) {
+		if kind != "sms" && !isShopKind(kind) {
 			continue
 		}
 		if earlier, ok := first[kind]; ok {

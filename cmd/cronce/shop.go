@@ -83,6 +83,9 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 		Namespace: c.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), PayTime: time.Duration(o.PayTime), Retention: time.Duration(o.Retention),
 		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == restoreAuto,
 	}
+	if o.Events != nil {
+		options.EventRetention = time.Duration(o.Events.Retention)
+	}
 	if _, err := stock.NewSale(client, options); err != nil { // before a database is created for it
 		return s, usage(c.saleFaults(err))
 	}

@@ -31,7 +31,7 @@ func TestExampleShop(t *testing.T) {
 	}
 	shop = regexp.MustCompile(`(?m)^# `).ReplaceAllString("# shop:\n"+shop, "")
 	cronce(t, "node", "--config", file(t, "c.yaml", head+"\n"+shop), "--check").want(t, exitFine,
-		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "The configuration is fine.")
+		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "deliverEvents.stream ", "The configuration is fine.")
 }
 
 func TestShopConfig(t *testing.T) {
@@ -47,6 +47,9 @@ func TestShopConfig(t *testing.T) {
 		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
 		{"restore", "shop: {restore: always}", "shop.restore: is \"always\", allowed is manual or auto"},
 		{"durability", "shop: {durability: paid}", "shop.durability: is \"paid\", allowed is reserved or settled"},
+		{"a stream of too few events", "shop: {events: {stream: {length: 10}}}", "shop.events.stream.length: is 10, allowed is 1000 to"},
+		{"retention of events", "shop: {events: {retention: 1s}}", "shop.events.retention: is 1s"},
+		{"a target that is not there", "shop: {}\njobs: [{kind: deliverEvents.stream}]", "jobs[0].kind: is deliverEvents.stream, but there is no such target"},
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},

@@ -90,11 +90,11 @@ func (tx *transaction) turn(ctx context.Context, to position) error {
 
 // lockBook reads where the book is, and locks its row until the transaction ends.
 func (tx *transaction) lockBook(ctx context.Context) (at position, err error) {
-	query := "SELECT epoch, mark, changes FROM stock_book WHERE sale = ?"
+	query := "SELECT epoch, mark, changes, events, seq FROM stock_book WHERE sale = ?"
 	if tx.dialect != SQLite { // whose transaction holds the whole database
 		query += " FOR UPDATE"
 	}
-	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark, &at.changes); err != nil {
+	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark, &at.changes, &tx.events.wanted, &tx.events.seq); err != nil {
 		return position{}, fmt.Errorf("read the book: %w", err)
 	}
 	return at, nil

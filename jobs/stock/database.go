@@ -72,6 +72,7 @@ type transaction struct {
 	tx      *sql.Tx
 	dialect Dialect
 	sale    string
+	events  outbox
 }
 
 // enter brings the fence, or finds a higher one.

@@ -54,7 +54,14 @@
 //	+pexpire +persist +del +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore
 //
-// +wait with Options.Replicas, and +hello, which every connection needs.
+// +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every
+// connection needs.
+//
+// # Events
+//
+// Each state that an order comes into is an [Event], written in the transaction that writes the
+// order, and delivered to each [Target] by a job of its own: [DeliverEvents]. A [Stream] is a
+// stream of Redis.
 //
 // Receivers are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

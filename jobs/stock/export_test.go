@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing/fstest"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -78,10 +79,11 @@ func Statements() ([]string, error) {
 	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
 	prices, err4 := fs.ReadFile(migrations, "migrations/mysql/00004_price.sql")
 	decisions, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_decisions.sql")
+	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00007_events.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), string(decisions), unlessThere(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), string(prices), string(decisions), string(events), unlessThere(MySQL), unlessEvent(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
-	}, errors.Join(err, err2, err3, err4, err5)
+	}, errors.Join(err, err2, err3, err4, err5, err6)
 }
 
 // FirstTables makes the tables as the first version did.
@@ -106,4 +108,14 @@ func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
 		files[name] = &fstest.MapFile{Data: text}
 	}
 	return database.Migrate(ctx, db, d, files, "stock_schema")
+}
+
+// Deliver is one run of deliverEvents, with a lease and steps that the test decides about.
+func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(string) error) error {
+	return newCourier(s, t, testWork(fence, step)).run(ctx)
+}
+
+// Sweep deletes events that all targets have for longer than retention.
+func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
+	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
 }

@@ -13,6 +13,7 @@ const (
 	settling    = "settle"
 	releasing   = "release"
 	reconciling = "reconcile"
+	delivering  = "deliver:" // and the name of the target
 )
 
 // maxFence is where numbers in Lua stop being exact: in the year 2255, in µs.

@@ -138,16 +138,17 @@ type itemView struct {
 	Amount int64 `json:"amount"`
 }
 
+// showTime is a time as it is shown: RFC 3339 with milliseconds.
+func showTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
 func viewRecord(r Record) recordView {
-	const layout = "2006-01-02T15:04:05.000Z07:00"
-	show := func(t time.Time) string { return t.UTC().Format(layout) }
 	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Amount: r.Amount, Currency: r.Currency,
-		PlacedAt: show(r.Placed), DueAt: show(r.Due), ChangedAt: show(r.Changed), Items: make([]itemView, len(r.Items))}
+		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: make([]itemView, len(r.Items))}
 	for i, item := range r.Items {
 		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
 	}
 	for _, p := range r.Payments {
-		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, show(p.At), p.Refunds})
+		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, showTime(p.At), p.Refunds})
 	}
 	for _, p := range r.ToRefund() {
 		v.ToRefund = append(v.ToRefund, p.Reference)

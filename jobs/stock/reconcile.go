@@ -68,6 +68,9 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.database.Migrate(ctx); err != nil {
 		return err
 	}
+	if err := r.database.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
+		return err
+	}
 	if err := r.sale.Look(ctx); err != nil {
 		return err
 	}

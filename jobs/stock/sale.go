@@ -19,6 +19,7 @@ const (
 	DefaultPayTime        = 10 * time.Minute
 	DefaultRetention      = 7 * 24 * time.Hour
 	DefaultReplicaTimeout = time.Second
+	DefaultEventRetention = 7 * 24 * time.Hour
 )
 
 // maxReplicaTimeout is below the time that a client waits for a reply by default.
@@ -61,6 +62,9 @@ type Options struct {
 	// Restore lets settleOrders rebuild a shelf that has lost something, as
 	// Sale.Restore does, which is otherwise for an operator to decide.
 	Restore bool
+	// EventRetention is how long events are kept that all targets have, and how long a target
+	// that is no longer configured is waited for, at least a minute. Zero: DefaultEventRetention.
+	EventRetention time.Duration
 }
 
 // A Sale keeps the stock of some products and the orders for them in Redis. It may
@@ -106,6 +110,7 @@ func (o Options) filled() Options {
 	fill(&o.PayTime, DefaultPayTime)
 	fill(&o.Retention, DefaultRetention)
 	fill(&o.ReplicaTimeout, DefaultReplicaTimeout)
+	fill(&o.EventRetention, DefaultEventRetention)
 	return o
 }
 
@@ -128,6 +133,7 @@ func (o Options) faults() (faults []error) {
 	refuse(o.Retention < time.Minute, "retention", o.Retention.String(), "a minute or more")
 	refuse(o.Hold < time.Millisecond || o.Hold > max(o.Retention, time.Minute), "hold", o.Hold.String(), "1ms up to the retention")
 	refuse(o.PayTime < time.Millisecond || o.PayTime > max(o.Retention, DefaultPayTime), "pay_time", o.PayTime.String(), "1ms up to the retention")
+	refuse(o.EventRetention < time.Minute, "events.retention", o.EventRetention.String(), "a minute or more")
 	refuse(o.Replicas < 0 || o.Replicas > 9, "replicas", strconv.Itoa(o.Replicas), "0 to 9")
 	refuse(o.Settled && o.Book == nil, "durability", "settled", "settled only with a book")
 	refuse(o.ReplicaTimeout < time.Millisecond || o.ReplicaTimeout > maxReplicaTimeout, "replica_timeout", o.ReplicaTimeout.String(), "1ms to 2s")

@@ -91,6 +91,12 @@ var (
 	ordersLua string
 	//go:embed lua/open.lua
 	openLua string
+	//go:embed lua/stream.lua
+	streamLua string
+	//go:embed lua/stream_top.lua
+	streamTopLua string
+	//go:embed lua/stream_add.lua
+	streamAddLua string
 
 	// For buyers and sellers.
 	reserveScript = onShelf(reserveLua, orderLua)
@@ -134,6 +140,10 @@ var (
 	referencesScript = redis.NewScript(rebuildLua + referencesLua)
 	redisputeScript  = redis.NewScript(rebuildLua + orderLua + redisputeLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
+
+	// For a stream of events.
+	streamTopScript = redis.NewScript(streamLua + streamTopLua)
+	streamAddScript = redis.NewScript(streamLua + streamAddLua)
 )
 
 // onShelf is a script that runs only on a shelf that has lost nothing its caller
@@ -166,5 +176,6 @@ const (
 	keyAsked     = "asked"      // string: empty, written so that WAIT has something to wait for
 	keyOrder     = "order:"     // and the id, string: the record
 	keyReference = "reference:" // and the reference of a payment, string: the id of its order
+	keyEvents    = "events"     // stream: the events, unless another key is configured
 	keyFence     = "fence:"     // and what the job does, string: the highest fence seen
 )

@@ -28,6 +28,13 @@ func everything(t *testing.T, client redis.UniversalClient) {
 		t.Errorf("reconciled %+v", got)
 	}
 	wantState(t, s, "o-00", stock.Paid)
+	kept := keptSale(t, client, p, stock.Options{Name: "kept"})
+	put(t, kept, "tea", 1)
+	stream := newStream(t, kept, client)
+	deliver(t, kept, stream)
+	reserve(t, kept, order("x"))
+	settleAll(t, kept, p)
+	deliver(t, kept, stream)
 	short := newSale(t, client, stock.Options{Name: "short", Hold: 1e6})
 	put(t, short, "tea", 1)
 	reserve(t, short, order("x"))
@@ -48,7 +55,8 @@ func TestMinimalACL(t *testing.T) {
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
 		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del", "+exists", "+hkeys",
 		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
-		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello").Err()
+		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello",
+		"+xadd", "+xinfo", "+xrange").Err()
 	if err != nil {
 		t.Fatal(err)
 	}

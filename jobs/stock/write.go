@@ -79,6 +79,7 @@ type planned struct {
 	shifts   map[string]shift // by product
 	disputes []disputed       // orders that the book has otherwise
 	ended    []Record         // orders that the book has otherwise, and that hold nothing any more
+	moves    []transition     // orders that have come into another state
 }
 
 // A disputed order is one that the book has otherwise.
@@ -117,14 +118,16 @@ func plan(records []Record, found map[string]row, ahead bool) planned {
 		switch {
 		case !known:
 			p.orders, p.items = append(p.orders, r), append(p.items, r)
+			p.moves = append(p.moves, transition{record: r})
 			p.shift(r.Items, r.State, 1)
 		case have.knows(r): // written before
 		case have.before(r):
-			p.orders = append(p.orders, r)
+			p.orders, p.moves = append(p.orders, r), append(p.moves, transition{r, have.status})
 			p.shift(r.Items, have.status, -1)
 			p.shift(r.Items, r.State, 1)
 		case have.status.open() && have.placed != r.Placed.UnixMilli():
 			p.orders, p.items, p.replaced = append(p.orders, r), append(p.items, r), append(p.replaced, r.ID)
+			p.moves = append(p.moves, transition{record: r})
 			p.shift(r.Items, r.State, 1)
 		case !have.same(r) && (r.State == Cancelled || r.State == Expired || r.State == Refunded) && len(r.ToRefund()) == 0:
 			p.ended = append(p.ended, r)
@@ -173,6 +176,9 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 	}
 	if err := tx.writeShifts(ctx, p.shifts); err != nil {
 		return fmt.Errorf("products: %w", err)
+	}
+	if err := tx.writeEvents(ctx, p.moves); err != nil {
+		return fmt.Errorf("events: %w", err)
 	}
 	return nil
 }

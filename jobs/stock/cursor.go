@@ -1,0 +1,121 @@
+package stock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A cursor is how far a target is.
+type cursor struct {
+	since int64         // the number of the last event before the target was there
+	seq   int64         // the number of the last event that it has
+	tries int64         // how often the next event could not be delivered
+	wait  time.Duration // for which it is left alone
+	seen  time.Duration // since a node had it in its configuration
+}
+
+// seenEvery is how often it is written down that a target is still there.
+const seenEvery = time.Minute
+
+// cursor reads how far a target is: sql.ErrNoRows if it was not there before.
+func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
+	query := b.dialect.Bind("SELECT since, seq, tries, next_at - " + b.dialect.Now() + ", " + b.dialect.Now() + " - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
+	var wait, seen int64
+	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &wait, &seen)
+	c.wait, c.seen = time.Duration(wait)*time.Millisecond, time.Duration(seen)*time.Millisecond
+	return c, err
+}
+
+// enrol returns how far a target is. One that was not there before begins now: from here on
+// events are written, and it gets those. That it is still there is written down each minute.
+func (b *Database) enrol(ctx context.Context, sale, target string, fence int64) (c cursor, err error) {
+	if c, err = b.cursor(ctx, sale, target); err == nil && c.seen < seenEvery {
+		return c, nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("read the cursor of %s: %w", target, err)
+	}
+	if _, err := b.book(ctx, sale); err != nil { // there is one then
+		return c, err
+	}
+	err = b.transact(ctx, sale, func(tx *transaction) error {
+		if _, err := tx.lockBook(ctx); err != nil {
+			return err
+		}
+		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+			return err
+		}
+		now := tx.dialect.Now()
+		done, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET seen_at = "+now+" WHERE sale = ? AND target = ?"), sale, target)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		insert := "INSERT INTO stock_cursor (sale, target, since, seq, seen_at, next_at, tries, trouble) VALUES (?, ?, ?, ?, " + now + ", 0, 0, '')"
+		if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(insert), sale, target, tx.events.seq, tx.events.seq); err != nil {
+			return err
+		}
+		_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = TRUE WHERE sale = ?"), sale)
+		return err
+	})
+	if err == nil {
+		c, err = b.cursor(ctx, sale, target)
+	}
+	if err != nil {
+		return c, fmt.Errorf("enrol %s: %w", target, err)
+	}
+	return c, nil
+}
+
+// An advance is what became of some events.
+type advance struct {
+	seq   int64 // the target has all up to this one, or has refused them
+	aside []Refusal
+	err   error         // why it does not have the next one; nil: nothing is wrong
+	wait  time.Duration // for which it is left alone
+}
+
+// advance moves the cursor of a target on, or back when the target has lost something. A run
+// that a later one has come after is refused.
+func (b *Database) advance(ctx context.Context, sale, target string, fence int64, a advance) error {
+	err := b.transact(ctx, sale, func(tx *transaction) error {
+		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+			return err
+		}
+		if err := tx.putAside(ctx, target, a.aside); err != nil {
+			return err
+		}
+		sets, args := "seq = ?, next_at = 0, tries = 0, trouble = ''", []any{a.seq}
+		if a.err != nil {
+			sets = "tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
+			args = []any{a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
+		}
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET "+sets+" WHERE sale = ? AND target = ?"), append(args, sale, target)...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move the cursor of %s: %w", target, err)
+	}
+	return nil
+}
+
+// maxTrouble is how many characters of an error are kept.
+const maxTrouble = 300
+
+// trouble is an error as it is kept: cut, and on one line.
+func trouble(err error) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, err.Error()))
+	return string(text[:min(maxTrouble, len(text))])
+}

@@ -1,0 +1,193 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The jobs that DeliverEvents makes: the name of each ends with a dot and its target's.
+const (
+	DeliverEventsName = "deliverEvents"
+	DeliverEventsSpec = "* * * * * ?" // every second
+)
+
+const (
+	maxDelivered = 500              // events of one pass
+	passTime     = 5 * time.Second  // of one pass: what began in it may end later
+	deliverTime  = 10 * time.Second // after which a run begins no further pass: the next tick does
+
+	firstWait = time.Second
+	longWait  = 5 * time.Minute
+
+	// passedBy is how often later events get through before an event is put aside.
+	passedBy = 5
+	// probe is how many events a pass has while the first of them cannot be delivered.
+	probe = 4
+)
+
+// DeliverEvents is a job that delivers the events of a sale to one target: each run
+// delivers what there is. Each target has a job of its own, so that one which is slow or
+// fails delays no other. Its first run lets events be written from then on: a target gets those
+// that come after it. It goes on from where it was when it comes back within
+// Options.EventRetention. Its fields may be changed before it is registered. A tick is
+// skipped while the run before still works, and that of a dead node is run again.
+//
+// A target that cannot be reached is left alone for a second, doubling up to five minutes,
+// or as long as it says; no event is given up then. One that is refused for what it is, is put
+// aside: see Sale.Aside.
+//
+// It is refused with a *FieldError without a sale with Options.Book, or for the target's name.
+func DeliverEvents(s *Sale, t Target) (scheduler.Job, error) {
+	switch {
+	case s == nil:
+		return scheduler.Job{}, fmt.Errorf("stock: deliver events: %w", &FieldError{"sale", "nil", "a sale"})
+	case s.options.Book == nil:
+		return scheduler.Job{}, fmt.Errorf("stock: deliver events: %w", errNoBook)
+	case t == nil || !targetPattern.MatchString(t.Name()):
+		return scheduler.Job{}, fmt.Errorf("stock: deliver events: %w", &FieldError{"target", "nil, or of another name", "a target whose name has a letter, then up to 31 of a-z 0-9 -"})
+	}
+	return scheduler.Job{
+		Name: DeliverEventsName + "." + t.Name(), Spec: DeliverEventsSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Func: func(ctx context.Context, run *scheduler.Run) error { return newCourier(s, t, workOf(run)).run(ctx) },
+	}, nil
+}
+
+// A courier is one run of deliverEvents.
+type courier struct {
+	sale   *Sale
+	book   *Database
+	target Target
+	work   work
+	at     cursor
+	done   int // events of this run
+}
+
+func newCourier(s *Sale, t Target, w work) *courier {
+	return &courier{sale: s, book: s.options.Book, target: t, work: w}
+}
+
+func (c *courier) run(ctx context.Context) (err error) {
+	if err := c.work.may(ctx, "enrol"); err != nil {
+		return err
+	}
+	if err := c.book.Migrate(ctx); err != nil {
+		return err
+	}
+	if c.at, err = c.book.enrol(ctx, c.sale.ID(), c.target.Name(), c.work.fence); err != nil {
+		return fmt.Errorf("stock: deliver events: %w", err)
+	}
+	if c.at.wait > 0 {
+		return nil // it was told before
+	}
+	defer func() {
+		if c.done > 0 {
+			c.work.log.Info("events delivered", zap.String("target", c.target.Name()), zap.Int("events", c.done))
+		}
+	}()
+	if err := c.position(ctx); err != nil {
+		return err
+	}
+	for end := time.Now().Add(deliverTime); time.Now().Before(end); {
+		more, err := c.pass(ctx)
+		if err != nil {
+			return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// position asks a target that knows what it has. One that has lost something gets it again,
+// as far as the book still has it.
+func (c *courier) position(ctx context.Context) error {
+	p, ok := c.target.(positioned)
+	if !ok {
+		return nil
+	}
+	at, err := p.position(ctx, c.at.since, c.at.seq)
+	if err != nil {
+		return c.trouble(ctx, Delivery{Err: err})
+	}
+	if at == c.at.seq {
+		return nil
+	}
+	if at < c.at.seq {
+		c.work.log.Warn("events lost by their target", zap.String("target", c.target.Name()), zap.Int64("from", at+1), zap.Int64("to", c.at.seq))
+	}
+	c.at.seq = at
+	return c.move(ctx, advance{seq: at})
+}
+
+// pass delivers some events, and reports whether there may be more.
+func (c *courier) pass(ctx context.Context) (more bool, err error) {
+	if err := c.work.may(ctx, "read"); err != nil {
+		return false, err
+	}
+	n := maxDelivered
+	if c.at.tries > 0 {
+		n = probe
+	}
+	events, err := c.book.eventsAfter(ctx, c.sale.ID(), c.at.seq, n)
+	if err != nil || len(events) == 0 {
+		return false, err
+	}
+	if err := c.work.may(ctx, "deliver"); err != nil {
+		return false, err
+	}
+	bounded, stop := context.WithTimeout(ctx, passTime)
+	d := c.target.Deliver(bounded, events)
+	stop()
+	if ctx.Err() == nil && errors.Is(d.Err, context.DeadlineExceeded) && d.Done > 0 && bounded.Err() != nil {
+		d.Err = nil // it has begun no further request: it goes on with the next pass
+	}
+	d.Done = min(max(0, d.Done), len(events))
+	if d.Err != nil && d.Passable && c.at.tries+1 >= passedBy && d.Done < len(events) {
+		d.Refused = append(d.Refused, Refusal{events[d.Done], fmt.Sprintf("%d times, while others got through: %s", c.at.tries+1, d.Err.Error())})
+		d.Done, d.Err = d.Done+1, nil
+	}
+	if err := c.work.may(ctx, "advance"); err != nil {
+		return false, err
+	}
+	if d.Done > 0 {
+		c.at.seq, c.at.tries = events[d.Done-1].Seq, 0
+		c.done += d.Done - len(d.Refused)
+	}
+	for _, r := range d.Refused {
+		c.work.log.Error("event put aside", zap.String("target", c.target.Name()), zap.Int64("seq", r.Event.Seq), zap.String("order", r.Event.Order),
+			zap.String("kind", string(r.Event.Kind)), zap.String("reason", r.Reason))
+	}
+	if d.Err != nil {
+		return false, c.trouble(ctx, d)
+	}
+	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused})
+}
+
+// trouble leaves the target alone for a while, and is the error of the run.
+func (c *courier) trouble(ctx context.Context, d Delivery) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it is not the target's
+	}
+	wait := d.After
+	if wait <= 0 {
+		wait = firstWait << min(c.at.tries, 10)
+		wait = min(wait, longWait)
+		wait -= rand.N(wait/4 + 1)
+	}
+	if err := c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait}); err != nil {
+		return err
+	}
+	return fmt.Errorf("event %d, asked again in %v: %w", c.at.seq+1, wait.Round(time.Millisecond), d.Err)
+}
+
+func (c *courier) move(ctx context.Context, a advance) error {
+	return c.book.advance(ctx, c.sale.ID(), c.target.Name(), c.work.fence, a)
+}

@@ -1,0 +1,60 @@
+-- +goose Up
+-- MySQL has no IF NOT EXISTS for columns: what is there already is not made again.
+SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'stock_book' AND column_name = 'events') = 0,
+  'ALTER TABLE stock_book ADD COLUMN events BOOLEAN NOT NULL DEFAULT FALSE', 'DO 0');
+PREPARE stock_statement FROM @stock_column;
+EXECUTE stock_statement;
+SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'stock_book' AND column_name = 'seq') = 0,
+  'ALTER TABLE stock_book ADD COLUMN seq BIGINT NOT NULL DEFAULT 0', 'DO 0');
+PREPARE stock_statement FROM @stock_column;
+EXECUTE stock_statement;
+SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'orders' AND column_name = 'phone') = 0,
+  'ALTER TABLE orders ADD COLUMN phone VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''''', 'DO 0');
+PREPARE stock_statement FROM @stock_column;
+EXECUTE stock_statement;
+DEALLOCATE PREPARE stock_statement;
+CREATE TABLE IF NOT EXISTS stock_event (
+  sale       VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  seq        BIGINT NOT NULL, -- from 1, without gaps, in the order of the commits
+  order_id   VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  placed_at  BIGINT NOT NULL, -- Unix milliseconds, as are all times
+  kind       VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- reserved, paid, cancelled, expired, returned, refunded
+  at         BIGINT NOT NULL, -- when the order came into the state
+  payload    TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- JSON, without personal data
+  written_at BIGINT NOT NULL,
+  PRIMARY KEY (sale, seq),
+  UNIQUE KEY stock_event_order (sale, order_id, placed_at, kind)
+);
+CREATE TABLE IF NOT EXISTS stock_cursor (
+  sale     VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  target   VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  since    BIGINT NOT NULL, -- the number of the last event before the target was there
+  seq      BIGINT NOT NULL, -- the number of the last event that it has
+  seen_at  BIGINT NOT NULL, -- when a node had the target in its configuration
+  next_at  BIGINT NOT NULL, -- until when it is left alone
+  tries    BIGINT NOT NULL, -- how often the next event could not be delivered
+  trouble  VARCHAR(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why
+  PRIMARY KEY (sale, target)
+);
+CREATE TABLE IF NOT EXISTS stock_event_aside (
+  sale      VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  target    VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- that refused the event
+  seq       BIGINT NOT NULL,
+  order_id  VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  placed_at BIGINT NOT NULL,
+  kind      VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  at        BIGINT NOT NULL,
+  payload   TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  reason    VARCHAR(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  again     BOOLEAN NOT NULL DEFAULT FALSE, -- whether it is to be tried again
+  aside_at  BIGINT NOT NULL,
+  PRIMARY KEY (sale, target, seq)
+);
+
+-- +goose Down
+DROP TABLE IF EXISTS stock_event_aside;
+DROP TABLE IF EXISTS stock_cursor;
+DROP TABLE IF EXISTS stock_event;
+ALTER TABLE orders DROP COLUMN phone;
+ALTER TABLE stock_book DROP COLUMN seq;
+ALTER TABLE stock_book DROP COLUMN events;

@@ -1,0 +1,146 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// An outbox is where the events of a sale are, as its book says, whose row is locked: so
+// events get their numbers in the order in which their transactions commit. That of a
+// transaction which has not locked the book takes none.
+type outbox struct {
+	wanted bool  // there is a target
+	seq    int64 // the number of the last event
+}
+
+// writeEvents writes the events of orders that have come into other states.
+func (tx *transaction) writeEvents(ctx context.Context, moves []transition) error {
+	if !tx.events.wanted || len(moves) == 0 {
+		return nil
+	}
+	written, err := tx.insertEvents(ctx, moves, nil)
+	if err != nil || written {
+		return err
+	}
+	// The book had lost an order, and gets it again: some of its events are there.
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_event WHERE sale = ? AND seq > ?"), tx.sale, tx.events.seq); err != nil {
+		return err
+	}
+	there, err := tx.eventsOf(ctx, moves)
+	if err != nil {
+		return err
+	}
+	if written, err = tx.insertEvents(ctx, moves, there); err == nil && !written {
+		err = errors.New("some are there, and were not found")
+	}
+	return err
+}
+
+// insertEvents inserts the events but for those that are there, and reports whether there were no
+// others. Only then the book is moved on: numbers have no gaps.
+func (tx *transaction) insertEvents(ctx context.Context, moves []transition, there map[string]bool) (written bool, err error) {
+	t := table{name: "stock_event", clock: "written_at", columns: []column{
+		{name: "seq"}, {name: "order_id"}, {name: "placed_at"}, {name: "kind"}, {name: "at"}, {name: "payload"},
+	}}
+	seq := tx.events.seq
+	for _, m := range moves {
+		for _, s := range m.steps() {
+			if there[eventID(tx.sale, m.record.ID, m.record.Placed, s.kind)] {
+				continue
+			}
+			seq++
+			e, err := m.event(tx.sale, s, seq)
+			if err != nil {
+				return false, err
+			}
+			t.add(seq, e.Order, e.Placed.UnixMilli(), string(e.Kind), e.At.UnixMilli(), string(e.Payload))
+		}
+	}
+	if seq == tx.events.seq {
+		return true, nil
+	}
+	if err := tx.write(ctx, &t, unlessEvent(tx.dialect)); err != nil {
+		return false, err
+	}
+	var n int64
+	query := tx.dialect.Bind("SELECT COUNT(*) FROM stock_event WHERE sale = ? AND seq > ?")
+	if err := tx.tx.QueryRowContext(ctx, query, tx.sale, tx.events.seq).Scan(&n); err != nil {
+		return false, err
+	}
+	if n != seq-tx.events.seq {
+		return false, nil
+	}
+	tx.events.seq = seq
+	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET seq = ? WHERE sale = ?"), seq, tx.sale)
+	return true, err
+}
+
+// unlessEvent is what follows the rows of an INSERT into stock_event so that an event which
+// is there stays as it is.
+func unlessEvent(d Dialect) string {
+	if d == MySQL {
+		return " ON DUPLICATE KEY UPDATE seq = stock_event.seq"
+	}
+	return " ON CONFLICT DO NOTHING"
+}
+
+// eventsOf returns the identities of the events that orders have.
+func (tx *transaction) eventsOf(ctx context.Context, moves []transition) (map[string]bool, error) {
+	there := map[string]bool{}
+	query := tx.dialect.Bind("SELECT placed_at, kind FROM stock_event WHERE sale = ? AND order_id = ?")
+	for _, m := range moves {
+		rows, err := tx.tx.QueryContext(ctx, query, tx.sale, m.record.ID)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var placed int64
+			var kind State
+			if err = rows.Scan(&placed, &kind); err != nil {
+				break
+			}
+			there[eventID(tx.sale, m.record.ID, time.UnixMilli(placed), kind)] = true
+		}
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return nil, fmt.Errorf("events of order %q: %w", m.record.ID, err)
+		}
+	}
+	return there, nil
+}
+
+// eventsAfter reads up to n events that come after a number, in their order.
+func (b *Database) eventsAfter(ctx context.Context, sale string, seq int64, n int) ([]Event, error) {
+	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(n))
+	return b.readEvents(ctx, sale, query, sale, seq)
+}
+
+// lastEvents reads the last n events, the latest first.
+func (b *Database) lastEvents(ctx context.Context, sale string, n int) ([]Event, error) {
+	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? ORDER BY seq DESC LIMIT " + strconv.Itoa(n))
+	return b.readEvents(ctx, sale, query, sale)
+}
+
+func (b *Database) readEvents(ctx context.Context, sale, query string, args ...any) ([]Event, error) {
+	rows, err := b.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	defer rows.Close()
+	var events []Event
+	for rows.Next() {
+		e := Event{sale: sale}
+		var placed, at int64
+		if err := rows.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &at, &e.Payload); err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
+		}
+		e.Placed, e.At = time.UnixMilli(placed).UTC(), time.UnixMilli(at).UTC()
+		events = append(events, e)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return events, nil
+}
