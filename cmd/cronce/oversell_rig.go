@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,15 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/jobs/stock"
 )
 
 // A rig is the stores of one run, some of them inside this process.
 type rig struct {
 	*oversell.Env
 	plan    plan
-	folder  string // of the SQLite file; empty: none
+	folder  string // of the SQLite files
+	inFile  bool   // no database was named: the products are in one of them
 	servers []*miniredis.Miniredis
 	tables  bool
+	book    *sql.DB // of Book
 }
 
 // embeddedRedlock is how many servers redlock has where none are named.
@@ -56,10 +60,10 @@ func (r *rig) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.plan.DSN == "" {
-		if r.folder, err = os.MkdirTemp("", "cronce-oversell-"); err != nil {
-			return fmt.Errorf("oversell: make a folder for SQLite: %w", err)
-		}
+	if r.folder, err = os.MkdirTemp("", "cronce-oversell-"); err != nil {
+		return fmt.Errorf("oversell: make a folder for SQLite: %w", err)
+	}
+	if r.inFile = r.plan.DSN == ""; r.inFile {
 		r.plan.DSN = "sqlite:" + filepath.Join(r.folder, "shop.db")
 	}
 	if r.Env, err = r.plan.connect(ctx); err != nil {
@@ -72,7 +76,21 @@ func (r *rig) open(ctx context.Context) (err error) {
 		return fmt.Errorf("oversell: %w", err)
 	}
 	r.tables = true
-	return nil
+	return r.openBook()
+}
+
+// openBook makes the database that reserve loses Redis with. It is always a file: the tables
+// of a shop have no name of their own in a database that was named.
+func (r *rig) openBook() error {
+	d, err := sqliteDSN(filepath.Join(r.folder, "book.db"))
+	if err != nil {
+		return err
+	}
+	if r.book, err = sql.Open(d.driver, d.source); err != nil {
+		return fmt.Errorf("oversell: open %s: %w", d.shown, err)
+	}
+	r.Book, err = stock.NewDatabase(r.book, stock.SQLite)
+	return err
 }
 
 // startRedis starts servers in this process and returns their URLs.
@@ -99,27 +117,19 @@ func (r *rig) close() {
 			_ = r.Tables.Drop(ctx) // what it cannot remove has the run's name
 		}
 		for _, c := range append([]redis.UniversalClient{r.Redis}, r.Redlock...) {
-			_ = unlink(ctx, c, r.Run+":*")
+			_ = oversell.Unlink(ctx, c, r.Run+":*")
 		}
 		disconnect(r.Env)
 	}
 	for _, s := range r.servers {
 		s.Close()
 	}
+	if r.book != nil {
+		_ = r.book.Close()
+	}
 	if r.folder != "" {
 		_ = os.RemoveAll(r.folder)
 	}
-}
-
-// unlink removes the keys of a pattern.
-func unlink(ctx context.Context, client redis.UniversalClient, pattern string) error {
-	iter := client.Scan(ctx, 0, pattern, 1000).Iterator()
-	for iter.Next(ctx) {
-		if err := client.Unlink(ctx, iter.Val()).Err(); err != nil {
-			return err
-		}
-	}
-	return iter.Err()
 }
 
 // sell lets all buyers in at a strategy, and counts afterwards.
@@ -143,7 +153,13 @@ func (r *rig) sell(ctx context.Context, c *crew, k oversell.Kind) (oversell.Resu
 	if err != nil {
 		return oversell.Result{}, fmt.Errorf("count the orders: %w", err)
 	}
-	return oversell.Sum(k.Name, c.stock, left, orders, answers), nil
+	result := oversell.Sum(k.Name, c.stock, left, orders, answers)
+	loss, err := r.Lose(ctx, k.Name, c.stock)
+	if err != nil {
+		return oversell.Result{}, fmt.Errorf("lose Redis: %w", err)
+	}
+	result.Lost(loss, k.Keeps)
+	return result, nil
 }
 
 // where says which stores the run uses.
@@ -157,7 +173,7 @@ func (r *rig) where() string {
 	if len(r.plan.Redis) >= embeddedRedlock {
 		parts[1] = fmt.Sprintf("redlock over %d", len(r.plan.Redis))
 	}
-	if d, err := parseDSN(r.plan.DSN); r.folder != "" {
+	if d, err := parseDSN(r.plan.DSN); r.inFile {
 		parts = append(parts, "an SQLite file")
 	} else if err == nil {
 		parts = append(parts, d.shown)

@@ -31,7 +31,7 @@ func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
 // A row begins with the strategy's name, which is shown while its buyers are served.
 const (
 	oversellName   = "%-15s  "
-	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %s\n"
+	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %10s  %s\n"
 )
 
 func (t *oversellTable) head() {
@@ -41,8 +41,9 @@ func (t *oversellTable) head() {
 	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", plural(t.flags.stock, "item"), plural(t.flags.buyers, "buyer"),
 		plural(t.flags.processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
-	fmt.Fprintf(t.w, "Stores: %s.\n\n", printable(t.rig.where()))
-	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "")
+	fmt.Fprintf(t.w, "Stores: %s.\n", printable(t.rig.where()))
+	fmt.Fprint(t.w, "AFTER LOSS: how many too many are sold when Redis loses its data halfway, and the shop goes on as it can.\n\n")
+	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "AFTER LOSS", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }
 
@@ -73,7 +74,18 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 		said = t.painter.level("warn", said)
 	}
 	fmt.Fprintf(t.w, oversellFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
-		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), said)
+		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), afterLoss(r.Loss), said)
+}
+
+// afterLoss is how many were sold too many in a sale whose Redis lost its data.
+func afterLoss(l *oversell.Loss) string {
+	if l == nil {
+		return "-"
+	}
+	if l.Oversold > 0 {
+		return fmt.Sprintf("+%d of %d", l.Oversold, l.Stock)
+	}
+	return fmt.Sprintf("0 of %d", l.Stock)
 }
 
 // hands is how often per second buyers took turns, where they do.

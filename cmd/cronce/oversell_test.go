@@ -75,10 +75,15 @@ func TestOversellExact(t *testing.T) {
 	}
 	for _, name := range exact {
 		row := line(out, name+" ")
-		if f := strings.Fields(row); len(f) != 12 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[11] != "exact" {
+		if f := strings.Fields(row); len(f) < 13 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[len(f)-1] != "exact" {
 			if !strings.Contains(row, "not run: ") {
 				t.Errorf("the row of %s is %q", name, row)
 			}
+		}
+	}
+	for name, loss := range map[string]string{"lock": "+3 of 5", "sql-lease": "-", "reserve": "0 of 5"} {
+		if row := line(out, name+" "); !strings.HasSuffix(row, "  "+loss+"  exact") {
+			t.Errorf("the row of %s is %q, want %s after a loss", name, row, loss)
 		}
 	}
 	cronceRow := start(t, "oversell", "--processes", "1", "--strategy", "mutex", "--work", "2ms", "-o", "json")
@@ -222,7 +227,7 @@ func TestOversellTable(t *testing.T) {
 			Sold: 5, P50: ms, P99: ms, Rate: 123456, Exact: true})
 	}
 	for l := range strings.Lines(b.String()) {
-		if !strings.HasSuffix(l, "  exact\n") || utf8.RuneCountInString(l) != len("\n")+15+2*11+6+7+6+6+8+6+8+7+8+8+len("exact") {
+		if !strings.HasSuffix(l, "  exact\n") || utf8.RuneCountInString(l) != len("\n")+15+2*11+6+7+6+6+8+6+8+7+8+8+2+10+len("exact") {
 			t.Errorf("%q", l)
 		}
 	}

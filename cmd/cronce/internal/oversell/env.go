@@ -24,11 +24,14 @@ type Env struct {
 	Tables  Tables
 	// ZooKeeper are the servers (host:port) of one ensemble; none: there is none.
 	ZooKeeper []string
+	// Book is the database that the strategy reserve loses Redis with, of its own; nil: it does not.
+	Book *stock.Database
 
 	Work   time.Duration // between reading and writing
 	Buyers int           // of all processes
 
 	prepared []Kind // whose traces are to be removed
+	booked   bool   // the sale of reserve has the Book
 }
 
 func (e *Env) redisShelf(product string) *RedisShelf { return NewRedisShelf(e.Redis, e.Run, product) }
@@ -86,12 +89,16 @@ func (e *Env) openSQLConditional() (Strategy, func(), error) {
 }
 
 func (e *Env) sale() (*stock.Sale, error) {
-	return stock.NewSale(e.Redis, stock.Options{Namespace: e.Run})
+	o := stock.Options{Namespace: e.Run}
+	if e.booked {
+		o.Book, o.Settled = e.Book, true
+	}
+	return stock.NewSale(e.Redis, o)
 }
 
 func (e *Env) openReserve() (Strategy, func(), error) {
 	sale, err := e.sale()
-	return &Reserve{Sale: sale, SKU: "reserve", Work: Wait(e.Work)}, nothing, err
+	return &Reserve{Sale: sale, SKU: reserveName, Work: Wait(e.Work)}, nothing, err
 }
 
 func nothing() {}
@@ -162,7 +169,7 @@ func (e *Env) Shelf(name string) (Shelf, error) {
 		return nil, errors.New("unknown strategy " + name)
 	case k.SQL:
 		return e.Tables.Shelf(name), nil
-	case name == "reserve":
+	case name == reserveName:
 		sale, err := e.sale()
 		return &saleShelf{sale, name, e.OrderIDs(name)}, err
 	}

@@ -11,9 +11,12 @@ type Kind struct {
 	About string // what it does, in a few words
 	Wrong Wrong
 	SQL   bool // the product is in the database, else in Redis
+	Keeps bool // sells what is there, and no more, after Redis lost its data too
 	open  func(*Env) (Strategy, func(), error)
 
 	prepare, forget func(*Env, context.Context) error // once per run, before and after all sales
+
+	recover func(*Env, context.Context, Shelf, *Loss, Strategy) error // after Redis lost its data; nil: it has no stock there
 }
 
 // Wrong says when a strategy sells more than there is.
@@ -29,18 +32,18 @@ const (
 // Kinds are all strategies, the wrong ones first.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "none", About: "read, check, write", Wrong: Always, open: (*Env).openNone},
-		{Name: "mutex", About: "a mutex in each process", Wrong: AcrossProcesses, open: (*Env).openMutex},
-		{Name: "setnx", About: "SET NX PX, DEL; the work outlasts the TTL", Wrong: Always, open: (*Env).openSetNX},
-		{Name: "lock", About: "a lock of ours in Redis, its fence at the stock", open: (*Env).openLock},
-		{Name: "redlock", About: "the same lock on a majority of Redis servers", open: (*Env).openRedlock},
+		{Name: "none", About: "read, check, write", Wrong: Always, open: (*Env).openNone, recover: (*Env).fillAgain},
+		{Name: "mutex", About: "a mutex in each process", Wrong: AcrossProcesses, open: (*Env).openMutex, recover: (*Env).fillAgain},
+		{Name: "setnx", About: "SET NX PX, DEL; the work outlasts the TTL", Wrong: Always, open: (*Env).openSetNX, recover: (*Env).fillAgain},
+		{Name: "lock", About: "a lock of ours in Redis, its fence at the stock", open: (*Env).openLock, recover: (*Env).fillAgain},
+		{Name: "redlock", About: "the same lock on a majority of Redis servers", open: (*Env).openRedlock, recover: (*Env).fillAgain},
 		{Name: "sql-for-update", About: "the row locked in a transaction", SQL: true, open: (*Env).openSQLForUpdate},
 		{Name: "sql-lease", About: "a lock of ours in the same database, its fence at the stock", SQL: true, open: (*Env).openSQLLease,
 			prepare: (*Env).makeLeases, forget: (*Env).forgetLeases},
 		{Name: "sql-conditional", About: "UPDATE … WHERE stock >= 1", SQL: true, open: (*Env).openSQLConditional},
 		{Name: "zookeeper", About: "a lock of ours in ZooKeeper, its fence at the stock", open: (*Env).openZooKeeper,
-			prepare: (*Env).askZooKeeper, forget: (*Env).forgetZooKeeper},
-		{Name: "reserve", About: "jobs/stock: look, take and record in one script", open: (*Env).openReserve},
+			prepare: (*Env).askZooKeeper, forget: (*Env).forgetZooKeeper, recover: (*Env).fillAgain},
+		{Name: reserveName, About: "jobs/stock: look, take and record in one script", Keeps: true, open: (*Env).openReserve, recover: (*Env).rebuild},
 	}
 }
 

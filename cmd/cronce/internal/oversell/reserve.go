@@ -8,6 +8,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
+const reserveName = "reserve"
+
 // Reserve takes an item out of stock with the script of package stock: it looks,
 // takes and records the order in one step of the store, and answers a repeated
 // order the same. The work comes after, with the item set aside: nobody waits for
@@ -42,6 +44,9 @@ type saleShelf struct {
 
 // Fill implements [Shelf], for a sale that has no orders.
 func (s *saleShelf) Fill(ctx context.Context, n int) error {
+	if err := s.sale.Look(ctx); err != nil {
+		return err
+	}
 	if _, err := s.sale.SetOffer(ctx, s.sku, stock.Offer{Price: 100, Currency: "EUR"}); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type Result struct {
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left
 	Faults   []string      `json:"faults,omitempty"`
+	Loss     *Loss         `json:"after_losing_redis,omitempty"` // nil: nothing of it is in Redis
 }
 
 // Sum makes a result of what the buyers of all processes were told, and of what
@@ -56,6 +57,19 @@ func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 	r.Faults = r.faults()
 	r.Exact = len(r.Faults) == 0
 	return r
+}
+
+// Lost adds what became of a sale whose Redis lost its data. That of a strategy which keeps
+// its stock must be exact.
+func (r *Result) Lost(l *Loss, keeps bool) {
+	r.Loss = l
+	if l == nil || !keeps {
+		return
+	}
+	if l.Sold != l.Stock || l.Refused == 0 {
+		r.Faults = append(r.Faults, fmt.Sprintf("after losing Redis %d of %d sold, %d refused before the rebuild", l.Sold, l.Stock, l.Refused))
+	}
+	r.Exact = len(r.Faults) == 0
 }
 
 // quantile is in milliseconds, of sorted microseconds: q of them are no longer.

@@ -1,0 +1,140 @@
+package oversell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A Loss is a second, small sale, in the middle of which Redis loses its data. The shop
+// then does all that it can do, and goes on selling.
+type Loss struct {
+	Stock    int `json:"stock"`
+	Sold     int `json:"sold"`     // before and after
+	Refused  int `json:"refused"`  // buyers who came before the shop had recovered, and got nothing
+	Oversold int `json:"oversold"` // beyond the stock
+}
+
+// lossStock is the largest stock of such a sale: one buyer comes after the other.
+const lossStock = 10
+
+// Lose sells up to lossStock items through a strategy whose stock is in Redis: half of
+// them, then Redis forgets the sale, and then twice as many buyers come as there were
+// items. A shop that has its orders in Redis alone can only put the stock in again. It
+// returns nil where no stock is in Redis, and for reserve without a Book.
+func (e *Env) Lose(ctx context.Context, name string, stock int) (_ *Loss, err error) {
+	k, ok := Find(name)
+	if !ok {
+		return nil, fmt.Errorf("unknown strategy %s", name)
+	}
+	if k.recover == nil || name == reserveName && e.Book == nil {
+		return nil, nil
+	}
+	other := e.apart()
+	defer func() { err = errors.Join(err, other.wipe(ctx), other.Forget(ctx)) }()
+	shelf, err := other.Fill(ctx, name, min(stock, lossStock))
+	if err != nil {
+		return nil, err
+	}
+	seller, end, err := other.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if r, ok := seller.(*Reserve); ok {
+		if err := other.keepBook(ctx, r.Sale); err != nil {
+			return nil, err
+		}
+	}
+	l := &Loss{Stock: min(stock, lossStock)}
+	if err := l.sell(ctx, seller, "before", (l.Stock+1)/2); err != nil {
+		return nil, fmt.Errorf("sell: %w", err)
+	}
+	if err := Unlink(ctx, e.Redis, other.Run+":*"); err != nil {
+		return nil, fmt.Errorf("lose the data of %s: %w", name, err)
+	}
+	if err := k.recover(other, ctx, shelf, l, seller); err != nil {
+		return nil, fmt.Errorf("recover: %w", err)
+	}
+	if err := l.sell(ctx, seller, "after", 2*l.Stock); err != nil {
+		return nil, fmt.Errorf("sell after a loss: %w", err)
+	}
+	l.Oversold = max(0, l.Sold-l.Stock)
+	return l, nil
+}
+
+// sell lets buyers come one after the other.
+func (l *Loss) sell(ctx context.Context, s Strategy, when string, buyers int) error {
+	for i := range buyers {
+		switch err := s.Buy(ctx, fmt.Sprintf("%s-%d", when, i)); {
+		case err == nil:
+			l.Sold++
+		case errors.Is(err, stock.ErrStockUnknown):
+			l.Refused++
+		case !errors.Is(err, ErrSoldOut):
+			return err
+		}
+	}
+	return nil
+}
+
+// apart is an Env for another run on the same stores, without work and without traces.
+func (e *Env) apart() *Env {
+	other := *e
+	other.Run += "_loss"
+	other.Work, other.prepared = 0, nil
+	other.booked = true
+	return &other
+}
+
+// keepBook is what a shop does before it sells, and each second: it compares Redis with the
+// book, and writes what was put in into the book.
+func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
+	if err := s.Look(ctx); err != nil {
+		return err
+	}
+	job := stock.SettleOrders(s, e.Book, 0)
+	return job.Func(ctx, &scheduler.Run{ID: e.Run, Job: job.Name, Fence: time.Now().UnixMicro()})
+}
+
+// fillAgain is what a shop can do whose stock and orders were in Redis: its seller knows
+// how much was put in, and nothing knows how much of it was sold.
+func (e *Env) fillAgain(ctx context.Context, shelf Shelf, l *Loss, _ Strategy) error {
+	return shelf.Fill(ctx, l.Stock)
+}
+
+// rebuild lets a buyer come, whom the sale refuses, and rebuilds the shelf from the book.
+func (e *Env) rebuild(ctx context.Context, _ Shelf, l *Loss, s Strategy) error {
+	if err := l.sell(ctx, s, "unknown", 1); err != nil {
+		return err
+	}
+	_, err := s.(*Reserve).Sale.Restore(ctx)
+	return err
+}
+
+// wipe removes what is left of a run in Redis.
+func (e *Env) wipe(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, client := range append([]redis.UniversalClient{e.Redis}, e.Redlock...) {
+		errs = append(errs, Unlink(ctx, client, e.Run+":*"))
+	}
+	return errors.Join(errs...)
+}
+
+// Unlink removes the keys of a pattern.
+func Unlink(ctx context.Context, client redis.UniversalClient, pattern string) error {
+	iter := client.Scan(ctx, 0, pattern, 1000).Iterator()
+	for iter.Next(ctx) {
+		if err := client.Unlink(ctx, iter.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return iter.Err()
+}
