@@ -18,7 +18,7 @@ import (
 const MaxBad = 1000
 
 // rowsAtOnce is how many rows go to the outbox in one step.
-const rowsAtOnce = 200
+const rowsAtOnce = 100
 
 // A Report says what an import came to. Rows = Accepted + Known + Refused.
 type Report struct {

@@ -19,9 +19,10 @@ import (
 // With a million messages no script holds Redis for more than 5 ms: the times of each kind
 // are logged. Where CRONCE_SOAK is set; elsewhere with 10,000.
 func TestMillion(t *testing.T) {
+	const million = 1_000_000
 	n := 10_000
 	if os.Getenv("CRONCE_SOAK") != "" {
-		n = 1_000_000
+		n = million
 	}
 	client := connect(t, &redis.Options{Addr: redisserver.Start(t, "--save", "").Addr(), ReadTimeout: time.Minute})
 	for key, value := range map[string]string{"slowlog-log-slower-than": "0", "slowlog-max-len": "100000"} {
@@ -46,7 +47,7 @@ func TestMillion(t *testing.T) {
 		median, most := took[len(took)/2], took[len(took)-1]
 		t.Logf("%-20s %8v, %4d scripts: median %v, 99 of 100 within %v, the slowest %v",
 			name, time.Since(since).Round(time.Millisecond), len(took), median, took[len(took)*99/100], most)
-		if median > 5*time.Millisecond { // the slowest are those that a busy machine has interrupted
+		if n == million && median > 5*time.Millisecond { // alone on its machine: a busy one interrupts any script
 			t.Errorf("%s holds Redis for %v", name, median)
 		}
 		client.Do(t.Context(), "SLOWLOG", "RESET")
