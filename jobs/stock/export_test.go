@@ -79,7 +79,7 @@ func Statements() ([]string, error) {
 	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
 	prices, err4 := fs.ReadFile(migrations, "migrations/mysql/00004_price.sql")
 	decisions, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_decisions.sql")
-	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00007_events.sql")
+	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00009_events.sql")
 	return []string{
 		string(tables), string(book), string(checks), string(prices), string(decisions), string(events), unlessThere(MySQL), unlessEvent(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
