@@ -64,7 +64,7 @@ func (d *Driver) sweepLeases(ctx context.Context) error {
 
 // sweepPlaces removes the places of owners that have owed a sign of life for an hour.
 func (d *Driver) sweepPlaces(ctx context.Context) error {
-	return d.sweepRows(ctx, d.texts.silent, func(now int64) []any { return []any{now - micros(unused)} },
+	return d.sweepRows(ctx, d.texts.silent, func(now int64) []any { return []any{now - micros(unused) - 1, micros(unused) - now + 1} },
 		func(s session, places []any) error {
 			return d.remove(ctx, s, "cronce_places WHERE ns = ? AND place", places)
 		})

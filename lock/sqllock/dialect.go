@@ -174,7 +174,7 @@ func (g *grammar) handOver() string {
 	if g.dialect != PostgreSQL {
 		return ""
 	}
-	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{day}", dayMicros, "{lazy}", lazy).Replace(g.named(`
+	return strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{day}", dayMicros, "{lazy}", lazy).Replace(strings.ReplaceAll(g.named(`
 WITH l AS MATERIALIZED (
   SELECT fence FROM cronce_leases WHERE ns = $1 AND name = $2 AND owner = $3 AND place = 0 AND fence BETWEEN $4 AND $5
   AND until_us > {clock} FOR UPDATE
@@ -188,7 +188,7 @@ WITH l AS MATERIALIZED (
   SELECT * FROM n UNION ALL
   SELECT p.* FROM c, LATERAL (
     SELECT place, owner, most, party, ttl_us, seen_fence FROM cronce_places
-    WHERE ns = $1 AND name = $2 AND (asked_us = 0 OR asked_us > c.us - {silence}) ORDER BY place LIMIT 1 FOR UPDATE) p
+    WHERE ns = $1 AND name = $2 AND {waits} ORDER BY place LIMIT 1 FOR UPDATE) p
   WHERE NOT EXISTS (SELECT 1 FROM n)
 ), g AS MATERIALIZED (
   SELECT f.*, f.party = $6 AND greatest(c.fence, f.seen_fence) < c.us + {day} AS here FROM f, c
@@ -204,7 +204,7 @@ FROM c LEFT JOIN g ON true
 WHERE ns = $1 AND name = $2 AND coalesce(g.most, 1) <= 1
 RETURNING coalesce(g.owner, ''), coalesce(g.here, false), cronce_leases.fence, until_us - c.us,
   CASE WHEN g.here THEN '' ELSE {lazy} END,
-  CASE WHEN $8 AND g.party <> $6 THEN pg_notify('cronce_' || g.party, g.owner)::text END`))
+  CASE WHEN $8 AND g.party <> $6 THEN pg_notify('cronce_' || g.party, g.owner)::text END`), "{waits}", waits("asked_us", "c.us")))
 }
 
 // lazy lets PostgreSQL answer before this transaction is on disk: for what a crash

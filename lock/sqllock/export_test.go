@@ -138,3 +138,13 @@ func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {
 	s := setting{query: "SELECT @@cronce_has_no_such_setting"}
 	return s.bad(ctx, db, &grammar{})
 }
+
+// A Watch is that of those of a process that wait for a key.
+type Watch struct{ watch }
+
+// NewWatch returns one that has seen no answer.
+func NewWatch() *Watch { return new(Watch) }
+
+// Saw is saw, Missed is missed.
+func (w *Watch) Saw(now int64, took time.Duration) int64 { return w.saw(now, took) }
+func (w *Watch) Missed()                                 { w.missed() }

@@ -103,14 +103,14 @@ func TestSweepBooks(t *testing.T) {
 	})
 }
 
-// A release passes over the owner that has owed a sign of life for 3 seconds, and no
-// other: one that still has a µs is next.
+// A release passes over the owner that was asked once more for a sign of life 3 seconds ago,
+// and no other: one that still has a µs is next, and one that was asked once, however long ago.
 func TestSilence(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
 		const now, silence = int64(1_795_207_852_937_000), int64(3_000_000)
 		set(now)
-		for asked, want := range map[int64]string{0: "n/2", now - silence + 1: "n/2", now - silence: "n/3", now - silence - 1: "n/3"} {
+		for asked, want := range map[int64]string{0: "n/2", now - 60*silence: "n/2", now: "n/2", silence - now - 1: "n/2", silence - now: "n/3", silence - now + 1: "n/3"} {
 			key := fmt.Sprint("asked ", asked)
 			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "n/1", TTL: minute})
 			must(t, err)
@@ -121,7 +121,7 @@ func TestSilence(t *testing.T) {
 			at, err := d.Inspect(t.Context(), key)
 			must(t, err)
 			if at.Owner != want {
-				t.Errorf("asked %d µs ago: the key is kept for %q, want %s", now-asked, at.Owner, want)
+				t.Errorf("asked_us is %d: the key is kept for %q, want %s", asked, at.Owner, want)
 			}
 		}
 	})

@@ -125,7 +125,7 @@ func (t *turn) begin() error {
 	t.changed = t.revived
 	last := int64(0)
 	for _, h := range t.unanswered {
-		if err := t.restore(&h, t.now-micros(silence)); err != nil {
+		if err := t.restore(&h, micros(silence)-t.now); err != nil {
 			return err
 		}
 		last, t.changed = max(last, h.number()), true

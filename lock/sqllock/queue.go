@@ -22,6 +22,12 @@ type place struct {
 	party     string // its process; empty: not known
 	ttl       int64  // µs
 	seenFence int64
+	asked     int64 // since when its owner owes a sign of life; 0: it does not; see waits
+}
+
+// fields are where the columns of a query for places go.
+func (p *place) fields() []any {
+	return []any{&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence, &p.asked}
 }
 
 // may returns the grant that the owner has, or one without a fence if it may be
@@ -89,8 +95,8 @@ func (t *turn) barge(a *lock.Acquisition) error {
 	return nil
 }
 
-// restore gives an owner for whom the key was kept its place back. Its owner owes a
-// sign of life since asked, with which it also tells its process again.
+// restore gives an owner for whom the key was kept its place back. It owes a sign of life,
+// for which it was asked as waits says, and with which it also names its process again.
 func (t *turn) restore(h *holder, asked int64) error {
 	_, err := t.exec(t.driver.texts.restore, h.number(), h.Owner, h.Limit, asked)
 	return err
@@ -104,6 +110,9 @@ func (t *turn) serve() error {
 		p, found, err := t.first()
 		t.queued = found
 		if err != nil || !found {
+			return err
+		}
+		if err := t.remind(&p); err != nil {
 			return err
 		}
 		if !fits(t.held, p.most) {
@@ -120,11 +129,9 @@ func (t *turn) serve() error {
 	}
 }
 
-// first reads the first place of the queue whose owner does not owe a sign of life
-// for long.
+// first reads the first place of the queue that is not passed over.
 func (t *turn) first() (p place, found bool, err error) {
-	found, err = row(t.session.QueryRowContext(t.ctx, t.driver.texts.first, t.driver.ns, t.key, t.now),
-		&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence)
+	found, err = row(t.session.QueryRowContext(t.ctx, t.driver.texts.first, t.driver.ns, t.key, t.now), p.fields()...)
 	return p, found, err
 }
 
@@ -180,8 +187,7 @@ func (t *turn) passInside() (bool, error) {
 		return false, nil
 	}
 	var p place
-	found, err := row(t.session.QueryRowContext(t.ctx, d.texts.own, d.ns, t.key, next),
-		&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence)
+	found, err := row(t.session.QueryRowContext(t.ctx, d.texts.own, d.ns, t.key, next), p.fields()...)
 	if err != nil || !found || p.party != d.party {
 		return false, err
 	}

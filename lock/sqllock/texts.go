@@ -1,7 +1,5 @@
 package sqllock
 
-import "time"
-
 // texts are the statements of a dialect.
 type texts struct {
 	now                string
@@ -12,8 +10,8 @@ type texts struct {
 	look, lock, insert, save string
 	watch                    string // a waiter's look
 
-	first, enter, own, restore, here, leave, serve, challenge, count string // of places
-	tell                                                             string // that a key is kept
+	first, enter, own, restore, here, leave, serve, challenge, remind, count string // of places
+	tell                                                                     string // that a key is kept
 
 	book    string // of leases that were taken
 	putBook put
@@ -31,10 +29,6 @@ type texts struct {
 const dayMicros = "86400000000"
 
 const leaseColumns = "owner, fence, until_us, place, holders"
-
-// silence is how long an owner may owe a sign of life until its place is
-// passed over. It looks at least once a second.
-const silence = 3 * time.Second
 
 func (g *grammar) texts() texts {
 	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
@@ -69,13 +63,14 @@ func (g *grammar) texts() texts {
 		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, holders = ?, used_day = ? WHERE " + lease),
 		watch: g.text("SELECT l.owner, l.fence, l.until_us, l.place, l.holders, {clock}, coalesce(p.place, 0), coalesce(p.asked_us, 0)," +
 			" (SELECT count(*) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place" +
-			" AND (a.asked_us = 0 OR a.asked_us > {clock} - {silence}))" +
+			" AND " + waits("a.asked_us", "{clock}") + ")," +
+			" coalesce((SELECT min(a.asked_us) FROM cronce_places a WHERE a.ns = l.ns AND a.name = l.name AND a.place < p.place AND a.asked_us > 0), 0)" +
 			" FROM cronce_leases l LEFT JOIN cronce_places p ON p.ns = l.ns AND p.name = l.name AND p.owner = ?" +
 			" WHERE l.ns = ? AND l.name = ?"),
 
-		first: g.text("SELECT place, owner, most, party, ttl_us, seen_fence FROM " + places + " AND (asked_us = 0 OR asked_us + {silence} > ?)" +
+		first: g.text("SELECT place, owner, most, party, ttl_us, seen_fence, asked_us FROM " + places + " AND " + waits("asked_us", "?") +
 			" ORDER BY place LIMIT 1"),
-		own: g.text("SELECT place, owner, most, party, ttl_us, seen_fence FROM " + places + " AND owner = ? AND most <= 1"),
+		own: g.text("SELECT place, owner, most, party, ttl_us, seen_fence, asked_us FROM " + places + " AND owner = ? AND most <= 1"),
 		enter: g.lazily("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us)",
 			g.whereUsable("?")+", ?, ?, ?, ?, ?, ?, 0", "{nothing}"),
 		restore: g.text("INSERT INTO cronce_places (ns, name, place, owner, party, most, ttl_us, seen_fence, asked_us)" +
@@ -86,10 +81,12 @@ func (g *grammar) texts() texts {
 		leave:     g.text("DELETE FROM cronce_places WHERE {usable}" + lease + " AND owner = ?"),
 		serve:     g.text("DELETE FROM " + places + " AND place = ?"),
 		challenge: g.text("UPDATE cronce_places SET asked_us = ? WHERE " + lease + " AND asked_us = 0 AND place <= ?"),
-		count:     g.text("SELECT count(*) FROM " + places + " AND (asked_us = 0 OR asked_us + {silence} > ?)"),
-		tell:      "SELECT pg_notify($1, $2)",
+		remind: g.text("UPDATE cronce_places SET asked_us = ? WHERE {usable}" + lease +
+			" AND place <= ? AND asked_us BETWEEN 1 AND ? AND {clock} <= ?"),
+		count: g.text("SELECT count(*) FROM " + places + " AND " + waits("asked_us", "?")),
+		tell:  "SELECT pg_notify($1, $2)",
 
-		silent:   g.text("SELECT place FROM cronce_places WHERE ns = ? AND asked_us > 0 AND asked_us < ? LIMIT ?{skip}"),
+		silent:   g.text("SELECT place FROM cronce_places WHERE ns = ? AND (asked_us BETWEEN 1 AND ? OR asked_us BETWEEN ? AND -1) LIMIT ?{skip}"),
 		idle:     g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),
 		outdated: g.text("SELECT name FROM cronce_taken WHERE ns = ? AND until_us < ? LIMIT ?{skip}"),
 

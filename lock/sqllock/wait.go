@@ -186,6 +186,8 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 		return w.enter(ctx)
 	case at.asked != 0:
 		err = w.answer(ctx)
+	case at.owing != 0 && at.owing <= at.silent:
+		err = w.remind(ctx, &l, at.number-1, at.silent)
 	case fits(l.held, w.a.Limit) && at.before == 0:
 		return w.take(ctx)
 	case fits(l.held, w.a.Limit):
@@ -210,22 +212,27 @@ func (w *waiter) wakeOthers(l *lease) {
 // A seat is the place of a waiter, as it was found.
 type seat struct {
 	number int64
-	asked  int64 // since when its owner owes a sign of life; 0: it does not
-	before int64 // how many stand before it
+	asked  int64 // since when its owner owes a sign of life; 0: it does not; see waits
+	before int64 // how many stand before it that are not passed over
+	owing  int64 // since when one of those was asked once for a sign of life, the earliest; 0: none was
+	silent int64 // an owner that was asked up to then was silent for long enough; 0: not known
 }
 
 // look reads the key and the waiter's place. The zero lease is free.
 func (w *waiter) look(ctx context.Context) (l lease, at seat, found bool, err error) {
 	d := w.driver
+	sent := time.Now()
 	found, err = ask(ctx, d, func(s session) (bool, error) {
 		l, at = lease{}, seat{}
-		fields := append(l.fields(), &at.number, &at.asked, &at.before)
+		fields := append(l.fields(), &at.number, &at.asked, &at.before, &at.owing)
 		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
 	})
-	if err == nil {
-		err = l.read(w.a.Key)
+	if err != nil {
+		d.waiters.missed(w.a.Key)
+		return l, at, found, err
 	}
-	return l, at, found, err
+	at.silent = d.waiters.saw(w.a.Key, l.now, time.Since(sent))
+	return l, at, found, l.read(w.a.Key)
 }
 
 // enter takes a place, with one statement that locks nothing of another. A place
@@ -258,12 +265,8 @@ func (w *waiter) take(ctx context.Context) (lock.Grant, time.Duration, error) {
 
 // answer gives the sign of life that the owner owes, for all of this process.
 func (w *waiter) answer(ctx context.Context) error {
-	d := w.driver
-	_, err := ask(ctx, d, func(s session) (int64, error) {
-		owner := w.a.Owner
-		return exec(ctx, s, d.texts.here, d.party, owner, micros(w.a.TTL), owner, w.a.Fence, d.ns, w.a.Key, owner, d.party)
-	})
-	return err
+	d, owner := w.driver, w.a.Owner
+	return w.send(ctx, d.texts.here, d.party, owner, micros(w.a.TTL), owner, w.a.Fence, d.ns, w.a.Key, owner, d.party)
 }
 
 // suspect lets those before the waiter prove that they live, since they keep it from
@@ -281,10 +284,7 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 	if len(l.held) == 0 {
 		return d.turn(ctx, w.a.Key, (*turn).serve)
 	}
-	_, err := ask(ctx, d, func(s session) (int64, error) {
-		return exec(ctx, s, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
-	})
-	return err
+	return w.send(ctx, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
 }
 
 // next is when to look again. The first of a process looks for all: often while the

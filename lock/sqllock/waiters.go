@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -20,6 +21,7 @@ type waiters struct {
 // A line is the owners that wait for a key, in the order in which they came.
 type line struct {
 	owners []string
+	watch  watch
 	row    int // how often in a row the key was passed on inside
 }
 
@@ -95,6 +97,26 @@ func (w *waiters) first(key, owner string) bool {
 	defer w.mu.Unlock()
 	l := w.lines[key]
 	return l != nil && l.owners[0] == owner
+}
+
+// saw notes that the database has answered a look at a key, see watch.
+func (w *waiters) saw(key string, now int64, took time.Duration) (asked int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[key]
+	if l == nil {
+		return 0
+	}
+	return l.watch.saw(now, took)
+}
+
+// missed notes that a request of those that wait for a key was not answered in time.
+func (w *waiters) missed(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.lines[key]; l != nil {
+		l.watch.missed()
+	}
 }
 
 // next returns the owner here to whom a key is to be passed on before those who came

@@ -1,0 +1,184 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// Silence counts for as long as the database has answered at each look, in time and without
+// a step of its clock.
+func TestWatch(t *testing.T) {
+	type look struct {
+		now  int64 // µs
+		took time.Duration
+	}
+	const s, ms = int64(1_000_000), int64(1_000)
+	steady := []look{{100 * s, 0}, {101 * s, 0}, {102 * s, 0}}
+	for name, c := range map[string]struct {
+		then []look
+		want int64
+	}{
+		"a µs too soon":                         {[]look{{103*s - 1, 0}}, 0},
+		"long enough":                           {[]look{{103 * s, 0}}, 100 * s},
+		"longer":                                {[]look{{103 * s, 0}, {105 * s, 0}}, 102 * s},
+		"just in time":                          {[]look{{103 * s, 500 * time.Millisecond}}, 100 * s},
+		"a look in flight while it stood":       {[]look{{105 * s, 500*time.Millisecond + 1}}, 0},
+		"long enough since then":                {[]look{{105 * s, 3 * time.Second}, {106 * s, 0}, {108 * s, 0}}, 105 * s},
+		"not long enough since then":            {[]look{{105 * s, 3 * time.Second}, {106 * s, 0}, {108*s - 1, 0}}, 0},
+		"the slowest pace":                      {[]look{{102*s + 6250*ms, 0}}, 105*s + 250*ms},
+		"nothing seen for longer":               {[]look{{102*s + 6250*ms + 1, 0}}, 0},
+		"a clock that steps forward":            {[]look{{220 * s, 0}}, 0},
+		"a clock that steps back":               {[]look{{102*s - 500*ms - 1, 0}, {103 * s, 0}}, 0},
+		"answers of two looks in another order": {[]look{{102*s - 500*ms, 0}, {103 * s, 0}}, 100 * s},
+		"a request without an answer":           {[]look{{now: -1}, {103 * s, 0}}, 0},
+	} {
+		w := sqllock.NewWatch()
+		var got int64
+		for _, l := range append(steady, c.then...) {
+			if l.now < 0 {
+				w.Missed()
+				continue
+			}
+			got = w.Saw(l.now, l.took)
+		}
+		if got != c.want {
+			t.Errorf("%s: silent since %d µs, want %d", name, got, c.want)
+		}
+	}
+}
+
+// A writer that does not answer is asked by a try of a reader, once more by one that comes 3
+// seconds later or more, and passed over by one that comes 3 seconds after that, to the µs: a
+// try has not watched the database.
+func TestSilenceOfTries(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, second, silence = int64(1_795_207_852_937_000), int64(1_000_000), int64(3_000_000)
+		set(now)
+		try := func(owner string) error {
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: minute, Limit: lock.NoLimit})
+			return err
+		}
+		must(t, try("holder/1"))
+		run("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', 'writer/1', 'elsewhere', 1, 60000000, 0, 0)")
+		db := on.connect(t)
+		for _, c := range []struct{ at, asked int64 }{
+			{0, now}, {silence - 1, now}, {10 * second, -now - 10*second}, {13*second - 1, -now - 10*second},
+		} {
+			set(now + c.at)
+			if err := try("reader/1"); !isHeld(err) {
+				t.Fatalf("after %d µs: %v, want that it is held", c.at, err)
+			}
+			var asked int64
+			must(t, db.QueryRow("SELECT asked_us FROM cronce_places").Scan(&asked))
+			if asked != c.asked {
+				t.Errorf("after %d µs: asked_us is %d, want %d", c.at, asked, c.asked)
+			}
+		}
+		set(now + 13*second)
+		must(t, try("reader/1"))
+	})
+}
+
+// Nothing can be written for longer than an owner may owe a sign of life, while all can be
+// read: the writer that could not answer keeps its place before a reader.
+func TestOrderOverBusyWrites(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		var cs []*contest
+		for i := range 3 {
+			cs = append(cs, behindWriter(t, on, fmt.Sprint("key-", i)))
+		}
+		conn, err := on.connect(t).Conn(t.Context())
+		must(t, err)
+		defer conn.Close()
+		send := func(s string) {
+			t.Helper()
+			_, err := conn.ExecContext(t.Context(), s)
+			must(t, err)
+		}
+		for _, c := range cs {
+			c.ask(t)
+		}
+		switch on.dialect {
+		case sqllock.PostgreSQL:
+			send("BEGIN")
+			send("LOCK TABLE cronce_places IN EXCLUSIVE MODE")
+		case sqllock.MySQL:
+			send("LOCK TABLES cronce_places READ")
+		default:
+			send("BEGIN IMMEDIATE")
+		}
+		<-time.After(4500 * time.Millisecond)
+		send(map[sqllock.Dialect]string{sqllock.PostgreSQL: "COMMIT", sqllock.MySQL: "UNLOCK TABLES", sqllock.SQLite: "COMMIT"}[on.dialect])
+		for _, c := range cs {
+			c.answers(t)
+		}
+	})
+}
+
+// A contest is a key that a reader holds, a writer that waits for it, and a reader behind the
+// writer, each in a process of its own. The writer's is slow: it has each reply 300 ms late.
+type contest struct {
+	key    string
+	db     *sql.DB
+	holder *sqllock.Driver
+	reader chan error // what it was answered
+}
+
+func behindWriter(t *testing.T, on database, key string) *contest {
+	c := &contest{key: key, db: on.connect(t), reader: make(chan error, 1)}
+	c.holder = driver(t, c.db, on.dialect, sqllock.Options{})
+	_, err := c.holder.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "holder/1", TTL: 10 * minute, Limit: lock.NoLimit})
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	t.Cleanup(func() { stop(); wg.Wait() })
+	slow, replies := on.lossyOn(t)
+	replies.late.Store(int64(300 * time.Millisecond))
+	wait := func(db *sql.DB, owner string, limit, place int, end chan<- error) {
+		d := driver(t, db, on.dialect, sqllock.Options{})
+		wg.Go(func() {
+			_, err := d.Wait(ctx, lock.Acquisition{Key: key, Owner: owner, TTL: minute, Limit: limit})
+			end <- err
+		})
+		eventually(t, "it has a place", func() bool {
+			at, err := c.holder.Inspect(t.Context(), key)
+			return err == nil && at.Waiting == place
+		})
+	}
+	wait(slow, "writer/1", 1, 1, make(chan error, 1))
+	wait(on.connect(t), "reader/1", lock.NoLimit, 2, c.reader)
+	return c
+}
+
+// ask asks the writer for a sign of life, as the reader does every few seconds.
+func (c *contest) ask(t *testing.T) {
+	t.Helper()
+	rs, err := c.holder.Now(t.Context())
+	must(t, err)
+	_, err = c.db.ExecContext(t.Context(), fmt.Sprintf("UPDATE cronce_places SET asked_us = %d WHERE name = '%s' AND owner = 'writer/1'", rs[0].Time.UnixMicro(), c.key))
+	must(t, err)
+}
+
+// answers returns when the writer has answered, unless the reader was served before.
+func (c *contest) answers(t *testing.T) {
+	t.Helper()
+	eventually(t, "the writer answers", func() bool {
+		var asked int64
+		err := c.db.QueryRowContext(t.Context(), fmt.Sprintf("SELECT asked_us FROM cronce_places WHERE name = '%s' AND owner = 'writer/1'", c.key)).Scan(&asked)
+		select {
+		case err := <-c.reader:
+			t.Errorf("the reader behind the writer is served before it: %v", err)
+			return true
+		default:
+		}
+		return err == nil && asked == 0
+	})
+}
