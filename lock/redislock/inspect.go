@@ -28,6 +28,9 @@ func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error)
 // maxHolders is how many owners of a lock one step reads: MANY in shared.lua.
 const maxHolders = 10_000
 
+// longest is how far the deadline of a lease may lie ahead, in ms: LONGEST in shared.lua.
+const longest = 2 * int64(lock.MaxTTL/time.Millisecond)
+
 // Holders returns the holders of a lock and changes nothing: of more than 10,000 those
 // whose time ends first. An error that is not a *lock.ArgumentError is doubt.
 func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
@@ -109,6 +112,7 @@ func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
 		switch {
 		case !ok1 || !ok2 || f.bad:
 			return nil, false
+		case left > longest: // no lease has it: see LONGEST in shared.lua
 		case left > 0 && inbox == "":
 			all = append(all, h)
 		case left > 0:

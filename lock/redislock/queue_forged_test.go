@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -128,4 +129,73 @@ func published(stats string) (n int) {
 		}
 	}
 	return 0
+}
+
+// What no lease can have is no holder: a deadline beyond the longest TTL, and as much again for a
+// clock that was put back; and no limit: one that is smaller than that of each holder. They
+// keep none out, and are gone after the next steps.
+func TestForgedEnds(t *testing.T) {
+	t.Parallel()
+	const hour = float64(3_600_000)
+	for name, c := range map[string]struct {
+		ends  float64 // from now on, in ms
+		limit float64 // of each forged holder
+		whole bool    // it stands in the hash as well
+		many  int
+		reads bool // a reader holds the lock, and another is to be granted it
+		held  bool // the forged holders cannot be told from true ones
+	}{
+		"for ever":                       {math.Inf(1), lock.NoLimit, false, 1, false, false},
+		"for ever, in the hash as well":  {math.Inf(1), lock.NoLimit, true, 1, false, false},
+		"for 49 hours":                   {49 * hour, lock.NoLimit, true, 1, false, false},
+		"for 47 hours":                   {47 * hour, lock.NoLimit, true, 1, false, true},
+		"for ever, thousands":            {math.Inf(1), lock.NoLimit, false, 5000, false, false},
+		"for ever, beside a reader":      {math.Inf(1), 2, true, 1, true, false},
+		"a limit of no holder":           {math.Inf(-1), 2, false, 1, true, false},
+		"limits below all, of no holder": {math.Inf(-1), math.Inf(-1), false, 100, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, raw := realDriver(t, redislock.Options{})
+			read := func(owner string) lock.Acquisition {
+				return lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit}
+			}
+			g, err := d.Acquire(t.Context(), read("n/1"))
+			must(t, err)
+			now := float64(time.Now().UnixMilli())
+			pipe := raw.Pipeline()
+			for i := range c.many {
+				owner := fmt.Sprint("forged/", i)
+				if !math.IsInf(c.ends, -1) {
+					pipe.ZAdd(t.Context(), "cronce:v1:e:{key}", redis.Z{Score: now + c.ends, Member: owner})
+				}
+				pipe.ZAdd(t.Context(), "cronce:v1:m:{key}", redis.Z{Score: c.limit, Member: owner})
+				if c.whole {
+					pipe.HSet(t.Context(), "cronce:v1:h:{key}", owner, fmt.Sprintf("7|%.0f|2147483647|", min(now+c.ends, 1<<53)))
+				}
+			}
+			_, err = pipe.Exec(t.Context())
+			must(t, err)
+			next := read("n/2")
+			if !c.reads {
+				next.Limit = 1
+				must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1", Fence: g.Fence, Limit: lock.NoLimit}))
+			}
+			_, err = d.Acquire(t.Context(), next)
+			for range c.many / 2000 { // so many are forgotten in one step
+				if !isHeld(err) {
+					break
+				}
+				_, err = d.Acquire(t.Context(), next)
+			}
+			if c.held != isHeld(err) || err != nil && !c.held {
+				t.Errorf("the next owner: %v", err)
+			}
+			holders, err := d.Holders(t.Context(), "key")
+			must(t, err)
+			if n := len(slices.DeleteFunc(holders, func(h lock.Holder) bool { return !strings.HasPrefix(h.Owner, "forged/") })); (n > 0) != c.held {
+				t.Errorf("%d forged holders are returned", n)
+			}
+		})
+	}
 }

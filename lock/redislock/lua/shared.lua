@@ -22,6 +22,7 @@ local UNUSED = 10000  -- ms that a queue stays at least once a place was put bac
 local DAY = 86400000000 -- µs that a fence may lie ahead
 local MOST = 2000     -- places, or holders whose time is over, that one step looks at: see queue.lua
 local MANY = 10000    -- holders that one step reads
+local LONGEST = 172800000 -- ms that a deadline may lie ahead: the longest TTL, and as much again for a clock put back
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -45,8 +46,9 @@ local function forget(s, owner)
   s.count, s.changed = s.count - 1, true
 end
 
--- look reads who holds a lock and forgets those whose time is over. If they are more
--- than one step looks at, the rest counts as holders until a later step forgets them.
+-- look reads who holds a lock and forgets those whose time is over, or ends when that of
+-- no lease does. If they are more than one step looks at, the rest counts as holders until
+-- a later step forgets them.
 local function look(s)
   local text = call('GET', s.lock)
   if not text then return end
@@ -65,6 +67,8 @@ local function look(s)
   local over = call('ZRANGE', s.ends, '-inf', int(ms), 'BYSCORE', 'LIMIT', 0, MOST)
   s.count = call('ZCARD', s.ends)
   for i = 1, #over do forget(s, over[i]) end
+  local far = call('ZRANGE', s.ends, '(' .. int(ms + LONGEST), '+inf', 'BYSCORE', 'LIMIT', 0, MOST - #over)
+  for i = 1, #far do forget(s, far[i]) end
 end
 
 local function entry(text)
@@ -94,7 +98,7 @@ local function holder(s, me)
   if s.alone then return s.alone.owner == me and s.alone or nil end
   local text = s.shared and call('HMGET', s.holders, me)[1]
   local h = text and entry(text) or nil
-  if h and h.till and h.till <= ms then -- look has left it over
+  if h and h.till and (h.till <= ms or h.till > ms + LONGEST) then -- look has left it over
     forget(s, me)
     return nil
   end
@@ -110,7 +114,22 @@ end
 -- soonest is in how many ms the first of the holders is over.
 local function soonest(s)
   if s.alone then return call('PTTL', s.lock) end
-  return math.max(call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms, 0)
+  return math.min(math.max(call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms, 0), LONGEST / 2)
+end
+
+-- allows reports whether the smallest limit of the holders allows so many. One that is not
+-- the limit of a holder is put right: at most so many as one step looks at.
+local function allows(s, count)
+  for _ = 1, MOST do
+    local owner, least = unpack(call('ZRANGE', s.limits, 0, 0, 'WITHSCORES'))
+    if not least or count <= tonumber(least) then return true end
+    local text = call('HMGET', s.holders, owner)[1]
+    local limit = text and entry(text).limit
+    if limit == tonumber(least) then return false end
+    call('ZREM', s.limits, owner)
+    if limit then call('ZADD', s.limits, int(limit), owner) end
+  end
+  return false
 end
 
 -- fits is the rule: the holders, and one more, are no more than the smallest
@@ -118,7 +137,7 @@ end
 local function fits(s, limit)
   if s.count == 0 then return true end
   if s.alone or s.count + 1 > limit then return false end
-  return s.count + 1 <= tonumber(call('ZRANGE', s.limits, 0, 0, 'WITHSCORES')[2])
+  return allows(s, s.count + 1)
 end
 
 -- alone makes one owner the only holder, or keeps the lock for it.
@@ -160,7 +179,7 @@ local function settle(s)
     if s.last > 0 then remember(s.lock, int(s.last)) end
     return
   end
-  rest = int(rest)
+  rest = int(math.min(rest, LONGEST))
   call('SET', s.lock, '+' .. int(s.last), 'PX', rest)
   call('PEXPIRE', s.holders, rest)
   call('PEXPIRE', s.ends, rest)

@@ -27,6 +27,7 @@ local function tonumber(text)
 end
 
 local LIFE = 7776000000 -- ms that an unused key stays: 90 days
+local LONGEST = 172800000 -- ms that a deadline may lie ahead: the longest TTL, and as much again for a clock put back
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -35,8 +36,11 @@ local ms = floor(us / 1000)
 local function int(x) return string.format('%.0f', x) end
 local now, instant = int(ms), int(us)
 
+local MANY = 2097152 -- bytes of runs that one step reads
+
 local function read(key, journal)
   local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
+  if h[7] and #h[7] > MANY then error('more runs than one step reads') end
   return {
     key = key, journal = journal, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
@@ -82,7 +86,11 @@ local function run(s, number)
   end
 end
 
-local function alive(r) return r.state == 'o' and ms < tonumber(r.till) end
+-- alive: open, and its time is neither over nor ends when that of no lease does.
+local function alive(r)
+  local left = r.state == 'o' and tonumber(r.till) - ms or 0
+  return left > 0 and left <= LONGEST
+end
 
 local function lively(s)
   for _, r in ipairs(runs(s)) do
@@ -92,7 +100,7 @@ end
 
 -- over: may be taken over or settled.
 local function over(s, r)
-  if r.state == 'o' then return ms >= tonumber(r.till) end
+  if r.state == 'o' then return not alive(r) end
   if r.state == 'w' then return not lively(s) end
   return r.state == 'b' or r.state == 'u'
 end
