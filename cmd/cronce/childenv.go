@@ -35,12 +35,19 @@ func (c *config) knownVariables() []string {
 // secretVariables are the names of the variables that secrets are read from.
 func (c *config) secretVariables() []string {
 	names := []string{defaultPasswordEnv, defaultDSNEnv, c.Redis.PasswordEnv, c.Redis.SentinelPasswordEnv}
-	if c.Shop != nil {
-		names = append(names, c.Shop.Database.DSNEnv)
+	names = append(names, shopTokenEnvs...)
+	if s := c.Shop; s != nil {
+		names = append(names, s.Database.DSNEnv, s.BuyerTokenEnv, s.SellerTokenEnv, s.PaymentTokenEnv)
+		if s.Rewards != nil {
+			names = append(names, s.Rewards.TokenEnv)
+		}
 	}
 	for i := range c.Jobs {
 		if s := c.Jobs[i].SMS; s != nil {
 			names = append(names, s.TokenEnv)
+			if s.Receipts != nil {
+				names = append(names, s.Receipts.TokenEnv)
+			}
 		}
 	}
 	return names

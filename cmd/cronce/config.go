@@ -153,6 +153,13 @@ type shopConfig struct {
 	Database       databaseConfig `yaml:"database"`
 	Rewards        *rewardsConfig `yaml:"rewards"`
 	Events         *eventsConfig  `yaml:"events"`
+
+	BuyerTokenEnv    string `yaml:"buyer_token_env"`
+	BuyerTokenFile   string `yaml:"buyer_token_file"`
+	SellerTokenEnv   string `yaml:"seller_token_env"`
+	SellerTokenFile  string `yaml:"seller_token_file"`
+	PaymentTokenEnv  string `yaml:"payment_token_env"`
+	PaymentTokenFile string `yaml:"payment_token_file"`
 }
 
 // eventsConfig says where the events of orders go.

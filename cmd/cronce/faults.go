@@ -43,19 +43,23 @@ func (c *config) faults() (errs []error) {
 // off reports whether nothing is served.
 func (h httpConfig) off() bool { return h.Address == "" || h.Address == "off" }
 
+// loopback reports whether only this machine can reach the address.
+func (h httpConfig) loopback() bool {
+	host, _, _ := net.SplitHostPort(h.Address)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // listenFaults checks where something is served: by default not to other machines.
 func (c *config) listenFaults(bad func(path, format string, args ...any), at string, h httpConfig) {
 	if h.off() {
 		return
 	}
-	host, _, err := net.SplitHostPort(h.Address)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(h.Address); err != nil {
 		bad(at+".address", "is %s, allowed is host:port, such as %s, or off", shorten(h.Address), defaultHTTP)
 		return
 	}
-	ip := net.ParseIP(host)
-	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
-	if !loopback && !h.AllowRemote {
+	if !h.loopback() && !h.AllowRemote {
 		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", shorten(h.Address), at)
 	}
 }

@@ -91,6 +91,9 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer shop.close()
+	if shop.tokens, err = c.shopTokens(log); err != nil {
+		return err
+	}
 	node, err := newNode(c, client, shop, f, stdout, log)
 	if err != nil {
 		return err

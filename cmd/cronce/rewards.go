@@ -15,7 +15,7 @@ import (
 
 // handler serves the sale, and rewards beside it. Done frees what they use.
 func (s *shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, done func(), err error) {
-	sale := stock.NewHandler(s.sale, stock.HandlerOptions{Log: log})
+	sale := stock.NewHandler(s.sale, stock.HandlerOptions{Log: log, Tokens: s.tokens})
 	if s.rewards == nil {
 		return sale, func() {}, nil
 	}

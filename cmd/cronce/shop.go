@@ -66,7 +66,8 @@ type shop struct {
 	database *stock.Database
 	db       *sql.DB
 	address  string
-	hosts    []string // what it may be asked for as
+	hosts    []string                  // what it may be asked for as
+	tokens   func(stock.Role) []string // of each role; nil: all may do everything
 
 	rewards func(context.Context, *zap.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }

@@ -2,16 +2,15 @@ package reward
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/internal/bearer"
 )
 
 // requestTime bounds what a request may take beyond its wait for the lock.
@@ -82,11 +81,8 @@ func (d *Desk) find(ctx context.Context, family, reward string) (Record, error) 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	want := h.token()
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	if subtle.ConstantTimeCompare(a[:], b[:]) != 1 || !ok || want == "" {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+	if !bearer.Is(r, h.token()) {
+		bearer.Demand(w, r, "rewards")
 		writeProblem(w, problem{Type: "token", Status: http.StatusUnauthorized, Title: "the token is missing or wrong"})
 		return
 	}

@@ -2,8 +2,6 @@ package sms
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/internal/bearer"
 )
 
 // Bounds of a receipt over HTTP.
@@ -65,7 +65,7 @@ func (h *Receipts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		bearer.Demand(w, r, "receipts")
 	case http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", http.MethodPost)
 	case http.StatusServiceUnavailable:
@@ -77,7 +77,7 @@ func (h *Receipts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve returns the status of the answer. Without the token nothing is said but that.
 func (h *Receipts) serve(w http.ResponseWriter, r *http.Request) int {
 	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
-	case !h.authentic(r):
+	case !bearer.Is(r, string(h.token())):
 		return http.StatusUnauthorized
 	case r.URL.Path != "/sms/receipts":
 		return http.StatusNotFound
@@ -104,14 +104,6 @@ func (h *Receipts) serve(w http.ResponseWriter, r *http.Request) int {
 		}
 		return http.StatusServiceUnavailable
 	}
-}
-
-// authentic compares the token in a time that does not depend on how much of it is right.
-func (h *Receipts) authentic(r *http.Request) bool {
-	want := h.token()
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && ok && want != ""
 }
 
 // readReceipt reads a body of one JSON object with the documented fields.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,18 +32,25 @@ const requestTime = 5 * time.Second
 // Bodies are JSON of at most 64 KiB, errors application/problem+json (RFC 9457):
 // 409 sold out, closed, or an id with another order; 422 what is not allowed; 404
 // not known; 503 doubt, after which the same may be sent again. Every request may
-// be. It knows nobody's rights: who can reach it may do everything.
+// be. Each Role may do what its doc says, with a token of its own (401, 403 otherwise); without
+// HandlerOptions.Tokens all who can reach it may do everything.
 type Handler struct {
-	sale *Sale
-	log  *zap.Logger
-	next http.Handler
-	told atomic.Int64 // when the last doubt was logged, Unix ns
+	sale   *Sale
+	log    *zap.Logger
+	tokens func(Role) []string
+	next   http.Handler
+	told   atomic.Int64 // when the last doubt was logged, Unix ns
 }
 
 // HandlerOptions are what a Handler may be given. The zero value is fine.
 type HandlerOptions struct {
 	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
 	Log *zap.Logger
+	// Tokens returns the tokens of a role, of which each proves it, as they are now: several
+	// let one be replaced by another. A role without a token is nobody's. It is called for each
+	// request, also concurrently. Nil: there are no roles, and who can reach the Handler may
+	// do everything.
+	Tokens func(Role) []string
 }
 
 // NewHandler returns a Handler. It panics without a sale.
@@ -54,7 +61,7 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	if options.Log == nil {
 		options.Log = zap.NewNop()
 	}
-	h := &Handler{sale: s, log: options.Log}
+	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		newProblem("cross-origin", http.StatusForbidden, "a page of another site may not do this", "").write(w)
@@ -63,25 +70,34 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	return h
 }
 
-// mux serves the routes, and says of each path which methods it has.
+// mux serves the routes. What is none of them is told which methods there are.
 func (h *Handler) mux(all []route) *http.ServeMux {
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
 	for _, r := range all {
 		mux.HandleFunc(r.method+" "+r.path, h.serve(r))
-		methods[r.path] = append(methods[r.path], r.method)
 	}
-	for path, allowed := range methods {
-		slices.Sort(allowed)
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			newProblem("method", http.StatusMethodNotAllowed, "the method is not allowed here", "").write(w)
-		})
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		newProblem("not-found", http.StatusNotFound, "there is nothing here", "").write(w)
+	mux.HandleFunc(anyPath, func(w http.ResponseWriter, r *http.Request) {
+		allowed := methodsOf(mux, r.URL)
+		if len(allowed) == 0 {
+			newProblem("not-found", http.StatusNotFound, "there is nothing here", "").write(w)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		newProblem("method", http.StatusMethodNotAllowed, "the method is not allowed here", "").write(w)
 	})
 	return mux
+}
+
+const anyPath = "/"
+
+// methodsOf are the methods that a path has: it may be that of several routes.
+func methodsOf(mux *http.ServeMux, path *url.URL) (allowed []string) {
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost, http.MethodPut} {
+		if _, pattern := mux.Handler(&http.Request{Method: method, URL: path}); pattern != anyPath {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // ServeHTTP serves one request.
@@ -96,6 +112,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve does what the requests of a route ask for, and answers them.
 func (h *Handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if p := h.admit(route, w, r); p != nil {
+			p.write(w)
+			return
+		}
 		answer, err := route.do(h.sale, w, r)
 		if err != nil {
 			h.problem(err).write(w)

@@ -6,25 +6,27 @@ import (
 	"reflect"
 )
 
-// A route is one kind of request, and what it does.
+// A route is one kind of request, who may send it, and what it does.
 type route struct {
 	method, path string
+	roles        []Role
 	action
 }
 
 // routes are all that a Handler serves.
 func routes() []route {
+	buyer, seller, payment, all := []Role{Buyer}, []Role{Seller}, []Role{PaymentService}, Roles()
 	return []route{
-		{http.MethodPut, "/products/{sku}", reading(setOffer)},
-		{http.MethodGet, "/products/{sku}", plain(readProduct)},
-		{http.MethodPut, "/products/{sku}/stock", reading(putStock)},
-		{http.MethodPost, "/orders", reading(reserveOrder)},
-		{http.MethodGet, "/orders/{id}", plain(readOrder)},
-		{http.MethodDelete, "/orders/{id}", plain(cancelOrder)},
-		{http.MethodPost, "/orders/{id}/paying", plain(beginPayment)},
-		{http.MethodPost, "/orders/{id}/pay", reading(payOrder)},
-		{http.MethodPost, "/orders/{id}/refund", reading(refundOrder)},
-		{http.MethodPost, "/orders/{id}/return", reading(returnOrder)},
+		{http.MethodPut, "/products/{sku}", seller, reading(setOffer)},
+		{http.MethodGet, "/products/{sku}", all, plain(readProduct)},
+		{http.MethodPut, "/products/{sku}/stock", seller, reading(putStock)},
+		{http.MethodPost, "/orders", buyer, reading(reserveOrder)},
+		{http.MethodGet, "/orders/{id}", all, plain(readOrder)},
+		{http.MethodDelete, "/orders/{id}", buyer, plain(cancelOrder)},
+		{http.MethodPost, "/orders/{id}/paying", buyer, plain(beginPayment)},
+		{http.MethodPost, "/orders/{id}/pay", payment, reading(payOrder)},
+		{http.MethodPost, "/orders/{id}/refund", payment, reading(refundOrder)},
+		{http.MethodPost, "/orders/{id}/return", seller, reading(returnOrder)},
 	}
 }
 

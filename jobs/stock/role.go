@@ -1,0 +1,52 @@
+package stock
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cronce/cronce/internal/bearer"
+)
+
+// A Role is what a caller of a Handler is, as its token proves.
+type Role string
+
+// The roles. Each may read products, and the orders whose ids it has: the id of an order is
+// all that it takes to read it, so ids must not be guessable.
+const (
+	Buyer          Role = "buyer"   // may place and cancel orders, and begin to pay
+	Seller         Role = "seller"  // may change products, list orders, and take items back
+	PaymentService Role = "payment" // may report payments and refunds
+)
+
+// Roles returns all roles.
+func Roles() []Role { return []Role{Buyer, Seller, PaymentService} }
+
+// admit returns nil if a request may be served: by a token of one of the route's roles.
+func (h *Handler) admit(route route, w http.ResponseWriter, r *http.Request) *problem {
+	if h.tokens == nil || len(route.roles) == 0 {
+		return nil
+	}
+	known, may := false, false
+	for _, role := range Roles() { // all of them: the time does not tell which it was
+		if bearer.Is(r, h.tokens(role)...) {
+			known, may = true, may || slices.Contains(route.roles, role)
+		}
+	}
+	if !known {
+		bearer.Demand(w, r, "shop")
+		return newProblem("token", http.StatusUnauthorized, "the token is missing or wrong", "Authorization: Bearer and a token of the shop")
+	}
+	if !may {
+		return newProblem("role", http.StatusForbidden, "the token is of another role", "this is for "+names(route.roles))
+	}
+	return nil
+}
+
+func names(roles []Role) string {
+	texts := make([]string, len(roles))
+	for i, role := range roles {
+		texts[i] = string(role)
+	}
+	return strings.Join(texts, ", ")
+}
