@@ -50,7 +50,7 @@ func shopCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, shopOverrides)
-	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand())
+	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand(), shopRefundsCommand())
 	return cmd
 }
 

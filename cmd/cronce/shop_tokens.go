@@ -39,8 +39,7 @@ func (c *config) shopTokens(log *zap.Logger) (func(stock.Role) []string, error) 
 		return nil, usage(err)
 	}
 	if len(first) == 0 && (httpConfig{Address: c.Shop.Address}).loopback() {
-		log.Warn("shop open: there are no tokens, so all programs of this machine may do everything",
-			zap.Strings("variables", shopTokenEnvs))
+		log.Warn("shop open", zap.String("text", "there are no tokens, so all programs of this machine may do everything"), zap.Strings("variables", shopTokenEnvs))
 		return nil, nil
 	}
 	if err := c.tokenFaults(first); err != nil {

@@ -21,6 +21,9 @@ const requestTime = 5 * time.Second
 //	PUT    /products/{sku}         its price
 //	PUT    /products/{sku}/stock   what was put in, in all
 //	GET    /products/{sku}
+//	GET    /products               a page of all: limit, cursor
+//	GET    /orders                 a page of all: limit, cursor, state, sku
+//	POST   /orders/read            up to 100, by their ids
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
 //	POST   /orders/{id}/paying     its payment has begun

@@ -86,10 +86,23 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 	return orders, b.payments(ctx, sale, orders, at)
 }
 
+// these narrows a query to the orders of a page: by their ids, or, of many, to those between
+// the first and the last, which a page of all orders has without gaps.
+func these(orders []booked) (condition string, args []any) {
+	if len(orders) > MaxPage {
+		return "order_id >= ? AND order_id <= ?", []any{orders[0].ID, orders[len(orders)-1].ID}
+	}
+	for i := range orders {
+		args = append(args, orders[i].ID)
+	}
+	return "order_id IN (" + marks(len(orders)) + ")", args
+}
+
 // items reads the items of a page of orders.
 func (b *Database) items(ctx context.Context, sale string, orders []booked, at map[string]int) error {
-	query := b.dialect.Bind("SELECT order_id, sku, quantity, price FROM order_item WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, sku")
-	rows, err := b.db.QueryContext(ctx, query, sale, orders[0].ID, orders[len(orders)-1].ID)
+	condition, args := these(orders)
+	query := b.dialect.Bind("SELECT order_id, sku, quantity, price FROM order_item WHERE sale = ? AND " + condition + " ORDER BY order_id, sku")
+	rows, err := b.db.QueryContext(ctx, query, append([]any{sale}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -112,9 +125,10 @@ func (b *Database) items(ctx context.Context, sale string, orders []booked, at m
 
 // payments reads the payments of a page of orders.
 func (b *Database) payments(ctx context.Context, sale string, orders []booked, at map[string]int) error {
+	condition, args := these(orders)
 	query := b.dialect.Bind("SELECT order_id, kind, reference, amount, currency, refunds, at FROM payment" +
-		" WHERE sale = ? AND order_id >= ? AND order_id <= ? ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 ELSE 2 END, reference")
-	rows, err := b.db.QueryContext(ctx, query, sale, orders[0].ID, orders[len(orders)-1].ID)
+		" WHERE sale = ? AND " + condition + " ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 ELSE 2 END, reference")
+	rows, err := b.db.QueryContext(ctx, query, append([]any{sale}, args...)...)
 	if err != nil {
 		return err
 	}

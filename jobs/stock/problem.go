@@ -45,6 +45,7 @@ var kinds = []struct {
 	{ErrUnpriced, "no-price", http.StatusConflict},
 	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
 	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
+	{ErrNoBook, "no-book", http.StatusNotImplemented},
 	{ErrStoreFull, "store-full", http.StatusInsufficientStorage},
 	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
 	{ErrUnsettled, "unsettled", http.StatusServiceUnavailable},

@@ -13,7 +13,9 @@ import (
 )
 
 // tokensOf makes a role's own name, as often as needed, its token.
-func tokensOf(role stock.Role) []string { return []string{"old-" + string(role), "new-" + string(role)} }
+func tokensOf(role stock.Role) []string {
+	return []string{"old-" + string(role), "new-" + string(role)}
+}
 
 // What each role may do, it may with either of its tokens, and the others may not; without a
 // token a request is answered with what it needs, and nothing else about the shop.
@@ -53,7 +55,7 @@ func TestHTTPRoles(t *testing.T) {
 			}
 		}
 	}
-	wantProduct(t, sale, "tea", 100, 100, 0, 0)
+	wantProduct(t, sale, "tea", 100, 98, 2, 0)
 }
 
 // A token counts from when it is there until it is taken away; a role without one is nobody's.

@@ -17,10 +17,13 @@ type route struct {
 func routes() []route {
 	buyer, seller, payment, all := []Role{Buyer}, []Role{Seller}, []Role{PaymentService}, Roles()
 	return []route{
+		{http.MethodGet, "/products", all, plain(listProducts)},
 		{http.MethodPut, "/products/{sku}", seller, reading(setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain(readProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading(putStock)},
 		{http.MethodPost, "/orders", buyer, reading(reserveOrder)},
+		{http.MethodGet, "/orders", seller, plain(listOrders)},
+		{http.MethodPost, "/orders/read", all, reading(readOrders)},
 		{http.MethodGet, "/orders/{id}", all, plain(readOrder)},
 		{http.MethodDelete, "/orders/{id}", buyer, plain(cancelOrder)},
 		{http.MethodPost, "/orders/{id}/paying", buyer, plain(beginPayment)},

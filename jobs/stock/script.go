@@ -37,6 +37,8 @@ var (
 	offerLua string
 	//go:embed lua/product.lua
 	productLua string
+	//go:embed lua/page.lua
+	pageLua string
 	//go:embed lua/overdue.lua
 	overdueLua string
 	//go:embed lua/expire.lua
@@ -113,6 +115,7 @@ var (
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)
 	productScript = redis.NewScript(productLua)
+	pageScript    = redis.NewScript(pageLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
 	auditScript   = redis.NewScript(auditLua)

@@ -1,0 +1,321 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// Each product is on one page, in the order of the SKUs, whatever comes meanwhile.
+func TestProductPages(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		s := newSale(t, client, stock.Options{})
+		var want []string
+		for i := range 23 {
+			sku := fmt.Sprintf("p-%02d", i)
+			put(t, s, sku, int64(i))
+			want = append(want, sku)
+		}
+		var got []string
+		cursor := ""
+		for page := 0; ; page++ {
+			p, err := s.Products(t.Context(), cursor, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range p.Products {
+				got = append(got, one.SKU)
+				if one != (stock.Product{SKU: one.SKU, Put: one.Put, Stock: one.Put, Offer: priceOf}) {
+					t.Errorf("%+v", one)
+				}
+			}
+			if page == 1 {
+				put(t, s, "a", 1) // before: not seen any more
+			}
+			if cursor = p.Next; cursor == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		for _, limit := range []int{0, -1, stock.MaxPage + 1} {
+			if _, err := s.Products(t.Context(), "", limit); !slices.Equal(fields(err), []string{"limit"}) {
+				t.Errorf("limit %d: %v", limit, err)
+			}
+		}
+		if _, err := s.Products(t.Context(), "p-01", 1); !slices.Equal(fields(err), []string{"cursor"}) {
+			t.Errorf("a cursor of one's own: %v", err)
+		}
+	})
+}
+
+// listAll reads all pages of a query.
+func listAll(t *testing.T, s *stock.Sale, q stock.OrderQuery) (ids []string) {
+	t.Helper()
+	for range 1000 {
+		page, err := s.Orders(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Orders) > q.Limit {
+			t.Fatalf("%d orders on a page of %d", len(page.Orders), q.Limit)
+		}
+		for _, r := range page.Orders {
+			ids = append(ids, r.ID)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return ids
+		}
+	}
+	t.Fatal("the list does not end")
+	return nil
+}
+
+// Pages of any size give each order that fits once, with its items and payments.
+func TestOrderPages(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 100)
+		put(t, s, "cup", 100)
+		for i := range 12 {
+			items := []stock.Item{{SKU: "tea", Quantity: 1}}
+			if i%3 == 0 {
+				items = append(items, stock.Item{SKU: "cup", Quantity: 2})
+			}
+			reserve(t, s, order(fmt.Sprintf("o-%02d", i), items...))
+			if i%2 == 0 {
+				if _, err := pay(t.Context(), s, fmt.Sprintf("o-%02d", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		settle(t, s, p, 1, 12)
+		for _, limit := range []int{1, 2, 5, 6, 12, 100} {
+			for _, c := range []struct {
+				state stock.State
+				sku   string
+				want  string
+			}{
+				{"", "", "00 01 02 03 04 05 06 07 08 09 10 11"},
+				{stock.Paid, "", "00 02 04 06 08 10"},
+				{"", "cup", "00 03 06 09"},
+				{stock.Paid, "cup", "00 06"},
+				{stock.Reserved, "cup", "03 09"},
+				{stock.Expired, "cup", ""},
+				{"", "pot", ""},
+			} {
+				got := strings.ReplaceAll(strings.Join(listAll(t, s, stock.OrderQuery{State: c.state, SKU: c.sku, Limit: limit}), " "), "o-", "")
+				if got != c.want {
+					t.Errorf("%s %s by %d: %s, want %s", c.state, c.sku, limit, got, c.want)
+				}
+			}
+		}
+		page, err := s.Orders(t.Context(), stock.OrderQuery{SKU: "cup", State: stock.Paid, Limit: 1})
+		if err != nil || len(page.Orders) != 1 {
+			t.Fatal(page, err)
+		}
+		want := wantState(t, s, "o-00", stock.Paid)
+		if fmt.Sprint(page.Orders[0].Items, page.Orders[0].Payments, page.Orders[0].Amount) != fmt.Sprint(want.Items, want.Payments, want.Amount) {
+			t.Errorf("%+v, want %+v", page.Orders[0].Items, want.Items)
+		}
+		if _, err := s.Orders(t.Context(), stock.OrderQuery{SKU: "tea", Limit: 1, Cursor: page.Next}); !slices.Equal(fields(err), []string{"cursor"}) {
+			t.Errorf("with the cursor of another query: %v", err)
+		}
+		if _, err := s.Orders(t.Context(), stock.OrderQuery{State: "lost", SKU: "a b"}); !slices.Equal(fields(err), []string{"limit", "state", "sku"}) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Orders are read by their ids wherever they are: in the store, or only in the book.
+func TestReadOrders(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	p := sqlite(t)
+	s := keptSale(t, connect(t, m.Addr()), p, stock.Options{})
+	put(t, s, "tea", 100)
+	for _, id := range []string{"a", "b", "c"} {
+		reserve(t, s, order(id))
+	}
+	if _, err := s.Cancel(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 1, 3)
+	m.Del("cronce:v1:stock:{cronce:shop}:order:b") // as after its retention
+	orders, unknown, err := s.ReadOrders(t.Context(), []string{"c", "x", "b", "a"})
+	if fmt.Sprint(orders, unknown, err) != `[order "c" of 1 items for A***, reserved order "b" of 1 items for A***, cancelled order "a" of 1 items for A***, reserved] [x] <nil>` {
+		t.Error(orders, unknown, err)
+	}
+	for _, c := range []struct {
+		ids    []string
+		fields string
+	}{{nil, "ids"}, {make([]string, stock.MaxRead+1), "ids"}, {[]string{"a", "", "a"}, "ids[1] ids[2]"}} {
+		if _, _, err := s.ReadOrders(t.Context(), c.ids); strings.Join(fields(err), " ") != c.fields {
+			t.Errorf("%d ids: %v, want %s", len(c.ids), err, c.fields)
+		}
+	}
+}
+
+// Lists over HTTP: pages by cursor, filters, masked receivers, and parameters that are not
+// known or not allowed.
+func TestHTTPLists(t *testing.T) {
+	t.Parallel()
+	p := sqlite(t)
+	sale := keptSale(t, connect(t, miniredis.RunT(t).Addr()), p, stock.Options{})
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
+	put(t, sale, "cup", 10)
+	put(t, sale, "tea", 10)
+	for _, id := range []string{"a", "b", "c"} {
+		reserve(t, sale, order(id))
+	}
+	settle(t, sale, p, 1, 3)
+	names := func(answer map[string]any, list, name string) (all string) {
+		ones, _ := answer[list].([]any)
+		for _, one := range ones {
+			fields, _ := one.(map[string]any)
+			all += fmt.Sprint(fields[name], " ")
+		}
+		return all
+	}
+	next := func(answer map[string]any) string { return url.QueryEscape(fmt.Sprint(answer["next"])) }
+	status, answer, _ := s.send("GET", "/products?limit=1", "")
+	if status != 200 || names(answer, "products", "sku") != "cup " {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/products?limit=1&cursor="+next(answer), "")
+	if status != 200 || names(answer, "products", "sku") != "tea " || answer["next"] != nil {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea", "")
+	if status != 200 || names(answer, "orders", "id") != "a b " || strings.Contains(fmt.Sprint(answer), "Ada") {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea&cursor="+next(answer), "")
+	if status != 200 || names(answer, "orders", "id") != "c " || answer["next"] != nil {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("POST", "/orders/read", `{"ids":["c","x","a"]}`)
+	if status != 200 || names(answer, "orders", "id") != "c a " || fmt.Sprint(answer["unknown"]) != "[x]" || strings.Contains(fmt.Sprint(answer), "Ada") {
+		t.Error(status, answer)
+	}
+	for _, c := range []struct{ method, path, body, field string }{
+		{"GET", "/products?limit=ten", "", "limit"},
+		{"GET", "/products?limit=501", "", "limit"},
+		{"GET", "/products?state=paid", "", "state"},
+		{"GET", "/orders?limit=1&limit=2", "", "limit"},
+		{"GET", "/orders?State=paid", "", "State"},
+		{"GET", "/orders?state=lost", "", "state"},
+		{"GET", "/orders?cursor=x", "", "cursor"},
+		{"GET", "/orders?a=%zz", "", "query"},
+		{"POST", "/orders/read", `{"ids":[]}`, "ids"},
+		{"POST", "/orders/read", `{"ids":["a",5]}`, "ids[1]"},
+	} {
+		status, answer, _ := s.send(c.method, c.path, c.body)
+		if status != 422 || names(answer, "fields", "field") != c.field+" " {
+			t.Errorf("%s %s: %d %v, want %s", c.method, c.path, status, answer, c.field)
+		}
+	}
+	// An order may have the id read.
+	reserve(t, sale, order("read"))
+	if status, answer, _ := s.send("GET", "/orders/read", ""); status != 200 || answer["id"] != "read" {
+		t.Error(status, answer)
+	}
+	if status, _, header := s.send("PUT", "/orders/read", ""); status != 405 || header.Get("Allow") != "DELETE, GET, POST" {
+		t.Error(status, header)
+	}
+	bookless := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	s = shop{bookless, stock.NewHandler(bookless, stock.HandlerOptions{})}
+	if status, answer, _ := s.send("GET", "/orders", ""); status != 501 || answer["type"] != "urn:cronce:stock:no-book" {
+		t.Error(status, answer)
+	}
+}
+
+// What is to be refunded is listed until a refund names it.
+func TestToRefund(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 10)
+		reserve(t, s, order("a"))
+		late := func(reference string) {
+			t.Helper()
+			if _, err := s.Pay(t.Context(), "a", stock.Payment{Reference: reference, Amount: 625, Currency: "EUR"}); !errors.Is(err, stock.ErrClosed) {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Cancel(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		late("p-1")
+		late("p-2")
+		settle(t, s, p, 1, 1)
+		want := func(texts ...string) {
+			t.Helper()
+			all, err := s.ToRefund(t.Context(), 10)
+			var got []string
+			for _, one := range all {
+				got = append(got, fmt.Sprint(one.Order, one.State, one.Payment.Reference, one.Payment.Amount, one.Payment.Currency))
+			}
+			if err != nil || !slices.Equal(got, texts) {
+				t.Errorf("%q, %v, want %q", got, err, texts)
+			}
+		}
+		want(fmt.Sprint("a", stock.Cancelled, "p-1", 625, "EUR"), fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
+		if _, err := s.Refund(t.Context(), "a", "f-1", "p-1"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 1, 1)
+		want(fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
+		if _, err := s.ToRefund(t.Context(), 0); !slices.Equal(fields(err), []string{"limit"}) {
+			t.Error(err)
+		}
+	})
+}
+
+// A page of products, and the orders of one of them.
+func ExampleSale_Products() {
+	s, done, err := exampleSale()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+	ctx := context.Background()
+	for _, sku := range []string{"tea", "cup", "pot"} {
+		if _, err := s.Put(ctx, sku, 5); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for page, cursor := 1, ""; page == 1 || cursor != ""; page++ {
+		p, err := s.Products(ctx, cursor, 2)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(page, p.Products)
+		cursor = p.Next
+	}
+	// Output:
+	// 1 [{cup 5 5 0 0 {0 }} {pot 5 5 0 0 {0 }}]
+	// 2 [{tea 5 5 0 0 {0 }}]
+}
+
+// exampleSale is a sale on a store of its own.
+func exampleSale() (s *stock.Sale, done func(), err error) {
+	server := miniredis.NewMiniRedis() // in place of a real one
+	if err := server.Start(); err != nil {
+		return nil, nil, err
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	s, err = stock.NewSale(client, stock.Options{})
+	return s, func() { _ = client.Close(); server.Close() }, err
+}
