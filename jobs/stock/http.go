@@ -20,6 +20,7 @@ const requestTime = 5 * time.Second
 //
 //	PUT    /products/{sku}         its price
 //	PUT    /products/{sku}/stock   what was put in, in all
+//	POST   /products/{sku}/deliveries   adds to it, once per reference
 //	GET    /products/{sku}
 //	GET    /products               a page of all: limit, cursor
 //	GET    /orders                 a page of all: limit, cursor, state, sku
@@ -133,6 +134,9 @@ func (a reply) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	if a.location != "" {
 		w.Header().Set("Location", a.location)
+	}
+	if a.version != "" {
+		w.Header().Set("ETag", `"`+a.version+`"`)
 	}
 	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
 	_ = json.NewEncoder(w).Encode(a.view) // a client that has gone away needs none

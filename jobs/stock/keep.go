@@ -40,7 +40,7 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) || errors.Is(err, ErrStockUnknown) {
 		return done, err
 	}
-	if _, trouble := s.write(ctx, haul{totals: h.totals, at: h.at, ahead: h.ahead}); trouble != nil {
+	if _, trouble := s.write(ctx, haul{totals: h.totals, supplies: h.supplies, at: h.at, ahead: h.ahead}); trouble != nil {
 		return nil, trouble
 	}
 	if len(h.records) > 1 {

@@ -11,9 +11,10 @@ import (
 // A leftover is what the store still has of a shelf that is to be rebuilt, beside
 // what the book has: what was accepted and not settled yet.
 type leftover struct {
-	totals map[string]total // of products that have changed since the last settlement
-	open   map[string]bool  // ids of all orders whose records are to be removed
-	haul   haul             // orders that are not settled
+	totals   map[string]total // of products that have changed since the last settlement
+	supplies []supply         // what was added to products since
+	open     map[string]bool  // ids of all orders whose records are to be removed
+	haul     haul             // orders that are not settled
 }
 
 // leftover reads what the store still has. The shelf is closed: nothing changes.
@@ -27,6 +28,9 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 		if t, err := parseTotal(sku, text); err == nil && t.put >= 0 && t.put <= MaxTotal && checkSKU("sku", sku) == nil {
 			left.totals[sku] = t
 		}
+	}
+	if left.supplies, err = s.unsettledSupplies(ctx); err != nil {
+		return left, fmt.Errorf("what was added: %w", err)
 	}
 	disputed, err := again(ctx, func() ([]string, error) { return s.client.HKeys(ctx, s.key(keyDisputed)).Result() })
 	if err != nil {

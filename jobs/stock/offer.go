@@ -53,6 +53,12 @@ func parseOffer(line string) (o Offer, err error) {
 // nothing put in. It is refused with a *FieldError, or with ErrFull beyond
 // MaxProducts. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
+	return s.SetOfferIf(ctx, sku, o, Condition{})
+}
+
+// SetOfferIf is SetOffer on a condition; where the product is not so it is refused with
+// ErrVersion, unless it is sold so already: called again it says what it said.
+func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition) (Product, error) {
 	err := checkSKU("sku", sku)
 	if err == nil {
 		err = o.validate()
@@ -61,7 +67,7 @@ func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, erro
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, _, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts)
+	answer, _, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts, c.text())
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)

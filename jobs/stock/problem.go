@@ -42,6 +42,8 @@ var kinds = []struct {
 	{ErrPayments, "too-many-payments", http.StatusConflict},
 	{ErrTooLow, "too-low", http.StatusConflict},
 	{ErrFull, "too-many-products", http.StatusConflict},
+	{ErrVersion, "version", http.StatusPreconditionFailed},
+	{ErrSupplies, "too-many-deliveries", http.StatusServiceUnavailable},
 	{ErrUnpriced, "no-price", http.StatusConflict},
 	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
 	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},

@@ -26,8 +26,15 @@ type Product struct {
 // Put sets how much of a product was put in, in all: to add ten to a hundred, put
 // 110. A product that is not known is known from then on. It is refused with
 // ErrTooLow if more is reserved and sold, and with ErrFull beyond MaxProducts. It
-// may be called again.
+// may be called again. Of two sellers who read a total and put more the later one undoes
+// the other's: see [Sale.PutIf] and [Sale.Supply].
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
+	return s.PutIf(ctx, sku, total, Condition{})
+}
+
+// PutIf is Put on a condition; where the product is not so it is refused with ErrVersion, unless
+// the total is that already: called again it says what it said.
+func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: put: %w", err)
 	}
@@ -36,7 +43,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, _, err := s.change(ctx, putScript, keys, sku, total, MaxProducts)
+	answer, _, err := s.change(ctx, putScript, keys, sku, total, MaxProducts, c.text())
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, total, answer)
@@ -55,6 +62,8 @@ func stocked(sku string, total int64, answer []string) (Product, error) {
 		return Product{}, fmt.Errorf("%d, with %s reserved and %s sold: %w", total, answer[1], answer[2], ErrTooLow)
 	case is(answer, "full", 1):
 		return Product{}, ErrFull
+	case is(answer, "version", 2):
+		return Product{}, ErrVersion
 	}
 	return Product{}, strange(answer)
 }

@@ -107,6 +107,9 @@ func (s *Sale) restore(ctx context.Context) (r Restored, err error) {
 	if r.Products, err = s.restoreProducts(ctx, r.Epoch); err != nil {
 		return r, err
 	}
+	if err := s.restoreSupplies(ctx, r.Epoch); err != nil {
+		return r, err
+	}
 	if err := s.restoreOrders(ctx, &r); err != nil {
 		return r, err
 	}
@@ -163,6 +166,7 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string) error {
 type rebuilding struct {
 	take     []Record
 	totals   []total
+	supplies []supply
 	lost     []Loss
 	disputes []disputed // paid orders that are not taken over: an operator decides about them
 	products int        // that there will be
@@ -186,6 +190,9 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 		maps.Copy(found, rows)
 	}
 	p.take, p.lost, p.totals, p.disputes = left.fits(products, found)
+	if err := s.planSupplies(ctx, left.supplies, products, &p); err != nil {
+		return left, p, err
+	}
 	p.products = len(products)
 	for _, t := range p.totals {
 		if _, known := products[t.sku]; !known {
@@ -197,7 +204,7 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 
 // settleLeft writes what is taken over into the book.
 func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
-	for _, h := range append([]haul{{totals: p.totals}}, hauls(p.take)...) {
+	for _, h := range append([]haul{{totals: p.totals, supplies: p.supplies}}, hauls(p.take)...) {
 		err := b.transact(ctx, sale, func(tx *transaction) error {
 			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
 				return err
@@ -254,8 +261,13 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
 	}
+	for some := range slices.Chunk(left.supplies, maxBatch) {
+		if err := s.step(ctx, clearScript, append(s.keys(keyShelf), s.supplyKeys(some)...), epoch); err != nil {
+			return fmt.Errorf("remove what was added: %w", err)
+		}
+	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored, keySupplied), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}

@@ -21,6 +21,7 @@ func routes() []route {
 		{http.MethodPut, "/products/{sku}", seller, reading(setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain(readProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading(putStock)},
+		{http.MethodPost, "/products/{sku}/deliveries", seller, reading(addStock)},
 		{http.MethodPost, "/orders", buyer, reading(reserveOrder)},
 		{http.MethodGet, "/orders", seller, plain(listOrders)},
 		{http.MethodPost, "/orders/read", all, reading(readOrders)},
@@ -38,6 +39,7 @@ type reply struct {
 	view     any
 	status   int    // 0: 200
 	location string // of what was made; empty: none
+	version  string // of a product, for its ETag; empty: none
 }
 
 // An action does what a request asks for. Its error is a *problem, or what a sale returned.
@@ -62,7 +64,9 @@ func reading[F any](do func(*Sale, *http.Request, F) (reply, error)) action {
 	}}
 }
 
-func ofProduct(p Product, err error) (reply, error) { return reply{view: viewProduct(p)}, err }
+func ofProduct(p Product, err error) (reply, error) {
+	return reply{view: viewProduct(p), version: p.Version()}, err
+}
 
 func ofRecord(r Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
 
@@ -71,14 +75,22 @@ func setOffer(s *Sale, r *http.Request, form offerForm) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ofProduct(s.SetOffer(r.Context(), r.PathValue("sku"), offer))
+	condition, err := conditionOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return ofProduct(s.SetOfferIf(r.Context(), r.PathValue("sku"), offer, condition))
 }
 
 func putStock(s *Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
 		return reply{}, &FieldError{"total", "missing", "what was put in, in all"}
 	}
-	return ofProduct(s.Put(r.Context(), r.PathValue("sku"), *form.Total))
+	condition, err := conditionOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return ofProduct(s.PutIf(r.Context(), r.PathValue("sku"), *form.Total, condition))
 }
 
 func readProduct(s *Sale, r *http.Request) (reply, error) {
@@ -99,7 +111,7 @@ func reserveOrder(s *Sale, r *http.Request, form orderForm) (reply, error) {
 	case !record.State.open() && record.State != Paid: // it has none of what it asks for
 		return reply{}, &ClosedError{ID: record.ID, State: record.State}
 	case fresh:
-		return reply{viewRecord(record), http.StatusCreated, "/orders/" + record.ID}, nil
+		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
 	}
 	return ofRecord(record, nil)
 }

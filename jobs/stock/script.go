@@ -33,6 +33,12 @@ var (
 	cancelLua string
 	//go:embed lua/put.lua
 	putLua string
+	//go:embed lua/version.lua
+	versionLua string
+	//go:embed lua/supply.lua
+	supplyLua string
+	//go:embed lua/supplied.lua
+	suppliedLua string
 	//go:embed lua/offer.lua
 	offerLua string
 	//go:embed lua/product.lua
@@ -110,8 +116,9 @@ var (
 
 	beginPaymentScript = onShelf(beginPaymentLua, orderLua)
 
-	putScript     = onShelf(putLua)
-	offerScript   = onShelf(offerLua)
+	putScript     = onShelf(putLua, versionLua)
+	offerScript   = onShelf(offerLua, versionLua)
+	supplyScript  = onShelf(supplyLua)
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)
 	productScript = redis.NewScript(productLua)
@@ -124,16 +131,17 @@ var (
 	missingScript = redis.NewScript(orderLua + missingLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
-	overdueScript = redis.NewScript(redislock.GuardLua() + overdueLua)
-	expireScript  = onShelf(expireLua, redislock.GuardLua(), orderLua)
-	takeScript    = redis.NewScript(redislock.GuardLua() + takeLua)
-	settledScript = redis.NewScript(redislock.GuardLua() + orderLua + settledLua)
-	stockedScript = redis.NewScript(redislock.GuardLua() + stockedLua)
-	recentScript  = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
-	keptScript    = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
-	restockScript = redis.NewScript(redislock.GuardLua() + restockLua)
-	haltScript    = redis.NewScript(redislock.GuardLua() + haltLua)
-	markScript    = redis.NewScript(redislock.GuardLua() + markLua)
+	overdueScript  = redis.NewScript(redislock.GuardLua() + overdueLua)
+	expireScript   = onShelf(expireLua, redislock.GuardLua(), orderLua)
+	takeScript     = redis.NewScript(redislock.GuardLua() + takeLua)
+	settledScript  = redis.NewScript(redislock.GuardLua() + orderLua + settledLua)
+	suppliedScript = redis.NewScript(redislock.GuardLua() + suppliedLua)
+	stockedScript  = redis.NewScript(redislock.GuardLua() + stockedLua)
+	recentScript   = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
+	keptScript     = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
+	restockScript  = redis.NewScript(redislock.GuardLua() + restockLua)
+	haltScript     = redis.NewScript(redislock.GuardLua() + haltLua)
+	markScript     = redis.NewScript(redislock.GuardLua() + markLua)
 
 	// For a rebuild: each names its epoch.
 	beginScript      = redis.NewScript(beginLua)
@@ -169,6 +177,7 @@ const (
 	keyUnsettled = "unsettled"  // set: ids of other orders whose state the database does not have, since when, Unix ms
 	keyOffer     = "offer"      // hash: sku, how it is sold: price, currency
 	keyRestocked = "restocked"  // hash: sku, the total and the offer that the database does not have
+	keySupplied  = "supplied"   // hash: sku and reference, what was added with it that the database does not have
 	keySettled   = "settled"    // hash: sku, what paid orders took that the database has
 	keyReturned  = "returned"   // hash: sku, what paid orders gave back, ever
 	keyRestored  = "restored"   // hash: sku, what they gave back that the database has
@@ -180,5 +189,6 @@ const (
 	keyOrder     = "order:"     // and the id, string: the record
 	keyReference = "reference:" // and the reference of a payment, string: the id of its order
 	keyEvents    = "events"     // stream: the events, unless another key is configured
+	keySupply    = "supply:"    // and sku:reference, string: what was added with it
 	keyFence     = "fence:"     // and what the job does, string: the highest fence seen
 )

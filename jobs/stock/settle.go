@@ -166,7 +166,7 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	for _, u := range h.unread {
 		s.keep(u.id, u.err)
 	}
-	if len(h.records)+len(h.totals)+len(h.lost) == 0 {
+	if len(h.records)+len(h.totals)+len(h.supplies)+len(h.lost) == 0 {
 		return h, 0, nil
 	}
 	if s.at.epoch != "" {
@@ -216,5 +216,8 @@ func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved in
 		return moved, err
 	}
 	totals := slices.DeleteFunc(h.totals, func(t total) bool { return s.later[t.sku] })
-	return moved, s.sale.stocked(ctx, s.work.fence, totals)
+	if err := s.sale.stocked(ctx, s.work.fence, totals); err != nil {
+		return moved, err
+	}
+	return moved, s.sale.supplied(ctx, s.work.fence, h.supplies)
 }

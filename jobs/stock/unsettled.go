@@ -10,14 +10,15 @@ import (
 
 // A haul is what a run has found to settle.
 type haul struct {
-	left    int64    // how many orders are unsettled, those of the haul among them
-	totals  []total  // what was put in since
-	found   int      // how many orders the haul is of
-	records []Record // as they were when they were read
-	lost    []string // ids of which the store has no record
-	unread  []unread // whose records cannot be read
-	at      position // where in the book it goes
-	ahead   bool     // the book may be ahead of the records: see Options.Settled
+	left     int64    // how many orders are unsettled, those of the haul among them
+	totals   []total  // what was put in since
+	supplies []supply // what was added to it since, and is in the totals
+	found    int      // how many orders the haul is of
+	records  []Record // as they were when they were read
+	lost     []string // ids of which the store has no record
+	unread   []unread // whose records cannot be read
+	at       position // where in the book it goes
+	ahead    bool     // the book may be ahead of the records: see Options.Settled
 }
 
 // An unread order is one whose record cannot be read.
@@ -51,7 +52,7 @@ func parseTotal(sku, text string) (t total, err error) {
 // back, and all such totals. Nothing is taken away: what is not marked as settled
 // is found again.
 func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (h haul, err error) {
-	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
+	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	if err == nil {
 		h, answer, err = parseHaul(answer)
@@ -68,8 +69,8 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 	return h, nil
 }
 
-// parseHaul reads left, the number of products, sku, total, …, and returns what
-// follows: the ids.
+// parseHaul reads left, the number of products, sku, total, …, the number of supplies, sku
+// and reference, quantity, …, and returns what follows: the ids.
 func parseHaul(answer []string) (h haul, ids []string, err error) {
 	if len(answer) < 2 {
 		return haul{}, nil, strange(answer)
@@ -89,7 +90,8 @@ func parseHaul(answer []string) (h haul, ids []string, err error) {
 		}
 		h.totals = append(h.totals, t)
 	}
-	return h, answer[2*products:], nil
+	h.supplies, ids, err = parseSupplies(answer[2*products:])
+	return h, ids, err
 }
 
 // readRecords reads the records of ids into a haul.

@@ -27,6 +27,9 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
+	if err := tx.writeSupplies(ctx, h.supplies); err != nil {
+		return nil, nil, fmt.Errorf("supplies: %w", err)
+	}
 	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(h.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for the orders: %w", err)

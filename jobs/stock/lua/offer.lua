@@ -2,11 +2,16 @@
 -- nothing put in.
 --
 -- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer
--- ARGV  1 sku  2 offer (price currency)  3 how many products there may be
+-- ARGV  1 sku  2 offer (price currency)  3 how many products there may be  4 condition: see
+--       version.lua
 --
--- Returns {'ok', put, stock, reserved, sold, offer}, or {'full'} when there are too many
--- products.
+-- Returns {'ok', put, stock, reserved, sold, offer}, {'full'} when there are too many
+-- products, or {'version', version} when it is not as the condition wants it; one that has the
+-- offer already is.
 local sku = ARGV[1]
+local put, offer = redis.call('HGET', KEYS[1], sku), redis.call('HGET', KEYS[6], sku)
+local no = offer ~= ARGV[2] and refused(put, offer, ARGV[4])
+if no then return no end
 if redis.call('HEXISTS', KEYS[1], sku) == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then
   return {'full'}
 end

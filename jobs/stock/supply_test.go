@@ -1,0 +1,289 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// Two sellers add ten each, both ask three times at once, and every second reply is lost: twenty
+// are added.
+func TestSupply(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		s := newSale(t, client, stock.Options{})
+		put(t, s, "tea", 100)
+		reserve(t, s, order("a"))
+		client.AddHook(new(deaf))
+		var group sync.WaitGroup
+		for _, reference := range []string{"d-1", "d-2"} {
+			for range 3 {
+				group.Go(func() {
+					if _, err := s.Supply(t.Context(), "tea", reference, 10); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		group.Wait()
+		wantProduct(t, s, "tea", 120, 119, 1, 0)
+		put(t, s, "cup", 0)
+		if _, err := s.Supply(t.Context(), "cup", "d-1", 5); err != nil { // a delivery may have several products
+			t.Error(err)
+		}
+		wantProduct(t, s, "cup", 5, 5, 0, 0)
+		for _, c := range []struct {
+			sku, reference string
+			quantity       int64
+			want           error
+			fields         string
+		}{
+			{"tea", "d-1", 11, stock.ErrReference, ""},
+			{"pot", "d-1", 1, stock.ErrUnknownSKU, ""},
+			{"tea", "d-3", stock.MaxTotal - 119, nil, "quantity"},
+			{"a b", "d 3", 0, nil, "sku reference quantity"},
+			{"tea", "d-3", stock.MaxTotal + 1, nil, "quantity"},
+		} {
+			_, err := s.Supply(t.Context(), c.sku, c.reference, c.quantity)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Join(fields(err), " ") != c.fields {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		wantProduct(t, s, "tea", 120, 119, 1, 0)
+		if _, err := s.Supply(t.Context(), "tea", "d-3", stock.MaxTotal-120); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What was added is in the book with the total, and is not added again, whatever the store has
+// forgotten since, and also not after its loss. What was not settled before the loss is named, and
+// can be added again.
+func TestSupplyOutlivesTheStore(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		supply := func(reference string) {
+			t.Helper()
+			if _, err := s.Supply(t.Context(), "tea", reference, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, s, "tea", 100)
+		supply("d-1")
+		settle(t, s, p, 1, 0)
+		p.wantLines(t, productRows, "tea 110 0 0")
+		p.wantLines(t, "SELECT sku, reference, quantity FROM stock_supply", "tea d-1 10")
+		supply("d-1")
+		const mark = "cronce:v1:stock:{cronce:shop}:supply:tea:"
+		if ttl := client.TTL(t.Context(), mark+"d-1").Val(); ttl <= 0 {
+			t.Errorf("its mark is kept for %s", ttl)
+		}
+		client.Del(t.Context(), mark+"d-1") // as after its retention
+		supply("d-1")
+		wantProduct(t, s, "tea", 110, 110, 0, 0)
+		if _, err := s.Supply(t.Context(), "tea", "d-1", 5); !errors.Is(err, stock.ErrReference) {
+			t.Errorf("another quantity: %v", err)
+		}
+
+		supply("d-2") // which the store loses, but for its list of what is unsettled
+		client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf")
+		if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Fatal(err)
+		}
+		r, err := s.Restore(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := fmt.Sprint(r.Lost); !strings.Contains(lost, `10 were added with reference "d-2", which the book does not have: send it again`) || strings.Contains(lost, "d-1") {
+			t.Error(lost)
+		}
+		wantProduct(t, s, "tea", 110, 110, 0, 0)
+		supply("d-1")
+		supply("d-2")
+		supply("d-2")
+		wantProduct(t, s, "tea", 120, 120, 0, 0)
+		settle(t, s, p, 2, 0)
+		p.wantLines(t, productRows, "tea 120 0 0")
+		if n := client.HLen(t.Context(), "cronce:v1:stock:{cronce:shop}:supplied").Val(); n != 0 {
+			t.Errorf("%d are still to be settled", n)
+		}
+
+		supply("d-3")
+		client.FlushAll(t.Context())
+		if _, err := s.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, reference := range []string{"d-1", "d-2"} {
+			supply(reference)
+		}
+		wantProduct(t, s, "tea", 120, 120, 0, 0)
+	})
+}
+
+// A product that was new when the store was lost keeps what was added to it: both are taken over.
+func TestSupplyOfNewProductIsTakenOver(t *testing.T) {
+	t.Parallel()
+	p := sqlite(t)
+	client := connect(t, redisserver.Start(t).Addr())
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 1)
+	settle(t, s, p, 1, 0)
+	put(t, s, "cup", 5)
+	if _, err := s.Supply(t.Context(), "cup", "d-1", 10); err != nil {
+		t.Fatal(err)
+	}
+	client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf")
+	if r, err := s.Restore(t.Context()); err != nil || len(r.Lost) > 0 {
+		t.Fatal(r, err)
+	}
+	if _, err := s.Supply(t.Context(), "cup", "d-1", 10); err != nil {
+		t.Error(err)
+	}
+	wantProduct(t, s, "cup", 15, 15, 0, 0)
+}
+
+// A change is made only to the version that it was meant for; asked again, as after a lost reply,
+// it has the same answer. Orders change no version.
+func TestConditions(t *testing.T) {
+	onStores(t, func(t *testing.T, client redis.UniversalClient) {
+		s := newSale(t, client, stock.Options{})
+		refused := func(p stock.Product, err error) {
+			t.Helper()
+			if !errors.Is(err, stock.ErrVersion) {
+				t.Errorf("%v, %v, want ErrVersion", p, err)
+			}
+		}
+		must := func(p stock.Product, err error) stock.Product {
+			t.Helper()
+			if err != nil {
+				t.Error(err)
+			}
+			return p
+		}
+		absent, known := stock.Condition{Absent: true}, stock.Condition{Known: true}
+		refused(s.PutIf(t.Context(), "tea", 5, known))
+		refused(s.SetOfferIf(t.Context(), "tea", priceOf, stock.Condition{Versions: []string{"0123456789abcdef"}}))
+		must(s.PutIf(t.Context(), "tea", 5, absent))
+		must(s.PutIf(t.Context(), "tea", 5, absent))
+		refused(s.PutIf(t.Context(), "tea", 6, absent))
+		refused(s.SetOfferIf(t.Context(), "tea", priceOf, absent))
+		first := must(s.Product(t.Context(), "tea")).Version()
+		second := must(s.SetOfferIf(t.Context(), "tea", priceOf, stock.Condition{Versions: []string{first}})).Version()
+		must(s.SetOfferIf(t.Context(), "tea", priceOf, stock.Condition{Versions: []string{first}}))
+		if first == second {
+			t.Errorf("both versions are %s", first)
+		}
+		reserve(t, s, order("a"))
+		if v := must(s.Product(t.Context(), "tea")).Version(); v != second {
+			t.Errorf("an order has changed the version from %s to %s", second, v)
+		}
+		refused(s.PutIf(t.Context(), "tea", 7, stock.Condition{Versions: []string{first}}))
+		must(s.PutIf(t.Context(), "tea", 7, stock.Condition{Versions: []string{first, second}}))
+		must(s.PutIf(t.Context(), "tea", 8, known))
+		wantProduct(t, s, "tea", 8, 7, 1, 0)
+	})
+}
+
+// Over HTTP a version is an ETag.
+func TestHTTPPreconditions(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, miniredis.RunT(t).Addr())
+	put(t, s.Sale, "tea", 5)
+	_, _, header := s.send("GET", "/products/tea", "")
+	tag := header.Get("ETag")
+	if len(tag) != 18 || strings.Trim(tag, `"0123456789abcdef`) != "" {
+		t.Fatal(tag)
+	}
+	for _, c := range []struct {
+		path, body, header string
+		status             int
+		kind               string
+	}{
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + strings.Replace(tag, tag[1:5], "0000", 1), 412, "version"},
+		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
+		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: " + tag, 412, "version"},
+		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: *", 200, ""},
+		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-Match: *", 412, "version"},
+		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-None-Match: *", 200, ""},
+	} {
+		status, answer, header := s.send("PUT", c.path, c.body, c.header)
+		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind || status == 200 && header.Get("ETag") == "" {
+			t.Errorf("PUT %s with %s: %d %v", c.path, c.header, status, answer)
+		}
+	}
+	for _, c := range []struct {
+		sku, body string
+		status    int
+		kind      string
+	}{
+		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-2","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-2","quantity":9}`, 409, "reference-taken"},
+		{"cup", `{"reference":"d-2","quantity":9}`, 404, "unknown-product"},
+		{"tea", `{"reference":"d-3"}`, 422, "invalid"},
+		{"tea", `{"quantity":-1,"reference":"d-3"}`, 422, "invalid"},
+	} {
+		status, answer, _ := s.send("POST", "/products/"+c.sku+"/deliveries", c.body)
+		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind {
+			t.Errorf("%s %s: %d %v", c.sku, c.body, status, answer)
+		}
+	}
+	wantProduct(t, s.Sale, "tea", 26, 26, 0, 0)
+}
+
+// Two deliveries of ten, the second reported twice.
+func ExampleSale_Supply() {
+	s, done, err := exampleSale()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+	ctx := context.Background()
+	if _, err := s.Put(ctx, "tea", 5); err != nil {
+		fmt.Println(err)
+	}
+	for _, reference := range []string{"d-1", "d-2", "d-2"} {
+		p, err := s.Supply(ctx, "tea", reference, 10)
+		fmt.Println(p.Put, err)
+	}
+	// Output:
+	// 15 <nil>
+	// 25 <nil>
+	// 25 <nil>
+}
+
+// A total that another seller has changed since it was read is not undone.
+func ExampleSale_PutIf() {
+	s, done, err := exampleSale()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+	ctx := context.Background()
+	read, err := s.PutIf(ctx, "tea", 5, stock.Condition{Absent: true})
+	fmt.Println(read.Put, err)
+	_, err = s.Put(ctx, "tea", 8) // the other
+	fmt.Println(err)
+	_, err = s.PutIf(ctx, "tea", read.Put+10, stock.Condition{Versions: []string{read.Version()}})
+	fmt.Println(err)
+	// Output:
+	// 5 <nil>
+	// <nil>
+	// stock: put "tea": the product is another version by now
+}
