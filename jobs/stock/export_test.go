@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"reflect"
+	"slices"
 	"strings"
 	"testing/fstest"
 	"time"
@@ -118,4 +120,34 @@ func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(stri
 // Sweep deletes events that all targets have for longer than retention.
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
+}
+
+// A RouteInfo is a route as the description of the shop has it.
+type RouteInfo struct {
+	Method, Path string
+	Roles        []Role
+	Form, View   reflect.Type // nil: none
+}
+
+// Routes are all routes.
+func Routes() (all []RouteInfo) {
+	for _, r := range routes() {
+		all = append(all, RouteInfo{r.method, r.path, r.roles, r.form, r.view})
+	}
+	return all
+}
+
+// ProblemType is what an error is answered with.
+var ProblemType = reflect.TypeFor[problem]()
+
+// ProblemNames are the types of problems.
+func ProblemNames() (names []string) {
+	for _, kind := range kinds {
+		names = append(names, "urn:cronce:stock:"+kind.name)
+	}
+	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-found", "role", "token", "too-large"} {
+		names = append(names, "urn:cronce:stock:"+name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -18,6 +18,7 @@ const requestTime = 5 * time.Second
 
 // A Handler serves a sale over HTTP:
 //
+//	GET    /openapi.json           this, for machines
 //	PUT    /products/{sku}         its price
 //	PUT    /products/{sku}/stock   what was put in, in all
 //	POST   /products/{sku}/deliveries   adds to it, once per reference
@@ -139,6 +140,10 @@ func (a reply) write(w http.ResponseWriter) {
 		w.Header().Set("ETag", `"`+a.version+`"`)
 	}
 	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
+	if a.raw != nil {
+		_, _ = w.Write(a.raw)
+		return
+	}
 	_ = json.NewEncoder(w).Encode(a.view) // a client that has gone away needs none
 }
 

@@ -9,7 +9,7 @@ import (
 // A route is one kind of request, who may send it, and what it does.
 type route struct {
 	method, path string
-	roles        []Role
+	roles        []Role // none: all, also without a token
 	action
 }
 
@@ -17,26 +17,28 @@ type route struct {
 func routes() []route {
 	buyer, seller, payment, all := []Role{Buyer}, []Role{Seller}, []Role{PaymentService}, Roles()
 	return []route{
-		{http.MethodGet, "/products", all, plain(listProducts)},
-		{http.MethodPut, "/products/{sku}", seller, reading(setOffer)},
-		{http.MethodGet, "/products/{sku}", all, plain(readProduct)},
-		{http.MethodPut, "/products/{sku}/stock", seller, reading(putStock)},
-		{http.MethodPost, "/products/{sku}/deliveries", seller, reading(addStock)},
-		{http.MethodPost, "/orders", buyer, reading(reserveOrder)},
-		{http.MethodGet, "/orders", seller, plain(listOrders)},
-		{http.MethodPost, "/orders/read", all, reading(readOrders)},
-		{http.MethodGet, "/orders/{id}", all, plain(readOrder)},
-		{http.MethodDelete, "/orders/{id}", buyer, plain(cancelOrder)},
-		{http.MethodPost, "/orders/{id}/paying", buyer, plain(beginPayment)},
-		{http.MethodPost, "/orders/{id}/pay", payment, reading(payOrder)},
-		{http.MethodPost, "/orders/{id}/refund", payment, reading(refundOrder)},
-		{http.MethodPost, "/orders/{id}/return", seller, reading(returnOrder)},
+		{http.MethodGet, "/openapi.json", nil, plain[any](describe)},
+		{http.MethodGet, "/products", all, plain[productsView](listProducts)},
+		{http.MethodPut, "/products/{sku}", seller, reading[productView](setOffer)},
+		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
+		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
+		{http.MethodPost, "/products/{sku}/deliveries", seller, reading[productView](addStock)},
+		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},
+		{http.MethodGet, "/orders", seller, plain[ordersView](listOrders)},
+		{http.MethodPost, "/orders/read", all, reading[readView](readOrders)},
+		{http.MethodGet, "/orders/{id}", all, plain[recordView](readOrder)},
+		{http.MethodDelete, "/orders/{id}", buyer, plain[recordView](cancelOrder)},
+		{http.MethodPost, "/orders/{id}/paying", buyer, plain[recordView](beginPayment)},
+		{http.MethodPost, "/orders/{id}/pay", payment, reading[recordView](payOrder)},
+		{http.MethodPost, "/orders/{id}/refund", payment, reading[recordView](refundOrder)},
+		{http.MethodPost, "/orders/{id}/return", seller, reading[recordView](returnOrder)},
 	}
 }
 
 // A reply is the answer to a request that was done.
 type reply struct {
 	view     any
+	raw      []byte // JSON, instead of a view
 	status   int    // 0: 200
 	location string // of what was made; empty: none
 	version  string // of a product, for its ETag; empty: none
@@ -45,17 +47,18 @@ type reply struct {
 // An action does what a request asks for. Its error is a *problem, or what a sale returned.
 type action struct {
 	form reflect.Type // what the body is read into; nil: the request has none
+	view reflect.Type // what the reply shows
 	do   func(*Sale, http.ResponseWriter, *http.Request) (reply, error)
 }
 
-// plain is an action without a body.
-func plain(do func(*Sale, *http.Request) (reply, error)) action {
-	return action{nil, func(s *Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
+// plain is an action without a body, whose reply shows a V.
+func plain[V any](do func(*Sale, *http.Request) (reply, error)) action {
+	return action{nil, reflect.TypeFor[V](), func(s *Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
 }
 
-// reading is an action whose body is a form.
-func reading[F any](do func(*Sale, *http.Request, F) (reply, error)) action {
-	return action{reflect.TypeFor[F](), func(s *Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
+// reading is an action whose body is a form F, and whose reply shows a V.
+func reading[V, F any](do func(*Sale, *http.Request, F) (reply, error)) action {
+	return action{reflect.TypeFor[F](), reflect.TypeFor[V](), func(s *Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
 		var form F
 		if p := decode(w, r, &form); p != nil {
 			return reply{}, p
