@@ -35,6 +35,7 @@ const (
 type Difference struct {
 	Order string // its id, or empty
 	SKU   string // of a product, or empty
+	Buyer string // of what a buyer has of the product, or empty
 	Store string // what the store has
 	Book  string // what the book has
 	Mend  Mend
@@ -46,10 +47,13 @@ func (d Difference) String() string {
 	if d.Order == "" {
 		what = "product " + quote(d.SKU)
 	}
+	if d.Buyer != "" {
+		what = "buyer " + quote(d.Buyer) + " of " + what
+	}
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }
 
-// Audit compares the store with the book, order by order and product by product, also
+// Audit compares the store with the book, by orders, products, and what buyers have, also
 // while orders are placed, and returns what differs. It changes nothing. Closed orders that
 // Options.Retention has let go are not compared. It reads all others: that takes some seconds
 // for each 100,000. It needs Options.Book.
@@ -69,13 +73,17 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
+	buyers, err := s.auditBuyers(ctx, s.options.Book, 0)
+	if err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
 	if err := s.Look(ctx); err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
 	if s.epoch() != epoch {
 		return nil, fmt.Errorf("stock: audit: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
-	return append(found, products...), nil
+	return slices.Concat(found, products, buyers), nil
 }
 
 // auditOrders compares orders: those that the book has as reserved, or has settled less

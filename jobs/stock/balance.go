@@ -154,15 +154,16 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 		return nil, err
 	}
 	t := productTable()
-	t.columns = append(t.columns, column{name: "price"}, column{name: "currency"})
+	t.columns = append(t.columns, column{name: "price"}, column{name: "currency"}, column{name: "buyer_limit"}, column{name: "starts_at"}, column{name: "ends_at"})
 	for _, total := range totals {
 		put := books[total.sku].put
 		if total.put < put {
 			lower = append(lower, total)
 		}
-		t.add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency)
+		t.add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency,
+			total.offer.BuyerLimit, instant(total.offer.Starts), instant(total.offer.Ends))
 	}
-	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency"}, nil))
+	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}, nil))
 }
 
 // lowerTotals writes what was put in of products, as far as their orders allow. The

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,7 +103,7 @@ func chaos(t *testing.T, c setup) {
 	m.judge(direct, skus)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t.Logf("%d orders accepted, %d sold out, %d replies lost, %d processes killed", len(m.accepted), m.refused, lost, len(m.all)-len(m.members))
+	t.Logf("%d orders accepted, %d sold out, %d over the limit, %d replies lost, %d processes killed", len(m.accepted), m.refused, m.limited, lost, len(m.all)-len(m.members))
 }
 
 // supply puts in more of everything now and then.
@@ -222,7 +223,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	m.t.Helper()
 	s := newSale(m.t, direct, stock.Options{})
 	p := newPlace(m.t, sqlserver.Connect(m.t, m.setup.Driver, m.setup.DSN), m.setup.Dialect)
-	sold, rows, items := map[string]int64{}, []string{}, []string{}
+	sold, bought, rows, items := map[string]int64{}, map[string]int64{}, []string{}, []string{}
 	for id, o := range m.accepted {
 		r, err := s.Order(m.t.Context(), id)
 		if err != nil {
@@ -241,11 +242,13 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 			items = append(items, fmt.Sprint(id, " ", item.SKU, " ", item.Quantity))
 			if want == stock.Paid {
 				sold[item.SKU] += item.Quantity
+				bought[o.Buyer+":"+item.SKU] += item.Quantity
 			}
 		}
 	}
 	wantSame(m.t, "orders", p.lines(m.t, "SELECT id, status FROM orders"), rows)
 	wantSame(m.t, "items", p.lines(m.t, "SELECT order_id, sku, quantity FROM order_item"), items)
+	m.judgeBuyers(direct, bought)
 	var products []string
 	for _, sku := range skus {
 		wantProduct(m.t, s, sku, m.totals[sku], m.totals[sku]-sold[sku], 0, sold[sku])
@@ -256,6 +259,20 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	if _, told, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
 		m.t.Errorf("%v: %s", err, told)
 	}
+}
+
+// judgeBuyers holds what the store counts of buyers against what their orders have, and that
+// against the limit.
+func (m *market) judgeBuyers(direct redis.UniversalClient, bought map[string]int64) {
+	m.t.Helper()
+	want := map[string]string{}
+	for field, n := range bought {
+		want[field] = strconv.FormatInt(n, 10)
+		if n > marketLimit {
+			m.t.Errorf("%s: %d, the limit is %d", field, n, marketLimit)
+		}
+	}
+	wantBought(m.t, direct, want)
 }
 
 func sorted(items []stock.Item) []stock.Item {

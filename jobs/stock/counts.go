@@ -74,7 +74,7 @@ func parseNumbers(texts []string, into ...*int64) error {
 
 // products reads what the database counts of the products of a sale.
 func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
-	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold, price, currency FROM product WHERE sale = ?")
+	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold, price, currency, buyer_limit, starts_at, ends_at FROM product WHERE sale = ?")
 	rows, err := b.db.QueryContext(ctx, query, sale)
 	if err != nil {
 		return nil, fmt.Errorf("stock: read the database's products: %w", err)
@@ -83,9 +83,11 @@ func (b *Database) products(ctx context.Context, sale string) (map[string]Produc
 	products := map[string]Product{}
 	for rows.Next() {
 		var p Product
-		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold, &p.Price, &p.Currency); err != nil {
+		var starts, ends int64
+		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold, &p.Price, &p.Currency, &p.BuyerLimit, &starts, &ends); err != nil {
 			return nil, fmt.Errorf("stock: read the database's products: %w", err)
 		}
+		p.Starts, p.Ends = instantOf(starts), instantOf(ends)
 		products[p.SKU] = p
 	}
 	if err := rows.Err(); err != nil {

@@ -175,7 +175,7 @@ func (s *Sale) resolve(ctx context.Context, d Decision) error {
 		}
 	}
 	placed := strconv.FormatInt(dispute.Placed.UnixMilli(), 10)
-	keys := append(s.orderKeys([]string{d.Order, d.NewID}), s.keys(keyDisputed, keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled)...)
+	keys := append(s.orderKeys([]string{d.Order, d.NewID}), s.keys(keyDisputed, keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled, keyBought)...)
 	answer, _, err := s.change(ctx, decideScript, keys, d.Order, placed, string(d.Action), d.NewID)
 	switch {
 	case err != nil:
@@ -200,12 +200,24 @@ func (s *Sale) resolve(ctx context.Context, d Decision) error {
 // disputedShifts is what disputed orders have on the shelf, by product, beside what the
 // book has.
 func (s *Sale) disputedShifts(ctx context.Context, b *Database) (map[string]shift, error) {
+	on, err := s.disputedOn(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	p := planned{shifts: map[string]shift{}}
+	for _, r := range on {
+		p.shift(r.Items, r.State, 1)
+	}
+	return p.shifts, nil
+}
+
+// disputedOn are the disputed orders that are on the shelf, as they are there.
+func (s *Sale) disputedOn(ctx context.Context, b *Database) ([]Record, error) {
 	all, err := b.disputes(ctx, s.ID(), "")
 	if err != nil {
 		return nil, err
 	}
-	var p planned
-	p.shifts = map[string]shift{}
+	var on []Record
 	for some := range slices.Chunk(all, maxBatch) {
 		names := make([]string, len(some))
 		for i := range some {
@@ -218,9 +230,9 @@ func (s *Sale) disputedShifts(ctx context.Context, b *Database) (map[string]shif
 		for i, line := range lines {
 			text, _ := line.(string)
 			if r, err := parseRecord(names[i], text); err == nil && r.Placed.Equal(some[i].Placed) {
-				p.shift(r.Items, r.State, 1)
+				on = append(on, r)
 			}
 		}
 	}
-	return p.shifts, nil
+	return on, nil
 }

@@ -23,7 +23,7 @@ func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired i
 	for i, id := range ids {
 		args[i] = id
 	}
-	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled)
+	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled, keyBought)
 	least, err := s.known(ctx)
 	if err != nil {
 		return 0, nil, fmt.Errorf("stock: expire orders: %w", err)

@@ -3,6 +3,7 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cronce/cronce/lock/guard"
 )
@@ -11,6 +12,9 @@ import (
 var (
 	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
 	ErrUnknownSKU   = errors.New("the product is not known")                 // no seller has put it in
+	ErrBuyerLimit   = errors.New("the buyer may not have as many of it")     // a *BuyerLimitError has the limit
+	ErrNotBegun     = errors.New("its sale has not begun")                   // a *NotBegunError has when it does
+	ErrEnded        = errors.New("its sale is over")                         // see Offer.Ends
 	ErrUnpriced     = errors.New("the product has no price")                 // see Sale.SetOffer
 	ErrUnknownOrder = errors.New("the order is not known")                   // never reserved, or forgotten since
 	ErrConflict     = errors.New("the id is known with another order")       // same id, other content
@@ -66,6 +70,34 @@ func (e *SoldOutError) Error() string {
 
 // Is makes the error an ErrSoldOut.
 func (e *SoldOutError) Is(target error) bool { return target == ErrSoldOut }
+
+// A BuyerLimitError is an ErrBuyerLimit that says what the buyer may still have.
+type BuyerLimitError struct {
+	SKU   string
+	Limit int64 // for each buyer
+	Left  int64 // of it; 0 too when the limit was lowered below what the buyer has
+}
+
+func (e *BuyerLimitError) Error() string {
+	return fmt.Sprintf("%s: %d of %s left of a limit of %d", ErrBuyerLimit, e.Left, quote(e.SKU), e.Limit)
+}
+
+// Is makes the error an ErrBuyerLimit.
+func (e *BuyerLimitError) Is(target error) bool { return target == ErrBuyerLimit }
+
+// A NotBegunError is an ErrNotBegun that says when the sale of a product begins.
+type NotBegunError struct {
+	SKU    string
+	Starts time.Time
+	In     time.Duration // from the moment at which the store has refused the order
+}
+
+func (e *NotBegunError) Error() string {
+	return fmt.Sprintf("%s: that of %s begins on %s", ErrNotBegun, quote(e.SKU), showTime(e.Starts))
+}
+
+// Is makes the error an ErrNotBegun.
+func (e *NotBegunError) Is(target error) bool { return target == ErrNotBegun }
 
 // A ClosedError is an ErrClosed that tells how the order ended.
 type ClosedError struct {

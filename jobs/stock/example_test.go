@@ -32,7 +32,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(sale.Put(ctx, "tea", 2))
+	tea, err := sale.Put(ctx, "tea", 2)
+	fmt.Println(tea.Stock, tea.Reserved, tea.Sold, tea.Price, tea.Currency, err)
 	for _, id := range []string{"o-1", "o-2", "o-2", "o-3"} {
 		order, fresh, err := sale.Reserve(ctx, stock.Order{
 			ID: id, Receiver: "Ada Lovelace, London",
@@ -46,14 +47,15 @@ func Example() {
 	}
 	fmt.Println(pay(ctx, sale, "o-1"))
 	fmt.Println(sale.Cancel(ctx, "o-2"))
-	fmt.Println(sale.Product(ctx, "tea"))
+	tea, err = sale.Product(ctx, "tea")
+	fmt.Println(tea.Stock, tea.Reserved, tea.Sold, err)
 	// Output:
-	// {tea 2 2 0 0 {350 EUR}} <nil>
+	// 2 0 0 350 EUR <nil>
 	// order "o-1" of 1 items for A***, reserved true <nil>
 	// order "o-2" of 1 items for A***, reserved true <nil>
 	// order "o-2" of 1 items for A***, reserved false <nil>
 	// stock: reserve "o-3": sold out: 0 of "tea" left
 	// order "o-1" of 1 items for A***, paid <nil>
 	// order "o-2" of 1 items for A***, cancelled <nil>
-	// {tea 2 1 0 1 {350 EUR}} <nil>
+	// 1 0 1 <nil>
 }

@@ -19,6 +19,7 @@ const maxBody = 64 << 10
 type orderForm struct {
 	ID       string     `json:"id"`
 	Receiver string     `json:"receiver"`
+	Buyer    string     `json:"buyer"`
 	Items    []itemForm `json:"items"`
 }
 
@@ -28,7 +29,7 @@ type itemForm struct {
 }
 
 func (f *orderForm) order() Order {
-	o := Order{ID: f.ID, Receiver: f.Receiver, Items: make([]Item, len(f.Items))}
+	o := Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Items: make([]Item, len(f.Items))}
 	for i, item := range f.Items {
 		o.Items[i] = Item{SKU: item.SKU, Quantity: item.Quantity}
 	}
@@ -39,6 +40,10 @@ func (f *orderForm) order() Order {
 type offerForm struct {
 	Price    *int64  `json:"price"`
 	Currency *string `json:"currency"`
+
+	BuyerLimit int64  `json:"buyer_limit"`
+	StartsAt   string `json:"starts_at"`
+	EndsAt     string `json:"ends_at"`
 }
 
 // offer returns the offer, or an error that names what is missing.
@@ -50,10 +55,32 @@ func (f *offerForm) offer() (Offer, error) {
 	if f.Currency == nil {
 		faults = append(faults, &FieldError{"currency", "missing", "three capital letters, such as EUR"})
 	}
-	if len(faults) > 0 {
-		return Offer{}, errors.Join(faults...)
+	starts, err := readTime("starts_at", f.StartsAt)
+	ends, err2 := readTime("ends_at", f.EndsAt)
+	if err := errors.Join(append(faults, err, err2)...); err != nil {
+		return Offer{}, err
 	}
-	return Offer{Price: *f.Price, Currency: *f.Currency}, nil
+	return Offer{Price: *f.Price, Currency: *f.Currency, BuyerLimit: f.BuyerLimit, Starts: starts, Ends: ends}, nil
+}
+
+// readTime reads an instant as it is sent; nothing is none.
+func readTime(field, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, &FieldError{field, quote(text), "a time as 2026-11-27T09:00:00Z, or with an offset such as +01:00"}
+	}
+	return t.UTC(), nil
+}
+
+// showTime writes an instant as it is shown; none is nothing.
+func showTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 // A paymentForm is a payment that was made.
@@ -105,10 +132,15 @@ type productView struct {
 	Sold     int64  `json:"sold"`
 	Price    *int64 `json:"price,omitempty"` // absent: it has none, and cannot be ordered
 	Currency string `json:"currency,omitempty"`
+
+	BuyerLimit int64  `json:"buyer_limit,omitempty"`
+	StartsAt   string `json:"starts_at,omitempty"`
+	EndsAt     string `json:"ends_at,omitempty"`
 }
 
 func viewProduct(p Product) productView {
-	v := productView{SKU: p.SKU, Total: p.Put, Stock: p.Stock, Reserved: p.Reserved, Sold: p.Sold, Currency: p.Currency}
+	v := productView{SKU: p.SKU, Total: p.Put, Stock: p.Stock, Reserved: p.Reserved, Sold: p.Sold, Currency: p.Currency,
+		BuyerLimit: p.BuyerLimit, StartsAt: showTime(p.Starts), EndsAt: showTime(p.Ends)}
 	if p.Currency != "" {
 		v.Price = &p.Price
 	}
@@ -120,6 +152,7 @@ type recordView struct {
 	ID        string     `json:"id"`
 	State     State      `json:"state"`
 	Receiver  string     `json:"receiver"`
+	Buyer     string     `json:"buyer,omitempty"`
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Items     []itemView `json:"items"`
@@ -138,11 +171,8 @@ type itemView struct {
 	Amount int64 `json:"amount"`
 }
 
-// showTime is a time as it is shown: RFC 3339 with milliseconds.
-func showTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
-
 func viewRecord(r Record) recordView {
-	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Amount: r.Amount, Currency: r.Currency,
+	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Buyer: r.Buyer, Amount: r.Amount, Currency: r.Currency,
 		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: make([]itemView, len(r.Items))}
 	for i, item := range r.Items {
 		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}

@@ -301,12 +301,12 @@ func ExampleSale_Products() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(page, p.Products)
+		fmt.Println(page, len(p.Products), p.Products[0].SKU)
 		cursor = p.Next
 	}
 	// Output:
-	// 1 [{cup 5 5 0 0 {0 }} {pot 5 5 0 0 {0 }}]
-	// 2 [{tea 5 5 0 0 {0 }}]
+	// 1 2 cup
+	// 2 1 tea
 }
 
 // exampleSale is a sale on a store of its own.

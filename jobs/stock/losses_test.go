@@ -126,8 +126,8 @@ func TestLosses(t *testing.T) {
 				}
 			}
 			l.end()
-			t.Logf("%s=%d: %d rounds, %d orders accepted, %d sold out, %d listed as lost, %d with their witness",
-				seedEnv, seed, rounds, len(l.m.accepted), l.m.refused, l.listed, l.unwitnessed)
+			t.Logf("%s=%d: %d rounds, %d orders accepted, %d sold out, %d over the limit, %d listed as lost, %d with their witness",
+				seedEnv, seed, rounds, len(l.m.accepted), l.m.refused, l.m.limited, l.listed, l.unwitnessed)
 		})
 	}
 }
@@ -223,6 +223,7 @@ func (l *losing) round(p plan) {
 	others.Wait()
 	l.settled()
 	l.judge()
+	l.judgeBuyers(p)
 }
 
 // supply puts in some more of each product, and waits until the book has that: what

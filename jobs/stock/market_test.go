@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,8 +34,10 @@ type market struct {
 	witness  map[string]*process    // which member has given the last answer to an order
 	accepted map[string]stock.Order // by id
 	ended    map[string]stock.State // what a buyer was told, by id; absent: nobody asked
+	tried    map[string]stock.State // what an order was to become when the store had lost it, or what it was before
 	totals   map[string]int64       // what was put in, by product
 	refused  int                    // sold out
+	limited  int                    // the buyer had as many as may be
 }
 
 func newMarket(t *testing.T, c setup, members int) *market {
@@ -42,7 +46,7 @@ func newMarket(t *testing.T, c setup, members int) *market {
 
 // newMarketAt starts a member for each place where one finds the store.
 func newMarketAt(t *testing.T, c setup, redis []string) *market {
-	m := &market{t: t, setup: c, accepted: map[string]stock.Order{}, ended: map[string]stock.State{}, totals: map[string]int64{},
+	m := &market{t: t, setup: c, accepted: map[string]stock.Order{}, ended: map[string]stock.State{}, tried: map[string]stock.State{}, totals: map[string]int64{},
 		lost: map[string]bool{}, witness: map[string]*process{},
 		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(m.client.CloseIdleConnections)
@@ -125,7 +129,7 @@ func (m *market) once(ctx context.Context, method, url string, body []byte) (int
 
 // put puts in a product, in all.
 func (m *market) put(ctx context.Context, sku string, total int64) {
-	if status, answer := m.ask(ctx, http.MethodPut, "/products/"+sku, map[string]any{"price": priceOf.Price, "currency": priceOf.Currency}); status != http.StatusOK {
+	if status, answer := m.ask(ctx, http.MethodPut, "/products/"+sku, map[string]any{"price": priceOf.Price, "currency": priceOf.Currency, "buyer_limit": marketLimit}); status != http.StatusOK {
 		m.t.Errorf("price of %s: %d %v", sku, status, answer)
 	}
 	status, answer := m.ask(ctx, http.MethodPut, "/products/"+sku+"/stock", map[string]any{"total": total})
@@ -157,7 +161,7 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 	for i, item := range o.Items {
 		items[i] = map[string]any{"sku": item.SKU, "quantity": item.Quantity}
 	}
-	form := map[string]any{"id": id, "receiver": o.Receiver, "items": items}
+	form := map[string]any{"id": id, "receiver": o.Receiver, "buyer": o.Buyer, "items": items}
 	switch status, answer, by := m.askAny(ctx, http.MethodPost, "/orders", form); {
 	case status == http.StatusCreated || status == http.StatusOK:
 		m.mu.Lock()
@@ -172,9 +176,24 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 		m.mu.Lock()
 		m.refused++
 		m.mu.Unlock()
+	case status == http.StatusConflict && answer["type"] == "urn:cronce:stock:buyer-limit":
+		m.mu.Lock()
+		m.limited++
+		m.mu.Unlock()
 	default:
 		m.t.Errorf("order %s: %d %v", id, status, answer)
 	}
+}
+
+// marketLimit is how many of each product one buyer of a market may have.
+const marketLimit = 12
+
+// buyerOf is the buyer of an order, name-n: for some orders in a row, and shared by several
+// names.
+func buyerOf(id string) string {
+	at := strings.LastIndex(id, "-")
+	n, _ := strconv.Atoi(id[at+1:])
+	return fmt.Sprintf("u-%s%d-%d", id[:at-1], id[at-1]%4, n/10)
 }
 
 // pick is an order of one or two products.
@@ -184,7 +203,9 @@ func (m *market) pick(id string, skus []string) stock.Order {
 	if rand.IntN(3) == 0 {
 		items = append(items, stock.Item{SKU: skus[(first+1)%len(skus)], Quantity: 1})
 	}
-	return order(id, items...)
+	o := order(id, items...)
+	o.Buyer = buyerOf(id)
+	return o
 }
 
 // end pays half of the orders, of which some come back, cancels some, and leaves the
@@ -233,6 +254,9 @@ func (m *market) step(ctx context.Context, method, id, path string, form any, wa
 	case done:
 	case status == http.StatusConflict && state == stock.Expired:
 	case m.setup.Restore && !m.setup.Settled && (status == http.StatusNotFound || status == http.StatusConflict):
+		m.mu.Lock()
+		m.tried[id] = want
+		m.mu.Unlock()
 		return false // it, or what it was before, was lost, and must be listed
 	default:
 		m.t.Errorf("%s of order %s: %d %v", want, id, status, answer)

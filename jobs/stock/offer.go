@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // An Offer is how a product is sold. The zero Offer is that of a product without a
@@ -12,7 +13,18 @@ import (
 type Offer struct {
 	Price    int64  // of one, in minor units (cents): 0 to MaxAmount
 	Currency string // three capital letters, as ISO 4217 has them
+	// BuyerLimit is how many one buyer may have, in all orders that are reserved or paid: 0
+	// to MaxQuantity. An order must name its Buyer then. Lowered, it refuses new orders alone.
+	// Zero: any number.
+	BuyerLimit int64
+	// Starts and Ends are when its sale begins and ends, by the store's clock, in whole
+	// milliseconds: it can be ordered from Starts on, and not any more at Ends. Zero: it has
+	// begun, and never ends.
+	Starts, Ends time.Time
 }
+
+// The longest times that an Offer may have, in Unix ms: up to the year 9999.
+const maxInstant = 253_402_300_799_999
 
 func (o Offer) validate() error {
 	if o.Price < 0 || o.Price > MaxAmount {
@@ -21,15 +33,46 @@ func (o Offer) validate() error {
 	if !isCurrency(o.Currency) {
 		return &FieldError{"currency", quote(o.Currency), "three capital letters, such as EUR"}
 	}
+	if o.BuyerLimit < 0 || o.BuyerLimit > MaxQuantity {
+		return &FieldError{"buyer_limit", strconv.FormatInt(o.BuyerLimit, 10), fmt.Sprintf("1 to %d, or 0 for any number", MaxQuantity)}
+	}
+	for field, t := range map[string]time.Time{"starts_at": o.Starts, "ends_at": o.Ends} {
+		if !t.IsZero() && (t.UnixMilli() < 1 || t.UnixMilli() > maxInstant || t.Nanosecond()%1_000_000 != 0) {
+			return &FieldError{field, t.UTC().Format(time.RFC3339Nano), "after 1970 and up to the year 9999, in whole milliseconds"}
+		}
+	}
+	if !o.Starts.IsZero() && !o.Ends.IsZero() && !o.Starts.Before(o.Ends) {
+		return &FieldError{"ends_at", showTime(o.Ends), "an instant after starts_at"}
+	}
 	return nil
 }
 
-// line is the offer as the store has it; empty: none.
+// line is the offer as the store has it; empty: none. What is the same for all products stands
+// in none: price and currency, then the limit, and when the sale begins and ends, 0 each for none.
 func (o Offer) line() string {
 	if o.Currency == "" {
 		return ""
 	}
-	return strconv.FormatInt(o.Price, 10) + " " + o.Currency
+	line := strconv.FormatInt(o.Price, 10) + " " + o.Currency
+	if o.BuyerLimit == 0 && o.Starts.IsZero() && o.Ends.IsZero() {
+		return line
+	}
+	return fmt.Sprintf("%s %d %d %d", line, o.BuyerLimit, instant(o.Starts), instant(o.Ends))
+}
+
+// instant is a time in Unix ms, 0 for none; instantOf reads it.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func instantOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }
 
 // parseOffer reads a line; nothing is no offer.
@@ -37,9 +80,14 @@ func parseOffer(line string) (o Offer, err error) {
 	if line == "" {
 		return o, nil
 	}
-	price, currency, _ := strings.Cut(line, " ")
-	o.Currency = currency
-	if o.Price, err = strconv.ParseInt(price, 10, 64); err == nil {
+	parts := strings.Split(line, " ")
+	if len(parts) != 2 && len(parts) != 5 {
+		return Offer{}, fmt.Errorf("offer has %d parts, want 2 or 5", len(parts))
+	}
+	var starts, ends int64
+	o.Currency = parts[1]
+	if err = parseNumbers(append(parts[:1:1], parts[2:]...), []*int64{&o.Price, &o.BuyerLimit, &starts, &ends}[:len(parts)-1]...); err == nil {
+		o.Starts, o.Ends = instantOf(starts), instantOf(ends)
 		err = o.validate()
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 	MaxQuantity = 1_000_000         // of one item
 	MaxAmount   = 1_000_000_000_000 // of a price, and of all items together, in minor units
 	MaxReceiver = 200               // characters
+	MaxBuyer    = 64                // characters
 )
 
 // An Order is what a buyer wants. What it costs the products say, and the [Record] of the
@@ -30,6 +31,10 @@ type Order struct {
 	ID string
 	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
 	Receiver string
+	// Buyer is who has ordered it, as the buyers' side knows them: [A-Za-z0-9._-]{1,64}, or
+	// empty where no product of the order has an Offer.BuyerLimit. It is part of what makes
+	// two orders the same.
+	Buyer string
 	// Items are 1 to MaxItems, each of another product.
 	Items []Item
 }
@@ -84,6 +89,9 @@ func (o Order) Validate() error {
 	}
 	if fault := receiverFault(o.Receiver); fault != "" {
 		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", MaxReceiver))
+	}
+	if o.Buyer != "" && !isName(o.Buyer) {
+		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", MaxBuyer))
 	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))

@@ -16,7 +16,7 @@ func (s *Sale) BeginPayment(ctx context.Context, id string) (Record, error) {
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: begin payment: %w", err)
 	}
-	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled)...)
+	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled, keyBought)...)
 	return s.close(ctx, "begin payment", id, beginPaymentScript, keys, id, s.options.PayTime.Milliseconds())
 }
 
@@ -34,7 +34,7 @@ func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 		return Record{}, fmt.Errorf("stock: pay: %w", err)
 	}
 	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled,
-		keySettled, keyRestored, keyDisputed, keyReference+p.Reference)...)
+		keySettled, keyRestored, keyDisputed, keyReference+p.Reference, keyBought)...)
 	r, err := s.close(ctx, "pay", id, payScript, keys, id, p.Reference, p.Amount, p.Currency, s.options.Retention.Milliseconds(), MaxPayments)
 	if closed, ok := errors.AsType[*ClosedError](err); ok {
 		closed.Surplus = p.Reference
@@ -71,7 +71,7 @@ func (s *Sale) Return(ctx context.Context, id, reference string) (Record, error)
 // givesBack are the keys of what puts sold items back in stock.
 func (s *Sale) givesBack(id, reference string) []string {
 	return append(s.keys(keyOrder+id), s.keys(keyStock, keySold, keyUnsettled, keySettled, keyRestored, keyDisputed,
-		keyReturned, keyReference+reference)...)
+		keyReturned, keyReference+reference, keyBought)...)
 }
 
 // Cancel gives back what an order reserved. An order that is cancelled already
@@ -82,7 +82,7 @@ func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: cancel: %w", err)
 	}
-	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled)...)
+	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled, keyBought)...)
 	return s.close(ctx, "cancel", id, cancelScript, keys, id)
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // A problem is an error as RFC 9457 wants it told.
@@ -14,10 +16,14 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 
 	SKU    string       `json:"sku,omitempty"`       // of a product that is sold out
-	Left   *int64       `json:"left,omitempty"`      // of it
+	Left   *int64       `json:"left,omitempty"`      // of it, or of its limit
+	Limit  int64        `json:"limit,omitempty"`     // of it, for each buyer
+	Starts string       `json:"starts_at,omitempty"` // when its sale begins
 	State  State        `json:"state,omitempty"`     // of an order that is closed
 	Refund string       `json:"to_refund,omitempty"` // reference of a payment that it could not take
 	Fields []fieldFault `json:"fields,omitempty"`
+
+	retry time.Duration // after which it may be sent again; 0: it is not known
 }
 
 type fieldFault struct {
@@ -33,6 +39,9 @@ var kinds = []struct {
 	status int
 }{
 	{ErrSoldOut, "sold-out", http.StatusConflict},
+	{ErrBuyerLimit, "buyer-limit", http.StatusConflict},
+	{ErrNotBegun, "not-begun", http.StatusConflict},
+	{ErrEnded, "ended", http.StatusConflict},
 	{ErrConflict, "id-taken", http.StatusConflict},
 	{ErrClosed, "closed", http.StatusConflict},
 	{ErrPaying, "paying", http.StatusConflict},
@@ -100,6 +109,12 @@ func (p *problem) extend(err error) {
 	if e, ok := errors.AsType[*SoldOutError](err); ok {
 		p.SKU, p.Left = e.SKU, &e.Left
 	}
+	if e, ok := errors.AsType[*BuyerLimitError](err); ok {
+		p.SKU, p.Left, p.Limit = e.SKU, &e.Left, e.Limit
+	}
+	if e, ok := errors.AsType[*NotBegunError](err); ok {
+		p.SKU, p.Starts, p.retry = e.SKU, showTime(e.Starts), e.In
+	}
 	if e, ok := errors.AsType[*ClosedError](err); ok {
 		p.State, p.Refund = e.State, e.Surplus
 	}
@@ -124,7 +139,10 @@ func fieldFaults(err error) (faults []fieldFault) {
 func (p *problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+		p.retry = max(p.retry, time.Second)
+	}
+	if p.retry > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((p.retry+time.Second-1)/time.Second), 10))
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // a client that has gone away needs none

@@ -55,6 +55,7 @@ type reconciler struct {
 
 	looked, again int // orders looked up, and settled again
 	unknown       int // orders that neither the store nor the database has
+	miscounted    int // buyers of whom the store counts another number than their orders have
 }
 
 func newReconciler(s *Sale, b *Database, after time.Duration, w work) *reconciler {
@@ -81,6 +82,9 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.orders(ctx); err != nil {
 		return err
 	}
+	if err := r.buyers(ctx); err != nil {
+		return err
+	}
 	v, err := r.look(ctx)
 	if err != nil {
 		return err
@@ -102,6 +106,9 @@ func (r *reconciler) run(ctx context.Context) error {
 	}
 	if broken := len(found) + int(v.after.disputed) + r.unknown; broken > 0 {
 		return fmt.Errorf("stock: reconcile: %d products and %d orders are not as they must be", len(found), int(v.after.disputed)+r.unknown)
+	}
+	if r.miscounted > 0 {
+		return fmt.Errorf("stock: reconcile: of %d buyers the store counts another number than their orders have", r.miscounted)
 	}
 	return nil
 }
@@ -148,6 +155,22 @@ func (r *reconciler) orders(ctx context.Context) error {
 	}
 	if _, err := r.sale.ask(ctx, closeScript, r.sale.keys(keyShelf), r.sale.epoch(), "behind"); err != nil {
 		return fmt.Errorf("stock: close a shelf that has lost orders: %w", err)
+	}
+	return nil
+}
+
+// buyers compares what buyers have.
+func (r *reconciler) buyers(ctx context.Context) error {
+	if err := r.work.may(ctx, "buyers"); err != nil {
+		return err
+	}
+	found, err := r.sale.auditBuyers(ctx, r.database, maxAudited)
+	if err != nil {
+		return fmt.Errorf("stock: compare buyers: %w", err)
+	}
+	r.miscounted = len(found)
+	for _, d := range found[:min(maxTold, len(found))] {
+		r.work.log.Error("stock broken", zap.String("sku", d.SKU), zap.String("buyer", Mask(d.Buyer)), zap.String("text", "the store counts "+d.Store+", the book "+d.Book))
 	}
 	return nil
 }

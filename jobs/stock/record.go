@@ -68,6 +68,7 @@ func (r Record) GoString() string { return r.String() }
 // A body is what no script looks at, as it is stored: equal content gives equal
 // bytes.
 type body struct {
+	Buyer    string `json:"buyer,omitempty"` // the first: see lua/order.lua
 	Receiver string `json:"receiver"`
 	Amount   int64  `json:"amount,omitempty"`   // of an order that was placed before products had prices
 	Currency string `json:"currency,omitempty"` // of it
@@ -76,7 +77,7 @@ type body struct {
 // content is what was asked for, as it is stored: items as sku=quantity,… and the rest
 // of the order.
 func (o Order) content() (items, rest string, err error) {
-	rest, err = restOf(body{Receiver: o.Receiver})
+	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver})
 	return string(appendItems(nil, o.sorted(), false)), rest, err
 }
 
@@ -121,7 +122,7 @@ func parseRecord(id, line string) (Record, error) {
 	if err := json.Unmarshal([]byte(parts[5]), &rest); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // which may name the receiver
 	}
-	r.Order = Order{ID: id, Receiver: rest.Receiver}
+	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer}
 	r.Amount, r.Currency = rest.Amount, rest.Currency
 	if err := r.parseItems(parts[4]); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", id, err)

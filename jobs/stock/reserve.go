@@ -16,7 +16,8 @@ import (
 // the context ends; after that it is not known whether the order was accepted:
 // call it again, with the same id. It refuses with a *FieldError for each field
 // that is not allowed, joined, also of an order that costs more than MaxAmount or whose
-// products have several currencies; or with ErrSoldOut, ErrUnknownSKU, ErrUnpriced, or
+// products have several currencies, or one without a Buyer of a product with a BuyerLimit; or
+// with ErrSoldOut, ErrBuyerLimit, ErrNotBegun, ErrEnded, ErrUnknownSKU, ErrUnpriced, or
 // ErrConflict.
 // See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
 func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
@@ -27,12 +28,12 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
 	}
-	args := make([]any, 0, 5+2*len(o.Items))
-	args = append(args, o.ID, s.options.Hold.Milliseconds(), items, rest, MaxAmount)
+	args := make([]any, 0, 6+2*len(o.Items))
+	args = append(args, o.ID, s.options.Hold.Milliseconds(), items, rest, MaxAmount, o.Buyer)
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue, keyBought)
 	answer, at, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
@@ -81,7 +82,25 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		}
 		return Record{}, false, &SoldOutError{SKU: answer[1], Left: left}
 	}
-	return Record{}, false, strange(answer)
+	return Record{}, false, o.unoffered(answer)
+}
+
+// unoffered is the error of an order that how its products are sold does not allow.
+func (o Order) unoffered(answer []string) error {
+	var a, b int64
+	switch {
+	case is(answer, "nobody", 2):
+		return &FieldError{"buyer", "missing", fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -, since items[%s] is limited for each buyer", MaxBuyer, answer[1])}
+	case len(answer) < 3 || len(answer) > 4 || parseNumbers(answer[2:], []*int64{&a, &b}[:len(answer)-2]...) != nil:
+		return strange(answer)
+	case is(answer, "limit", 4):
+		return &BuyerLimitError{SKU: answer[1], Limit: a, Left: max(0, a-b)}
+	case is(answer, "not begun", 4):
+		return &NotBegunError{SKU: answer[1], Starts: time.UnixMilli(a).UTC(), In: time.Duration(a-b) * time.Millisecond}
+	case is(answer, "ended", 3):
+		return fmt.Errorf("%s, on %s: %w", quote(answer[1]), showTime(time.UnixMilli(a)), ErrEnded)
+	}
+	return strange(answer)
 }
 
 // refused is the error of a field of an item, whose index is a text.

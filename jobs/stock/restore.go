@@ -113,6 +113,9 @@ func (s *Sale) restore(ctx context.Context) (r Restored, err error) {
 	if err := s.restoreOrders(ctx, &r); err != nil {
 		return r, err
 	}
+	if err := s.restoreBuyers(ctx, r.Epoch); err != nil {
+		return r, err
+	}
 	if err := s.restoreDisputes(ctx, &r); err != nil {
 		return r, err
 	}
@@ -247,7 +250,7 @@ func (s *Sale) restoreDisputes(ctx context.Context, r *Restored) error {
 			names[i] = d.ID
 			args = append(args, d.ID, d.line, d.BookHas)
 		}
-		if err := s.step(ctx, redisputeScript, s.orderKeys(names, keyShelf, keyDisputed, keyStock, keyReserved, keySold, keyDue), args...); err != nil {
+		if err := s.step(ctx, redisputeScript, s.orderKeys(names, keyShelf, keyDisputed, keyStock, keyReserved, keySold, keyDue, keyBought), args...); err != nil {
 			return fmt.Errorf("put disputed orders: %w", err)
 		}
 	}
@@ -267,7 +270,7 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 		}
 	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored, keySupplied), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored, keySupplied, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}

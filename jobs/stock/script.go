@@ -97,6 +97,8 @@ var (
 	productsLua string
 	//go:embed lua/orders.lua
 	ordersLua string
+	//go:embed lua/buyers.lua
+	buyersLua string
 	//go:embed lua/open.lua
 	openLua string
 	//go:embed lua/stream.lua
@@ -150,6 +152,7 @@ var (
 	ordersScript     = redis.NewScript(rebuildLua + ordersLua)
 	referencesScript = redis.NewScript(rebuildLua + referencesLua)
 	redisputeScript  = redis.NewScript(rebuildLua + orderLua + redisputeLua)
+	buyersScript     = redis.NewScript(rebuildLua + buyersLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
 
 	// For a stream of events.
@@ -175,7 +178,8 @@ const (
 	keyFresh     = "fresh"      // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
 	keyDue       = "due"        // set: ids of reserved orders that it has, until when they may be paid, Unix ms
 	keyUnsettled = "unsettled"  // set: ids of other orders whose state the database does not have, since when, Unix ms
-	keyOffer     = "offer"      // hash: sku, how it is sold: price, currency
+	keyOffer     = "offer"      // hash: sku, how it is sold: see Offer.line
+	keyBought    = "bought"     // hash: buyer:sku, how many the buyer's open and paid orders have
 	keyRestocked = "restocked"  // hash: sku, the total and the offer that the database does not have
 	keySupplied  = "supplied"   // hash: sku and reference, what was added with it that the database does not have
 	keySettled   = "settled"    // hash: sku, what paid orders took that the database has

@@ -35,6 +35,20 @@ func everything(t *testing.T, client redis.UniversalClient) {
 	reserve(t, kept, order("x"))
 	settleAll(t, kept, p)
 	deliver(t, kept, stream)
+	bought := order("bought")
+	bought.Buyer = "ada"
+	put(t, kept, "tea", 2)
+	reserve(t, kept, bought)
+	settleAll(t, kept, p)
+	if found, err := kept.Audit(t.Context()); err != nil || len(found) != 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:kept}:shelf").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Restore(t.Context()); err != nil {
+		t.Error(err)
+	}
 	short := newSale(t, client, stock.Options{Name: "short", Hold: 1e6})
 	put(t, short, "tea", 1)
 	reserve(t, short, order("x"))
@@ -53,8 +67,8 @@ func TestMinimalACL(t *testing.T) {
 	addr := redisServer(t)
 	admin := connect(t, addr)
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
-		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del", "+exists", "+hkeys",
-		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall",
+		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del", "+unlink", "+exists", "+hkeys",
+		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall", "+hscan",
 		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello",
 		"+xadd", "+xinfo", "+xrange").Err()
 	if err != nil {

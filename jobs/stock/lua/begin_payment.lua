@@ -1,12 +1,13 @@
 -- begin payment: keeps an order from expiring for a while, once.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 due  6 unsettled
+--       7 bought
 -- ARGV  1 id  2 for how long, in ms
 --
 -- Returns {'ok', record} when the order is being paid, by this call or one before,
 -- {'closed', record} when it is in a last state, or {'unknown'}. A call again moves
 -- nothing: the time is bounded.
-local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[5], unsettled = KEYS[6]}
+local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[5], unsettled = KEYS[6], bought = KEYS[7]}
 local record = redis.call('GET', k.record)
 if not record or not held(ARGV[1], record, k.fresh, k.due) then return {'unknown'} end
 local state, placed, due, rest = string.match(record, '^(%a+) (%d+) (%d+) %d+ (.*)$')

@@ -1,8 +1,8 @@
--- clear: removes what the store had.
+-- clear: removes what the store had. UNLINK, since a hash may have a field for each buyer.
 --
 -- KEYS  1 shelf, then keys
 -- ARGV  1 epoch
 --
 -- Returns {'ok'}, or {'over'}.
-for i = 2, #KEYS do redis.call('DEL', KEYS[i]) end
+for i = 2, #KEYS do redis.call('UNLINK', KEYS[i]) end
 return {'ok'}

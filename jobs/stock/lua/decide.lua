@@ -1,7 +1,7 @@
 -- decide: carries out what was decided of a disputed order.
 --
 -- KEYS  1 the order's record  2 that of the new id  3 disputed  4 stock  5 reserved
---       6 sold  7 fresh  8 due  9 unsettled
+--       6 sold  7 fresh  8 due  9 unsettled  10 bought
 -- ARGV  1 id  2 placed  3 accept, refund or drop  4 the new id ('' unless accepted)
 --
 -- Returns {'ok'}, by this call or one before; {'decided', action and new id} when
@@ -33,6 +33,7 @@ elseif open(state) or state == 'paid' then
     redis.call('HINCRBY', from, sku, '-' .. quantity)
     redis.call('HINCRBY', KEYS[4], sku, quantity)
   end
+  untake(record, items, KEYS[10])
 end
 redis.call('HSET', KEYS[3], ARGV[1], decision)
 changed = true

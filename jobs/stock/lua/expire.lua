@@ -1,7 +1,7 @@
 -- expire: closes reserved orders that are past their time, and gives back what
 -- they reserved.
 --
--- KEYS  1 fence  2 stock  3 reserved  4 due  5 fresh  6 unsettled, then the
+-- KEYS  1 fence  2 stock  3 reserved  4 due  5 fresh  6 unsettled  7 bought, then the
 --       orders' records
 -- ARGV  1 fence, then the orders' ids
 --
@@ -12,10 +12,10 @@
 redis.call('ZREM', KEYS[4], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
 local at = now()
-local k = {reserved = KEYS[3], fresh = KEYS[5], due = KEYS[4], unsettled = KEYS[6]}
+local k = {reserved = KEYS[3], fresh = KEYS[5], due = KEYS[4], unsettled = KEYS[6], bought = KEYS[7]}
 local answer = {'ok'}
 for i = 2, #ARGV do
-  local id, key, code = ARGV[i], KEYS[i + 5], '0'
+  local id, key, code = ARGV[i], KEYS[i + 6], '0'
   local record = redis.call('GET', key)
   local state, due = string.match(record or '', '^(%a+) %d+ (%d+) %d+ %S+ ')
   if not open(state) then

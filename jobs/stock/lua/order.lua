@@ -4,7 +4,8 @@
 -- the order. Items are sku=quantity@price,sku=quantity@price;currency and, for each
 -- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. Those of an
 -- order that was placed before products had prices have neither price nor currency:
--- amount and currency are in its rest.
+-- amount and currency are in its rest. The rest is JSON, and begins with the buyer if there is
+-- one.
 
 -- now is the store's time in Unix ms, read once in a script.
 local function now()
@@ -42,6 +43,18 @@ local function move(items, key, sign)
   end
 end
 
+-- buyer is that of an order, or nil.
+local function buyer(record) return string.match(record, '^%a+ %d+ %d+ %d+ %S+ {"buyer":"([%w._-]+)"') end
+
+-- untake takes what an order has of each product out of what its buyer has, at key.
+local function untake(record, items, key)
+  local by = buyer(record)
+  if not by then return end
+  for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
+    if redis.call('HINCRBY', key, by .. ':' .. sku, '-' .. quantity) <= 0 then redis.call('HDEL', key, by .. ':' .. sku) end
+  end
+end
+
 -- stamp distinguishes one state of a record from any other that it was or will be in.
 local function stamp(record)
   local state, placed, items = string.match(record, '^(%a+) (%d+) %d+ %d+ (%S+) ')
@@ -75,7 +88,7 @@ end
 
 -- close moves an open order into a last state, and what it reserved into the counts at
 -- to: stock or sold. It returns the new record. k has the keys record, reserved, fresh,
--- due and unsettled. Removing comes first: it works in a full store and lets the rest
+-- due, unsettled and bought. Removing comes first: it works in a full store and lets the rest
 -- work too.
 local function close(id, record, state, to, k, at, payment)
   local items = string.match(record, '^%a+ %d+ %d+ %d+ (%S+) ')
@@ -83,6 +96,7 @@ local function close(id, record, state, to, k, at, payment)
   redis.call('ZREM', k.due, id)
   move(items, k.reserved, '-')
   move(items, to, '')
+  if state ~= 'paid' then untake(record, items, k.bought) end
   record = rewrite(k.record, record, state, payment or '', at)
   redis.call('ZADD', k.unsettled, 'NX', whole(at), id)
   return record

@@ -3,7 +3,7 @@
 -- state cannot take is recorded as a surplus, which is to be refunded.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 sold  5 fresh  6 due
---       7 unsettled  8 settled  9 restored  10 disputed  11 the reference
+--       7 unsettled  8 settled  9 restored  10 disputed  11 the reference  12 bought
 -- ARGV  1 id  2 reference  3 amount  4 currency  5 how long the reference is known in ms
 --       6 how many payments an order may have
 --
@@ -12,7 +12,7 @@
 -- must have, {'taken', id} of the order that the reference belongs to, {'used', kind}
 -- of what the reference is in this order, {'many'}, or {'unknown'}.
 local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[5], due = KEYS[6], unsettled = KEYS[7],
-  settled = KEYS[8], restored = KEYS[9], disputed = KEYS[10]}
+  settled = KEYS[8], restored = KEYS[9], disputed = KEYS[10], bought = KEYS[12]}
 local record = redis.call('GET', k.record)
 if not record or not held(ARGV[1], record, k.fresh, k.due) then return {'unknown'} end
 local known = payments(record)

@@ -2,7 +2,7 @@
 -- its items are back in stock, unless they were returned before.
 --
 -- KEYS  1 the order's record  2 stock  3 sold  4 unsettled  5 settled  6 restored
---       7 disputed  8 returned  9 the reference
+--       7 disputed  8 returned  9 the reference  10 bought
 -- ARGV  1 id  2 reference  3 the reference of the payment  4 how long the reference is
 --       known in ms  5 how many payments an order may have
 --
@@ -34,6 +34,7 @@ if payment.kind == 'paid' then
     move(items, KEYS[3], '-')
     move(items, KEYS[2], '')
     move(items, KEYS[8], '')
+    untake(record, items, KEYS[10])
   end
   state = 'refunded'
 end

@@ -1,7 +1,7 @@
 -- return: records that the items of a paid order came back, once, and puts them in stock.
 --
 -- KEYS  1 the order's record  2 stock  3 sold  4 unsettled  5 settled  6 restored
---       7 disputed  8 returned  9 the reference
+--       7 disputed  8 returned  9 the reference  10 bought
 -- ARGV  1 id  2 reference  3 how long the reference is known in ms  4 how many payments an
 --       order may have
 --
@@ -30,4 +30,5 @@ unsettle(ARGV[1], state, items, k, at)
 move(items, KEYS[3], '-')
 move(items, KEYS[2], '')
 move(items, KEYS[8], '')
+untake(record, items, KEYS[10])
 return {'ok', rewrite(k.record, record, 'returned', line('return', ARGV[2], '0', currency, at, ''), at)}

@@ -1,0 +1,305 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a buyer has of a product is what the buyer's open and paid orders have of it, whether
+// or not its offer had a limit when they were placed. The store has a count for each buyer
+// and product, the field buyer:sku; the book counts its orders.
+
+// buyers reads up to n buyers that come after one, in the order of the database.
+func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]string, error) {
+	query := b.dialect.Bind("SELECT DISTINCT buyer FROM orders WHERE sale = ? AND buyer > ? ORDER BY buyer LIMIT " + strconv.Itoa(n))
+	rows, err := b.db.QueryContext(ctx, query, sale, after)
+	if err != nil {
+		return nil, fmt.Errorf("read the book's buyers: %w", err)
+	}
+	defer rows.Close()
+	var buyers []string
+	for rows.Next() {
+		var buyer string
+		if err := rows.Scan(&buyer); err != nil {
+			return nil, fmt.Errorf("read the book's buyers: %w", err)
+		}
+		buyers = append(buyers, buyer)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the book's buyers: %w", err)
+	}
+	return buyers, nil
+}
+
+// bought counts what buyers have, by buyer:sku.
+func (b *Database) bought(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
+	has := map[string]int64{}
+	for some := range slices.Chunk(buyers, maxRows) {
+		args := []any{sale}
+		for _, buyer := range some {
+			args = append(args, buyer)
+		}
+		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
+			" WHERE o.sale = ? AND o.buyer IN (" + marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
+		if err := b.boughtOf(ctx, has, query, args); err != nil {
+			return nil, fmt.Errorf("count what the book's buyers have: %w", err)
+		}
+	}
+	return has, nil
+}
+
+func (b *Database) boughtOf(ctx context.Context, has map[string]int64, query string, args []any) error {
+	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var buyer, sku string
+		var n int64
+		if err := rows.Scan(&buyer, &sku, &n); err != nil {
+			return err
+		}
+		has[buyer+":"+sku] = n
+	}
+	return rows.Err()
+}
+
+// restoreBuyers puts what the book's buyers have onto the shelf.
+func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
+	b := s.options.Book
+	return b.eachBuyers(ctx, s.ID(), 0, func(buyers []string) error {
+		has, err := b.bought(ctx, s.ID(), buyers)
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(slices.Sorted(maps.Keys(has)), maxBatch) {
+			args := []any{epoch}
+			for _, field := range some {
+				args = append(args, field, has[field])
+			}
+			if err := s.step(ctx, buyersScript, s.keys(keyShelf, keyBought), args...); err != nil {
+				return fmt.Errorf("put what buyers have: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// eachBuyers calls f with the buyers of a sale, some at a time. Most is how many, 0 all.
+func (b *Database) eachBuyers(ctx context.Context, sale string, most int, f func([]string) error) error {
+	for after, n := "", 0; most == 0 || n < most; {
+		buyers, err := b.buyers(ctx, sale, after, maxBatch)
+		if err != nil || len(buyers) == 0 {
+			return err
+		}
+		if err := f(buyers); err != nil {
+			return err
+		}
+		after, n = buyers[len(buyers)-1], n+len(buyers)
+	}
+	return nil
+}
+
+// shelfFields calls f with the fields of what the store counts, some at a time; one may come
+// twice. Most is how many, 0 all.
+func (s *Sale) shelfFields(ctx context.Context, most int, f func([]string) error) error {
+	type page struct {
+		pairs []string
+		next  uint64
+	}
+	for cursor, n := uint64(0), 0; most == 0 || n < most; {
+		p, err := again(ctx, func() (p page, err error) {
+			p.pairs, p.next, err = s.client.HScan(ctx, s.key(keyBought), cursor, "", maxBatch).Result()
+			return p, err
+		})
+		if err != nil {
+			return fmt.Errorf("read what buyers have: %w", err)
+		}
+		var fields []string
+		for i := 0; i+1 < len(p.pairs); i += 2 {
+			fields = append(fields, p.pairs[i])
+		}
+		for some := range slices.Chunk(fields, maxBatch) { // a small hash comes whole
+			if err := f(some); err != nil {
+				return err
+			}
+		}
+		if cursor, n = p.next, n+len(fields); cursor == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// auditBuyers compares what buyers have. Most is how many of each side, 0 all.
+func (s *Sale) auditBuyers(ctx context.Context, b *Database, most int) ([]Difference, error) {
+	found := map[string]Difference{} // by buyer:sku
+	compare := func(fields []string) error {
+		some, err := s.compareBought(ctx, b, fields)
+		maps.Copy(found, some)
+		return err
+	}
+	err := b.eachBuyers(ctx, s.ID(), most, func(buyers []string) error {
+		has, err := b.bought(ctx, s.ID(), buyers)
+		if err != nil {
+			return err
+		}
+		return compare(slices.Collect(maps.Keys(has)))
+	})
+	if err == nil {
+		err = s.shelfFields(ctx, most, compare)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Difference, 0, len(found))
+	for _, field := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, found[field])
+	}
+	return all, nil
+}
+
+// compareBought compares what some buyers have. A count that differs counts only when it has
+// differed by the same in two looks at which nothing of its buyer was on its way to the book.
+func (s *Sale) compareBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
+	before, err := s.lookAtBought(ctx, b, fields)
+	if err != nil || len(before) == 0 {
+		return nil, err
+	}
+	select {
+	case <-time.After(lookAgain):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	now, err := s.lookAtBought(ctx, b, slices.Collect(maps.Keys(before)))
+	maps.DeleteFunc(before, func(field string, d Difference) bool { return now[field] != d })
+	return before, err
+}
+
+// lookAtBought is what differs, and is not on its way. The store is read before and after the
+// book.
+func (s *Sale) lookAtBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
+	before, book, err := s.bothBought(ctx, b, fields)
+	if err != nil || maps.Equal(before, book) {
+		return nil, err
+	}
+	moving, err := s.moving(ctx)
+	if err != nil {
+		return nil, err
+	}
+	disputed, err := s.disputedBought(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if before, book, err = s.bothBought(ctx, b, fields); err != nil {
+		return nil, err
+	}
+	movingStill, err := s.moving(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.bought(ctx, fields)
+	if err != nil || moving == nil || movingStill == nil { // too much is on its way: another run judges
+		return nil, err
+	}
+	found := map[string]Difference{}
+	for _, field := range fields {
+		buyer, sku, _ := strings.Cut(field, ":")
+		wants := book[field] + disputed[field]
+		if !moving[buyer] && !movingStill[buyer] && before[field] == after[field] && after[field] != wants {
+			found[field] = Difference{SKU: sku, Buyer: buyer, Mend: Rebuild,
+				Store: strconv.FormatInt(after[field], 10), Book: "orders of " + strconv.FormatInt(wants, 10)}
+		}
+	}
+	return found, nil
+}
+
+// bothBought reads counts of the store, and then what the book counts of them. What is 0
+// is in neither.
+func (s *Sale) bothBought(ctx context.Context, b *Database, fields []string) (store, book map[string]int64, err error) {
+	if store, err = s.bought(ctx, fields); err != nil {
+		return nil, nil, err
+	}
+	buyers, wanted := map[string]bool{}, map[string]bool{}
+	for _, field := range fields {
+		buyer, _, _ := strings.Cut(field, ":")
+		buyers[buyer], wanted[field] = true, true
+	}
+	if book, err = b.bought(ctx, s.ID(), slices.Sorted(maps.Keys(buyers))); err != nil {
+		return nil, nil, err
+	}
+	maps.DeleteFunc(book, func(field string, _ int64) bool { return !wanted[field] })
+	return store, book, nil
+}
+
+// bought reads what the store counts.
+func (s *Sale) bought(ctx context.Context, fields []string) (map[string]int64, error) {
+	if len(fields) == 0 {
+		return map[string]int64{}, nil
+	}
+	values, err := again(ctx, func() ([]any, error) { return s.client.HMGet(ctx, s.key(keyBought), fields...).Result() })
+	if err != nil {
+		return nil, fmt.Errorf("read what buyers have: %w", err)
+	}
+	has := map[string]int64{}
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			if has[fields[i]], err = strconv.ParseInt(text, 10, 64); err != nil {
+				return nil, fmt.Errorf("read what buyers have: %w", err)
+			}
+		}
+	}
+	return has, nil
+}
+
+// moving are the buyers of whom something is on its way to the book; nil when too much is to say.
+func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
+	buyers := map[string]bool{}
+	for _, name := range []string{keyFresh, keyUnsettled} { // orders go from the first to the second
+		for from := int64(0); ; from += maxBatch {
+			if from >= maxAudited {
+				return nil, nil
+			}
+			ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(name), from, from+maxBatch-1).Result() })
+			if err != nil {
+				return nil, fmt.Errorf("read unsettled orders: %w", err)
+			}
+			if len(ids) == 0 {
+				break
+			}
+			var h haul
+			if err := s.readRecords(ctx, ids, &h); err != nil {
+				return nil, fmt.Errorf("read unsettled orders: %w", err)
+			}
+			for _, r := range h.records {
+				buyers[r.Buyer] = true
+			}
+		}
+	}
+	return buyers, nil
+}
+
+// disputedBought is what disputed orders count for their buyers on the shelf, beside what the
+// book has.
+func (s *Sale) disputedBought(ctx context.Context, b *Database) (map[string]int64, error) {
+	on, err := s.disputedOn(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	has := map[string]int64{}
+	for _, r := range on {
+		if r.Buyer == "" || !r.State.open() && r.State != Paid {
+			continue
+		}
+		for _, item := range r.Items {
+			has[r.Buyer+":"+item.SKU] += item.Quantity
+		}
+	}
+	return has, nil
+}
