@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,37 @@ func attend[T interface{ Release(context.Context) error }](ctx context.Context, 
 	l.workers.leave(nil)
 	var none T
 	return none, failed(latest.answer())
+}
+
+// inTime is attend for a question whose answer holds nothing.
+func inTime[T any](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
+	a, err := attend(ctx, l, failed, func(latest *noted) (answer[T], error) {
+		v, err := ask(latest)
+		return answer[T]{v}, err
+	})
+	return a.value, err
+}
+
+// An answer is one that holds nothing which is to be given back.
+type answer[T any] struct{ value T }
+
+func (answer[T]) Release(context.Context) error { return nil }
+
+// named returns what adds to an error what was asked, and the cause of the end of ctx.
+func named(ctx context.Context, what string) func(error) error {
+	return func(err error) error { return fmt.Errorf("lock: %s: %w", what, withCause(ctx, err)) }
+}
+
+// ended returns err, if it is doubt with the cause of the end of ctx. A client that is given the
+// deadline of ctx may return a moment before ctx has ended.
+func ended(ctx context.Context, err error) error {
+	if !doubtful(err) {
+		return err
+	}
+	if deadline, some := ctx.Deadline(); some && ctx.Err() == nil && !time.Now().Before(deadline) {
+		sleep(ctx, undoGrace)
+	}
+	return withCause(ctx, err)
 }
 
 // noted is the latest answer to a request that is repeated, or the doubt. It is safe

@@ -63,6 +63,79 @@ func (s *silent) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error 
 	return s.faulty.ReleaseSeveral(ctx, hs)
 }
 
+func (s *silent) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+	s.hang()
+	return s.faulty.Renew(ctx, h)
+}
+
+func (s *silent) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+	s.hang()
+	return s.faulty.Holders(ctx, key)
+}
+
+func (s *silent) Inspect(ctx context.Context, key string) (lock.Standing, error) {
+	s.hang()
+	return s.faulty.Inspect(ctx, key)
+}
+
+func (s *silent) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
+	s.hang()
+	return s.faulty.Force(ctx, f)
+}
+
+func (s *silent) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
+	s.hang()
+	return s.faulty.Forcings(ctx, key)
+}
+
+func (s *silent) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	s.hang()
+	return s.faulty.Adopt(ctx, from, to)
+}
+
+// Each way to ask about a key, or for a lease that there is.
+func questions(lease *lock.Lease) map[string]func(ctx context.Context, l *lock.Locker) error {
+	return map[string]func(ctx context.Context, l *lock.Locker) error{
+		"Extend":   func(ctx context.Context, _ *lock.Locker) error { return lease.Extend(ctx) },
+		"Holders":  func(ctx context.Context, l *lock.Locker) error { _, err := l.Holders(ctx, "k"); return err },
+		"Inspect":  func(ctx context.Context, l *lock.Locker) error { _, err := l.Inspect(ctx, "k"); return err },
+		"Forcings": func(ctx context.Context, l *lock.Locker) error { _, err := l.Forcings(ctx, "k"); return err },
+		"Force": func(ctx context.Context, l *lock.Locker) error {
+			_, err := l.Force(ctx, lock.Forcing{Key: "j", By: "alice", Reason: "gone"})
+			return err
+		},
+		"Adopt": func(ctx context.Context, l *lock.Locker) error {
+			_, err := l.Adopt(ctx, lease.Token(), lock.Options{TTL: time.Hour})
+			return err
+		},
+	}
+}
+
+// A caller that asks a store which hangs about a key, or extends or adopts a lease, is back
+// within 100 ms of the end of its context as well, and once the store has answered nothing
+// goes on behind it.
+func TestQuestionsToASilentStoreReturn(t *testing.T) {
+	for name := range questions(nil) {
+		for _, cancelled := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &silent{faulty: newFaulty()}
+					l := lock.New(store, "a")
+					lease := acquire(t, l, "k", lock.Options{TTL: time.Hour, Fixed: true})
+					store.hangs.Store(true)
+					backInTime(t, l, questions(lease)[name], cancelled, nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
+					store.hangs.Store(false)
+					_ = lease.Release(t.Context()) // it was adopted, or not
+					free(t, lock.New(store.Store, "b"), "k")
+				})
+			})
+		}
+	}
+}
+
 // Each way to ask for keys.
 var askers = map[string]func(ctx context.Context, l *lock.Locker) error{
 	"TryAcquire": func(ctx context.Context, l *lock.Locker) error {

@@ -11,8 +11,8 @@ import (
 // by themselves, and Extend returns ErrUnsupported for them. A lease inside
 // another extends that one. ErrLost: another owner may have the key, and the
 // lease's context has ended; ErrReleased: it was released. After doubt Extend asks
-// again until ctx or the trust in the lease ends; then it returns the doubt, and
-// the deadline is the old one or the new one. It is safe for concurrent use.
+// again until ctx or the trust in the lease ends; then it returns the doubt, within 100 ms
+// of the end of ctx, and the deadline is the old one or the new one. It is safe for concurrent use.
 func (s *Lease) Extend(ctx context.Context) error {
 	if s.outer != nil {
 		if s.ended.Load() {
@@ -26,21 +26,33 @@ func (s *Lease) Extend(ctx context.Context) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	h := s.holding()
-	err := insist(ctx, time.Until(s.Deadline()), func(bound context.Context) error {
-		sent := time.Now()
-		g, err := s.locker.driver.Renew(bound, h)
-		if !doubtful(err) {
-			s.locker.keeper.renewed(s, Renewed{Alive: err == nil, Left: g.Left, lost: err}, sent)
+	doubt := named(ctx, fmt.Sprintf("extend %q", s.ref.Key))
+	_, err := inTime(ctx, s.locker, doubt, func(latest *noted) (struct{}, error) {
+		err := insist(ctx, time.Until(s.Deadline()), func(bound context.Context) error {
+			err := s.extend(bound)
+			latest.note(err)
+			return err
+		})
+		if doubtful(err) {
+			err = doubt(err)
 		}
-		return err
+		return struct{}{}, err
 	})
-	if doubtful(err) {
-		return fmt.Errorf("lock: extend %q: %w", s.ref.Key, withCause(ctx, err))
-	}
 	if err != nil {
 		return err
 	}
-	s.tell(EventExtended, nil)
 	return s.Check() // the answer may have come too late, or a release before it
+}
+
+// extend asks once.
+func (s *Lease) extend(ctx context.Context) error {
+	sent := time.Now()
+	g, err := s.locker.driver.Renew(ctx, s.holding())
+	if !doubtful(err) {
+		s.locker.keeper.renewed(s, Renewed{Alive: err == nil, Left: g.Left, lost: err}, sent)
+	}
+	if err == nil {
+		s.tell(EventExtended, nil)
+	}
+	return err
 }

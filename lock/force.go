@@ -98,7 +98,7 @@ func CheckForcing(f *Forcing) error {
 //
 // The store keeps a record: see [Locker.Forcings]. If f.ID is empty Force makes one. After
 // doubt it asks again, with the same ID, until ctx ends or for 3 seconds, and returns the
-// doubt then: the key was freed, or not, or will be when the request arrives late. So
+// doubt then, within 100 ms of the end of ctx: the key was freed, or not, or will be when the request arrives late. So
 // read [Locker.Holders] first and let f.To be their highest fence: then an owner that is
 // granted the key later keeps it. ErrFree: no owner holds the key, or none with a fence
 // that f is for, and no record is kept. ErrUnsupported: the store is no [Forcer].
@@ -113,20 +113,23 @@ func (l *Locker) Force(ctx context.Context, f Forcing) (Forced, error) {
 	if err := CheckForcing(&f); err != nil {
 		return Forced{}, err
 	}
-	var made Forced
-	err := insist(ctx, tryTime(MaxTTL), func(bound context.Context) (err error) {
-		made, err = forcer.Force(bound, f)
-		return err
+	doubt := named(ctx, fmt.Sprintf("free %q by force", f.Key))
+	return inTime(ctx, l, doubt, func(latest *noted) (made Forced, err error) {
+		err = insist(ctx, tryTime(MaxTTL), func(bound context.Context) (err error) {
+			made, err = forcer.Force(bound, f)
+			latest.note(err)
+			return err
+		})
+		if doubtful(err) {
+			return Forced{}, doubt(err)
+		}
+		made.cutNotes()
+		return made, err
 	})
-	if doubtful(err) {
-		return Forced{}, fmt.Errorf("lock: free %q by force: %w", f.Key, withCause(ctx, err))
-	}
-	made.cutNotes()
-	return made, err
 }
 
 // Forcings returns the records of a key that was freed by force, the oldest first: at
-// most the latest MaxForcings. It changes nothing. ErrUnsupported: the store is no
+// most the latest MaxForcings. It changes nothing, and returns within 100 ms of the end of ctx. ErrUnsupported: the store is no
 // [Forcer]; any other error is doubt, or an *ArgumentError.
 func (l *Locker) Forcings(ctx context.Context, key string) ([]Forced, error) {
 	forcer, ok := l.driver.(Forcer)
@@ -136,11 +139,11 @@ func (l *Locker) Forcings(ctx context.Context, key string) ([]Forced, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
-	all, err := forcer.Forcings(ctx, key)
+	all, err := inTime(ctx, l, named(ctx, fmt.Sprintf("records of %q", key)), func(*noted) ([]Forced, error) { return forcer.Forcings(ctx, key) })
 	for i := range all {
 		all[i].cutNotes()
 	}
-	return all, err
+	return all, ended(ctx, err)
 }
 
 // cutNotes parts the owners from the notes of their leases.

@@ -7,7 +7,7 @@ import (
 
 // Holders returns the holders of a key, the earliest grant first, with their notes:
 // see [Sharer]. It changes nothing and decides nothing: a lease that it returns may be
-// over by then. It returns ErrUnsupported if the store cannot list holders; any other error is doubt,
+// over by then. It returns within 100 ms of the end of ctx, however long the store takes. It returns ErrUnsupported if the store cannot list holders; any other error is doubt,
 // or an *ArgumentError.
 func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
 	s, ok := l.driver.(Sharer)
@@ -17,16 +17,16 @@ func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
-	all, err := s.Holders(ctx, key)
+	all, err := inTime(ctx, l, named(ctx, fmt.Sprintf("holders of %q", key)), func(*noted) ([]Holder, error) { return s.Holders(ctx, key) })
 	for i := range all {
 		all[i].Owner, all[i].Note, _ = CutNote(all[i].Owner)
 	}
-	return all, err
+	return all, ended(ctx, err)
 }
 
 // Inspect tells who has a key, until when, and how many places are taken in the
 // store's queue. It changes nothing and decides nothing: what it tells may be
-// over when it returns. It returns ErrUnsupported if the store cannot tell; any
+// over when it returns. It returns within 100 ms of the end of ctx, as Holders does. It returns ErrUnsupported if the store cannot tell; any
 // other error is doubt, or an *ArgumentError.
 func (l *Locker) Inspect(ctx context.Context, key string) (Standing, error) {
 	i, ok := l.driver.(Inspector)
@@ -36,7 +36,7 @@ func (l *Locker) Inspect(ctx context.Context, key string) (Standing, error) {
 	if err := CheckKey(key); err != nil {
 		return Standing{}, err
 	}
-	at, err := i.Inspect(ctx, key)
+	at, err := inTime(ctx, l, named(ctx, fmt.Sprintf("inspect %q", key)), func(*noted) (Standing, error) { return i.Inspect(ctx, key) })
 	at.Owner, _, _ = CutNote(at.Owner)
-	return at, err
+	return at, ended(ctx, err)
 }

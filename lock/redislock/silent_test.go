@@ -3,21 +3,18 @@ package redislock_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/pprof"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// silentAsks are the ways to ask for a key, and for several.
+// silentAsks are the ways to ask for a key, and for several, and two to ask about one.
 var silentAsks = map[string]func(ctx context.Context, l *lock.Locker, keys ...string) error{
 	"TryAcquire": func(ctx context.Context, l *lock.Locker, keys ...string) error {
 		_, err := l.TryAcquire(ctx, keys[0], lock.Options{TTL: time.Hour})
@@ -34,6 +31,14 @@ var silentAsks = map[string]func(ctx context.Context, l *lock.Locker, keys ...st
 	"Do": func(ctx context.Context, l *lock.Locker, keys ...string) error {
 		return l.Do(ctx, keys[0], lock.Options{TTL: time.Hour}, func(context.Context, *lock.Lease) error { return nil })
 	},
+	"Holders": func(ctx context.Context, l *lock.Locker, keys ...string) error {
+		_, err := l.Holders(ctx, keys[0])
+		return err
+	},
+	"Force": func(ctx context.Context, l *lock.Locker, keys ...string) error {
+		_, err := l.Force(ctx, lock.Forcing{Key: keys[0], By: "alice", Reason: "gone"})
+		return err
+	},
 }
 
 // While the server is stopped its callers are back soon after the end of their context,
@@ -45,7 +50,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 	s := redisserver.Start(t)
 	other := lock.New(driver(t, client(t, s.Addr()), redislock.Options{}), "other")
 	for _, cancelled := range []bool{false, true} {
-		own := ownGoroutines(t)
+		own := proof.Goroutines(t)
 		c := client(t, s.Addr())
 		d := driver(t, c, redislock.Options{})
 		l := lock.New(d, "a")
@@ -75,7 +80,10 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 		call("Acquire in line", silentAsks["Acquire"], "held")
 		call("Acquire behind it", silentAsks["Acquire"], "held")
 		until(t, "a place is taken", func() bool { at, err := d.Inspect(t.Context(), "held"); return err == nil && at.Waiting == 1 })
+		fixed, err := l.Acquire(t.Context(), "fixed", lock.Options{TTL: time.Hour, Fixed: true})
+		must(t, err)
 		must(t, syscall.Kill(s.Pid(), syscall.SIGSTOP))
+		call("Extend", func(ctx context.Context, _ *lock.Locker, _ ...string) error { return fixed.Extend(ctx) })
 		for name, ask := range silentAsks {
 			call(name, ask, "free "+name, "free too "+name)
 		}
@@ -98,28 +106,9 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 			t.Errorf("of those in line there is left: %+v, %v", at, err)
 		}
 		must(t, held.Release(t.Context()))
+		must(t, fixed.Release(t.Context()))
 		must(t, d.Close())
 		must(t, c.Close())
 		until(t, "no goroutine is left", func() bool { return own() == 1 })
-	}
-}
-
-// ownGoroutines counts, from now on, this goroutine and those that it and they have
-// started: other tests of the process have goroutines, too.
-func ownGoroutines(t *testing.T) func() int {
-	label := fmt.Sprint(t.Name(), time.Now().UnixNano())
-	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("started by", label)))
-	t.Cleanup(func() { pprof.SetGoroutineLabels(context.Background()) })
-	return func() (count int) {
-		var profile strings.Builder
-		must(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
-		_, records, _ := strings.Cut(profile.String(), "\n") // the first line is the total
-		for record := range strings.SplitSeq(records, "\n\n") {
-			var n int
-			if _, err := fmt.Sscan(record, &n); err == nil && strings.Contains(record, strconv.Quote(label)) {
-				count += n
-			}
-		}
-		return count
 	}
 }

@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"errors"
 	"net"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -116,7 +115,7 @@ func TestOneOfFiveBlackHoled(t *testing.T) {
 // Nobody answers, many ask, and the Driver is closed: nothing of it runs on.
 func TestCloseLeavesNothing(t *testing.T) {
 	meter := proof.NewMeter(t)
-	before := runtime.NumGoroutine()
+	own := proof.Goroutines(t)
 	var cs []redis.UniversalClient
 	for range 3 {
 		hole, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,7 +138,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for _, c := range cs {
 		_ = c.Close()
 	}
-	until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	until(t, "no goroutine is left", func() bool { return own() == 1 })
 }
 
 // A server that is silent costs nobody any time: an acquisition and a release are
