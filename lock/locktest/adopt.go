@@ -208,7 +208,7 @@ func adoptToken(s *stand) {
 	one, two := lock.New(s.driver, "node 1/a"), lock.New(s.driver, "node 2")
 	for _, limit := range s.limits() {
 		key := fmt.Sprint("a {key} | of ", limit)
-		old, err := one.TryAcquire(s.ctx, key, lock.Options{TTL: short, Limit: limit, Note: longNote})
+		old, err := one.TryAcquire(s.ctx, key, lock.Options{TTL: 3 * short, Limit: limit, Note: longNote})
 		if err != nil {
 			s.Fatalf("acquire: %v", err)
 		}

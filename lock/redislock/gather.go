@@ -258,7 +258,7 @@ func (g *gather) exec(ctx context.Context, c *crew, parties []party, singles []*
 	pipe := g.client.Pipeline()
 	ask := func(s *redis.Script, r *request) *redis.Cmd {
 		cmd := r.command(ctx, s)
-		_ = pipe.Process(ctx, cmd) // Exec sends it
+		_ = pipe.Process(ctx, r.sendable(cmd)) // Exec sends it
 		return cmd
 	}
 	for i := range parties {

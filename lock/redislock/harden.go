@@ -16,8 +16,8 @@ const defaultTimeout = 2 * time.Second
 // a failed dial is not repeated. Maintenance notifications are off unless they are
 // configured: to find out of which kind its address is, a client would look up its
 // server's name when it is made, and wait where DNS is silent. A client for a Cluster
-// still asks a second node when a connection breaks, within the context; every script
-// allows that.
+// still asks again when a connection breaks, within the context, all but what frees a lock;
+// the scripts allow that.
 func Harden[O redis.UniversalOptions | redis.Options](o *O) {
 	switch o := any(o).(type) {
 	case *redis.UniversalOptions:

@@ -1,12 +1,16 @@
 package redislock_test
 
 import (
+	"context"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
@@ -19,6 +23,8 @@ type cutter struct {
 	net.Listener
 	server string
 	cut    atomic.Bool
+	first  atomic.Int64 // so many replies are passed on before
+	before func()       // it cuts a connection; nil: nothing is done
 	wg     sync.WaitGroup
 }
 
@@ -60,7 +66,13 @@ func (p *cutter) replies(in, out net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(buf)
-		if err != nil || p.cut.CompareAndSwap(true, false) {
+		if err != nil {
+			return
+		}
+		if p.cut.Load() && p.first.Add(-1) < 0 && p.cut.CompareAndSwap(true, false) {
+			if p.before != nil {
+				p.before()
+			}
 			return
 		}
 		if _, err := in.Write(buf[:n]); err != nil {
@@ -123,5 +135,67 @@ func lose(t *testing.T, p *cutter, do func() error) {
 	}
 	if p.cut.Load() {
 		t.Error("no reply was lost")
+	}
+}
+
+// In a Cluster the reply to a release is lost, and another owner has the lock before anything
+// is sent again: the client sends nothing by itself, and the holder is answered that the lock
+// is free, not that the store had forgotten it.
+func TestLostReleaseInACluster(t *testing.T) {
+	t.Parallel()
+	s := redisserver.Start(t, "--cluster-enabled", "yes")
+	raw := client(t, s.Addr())
+	must(t, raw.ClusterAddSlotsRange(t.Context(), 0, slots-1).Err())
+	until(t, "the Cluster is whole", func() bool { return strings.Contains(raw.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
+	other := driver(t, raw, redislock.Options{})
+	for name, c := range map[string]struct {
+		keys  []string
+		limit int
+		known bool // the server knows the script
+	}{
+		"alone":                     {[]string{"alone"}, 1, true},
+		"shared":                    {[]string{"shared"}, 3, true},
+		"several":                   {[]string{"g/1", "g/2"}, 1, true},
+		"alone, an unknown script":  {[]string{"new"}, 1, false},
+		"shared, an unknown script": {[]string{"new shared"}, 3, false},
+	} {
+		p := newCutter(t, s.Addr())
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{
+			MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: 2 * time.Second,
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{End: slots - 1, Nodes: []redis.ClusterNode{{Addr: p.Addr().String()}}}}, nil
+			},
+		})
+		t.Cleanup(func() { _ = cluster.Close() })
+		l := lock.New(driver(t, cluster, redislock.Options{GroupBy: "/"}), "a")
+		must(t, acquireKey(t, l, "warm").Release(t.Context()))
+		shared, err := l.Acquire(t.Context(), "warm shared", lock.Options{Limit: 3})
+		must(t, err)
+		must(t, shared.Release(t.Context()))
+		var release func() error
+		if len(c.keys) > 1 {
+			all, err := l.AcquireAll(t.Context(), c.keys, lock.Options{})
+			must(t, err)
+			release = func() error { return all.Release(t.Context()) }
+		} else {
+			lease, err := l.Acquire(t.Context(), c.keys[0], lock.Options{Limit: c.limit})
+			must(t, err)
+			release = func() error { return lease.Release(t.Context()) }
+		}
+		p.before = func() { // another owner had the keys, and has freed them as well
+			for _, key := range c.keys {
+				g, err := other.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "other/1", TTL: time.Minute, Limit: c.limit})
+				must(t, err)
+				must(t, other.Release(t.Context(), lock.Holding{Key: key, Owner: "other/1", Fence: g.Fence, Limit: c.limit}))
+			}
+		}
+		if !c.known {
+			must(t, raw.ScriptFlush(t.Context()).Err())
+			p.first.Store(1) // which says so
+		}
+		p.cut.Store(true)
+		if err := release(); err != nil || p.cut.Load() {
+			t.Errorf("%s: the release: %v", name, err)
+		}
 	}
 }

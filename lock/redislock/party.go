@@ -45,6 +45,7 @@ func (p *party) join(member *passenger) {
 	p.members = append(p.members, member)
 	p.request.keys.join(member.request.keys)
 	p.request.args.join(member.request.args.first())
+	p.request.once = p.request.once || member.request.once
 	p.asks.seen = max(p.asks.seen, member.request.asks.seen)
 }
 

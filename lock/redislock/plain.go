@@ -163,6 +163,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
 	}
 	r := d.requestFor(h.Key)
+	r.once = true
 	r.holder(h.Fence, h.Owner)
 	reply, err := d.share(ctx, d.scripts.release, d.scripts.manyFree, r)
 	if err != nil {

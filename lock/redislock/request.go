@@ -18,6 +18,7 @@ type request struct {
 	all    []string // what most of sent points to
 	last   terms    // of the latest claim
 	packed []byte   // the same as text
+	once   bool     // the client must not send it again: see onceOnly
 }
 
 // asks are the terms of who asks for a lock, which its arguments are as well.
@@ -103,7 +104,7 @@ func (r *request) free() {
 	r.args.clear()
 	clear(r.sent)
 	clear(r.all)
-	r.sent, r.all, r.last, r.packed, r.asks = r.sent[:0], r.all[:0], terms{}, r.packed[:0], asks{}
+	r.sent, r.all, r.last, r.packed, r.asks, r.once = r.sent[:0], r.all[:0], terms{}, r.packed[:0], asks{}, false
 	requests.Put(r)
 }
 

@@ -97,7 +97,9 @@ func (d *Driver) freeShared(ctx context.Context, hs []lock.Holding, place string
 		names[i] = hs[i].Key
 		args = append(args, hs[i].Owner, hs[i].Fence)
 	}
-	reply, err := d.run(ctx, d.scripts.sharedFree, d.keys.all(names...), args)
+	r := requestOf(d.keys.all(names...), args...)
+	r.once = true
+	reply, err := d.share(ctx, d.scripts.sharedFree, nil, r)
 	parts, _ := reply.([]any)
 	for i := range errs {
 		switch {
