@@ -164,8 +164,32 @@ type shopConfig struct {
 
 // eventsConfig says where the events of orders go.
 type eventsConfig struct {
-	Retention duration      `yaml:"retention"`
-	Stream    *streamConfig `yaml:"stream"`
+	Retention duration       `yaml:"retention"`
+	Stream    *streamConfig  `yaml:"stream"`
+	Webhook   *webhookConfig `yaml:"webhook"`
+	SMS       *textsConfig   `yaml:"sms"`
+}
+
+type webhookConfig struct {
+	URL           string   `yaml:"url"`
+	AllowPlain    bool     `yaml:"allow_plain"`
+	SecretEnv     string   `yaml:"secret_env"`
+	SecretFile    string   `yaml:"secret_file"`
+	OldSecretEnv  string   `yaml:"old_secret_env"`
+	OldSecretFile string   `yaml:"old_secret_file"`
+	Timeout       duration `yaml:"timeout"`
+	Concurrency   int      `yaml:"concurrency"`
+	Receiver      bool     `yaml:"receiver"`
+}
+
+// textsConfig are the templates of texts by the kind of event; empty: none is sent.
+type textsConfig struct {
+	Reserved  string `yaml:"reserved"`
+	Paid      string `yaml:"paid"`
+	Cancelled string `yaml:"cancelled"`
+	Expired   string `yaml:"expired"`
+	Returned  string `yaml:"returned"`
+	Refunded  string `yaml:"refunded"`
 }
 
 type streamConfig struct {

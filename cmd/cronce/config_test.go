@@ -75,7 +75,7 @@ func TestExampleComments(t *testing.T) {
 		reflect.TypeFor[config](), reflect.TypeFor[redisConfig](), reflect.TypeFor[tlsConfig](), reflect.TypeFor[httpConfig](),
 		reflect.TypeFor[logConfig](), reflect.TypeFor[tuningConfig](), reflect.TypeFor[jobConfig](), reflect.TypeFor[retryConfig](),
 		reflect.TypeFor[smsConfig](), reflect.TypeFor[receiptsConfig](), reflect.TypeFor[sleepConfig](),
-		reflect.TypeFor[shopConfig](), reflect.TypeFor[databaseConfig](), reflect.TypeFor[rewardsConfig](), reflect.TypeFor[eventsConfig](), reflect.TypeFor[streamConfig](),
+		reflect.TypeFor[shopConfig](), reflect.TypeFor[databaseConfig](), reflect.TypeFor[rewardsConfig](), reflect.TypeFor[eventsConfig](), reflect.TypeFor[streamConfig](), reflect.TypeFor[webhookConfig](), reflect.TypeFor[textsConfig](),
 	} {
 		for field := range typ.Fields() {
 			known[field.Tag.Get("yaml")] = true

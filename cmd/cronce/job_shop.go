@@ -47,7 +47,8 @@ func (c *config) onlyShop() {
 	if c.Shop == nil {
 		c.Shop = &shopConfig{}
 	}
-	c.Jobs = slices.DeleteFunc(c.Jobs, func(j jobConfig) bool { return !isShopKind(j.Kind) })
+	texts := c.Shop.Events != nil && c.Shop.Events.SMS != nil // which are sent by the job of the outbox
+	c.Jobs = slices.DeleteFunc(c.Jobs, func(j jobConfig) bool { return !isShopKind(j.Kind) && !(texts && j.Kind == "sms") })
 }
 
 // settleKind writes the orders of the shop into its database.

@@ -32,7 +32,7 @@ type kind func(c *config, at string, j *jobConfig, p parts) (scheduler.Job, erro
 var kinds = map[string]kind{
 	"sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
-	streamKind: deliverKind,
+	streamKind: deliverKind, webhookKind: deliverKind, textsKind: deliverKind,
 }
 
 // schedulerConfig makes what the scheduler wants of the configuration. Its error

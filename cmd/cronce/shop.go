@@ -50,7 +50,7 @@ func shopCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, shopOverrides)
-	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand(), shopRefundsCommand())
+	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand(), shopRefundsCommand(), shopEventsCommand())
 	return cmd
 }
 

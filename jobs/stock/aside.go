@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -61,4 +62,114 @@ func (s *Sale) Aside(ctx context.Context, n int) ([]AsideEvent, error) {
 		return nil, fmt.Errorf("stock: read events put aside: %w", err)
 	}
 	return all, nil
+}
+
+// countAside counts the events that a target has refused.
+func (b *Database) countAside(ctx context.Context, sale, target string) (n int, err error) {
+	err = b.db.QueryRowContext(ctx, b.dialect.Bind("SELECT COUNT(*) FROM stock_event_aside WHERE sale = ? AND target = ?"), sale, target).Scan(&n)
+	return n, err
+}
+
+// ErrNotAside is that of an event that was not put aside, or no longer is.
+var ErrNotAside = errors.New("the event is not put aside")
+
+// TryAside has an event that a target has refused delivered again, with the target's next run;
+// seq 0: all of the target. It returns how many there are. It may be called again, and is an
+// ErrNotAside when there is none. It needs Options.Book.
+func (s *Sale) TryAside(ctx context.Context, target string, seq int64) (n int, err error) {
+	err = s.onAside(ctx, func(tx *transaction) error {
+		where, args := asideWhere(tx.sale, target, seq)
+		if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind("SELECT COUNT(*) FROM stock_event_aside WHERE "+where), args...).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNotAside
+		}
+		_, err1 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_event_aside SET again = TRUE WHERE "+where), args...)
+		_, err2 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET next_at = 0 WHERE sale = ? AND target = ?"), tx.sale, target)
+		return errors.Join(err1, err2)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("stock: try event %d of %s again: %w", seq, quote(target), err)
+	}
+	return n, nil
+}
+
+// DropAside gives up an event that a target has refused, and records it with the By and Reason of
+// the decision; its other fields are not read. It is refused with ErrNotAside, or a *FieldError
+// for each field that is not allowed, joined. It needs Options.Book.
+func (s *Sale) DropAside(ctx context.Context, target string, seq int64, d Decision) error {
+	err := d.faults()
+	if err == nil {
+		err = s.onAside(ctx, func(tx *transaction) error {
+			where, args := asideWhere(tx.sale, target, seq)
+			var order, payload string
+			query := tx.dialect.Bind("SELECT order_id, payload FROM stock_event_aside WHERE seq = ? AND " + where)
+			err := tx.tx.QueryRowContext(ctx, query, append([]any{seq}, args...)...).Scan(&order, &payload)
+			if errors.Is(err, sql.ErrNoRows) {
+				return ErrNotAside
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_event_aside WHERE "+where), args...); err != nil {
+				return err
+			}
+			return tx.record(ctx, Decision{Action: DropEvent, Order: order, By: d.By, Reason: d.Reason, storeHas: target, bookHas: payload})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("stock: drop event %d of %s: %w", seq, quote(target), err)
+	}
+	return nil
+}
+
+// onAside does f in a transaction.
+func (s *Sale) onAside(ctx context.Context, f func(tx *transaction) error) error {
+	b := s.options.Book
+	if b == nil {
+		return errNoBook
+	}
+	if err := b.Migrate(ctx); err != nil {
+		return err
+	}
+	return b.transact(ctx, s.ID(), f)
+}
+
+func asideWhere(sale, target string, seq int64) (where string, args []any) {
+	where, args = "sale = ? AND target = ?", []any{sale, target}
+	if seq != 0 {
+		where, args = where+" AND seq = ?", append(args, seq)
+	}
+	return where, args
+}
+
+// maxAgain is how many events that were put aside one run tries again.
+const maxAgain = 100
+
+// asideAgain reads the events of a target that are to be tried again.
+func (b *Database) asideAgain(ctx context.Context, sale, target string) ([]Event, error) {
+	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event_aside WHERE sale = ? AND target = ? AND again ORDER BY seq LIMIT " + strconv.Itoa(maxAgain))
+	return b.readEvents(ctx, sale, query, sale, target)
+}
+
+// triedAgain records what became of an event that was tried again: delivered, or refused with
+// a reason.
+func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, seq int64, refused string) error {
+	err := b.transact(ctx, sale, func(tx *transaction) error {
+		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+			return err
+		}
+		where, args := asideWhere(sale, target, seq)
+		if refused == "" {
+			_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_event_aside WHERE "+where), args...)
+			return err
+		}
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_event_aside SET again = FALSE, reason = ? WHERE "+where), append([]any{trouble(errors.New(refused))}, args...)...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record event %d of %s: %w", seq, target, err)
+	}
+	return nil
 }

@@ -28,6 +28,8 @@ const (
 
 	// passedBy is how often later events get through before an event is put aside.
 	passedBy = 5
+	// maxAside is how many events of a target may be put aside.
+	maxAside = 1000
 	// probe is how many events a pass has while the first of them cannot be delivered.
 	probe = 4
 )
@@ -94,6 +96,9 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if err := c.position(ctx); err != nil {
 		return err
 	}
+	if err := c.tryAgain(ctx); err != nil {
+		return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
+	}
 	for end := time.Now().Add(deliverTime); time.Now().Before(end); {
 		more, err := c.pass(ctx)
 		if err != nil {
@@ -143,16 +148,15 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 	if err := c.work.may(ctx, "deliver"); err != nil {
 		return false, err
 	}
-	bounded, stop := context.WithTimeout(ctx, passTime)
-	d := c.target.Deliver(bounded, events)
-	stop()
-	if ctx.Err() == nil && errors.Is(d.Err, context.DeadlineExceeded) && d.Done > 0 && bounded.Err() != nil {
-		d.Err = nil // it has begun no further request: it goes on with the next pass
-	}
-	d.Done = min(max(0, d.Done), len(events))
+	d := c.deliver(ctx, events)
 	if d.Err != nil && d.Passable && c.at.tries+1 >= passedBy && d.Done < len(events) {
 		d.Refused = append(d.Refused, Refusal{events[d.Done], fmt.Sprintf("%d times, while others got through: %s", c.at.tries+1, d.Err.Error())})
 		d.Done, d.Err = d.Done+1, nil
+	}
+	if len(d.Refused) > 0 {
+		if d, err = c.room(ctx, events, d); err != nil {
+			return false, err
+		}
 	}
 	if err := c.work.may(ctx, "advance"); err != nil {
 		return false, err
@@ -169,6 +173,36 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 		return false, c.trouble(ctx, d)
 	}
 	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused})
+}
+
+// room refuses to put more events aside than there may be: something else is wrong with a
+// target that refuses so many.
+func (c *courier) room(ctx context.Context, events []Event, d Delivery) (Delivery, error) {
+	n, err := c.book.countAside(ctx, c.sale.ID(), c.target.Name())
+	if err != nil || n+len(d.Refused) <= maxAside {
+		return d, err
+	}
+	first := d.Refused[0]
+	for i := range events {
+		if events[i].Seq == first.Event.Seq {
+			d.Done = i
+		}
+	}
+	d.Refused, d.After = nil, 0
+	d.Err = fmt.Errorf("%d events are put aside already, and it refuses the next one: %s", n, first.Reason)
+	return d, nil
+}
+
+// deliver gives events to the target, for a while.
+func (c *courier) deliver(ctx context.Context, events []Event) Delivery {
+	bounded, stop := context.WithTimeout(ctx, passTime)
+	defer stop()
+	d := c.target.Deliver(bounded, events)
+	if ctx.Err() == nil && errors.Is(d.Err, context.DeadlineExceeded) && d.Done > 0 && bounded.Err() != nil {
+		d.Err = nil // it has begun no further request: it goes on with the next pass
+	}
+	d.Done = min(max(0, d.Done), len(events))
+	return d
 }
 
 // trouble leaves the target alone for a while, and is the error of the run.

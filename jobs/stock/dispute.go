@@ -100,7 +100,9 @@ const (
 	Refund Action = "refund" // its items are back in stock, and the buyer's money goes back
 	Drop   Action = "drop"   // its items are back in stock, and that is all
 	Free   Action = "free"   // a reservation was ended before its time
-	Repair Action = "repair" // the shelf, or the counts of the book, were made again
+	// DropEvent: an event that its target had refused was given up.
+	DropEvent Action = "drop event"
+	Repair    Action = "repair" // the shelf, or the counts of the book, were made again
 )
 
 // A Decision is what an operator did, as it is recorded in the table stock_decision.

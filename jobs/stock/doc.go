@@ -61,8 +61,8 @@
 //
 // Each state that an order comes into is an [Event], written in the transaction that writes the
 // order, and delivered to each [Target] by a job of its own: [DeliverEvents]. A [Stream] is a
-// stream of Redis.
+// stream of Redis, a [Webhook] is posted to, and [Texts] go to the phones of buyers.
 //
-// Receivers are personal data. They are masked in errors, in logs, and wherever an
+// Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.
 package stock

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -46,6 +47,14 @@ type eventView struct {
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Reference string     `json:"reference,omitempty"` // of the payment, the refund or the return
+}
+
+// view reads what the event says.
+func (e *Event) view() (v eventView, err error) {
+	if err = json.Unmarshal(e.Payload, &v); err != nil {
+		err = fmt.Errorf("event %d cannot be read: %w", e.Seq, err)
+	}
+	return v, err
 }
 
 // A step is one state on the way of an order.

@@ -134,11 +134,24 @@ func TestEvents(t *testing.T) {
 		if _, err := s.Pay(t.Context(), "b", stock.Payment{Reference: "late", Amount: 625, Currency: "EUR"}); !errors.Is(err, stock.ErrClosed) {
 			t.Fatal(err)
 		}
+		reserve(t, s, order("d"))
+		reserve(t, s, order("e"))
+		_, err1 := pay(t.Context(), s, "d")
+		_, err2 := s.Return(t.Context(), "d", "parcel-d")
+		_, err3 := s.Refund(t.Context(), "d", "back-d", "pay-d")
+		_, err4 := s.Cancel(t.Context(), "e")
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Pay(t.Context(), "e", stock.Payment{Reference: "later", Amount: 625, Currency: "EUR"}); !errors.Is(err, stock.ErrClosed) {
+			t.Fatal(err)
+		}
 		settleAll(t, s, p)
 		deliver(t, s, &to)
 		deliver(t, s, &to)
-		wantWays(t, to.all(), 1, "a reserved paid returned refunded", "b reserved cancelled", "before paid", "c reserved paid")
-		p.wantLines(t, "SELECT seq FROM stock_book", "9")
+		wantWays(t, to.all(), 1, "a reserved paid returned refunded", "b reserved cancelled", "before paid", "c reserved paid",
+			"d reserved paid returned refunded", "e reserved cancelled")
+		p.wantLines(t, "SELECT seq FROM stock_book", "15")
 	})
 }
 

@@ -20,6 +20,7 @@ type orderForm struct {
 	ID       string     `json:"id"`
 	Receiver string     `json:"receiver"`
 	Buyer    string     `json:"buyer"`
+	Phone    string     `json:"phone"`
 	Items    []itemForm `json:"items"`
 }
 
@@ -29,7 +30,7 @@ type itemForm struct {
 }
 
 func (f *orderForm) order() Order {
-	o := Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Items: make([]Item, len(f.Items))}
+	o := Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Phone: f.Phone, Items: make([]Item, len(f.Items))}
 	for i, item := range f.Items {
 		o.Items[i] = Item{SKU: item.SKU, Quantity: item.Quantity}
 	}
@@ -153,6 +154,7 @@ type recordView struct {
 	State     State      `json:"state"`
 	Receiver  string     `json:"receiver"`
 	Buyer     string     `json:"buyer,omitempty"`
+	Phone     string     `json:"phone,omitempty"`
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Items     []itemView `json:"items"`
@@ -172,7 +174,7 @@ type itemView struct {
 }
 
 func viewRecord(r Record) recordView {
-	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Buyer: r.Buyer, Amount: r.Amount, Currency: r.Currency,
+	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Buyer: r.Buyer, Phone: maskPhone(r.Phone), Amount: r.Amount, Currency: r.Currency,
 		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: make([]itemView, len(r.Items))}
 	for i, item := range r.Items {
 		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}

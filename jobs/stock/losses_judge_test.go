@@ -146,8 +146,10 @@ func (l *losing) judgeBuyers(p plan) {
 		" WHERE o.status IN ('reserved', 'paying', 'paid') AND o.buyer LIKE 'u-%x-%%' GROUP BY o.buyer, i.sku HAVING SUM(i.quantity) > %d", p.seed>>32, marketLimit))
 }
 
-// end lets the members end.
+// end lets the members end, once all events were delivered, and judges these.
 func (l *losing) end() {
+	l.delivered()
+	defer l.judgeEvents()
 	for _, p := range l.m.members {
 		if err := p.end(); err != nil {
 			l.t.Errorf("%s: %v", p.name, err)

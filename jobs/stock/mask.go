@@ -10,3 +10,11 @@ func Mask(receiver string) string {
 	}
 	return string(runes[:1]) + "***"
 }
+
+// maskPhone hides a phone but for the last three digits.
+func maskPhone(phone string) string {
+	if len(phone) < 9 {
+		return ""
+	}
+	return "+***" + phone[len(phone)-3:]
+}

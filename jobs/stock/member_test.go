@@ -56,8 +56,9 @@ type setup struct {
 	Name, Redis, Driver, DSN string
 	Dialect                  stock.Dialect
 	Hold                     time.Duration
-	Settled                  bool // what is acknowledged is in the book
-	Restore                  bool // the shelf is rebuilt from the book
+	Settled                  bool   // what is acknowledged is in the book
+	Restore                  bool   // the shelf is rebuilt from the book
+	Hook, SMS                string // where events are posted, and the Redis of texts; empty: no events
 }
 
 const memberLease = time.Second
@@ -87,7 +88,16 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	node, err := memberNode(c, client, log, stock.SettleOrders(sale, database, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale, database))
+	jobs := []scheduler.Job{stock.SettleOrders(sale, database, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale, database)}
+	if c.Hook != "" {
+		deliveries, done, err := memberEvents(c, sale, client)
+		if err != nil {
+			return err
+		}
+		defer done()
+		jobs = append(jobs, deliveries...)
+	}
+	node, err := memberNode(c, client, log, jobs...)
 	if err != nil {
 		return err
 	}
@@ -115,9 +125,10 @@ func memberNode(c setup, client redis.UniversalClient, log *zap.Logger, jobs ...
 	if err != nil {
 		return nil, err
 	}
-	for i, spec := range []string{"@every 1s", "@every 1s", "@every 2s"} {
-		jobs[i].Lease, jobs[i].Spec = memberLease, spec
+	for i := range jobs {
+		jobs[i].Lease, jobs[i].Spec = memberLease, "@every 1s"
 	}
+	jobs[2].Spec = "@every 2s" // reconcile
 	return scheduler.New(scheduler.Config{Name: c.Name, Store: store, Logger: log, Jobs: jobs, Grace: 5 * time.Second})
 }
 

@@ -57,7 +57,7 @@ var (
 )
 
 // optional are the fields that a body need not have.
-var optional = []string{"buyer", "buyer_limit", "starts_at", "ends_at"}
+var optional = []string{"buyer", "phone", "buyer_limit", "starts_at", "ends_at"}
 
 type object = map[string]any
 
@@ -70,6 +70,7 @@ var values = map[string]object{
 	"starts_at":   {"format": "date-time", "description": "when its sale begins, by the store's clock; absent: it has"},
 	"ends_at":     {"format": "date-time", "description": "when its sale ends; absent: never"},
 	"receiver":    {"minLength": 1, "maxLength": stock.MaxReceiver},
+	"phone":       {"maxLength": 16, "description": "where texts about the order go: + and 8 to 15 digits; masked in answers"},
 	"items":       {"minItems": 1, "maxItems": stock.MaxItems},
 	"quantity":    {"minimum": 1},
 	"price":       {"minimum": 0, "maximum": int64(stock.MaxAmount), "description": "of one, in minor units"},

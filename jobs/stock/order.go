@@ -35,6 +35,9 @@ type Order struct {
 	// empty where no product of the order has an Offer.BuyerLimit. It is part of what makes
 	// two orders the same.
 	Buyer string
+	// Phone is where texts about the order go, as E.164 writes it: + and 8 to 15 digits. Empty:
+	// nowhere.
+	Phone string
 	// Items are 1 to MaxItems, each of another product.
 	Items []Item
 }
@@ -73,6 +76,17 @@ func isName(s string) bool {
 	return true
 }
 
+// isPhone reports whether s is a number as E.164 writes it, or empty.
+func isPhone(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) < 9 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
+		return false
+	}
+	return strings.Trim(s[1:], "0123456789") == ""
+}
+
 func isCurrency(s string) bool {
 	return len(s) == 3 && strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
 }
@@ -92,6 +106,9 @@ func (o Order) Validate() error {
 	}
 	if o.Buyer != "" && !isName(o.Buyer) {
 		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", MaxBuyer))
+	}
+	if !isPhone(o.Phone) {
+		refuse("phone", "of another form", "+ and 8 to 15 digits, the first not 0, or none") // which is personal data
 	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))

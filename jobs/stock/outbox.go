@@ -65,17 +65,17 @@ func (tx *transaction) insertEvents(ctx context.Context, moves []transition, the
 	if err := tx.write(ctx, &t, unlessEvent(tx.dialect)); err != nil {
 		return false, err
 	}
-	var n int64
-	query := tx.dialect.Bind("SELECT COUNT(*) FROM stock_event WHERE sale = ? AND seq > ?")
-	if err := tx.tx.QueryRowContext(ctx, query, tx.sale, tx.events.seq).Scan(&n); err != nil {
+	query := tx.dialect.Bind("UPDATE stock_book SET seq = ? WHERE sale = ? AND ? = (SELECT COUNT(*) FROM stock_event WHERE sale = ? AND seq > ?)")
+	moved, err := tx.tx.ExecContext(ctx, query, seq, tx.sale, seq-tx.events.seq, tx.sale, tx.events.seq)
+	if err != nil {
 		return false, err
 	}
-	if n != seq-tx.events.seq {
-		return false, nil
+	n, err := moved.RowsAffected()
+	if err != nil || n == 0 {
+		return false, err
 	}
 	tx.events.seq = seq
-	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET seq = ? WHERE sale = ?"), seq, tx.sale)
-	return true, err
+	return true, nil
 }
 
 // unlessEvent is what follows the rows of an INSERT into stock_event so that an event which

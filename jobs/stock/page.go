@@ -17,7 +17,7 @@ type booked struct {
 
 // line is the record as the store has it.
 func (r booked) line() (string, error) {
-	b, currency := body{Buyer: r.Buyer, Receiver: r.Receiver}, r.Currency
+	b, currency := body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone}, r.Currency
 	if r.itemsAmount() != r.Amount { // placed before products had prices
 		b.Amount, b.Currency, currency = r.Amount, r.Currency, ""
 	}
@@ -43,20 +43,23 @@ func (r Record) itemsAmount() (sum int64) {
 // page reads up to n orders of a sale that come after an id: those that are
 // open, and the others that were settled less than retention ago, in ms.
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
-	query := b.dialect.Bind("SELECT id, receiver, buyer, amount, currency, status, placed_at, due_at, changed_at, settled_at + ? - " + b.dialect.Now() +
+	query := b.dialect.Bind("SELECT " + orderColumns + ", settled_at + ? - " + b.dialect.Now() +
 		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 
 // order reads an order, in whatever state. There is none if that is empty.
 func (b *Database) order(ctx context.Context, sale, id string) (booked, error) {
-	query := b.dialect.Bind("SELECT id, receiver, buyer, amount, currency, status, placed_at, due_at, changed_at, 0 FROM orders WHERE sale = ? AND id = ?")
+	query := b.dialect.Bind("SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id = ?")
 	orders, err := b.read(ctx, sale, query, sale, id)
 	if err != nil || len(orders) == 0 {
 		return booked{}, err
 	}
 	return orders[0], nil
 }
+
+// orderColumns are what read wants of an order, and behind them how long it is kept yet.
+const orderColumns = "id, receiver, buyer, phone, amount, currency, status, placed_at, due_at, changed_at"
 
 // read reads the orders that a query finds, sorted by their ids.
 func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([]booked, error) {
@@ -70,7 +73,7 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 	for rows.Next() {
 		var o booked
 		var placed, due, changed int64
-		if err := rows.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep); err != nil {
+		if err := rows.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Phone, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep); err != nil {
 			return nil, err
 		}
 		o.Placed, o.Due, o.Changed = time.UnixMilli(placed).UTC(), time.UnixMilli(due).UTC(), time.UnixMilli(changed).UTC()

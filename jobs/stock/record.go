@@ -70,6 +70,7 @@ func (r Record) GoString() string { return r.String() }
 type body struct {
 	Buyer    string `json:"buyer,omitempty"` // the first: see lua/order.lua
 	Receiver string `json:"receiver"`
+	Phone    string `json:"phone,omitempty"`
 	Amount   int64  `json:"amount,omitempty"`   // of an order that was placed before products had prices
 	Currency string `json:"currency,omitempty"` // of it
 }
@@ -77,7 +78,7 @@ type body struct {
 // content is what was asked for, as it is stored: items as sku=quantity,… and the rest
 // of the order.
 func (o Order) content() (items, rest string, err error) {
-	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver})
+	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver, Phone: o.Phone})
 	return string(appendItems(nil, o.sorted(), false)), rest, err
 }
 
@@ -122,7 +123,7 @@ func parseRecord(id, line string) (Record, error) {
 	if err := json.Unmarshal([]byte(parts[5]), &rest); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // which may name the receiver
 	}
-	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer}
+	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer, Phone: rest.Phone}
 	r.Amount, r.Currency = rest.Amount, rest.Currency
 	if err := r.parseItems(parts[4]); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", id, err)

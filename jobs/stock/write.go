@@ -211,14 +211,14 @@ func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	t := table{name: "orders", clock: "settled_at", columns: []column{
-		{name: "id"}, {name: "receiver"}, {name: "buyer"}, {name: "amount"}, {name: "currency"}, {name: "status"},
+		{name: "id"}, {name: "receiver"}, {name: "buyer"}, {name: "phone"}, {name: "amount"}, {name: "currency"}, {name: "status"},
 		{name: "placed_at"}, {name: "due_at"}, {name: "changed_at"}, {name: "payments"},
 	}}
 	for _, r := range orders {
-		t.add(r.ID, r.Receiver, r.Buyer, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
+		t.add(r.ID, r.Receiver, r.Buyer, r.Phone, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
 	return tx.write(ctx, &t, upsert(tx.dialect, "orders", "sale, id",
-		[]string{"receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
+		[]string{"receiver", "buyer", "phone", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {

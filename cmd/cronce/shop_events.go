@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+const maxShownEvents = 10_000
+
+func shopEventsCommand() *cobra.Command {
+	var n int
+	var failed bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List the last events of orders, and how far each target is",
+		Long: "List the last events of orders, and for each target of shop.events how many it does not have yet, for\n" +
+			"how long, and why. With --failed, the events that targets have refused for what they are, the oldest first: each\n" +
+			"is kept until it is tried again (retry) or given up (drop).\n\n" +
+			"Exit codes: 0 fine; 1 with --failed, there are some; 4 not known: the database does not answer.",
+		Example: "  cronce shop events -n 50\n  cronce shop events --failed -o json\n  cronce shop events retry webhook 17\n  cronce shop events drop webhook 17 --reason 'a test order'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n < 1 || n > maxShownEvents {
+				return usagef("shop events: -n is %d, allowed is 1 to %d", n, maxShownEvents)
+			}
+			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
+				if failed {
+					return listAside(ctx, cmd.OutOrStdout(), s, n, output)
+				}
+				return listEvents(ctx, cmd.OutOrStdout(), s, n, output)
+			})
+		},
+	}
+	configFlags(cmd, shopOverrides)
+	cmd.Flags().IntVarP(&n, "count", "n", 20, "how many events at most")
+	cmd.Flags().BoolVar(&failed, "failed", false, "the events that targets have refused")
+	outputFlag(cmd, &output)
+	cmd.AddCommand(shopEventsRetryCommand(), shopEventsDropCommand())
+	return cmd
+}
+
+// An eventsReport is what machines read.
+type eventsReport struct {
+	Events  []json.RawMessage `json:"events"` // the latest first
+	Targets []targetReport    `json:"targets"`
+}
+
+type targetReport struct {
+	Target   string `json:"target"`
+	Seq      int64  `json:"seq"`
+	Lag      int64  `json:"lag"` // events
+	BehindMS int64  `json:"behind_ms"`
+	Aside    int64  `json:"aside"`
+	Tries    int64  `json:"tries"`
+	NextMS   int64  `json:"next_ms"` // until it is asked again
+	Trouble  string `json:"trouble,omitempty"`
+	SeenAt   string `json:"seen_at"`
+}
+
+func listEvents(ctx context.Context, w io.Writer, s *stock.Sale, n int, output string) error {
+	events, err := s.Events(ctx, n)
+	if err != nil {
+		return err
+	}
+	targets, err := s.Targets(ctx)
+	if err != nil {
+		return err
+	}
+	if output == outputJSON {
+		r := eventsReport{Events: []json.RawMessage{}, Targets: []targetReport{}}
+		for i := range events {
+			r.Events = append(r.Events, events[i].Payload)
+		}
+		for _, t := range targets {
+			r.Targets = append(r.Targets, targetReport{Target: t.Name, Seq: t.Seq, Lag: t.Lag, BehindMS: t.Behind.Milliseconds(), Aside: t.Aside,
+				Tries: t.Tries, NextMS: t.Wait.Milliseconds(), Trouble: t.Trouble, SeenAt: rfc3339(t.Seen.UnixMilli())})
+		}
+		return printJSON(w, r)
+	}
+	if err := printEvents(w, events); err != nil {
+		return err
+	}
+	return printTargets(w, targets)
+}
+
+func printEvents(w io.Writer, events []stock.Event) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printRow(table, "SEQ", "EVENT", "ORDER", "AT")
+	for i := range events {
+		e := &events[i]
+		printRow(table, e.Seq, e.Kind, e.Order, rfc3339(e.At.UnixMilli()))
+	}
+	return table.Flush()
+}
+
+func printTargets(w io.Writer, targets []stock.TargetStatus) error {
+	if len(targets) == 0 {
+		_, err := fmt.Fprintln(w, "\nThere is no target yet, so no events are written: set one in shop.events.")
+		return err
+	}
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printRow(table, "TARGET", "HAS", "LAG", "BEHIND", "ASIDE", "TROUBLE")
+	for _, t := range targets {
+		trouble := dash(t.Trouble)
+		if t.Trouble != "" {
+			trouble = fmt.Sprintf("%s (%d times, asked again in %v)", t.Trouble, t.Tries, t.Wait.Round(time.Second))
+		}
+		printRow(table, t.Name, t.Seq, t.Lag, t.Behind.Round(time.Second), t.Aside, trouble)
+	}
+	return table.Flush()
+}
+
+// An asideReport is an event that a target has refused, as machines read it.
+type asideReport struct {
+	Target string          `json:"target"`
+	Seq    int64           `json:"seq"`
+	Reason string          `json:"reason"`
+	Aside  string          `json:"aside_at"`
+	Again  bool            `json:"again"`
+	Event  json.RawMessage `json:"event"`
+}
+
+func listAside(ctx context.Context, w io.Writer, s *stock.Sale, n int, output string) error {
+	all, err := s.Aside(ctx, n)
+	if err != nil {
+		return err
+	}
+	if output == outputJSON {
+		reports := make([]asideReport, len(all))
+		for i := range all {
+			e := &all[i]
+			reports[i] = asideReport{e.Target, e.Seq, e.Reason, rfc3339(e.Aside.UnixMilli()), e.Again, e.Payload}
+		}
+		err = printJSON(w, reports)
+	} else {
+		err = printAside(w, all)
+	}
+	if err == nil && len(all) > 0 {
+		err = told(exitFailed, "some events were refused")
+	}
+	return err
+}
+
+func printAside(w io.Writer, all []stock.AsideEvent) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	printRow(table, "TARGET", "SEQ", "EVENT", "ORDER", "PUT ASIDE", "REASON")
+	for i := range all {
+		e := &all[i]
+		reason := e.Reason
+		if e.Again {
+			reason += " (to be tried again)"
+		}
+		printRow(table, e.Target, e.Seq, e.Kind, e.Order, rfc3339(e.Aside.UnixMilli()), reason)
+	}
+	return table.Flush()
+}
+
+func shopEventsRetryCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "retry TARGET [SEQ]",
+		Short: "Have an event that was refused delivered again, or with --all each of the target",
+		Args: func(_ *cobra.Command, args []string) error {
+			if all && len(args) == 1 || !all && len(args) == 2 {
+				return nil
+			}
+			return usagef("shop events retry: got %d arguments, allowed is a target and an event's SEQ, or a target and --all", len(args))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seq, err := seqOf(args[1:])
+			if err != nil {
+				return err
+			}
+			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
+				n, err := s.TryAside(ctx, args[0], seq)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s to be tried again\n", printable(args[0]), plural(n, "event"))
+				return err
+			})
+		},
+	}
+	configFlags(cmd, shopOverrides)
+	cmd.Flags().BoolVar(&all, "all", false, "each event that the target has refused")
+	return cmd
+}
+
+func shopEventsDropCommand() *cobra.Command {
+	var by who
+	cmd := &cobra.Command{
+		Use:   "drop TARGET SEQ",
+		Short: "Give up an event that was refused; the reason is recorded",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return usagef("shop events drop: got %d arguments, allowed is a target and an event's SEQ", len(args))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seq, err := seqOf(args[1:])
+			if err != nil {
+				return err
+			}
+			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
+				d := by.decision(stock.DropEvent, "")
+				if err := s.DropAside(ctx, args[0], seq, d); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d dropped, recorded for %s\n", printable(args[0]), seq, printable(d.By))
+				return err
+			})
+		},
+	}
+	configFlags(cmd, shopOverrides)
+	by.flags(cmd)
+	return cmd
+}
+
+// seqOf reads the number of an event; 0 without one.
+func seqOf(args []string) (int64, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	seq, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || seq < 1 {
+		return 0, usagef("shop events: SEQ is %s, allowed is the number of an event", shorten(args[0]))
+	}
+	return seq, nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cronce/cronce/internal/redisserver"
+)
+
+// A shop with all three targets: the paid order is posted, is in the stream, and its buyer gets
+// one text. What the webhook refuses is listed, tried again, and dropped with a reason.
+func TestShopEvents(t *testing.T) {
+	t.Parallel()
+	var refuse, posted atomic.Int64
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse.Load() > 0 {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			return
+		}
+		posted.Add(1)
+	}))
+	defer hook.Close()
+	server := redisserver.Start(t)
+	redis := "redis://" + server.Addr()
+	config := file(t, "c.yaml", fmt.Sprintf("shop:\n  database: {file: %s}\n  events:\n    stream: {}\n    webhook: {url: '%s', secret_file: %s}\n    sms: {paid: 'Your order {{.Order}} is confirmed: {{.Amount}} {{.Currency}}'}\n",
+		filepath.Join(t.TempDir(), "shop.db"), hook.URL, file(t, "secret", "0123456789abcdef\n")))
+	args := func(command ...string) []string { return append(command, "--config", config, "--redis", redis) }
+	shop := start(t, args("shop", "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")...)
+	var url string
+	eventually(t, "the shop is served", func() bool {
+		for _, l := range shop.logs("shop served") {
+			url = fmt.Sprint("http://", l.fields["address"])
+		}
+		return url != ""
+	})
+	eventually(t, "all targets are there", func() bool {
+		var r eventsReport
+		out := cronce(t, args("shop", "events", "-o", "json")...)
+		return json.Unmarshal([]byte(out.stdout), &r) == nil && len(r.Targets) == 3
+	})
+	buy := func(id string) {
+		t.Helper()
+		order := fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","phone":"+4915112345678","items":[{"sku":"tea","quantity":2}]}`, id)
+		if status, answer := ask(t, "POST", url+"/orders", order); status != 201 || answer["phone"] != "+***678" {
+			t.Fatal(status, answer)
+		}
+		if status, answer := ask(t, "POST", url+"/orders/"+id+"/pay", fmt.Sprintf(`{"reference":"p-%s","amount":700,"currency":"EUR"}`, id)); status != 200 {
+			t.Fatal(status, answer)
+		}
+	}
+	for path, body := range map[string]string{"": `{"price":350,"currency":"EUR"}`, "/stock": `{"total":5}`} {
+		if status, answer := ask(t, "PUT", url+"/products/tea"+path, body); status != 200 {
+			t.Fatal(status, answer)
+		}
+	}
+	buy("o-1")
+	lag := func() (n int64) {
+		var r eventsReport
+		out := cronce(t, args("shop", "events", "-o", "json")...)
+		if err := json.Unmarshal([]byte(out.stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		n = int64(2 - min(2, len(r.Events)))
+		for _, target := range r.Targets {
+			n += target.Lag
+		}
+		return n
+	}
+	eventually(t, "all targets have both events", func() bool { return lag() == 0 })
+	if n := posted.Load(); n != 2 {
+		t.Errorf("%d events were posted", n)
+	}
+	cronce(t, args("shop", "events")...).want(t, exitFine, "2    paid      o-1", "1    reserved  o-1", "stream   2    0", "webhook  2    0", "sms      2    0")
+	cronce(t, args("shop", "events", "--failed")...).want(t, exitFine)
+	cronce(t, "sms", "list", "--redis", redis).want(t, exitFine, "paid-", "+49151****5678", "1 queued")
+
+	refuse.Store(1)
+	buy("o-2")
+	eventually(t, "two events are put aside", func() bool {
+		return strings.Count(cronce(t, args("shop", "events", "--failed")...).stdout, "HTTP status 422") == 2
+	})
+	cronce(t, args("shop", "events", "--failed")...).want(t, exitFailed, "webhook  3    reserved  o-2", "webhook  4    paid      o-2")
+	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test", "--who", "Ada")...).want(t, exitFine, "webhook: event 3 dropped, recorded for Ada")
+	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test")...).want(t, exitRefused, "is not put aside")
+	cronce(t, args("shop", "events", "drop", "webhook", "4")...).want(t, exitUsage, "reason is")
+	refuse.Store(0)
+	cronce(t, args("shop", "events", "retry", "webhook", "--all")...).want(t, exitFine, "webhook: 1 event to be tried again")
+	eventually(t, "it is delivered", func() bool { return posted.Load() == 3 })
+	eventually(t, "none is put aside", func() bool { return cronce(t, args("shop", "events", "--failed", "-o", "json")...).stdout == "[]\n" })
+	for _, wrong := range [][]string{{"retry", "webhook"}, {"retry", "webhook", "x"}, {"drop", "webhook"}, {"-n", "0"}} {
+		cronce(t, args(append([]string{"shop", "events"}, wrong...)...)...).want(t, exitUsage)
+	}
+	if text := shop.stderr.String(); strings.Contains(text, "4915112345678") || strings.Contains(text, "Lovelace") {
+		t.Error("the log names the buyer")
+	}
+}

@@ -1,0 +1,187 @@
+package stock_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/sms"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+const phoneOf = "+4915112345678"
+
+// memberEvents are the jobs that deliver the events of a member's sale: to a stream in the
+// store of the sale, which loses things, to a webhook, and to an outbox in a store that does not.
+func memberEvents(c setup, sale *stock.Sale, client redis.UniversalClient) (jobs []scheduler.Job, done func(), err error) {
+	texts := redis.NewClient(&redis.Options{Addr: c.SMS})
+	done = func() { _ = texts.Close() }
+	outbox, err := sms.NewOutbox(texts, sms.Options{})
+	stream, err1 := stock.NewStream(sale, client, stock.StreamOptions{})
+	hook, err2 := stock.NewWebhook(sale, stock.WebhookOptions{URL: c.Hook, Secrets: func() []string { return []string{webhookSecret, "fedcba9876543210"} }})
+	text, err3 := stock.NewTexts(sale, smsOutbox{outbox}, stock.TextOptions{Templates: map[stock.State]string{stock.Paid: "{{.Order}} is confirmed"}})
+	if err := errors.Join(err, err1, err2, err3); err != nil {
+		return nil, done, err
+	}
+	for _, target := range []stock.Target{stream, hook, text} {
+		job, err := stock.DeliverEvents(sale, target)
+		if err != nil {
+			return nil, done, err
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, done, nil
+}
+
+// delivered waits until no order is open, and each target has each event.
+func (l *losing) delivered() {
+	l.t.Helper()
+	ctx, state := l.t.Context(), ""
+	for give := time.Now().Add(40 * time.Second); ; <-time.After(50 * time.Millisecond) {
+		var open, behind, seq, waiting int64
+		_, err := l.book.db.ExecContext(ctx, "UPDATE stock_cursor SET next_at = 0 WHERE next_at > 0") // what was down is not
+		err1 := l.book.db.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM orders WHERE status IN ('reserved', 'paying')),"+
+			" (SELECT COUNT(*) FROM stock_cursor c WHERE c.seq < b.seq), b.seq FROM stock_book b").Scan(&open, &behind, &seq)
+		for _, list := range []string{"fresh", "unsettled", "due"} {
+			n, err := l.client().ZCard(ctx, saleTag+list).Result()
+			waiting, err1 = waiting+n, errors.Join(err1, err)
+		}
+		length, err2 := l.client().XLen(ctx, l.stream).Result()
+		if err = errors.Join(err, err1, err2); err == nil && open+behind+waiting == 0 && length == seq {
+			return
+		}
+		state = fmt.Sprintf("%d orders are open, %d not settled; %d targets of %d events are behind; the stream has %d; %v", open, waiting, behind, seq, length, err)
+		if time.Now().After(give) {
+			l.t.Errorf("%s: not all is delivered: %s", l.where, state)
+			return
+		}
+	}
+}
+
+// ways are the states that each order of the book has come into, by the order and its payments.
+func (l *losing) ways() map[string]string {
+	l.t.Helper()
+	ways, last, paid := map[string]string{}, map[string]string{}, map[string]string{}
+	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
+		id, state, _ := strings.Cut(line, " ")
+		ways[id], last[id] = " reserved", state
+	}
+	for _, line := range l.book.lines(l.t, "SELECT order_id, kind, reference, refunds FROM payment ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 WHEN 'return' THEN 2 ELSE 3 END") {
+		part := strings.Split(line+" ", " ")
+		switch id := part[0]; {
+		case part[1] == "paid":
+			paid[id] = part[2]
+			ways[id] += " paid"
+		case part[1] == "return":
+			ways[id] += " returned"
+		case part[1] == "refund" && part[3] == paid[id]:
+			ways[id] += " refunded"
+		}
+	}
+	for id, state := range last {
+		if state == string(stock.Cancelled) || state == string(stock.Expired) {
+			ways[id] += " " + state
+		}
+	}
+	return ways
+}
+
+// judgeEvents holds the events, and what the targets have got of them, against the orders of the
+// book.
+func (l *losing) judgeEvents() {
+	t := l.t
+	t.Helper()
+	want, got := l.ways(), map[string]string{}
+	events := l.book.lines(t, "SELECT e.seq, e.kind, e.order_id FROM stock_event e ORDER BY e.seq")
+	var entries []string
+	placed := l.book.lines(t, "SELECT e.order_id FROM stock_event e WHERE EXISTS (SELECT 1 FROM orders o WHERE o.sale = e.sale AND o.id = e.order_id AND o.placed_at = e.placed_at) ORDER BY e.seq")
+	if len(placed) != len(events) {
+		t.Errorf("%d of %d events are of orders that the book does not have", len(events)-len(placed), len(events))
+	}
+	for i, line := range events {
+		part := strings.Split(line, " ")
+		if part[0] != fmt.Sprint(i+1) {
+			t.Fatalf("event %d has the number %s", i+1, part[0])
+		}
+		got[part[2]] += " " + part[1]
+		entries = append(entries, part[0]+"-0 "+part[1]+" "+part[2])
+	}
+	l.sameWays("the book's events", got, want)
+	if stream := streamed(t, l.client(), l.stream); !slices.Equal(stream, entries) {
+		t.Errorf("the stream has %d entries, which are not the %d events in their order", len(stream), len(entries))
+	}
+	l.sameWays("the webhook's events", l.posted(), want)
+	l.judgeTexts(want)
+	if aside := l.book.lines(t, "SELECT target, reason FROM stock_event_aside"); len(aside) > 0 {
+		t.Errorf("put aside: %q", aside)
+	}
+	t.Logf("%d events of %d orders", len(events), len(want))
+}
+
+func (l *losing) sameWays(what string, got, want map[string]string) {
+	l.t.Helper()
+	differ := 0
+	for id := range want {
+		if got[id] != want[id] {
+			if differ++; differ <= 5 {
+				l.t.Errorf("%s: order %s:%s, want%s", what, id, got[id], want[id])
+			}
+		}
+	}
+	for id := range got {
+		if want[id] == "" {
+			l.t.Errorf("%s: order %s is not in the book:%s", what, id, got[id])
+		}
+	}
+}
+
+// posted is what the webhook has got of each order, each first receipt in order.
+func (l *losing) posted() map[string]string {
+	l.t.Helper()
+	l.hook.mu.Lock()
+	taken := slices.Clone(l.hook.taken)
+	l.hook.mu.Unlock()
+	l.hook.took(l.t)
+	seen, ways := map[string]bool{}, map[string]string{}
+	for _, line := range taken {
+		kind, id, _ := strings.Cut(line, " ")
+		if !seen[line] {
+			ways[id] += " " + kind
+		}
+		seen[line] = true
+	}
+	return ways
+}
+
+// judgeTexts checks that there is one text for each order that was paid.
+func (l *losing) judgeTexts(ways map[string]string) {
+	l.t.Helper()
+	outbox, err := sms.NewOutbox(l.texts, sms.Options{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var got, want []string
+	for q := (sms.Query{Limit: sms.MaxPage}); ; {
+		page, err := outbox.Page(l.t.Context(), q)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			got = append(got, r.Message.Text)
+		}
+		if q.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	for id, way := range ways {
+		if strings.Contains(way, " paid") {
+			want = append(want, id+" is confirmed")
+		}
+	}
+	wantSame(l.t, "texts", got, want)
+}

@@ -1,0 +1,191 @@
+package stock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/cronce/cronce/internal/legible"
+)
+
+// maxTemplate is how many characters the template of a text, and a text, may have.
+const maxTemplate = 1000
+
+// An Outbox takes a text for a phone, once for each id: package sms has one. An error that is
+// an ErrRefused refuses the text for what it is.
+type Outbox interface {
+	Accept(ctx context.Context, id, phone, text string) error
+}
+
+// ErrRefused is that of a text which an Outbox refuses for what it is.
+var ErrRefused = errors.New("the text is refused")
+
+// A TextData is what a template may name.
+type TextData struct {
+	Order     string // its id
+	Kind      State  // what has become of it
+	Amount    string // in major units, such as 7.00; of a currency without minor units 7
+	Minor     int64  // in minor units
+	Currency  string
+	Reference string // of the payment, the refund or the return, or empty
+}
+
+// TextOptions are what texts are told.
+type TextOptions struct {
+	// Name of the target. Empty: sms.
+	Name string
+	// Templates are the texts by the kind of event, as package text/template has them, with the
+	// fields of TextData. For kinds without one, and orders without a phone, no text is sent.
+	Templates map[State]string
+}
+
+// Texts is a target that puts a text for the buyer into an outbox: your order is confirmed. The
+// text's id is made from the event, so that a repeat adds none.
+type Texts struct {
+	sale      *Sale
+	outbox    Outbox
+	name      string
+	templates map[State]*template.Template
+}
+
+// NewTexts returns Texts for the events of a sale. Its error joins a *FieldError for each option
+// that is not allowed: each template is tried.
+func NewTexts(s *Sale, to Outbox, o TextOptions) (*Texts, error) {
+	fill(&o.Name, "sms")
+	t := &Texts{sale: s, outbox: to, name: o.Name, templates: map[State]*template.Template{}}
+	var faults []error
+	if s == nil || to == nil {
+		faults = append(faults, &FieldError{"outbox", "nil, or no sale", "both"})
+	}
+	if len(o.Templates) == 0 {
+		faults = append(faults, &FieldError{"texts", "empty", "a text for one kind of event at least"})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(o.Templates)) {
+		parsed, err := parseText(kind, o.Templates[kind])
+		if err != nil {
+			faults = append(faults, err)
+		}
+		t.templates[kind] = parsed
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("stock: new texts: %w", err)
+	}
+	return t, nil
+}
+
+func parseText(kind State, text string) (*template.Template, error) {
+	if state, err := parseState(string(kind)); err != nil || state == Paying {
+		return nil, &FieldError{"texts", quote(string(kind)), "reserved, paid, cancelled, expired, returned and refunded"}
+	}
+	field := "texts." + string(kind)
+	if n := len([]rune(text)); n > maxTemplate {
+		return nil, &FieldError{field, fmt.Sprintf("%d characters long", n), fmt.Sprintf("up to %d", maxTemplate)}
+	}
+	parsed, err := template.New(string(kind)).Parse(text)
+	if err == nil {
+		_, err = render(parsed, TextData{Order: strings.Repeat("o", 64), Kind: kind, Amount: "10000000000.00", Minor: MaxAmount, Currency: "EUR", Reference: strings.Repeat("r", 64)})
+	}
+	if err != nil {
+		return nil, &FieldError{field, quote(err.Error()), "a template with .Order .Kind .Amount .Minor .Currency .Reference, and a text of up to " + strconv.Itoa(maxTemplate) + " printable characters"}
+	}
+	return parsed, nil
+}
+
+// errLong ends a template that writes on and on.
+var errLong = errors.New("the text is too long")
+
+// A bounded writer refuses what is longer than a text may be.
+type boundedText struct{ strings.Builder }
+
+func (b *boundedText) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > 4*maxTemplate {
+		return 0, errLong
+	}
+	return b.Builder.Write(p)
+}
+
+func render(t *template.Template, d TextData) (string, error) {
+	var b boundedText
+	if err := t.Execute(&b, d); err != nil {
+		return "", err
+	}
+	if fault := legible.Fault(b.String(), maxTemplate, true); fault != "" {
+		return "", errors.New("the text is " + fault)
+	}
+	return b.String(), nil
+}
+
+// Name is that of the target.
+func (t *Texts) Name() string { return t.name }
+
+// Deliver puts a text for each event that has one into the outbox.
+func (t *Texts) Deliver(ctx context.Context, events []Event) (d Delivery) {
+	with := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return t.templates[e.Kind] == nil })
+	people, err := t.sale.people(ctx, with)
+	if err != nil {
+		return Delivery{Err: err}
+	}
+	for i := range events {
+		e := &events[i]
+		p, ok := people[e.Order]
+		if t.templates[e.Kind] == nil || !ok || p.phone == "" || !p.placed.Equal(e.Placed) {
+			continue
+		}
+		if err := t.put(ctx, e, p.phone); errors.Is(err, ErrRefused) {
+			d.Refused = append(d.Refused, Refusal{*e, err.Error()})
+		} else if err != nil {
+			d.Done, d.Err = i, err
+			return d
+		}
+	}
+	d.Done = len(events)
+	return d
+}
+
+func (t *Texts) put(ctx context.Context, e *Event, phone string) error {
+	view, err := e.view()
+	var text string
+	if err == nil {
+		text, err = render(t.templates[e.Kind], TextData{Order: e.Order, Kind: e.Kind, Amount: major(view.Amount, view.Currency), Minor: view.Amount,
+			Currency: view.Currency, Reference: view.Reference})
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return t.outbox.Accept(ctx, textID(e), phone, text)
+}
+
+// textID is the id of an event's text: 1 to 64 of A-Z a-z 0-9 . _ -.
+func textID(e *Event) string {
+	sum := sha256.Sum256([]byte(e.ID()))
+	return string(e.Kind) + "-" + hex.EncodeToString(sum[:16])
+}
+
+// digits are how many digits of a currency are minor units, where these are not two: ISO 4217.
+var digits = map[string]int{
+	"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3, "CLF": 4, "UYW": 4,
+	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
+}
+
+// major is an amount in major units.
+func major(minor int64, currency string) string {
+	n, ok := digits[currency]
+	if !ok {
+		n = 2
+	}
+	text := strconv.FormatInt(minor, 10)
+	if n == 0 {
+		return text
+	}
+	if len(text) <= n {
+		text = strings.Repeat("0", n+1-len(text)) + text
+	}
+	return text[:len(text)-n] + "." + text[len(text)-n:]
+}
