@@ -25,6 +25,7 @@ var (
 	ErrReference    = errors.New("the reference is used")                    // by another order, or by something else of this one
 	ErrPayments     = errors.New("the order has as many payments as it may") // see MaxPayments
 	ErrTooLow       = errors.New("more than that is reserved and sold")      // of what was put in
+	ErrReserved     = errors.New("so many are reserved")                     // of a product that is to be deleted
 	ErrVersion      = errors.New("the product is another version by now")    // than a Condition names
 	ErrSupplies     = errors.New("too much that was added is not settled")   // see MaxSupplies
 	ErrFull         = errors.New("the sale has as many products as it may")  // see MaxProducts

@@ -23,6 +23,7 @@ const requestTime = 5 * time.Second
 //	PUT    /products/{sku}/stock   what was put in, in all
 //	POST   /products/{sku}/deliveries   adds to it, once per reference
 //	GET    /products/{sku}
+//	DELETE /products/{sku}         ends its sale; what was sold stays
 //	GET    /products               a page of all: limit, cursor
 //	GET    /orders                 a page of all: limit, cursor, state, sku
 //	POST   /orders/read            up to 100, by their ids
@@ -132,6 +133,10 @@ func (h *Handler) serve(route route) http.HandlerFunc {
 
 // write sends the reply.
 func (a reply) write(w http.ResponseWriter) {
+	if a.status == http.StatusNoContent {
+		w.WriteHeader(a.status)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if a.location != "" {
 		w.Header().Set("Location", a.location)

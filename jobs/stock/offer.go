@@ -47,11 +47,14 @@ func (o Offer) validate() error {
 	return nil
 }
 
+// deleted stands for the offer of a product that was deleted, and for its currency in the book.
+const deleted = "-"
+
 // line is the offer as the store has it; empty: none. What is the same for all products stands
 // in none: price and currency, then the limit, and when the sale begins and ends, 0 each for none.
 func (o Offer) line() string {
-	if o.Currency == "" {
-		return ""
+	if o.Currency == "" || o.Currency == deleted {
+		return o.Currency
 	}
 	line := strconv.FormatInt(o.Price, 10) + " " + o.Currency
 	if o.BuyerLimit == 0 && o.Starts.IsZero() && o.Ends.IsZero() {
@@ -77,8 +80,8 @@ func instantOf(ms int64) time.Time {
 
 // parseOffer reads a line; nothing is no offer.
 func parseOffer(line string) (o Offer, err error) {
-	if line == "" {
-		return o, nil
+	if line == "" || line == deleted {
+		return Offer{Currency: line}, nil
 	}
 	parts := strings.Split(line, " ")
 	if len(parts) != 2 && len(parts) != 5 {

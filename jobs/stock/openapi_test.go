@@ -37,6 +37,7 @@ var operations = map[string]operation{
 	"GET /products":                   {summary: "A page of the products, in the order of their SKUs", statuses: []int{200, 422}, query: "limit cursor"},
 	"GET /products/{sku}":             {summary: "A product, with an ETag of what sellers may change", statuses: []int{200, 404, 422}},
 	"PUT /products/{sku}":             {summary: "Set how a product is sold", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
+	"DELETE /products/{sku}":          {summary: "End the sale of a product; what was sold of it stays", statuses: []int{204, 404, 409, 412, 422, 507}, headers: "If-Match"},
 	"PUT /products/{sku}/stock":       {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
 	"POST /products/{sku}/deliveries": {summary: "Add to what was put in, once per reference", statuses: []int{200, 404, 409, 507}},
 	"GET /orders":                     {summary: "A page of the orders in the database, in the order of their ids", statuses: []int{200, 422, 501}, query: "limit cursor state sku"},
@@ -152,6 +153,10 @@ func describe(t *testing.T) []byte {
 		for _, status := range allStatuses(op, r) {
 			if status >= 400 {
 				responses[strconv.Itoa(status)] = object{"$ref": "#/components/responses/Problem"}
+				continue
+			}
+			if status == http.StatusNoContent {
+				responses[strconv.Itoa(status)] = object{"description": http.StatusText(status)}
 				continue
 			}
 			answer := object{"type": "object"}

@@ -39,6 +39,14 @@ func conditionOf(r *http.Request) (c Condition, err error) {
 
 func isVersion(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 
+func deleteProduct(s *Sale, r *http.Request) (reply, error) {
+	condition, err := conditionOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusNoContent}, s.Delete(r.Context(), r.PathValue("sku"), condition)
+}
+
 func addStock(s *Sale, r *http.Request, form deliveryForm) (reply, error) {
 	if form.Quantity == nil {
 		return reply{}, &FieldError{"quantity", "missing", "how many were delivered"}

@@ -51,6 +51,7 @@ var kinds = []struct {
 	{ErrPayments, "too-many-payments", http.StatusConflict},
 	{ErrTooLow, "too-low", http.StatusConflict},
 	{ErrFull, "too-many-products", http.StatusConflict},
+	{ErrReserved, "reserved", http.StatusConflict},
 	{ErrVersion, "version", http.StatusPreconditionFailed},
 	{ErrSupplies, "too-many-deliveries", http.StatusServiceUnavailable},
 	{ErrUnpriced, "no-price", http.StatusConflict},

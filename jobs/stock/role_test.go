@@ -32,6 +32,7 @@ func TestHTTPRoles(t *testing.T) {
 		{"PUT", "/products/tea", `{"price":350,"currency":"EUR"}`, "seller"},
 		{"PUT", "/products/tea/stock", `{"total":100}`, "seller"},
 		{"POST", "/products/tea/deliveries", `{"reference":"d-1","quantity":0}`, "seller"},
+		{"DELETE", "/products/pot", "", "seller"},
 		{"GET", "/products", "", "buyer seller payment"},
 		{"GET", "/orders", "", "seller"},
 		{"POST", "/orders/read", `{"ids":["o-1"]}`, "buyer seller payment"},

@@ -21,6 +21,7 @@ func routes() []route {
 		{http.MethodGet, "/products", all, plain[productsView](listProducts)},
 		{http.MethodPut, "/products/{sku}", seller, reading[productView](setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
+		{http.MethodDelete, "/products/{sku}", seller, plain[any](deleteProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
 		{http.MethodPost, "/products/{sku}/deliveries", seller, reading[productView](addStock)},
 		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},

@@ -35,6 +35,8 @@ var (
 	putLua string
 	//go:embed lua/version.lua
 	versionLua string
+	//go:embed lua/delete.lua
+	deleteLua string
 	//go:embed lua/supply.lua
 	supplyLua string
 	//go:embed lua/supplied.lua
@@ -120,6 +122,7 @@ var (
 
 	putScript     = onShelf(putLua, versionLua)
 	offerScript   = onShelf(offerLua, versionLua)
+	deleteScript  = onShelf(deleteLua, versionLua)
 	supplyScript  = onShelf(supplyLua)
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)

@@ -10,6 +10,7 @@
 -- offer already is.
 local sku = ARGV[1]
 local put, offer = redis.call('HGET', KEYS[1], sku), redis.call('HGET', KEYS[6], sku)
+if offer == '-' then put, offer = false, false end -- it was deleted
 local no = offer ~= ARGV[2] and refused(put, offer, ARGV[4])
 if no then return no end
 if redis.call('HEXISTS', KEYS[1], sku) == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then

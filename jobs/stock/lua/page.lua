@@ -4,12 +4,12 @@
 -- ARGV  skus
 --
 -- Returns per product: sku, put, stock, reserved, sold, offer ('': none). One that is not
--- known is left out.
+-- known, or was deleted, is left out.
 local answer, columns = {}, {}
 if #ARGV == 0 then return answer end
 for key = 1, 5 do columns[key] = redis.call('HMGET', KEYS[key], unpack(ARGV)) end
 for i, sku in ipairs(ARGV) do
-  if columns[1][i] then
+  if columns[1][i] and columns[5][i] ~= '-' then
     answer[#answer + 1] = sku
     for key = 1, 5 do answer[#answer + 1] = columns[key][i] or '' end
   end

@@ -8,6 +8,7 @@
 -- version} when it is not as the condition wants it; one that has the total already is.
 local sku, total = ARGV[1], tonumber(ARGV[2])
 local put, offer = redis.call('HGET', KEYS[1], sku), redis.call('HGET', KEYS[6], sku)
+if offer == '-' then put, offer = false, false end -- it was deleted
 local no = put ~= ARGV[2] and refused(put, offer, ARGV[4])
 if no then return no end
 local reserved = redis.call('HGET', KEYS[3], sku) or '0'
@@ -22,6 +23,7 @@ redis.call('HSET', KEYS[1], sku, ARGV[2])
 redis.call('HSET', KEYS[2], sku, stock)
 redis.call('HSET', KEYS[3], sku, reserved)
 redis.call('HSET', KEYS[4], sku, sold)
+if not offer then redis.call('HDEL', KEYS[6], sku) end
 redis.call('HSET', KEYS[5], sku, offer and ARGV[2] .. ' ' .. offer or ARGV[2])
 changed = true
 return {'ok', ARGV[2], stock, reserved, sold, offer or ''}

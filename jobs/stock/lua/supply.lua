@@ -11,7 +11,7 @@
 -- for its time.
 local sku, field = ARGV[1], ARGV[1] .. ' ' .. ARGV[2]
 local put, offer = redis.call('HGET', KEYS[1], sku), redis.call('HGET', KEYS[6], sku)
-if not put then return {'unknown'} end
+if not put or offer == '-' then return {'unknown'} end
 local known = redis.call('GET', KEYS[7])
 if known and known ~= ARGV[3] then return {'used', known} end
 if not known then

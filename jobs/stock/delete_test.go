@@ -1,0 +1,141 @@
+package stock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// A deleted product is not known any more, not after a rebuild either; what was sold of it stays,
+// and can come back; put again it goes on. The books balance all the time.
+func TestDelete(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 10)
+		put(t, s, "cup", 3)
+		reserve(t, s, order("a"))
+		reserve(t, s, order("b"))
+		if err := s.Delete(t.Context(), "tea", stock.Condition{}); !errors.Is(err, stock.ErrReserved) {
+			t.Fatalf("with some reserved: %v", err)
+		}
+		for _, id := range []string{"a", "b"} {
+			if _, err := pay(t.Context(), s, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Delete(t.Context(), "tea", stock.Condition{Versions: []string{"0123456789abcdef"}}); !errors.Is(err, stock.ErrVersion) {
+			t.Errorf("another version: %v", err)
+		}
+		for range 2 {
+			if err := s.Delete(t.Context(), "tea", stock.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantGone(t, s)
+		settle(t, s, p, 1, 2)
+		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 2 0 2 -")
+		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 2})
+		client.FlushAll(t.Context())
+		if _, err := s.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantGone(t, s)
+		if _, err := s.Return(t.Context(), "a", "r-1"); err != nil {
+			t.Fatal(err)
+		}
+		wantGone(t, s)
+		settle(t, s, p, 2, 1)
+		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 2 0 1 -")
+		again(t, s)
+		settle(t, s, p, 3, 1)
+		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 6 1 1 EUR")
+		p.wantSums(t)
+		wantReconciled(t, s, p, 3, stock.Reconciled{Looked: 2})
+	})
+}
+
+const offered = "SELECT sku, put_in, reserved, sold, currency FROM product ORDER BY sku"
+
+// wantGone checks that tea is not known, and cup is.
+func wantGone(t *testing.T, s *stock.Sale) {
+	t.Helper()
+	if got, err := s.Product(t.Context(), "tea"); !errors.Is(err, stock.ErrUnknownSKU) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, _, err := s.Reserve(t.Context(), order("c")); !errors.Is(err, stock.ErrUnknownSKU) {
+		t.Errorf("reserve: %v", err)
+	}
+	if _, err := s.Supply(t.Context(), "tea", "d-1", 5); !errors.Is(err, stock.ErrUnknownSKU) {
+		t.Errorf("supply: %v", err)
+	}
+	if page, err := s.Products(t.Context(), "", 10); err != nil || len(page.Products) != 1 || page.Products[0].SKU != "cup" {
+		t.Errorf("%v, %v", page, err)
+	}
+}
+
+// again puts tea again, of which one was sold, and sells one.
+func again(t *testing.T, s *stock.Sale) {
+	t.Helper()
+	if _, err := s.PutIf(t.Context(), "tea", 0, stock.Condition{Absent: true}); !errors.Is(err, stock.ErrTooLow) {
+		t.Errorf("less than what was sold: %v", err)
+	}
+	if _, err := s.PutIf(t.Context(), "tea", 6, stock.Condition{Absent: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantProduct(t, s, "tea", 6, 5, 0, 1)
+	if _, _, err := s.Reserve(t.Context(), order("c")); !errors.Is(err, stock.ErrUnpriced) {
+		t.Errorf("without a price: %v", err)
+	}
+	if _, err := s.SetOffer(t.Context(), "tea", priceOf); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, s, order("c"))
+}
+
+func TestHTTPDelete(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, miniredis.RunT(t).Addr())
+	put(t, s.Sale, "tea", 10)
+	for _, c := range []struct {
+		header string
+		status int
+	}{{`If-Match: "0123456789abcdef"`, 412}, {"If-Match: tea", 422}, {"X-None: 1", 204}, {"X-None: 1", 204}} {
+		if status, answer, _ := s.send("DELETE", "/products/tea", "", c.header); status != c.status {
+			t.Errorf("%s: %d %v", c.header, status, answer)
+		}
+	}
+	for _, sku := range []string{"tea", "pot"} {
+		if status, answer, _ := s.send("GET", "/products/"+sku, ""); status != 404 {
+			t.Error(status, answer)
+		}
+	}
+	if status, answer, _ := s.send("DELETE", "/products/pot", ""); status != 404 {
+		t.Error(status, answer)
+	}
+}
+
+// A deleted product is not known any more, and can be put again.
+func ExampleSale_Delete() {
+	s, done, err := exampleSale()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer done()
+	ctx := context.Background()
+	p, err := s.Put(ctx, "tea", 5)
+	fmt.Println(p.Put, err)
+	fmt.Println(s.Delete(ctx, "tea", stock.Condition{}))
+	_, err = s.Product(ctx, "tea")
+	fmt.Println(err)
+	// Output:
+	// 5 <nil>
+	// <nil>
+	// stock: product "tea": the product is not known
+}
