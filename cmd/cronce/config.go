@@ -154,6 +154,14 @@ type shopConfig struct {
 	Rewards        *rewardsConfig `yaml:"rewards"`
 	Events         *eventsConfig  `yaml:"events"`
 
+	InFlight        int        `yaml:"in_flight"`
+	Wait            duration   `yaml:"wait"`
+	Timeout         duration   `yaml:"timeout"`
+	BuyerRate       rateConfig `yaml:"buyer_rate"`
+	AddressRate     rateConfig `yaml:"address_rate"`
+	TrustedProxies  []string   `yaml:"trusted_proxies"`
+	MetricsProducts []string   `yaml:"metrics_products"`
+
 	BuyerTokenEnv    string `yaml:"buyer_token_env"`
 	BuyerTokenFile   string `yaml:"buyer_token_file"`
 	SellerTokenEnv   string `yaml:"seller_token_env"`

@@ -21,9 +21,9 @@ type besideServer struct {
 
 // serveHealth serves /healthz, which only says that the process lives, so that an
 // outage of the store does not restart the fleet, and /readyz, which is ready's
-// answer; when that is yes, what is wrong with a part follows. The result is not nil, even if nothing is served.
-func serveHealth(c httpConfig, ready func() error, remarks func() []string, log *zap.Logger) (*besideServer, error) {
-	return serveBeside("http", c, healthHandler(ready, remarks), "health served", log)
+// answer; when that is yes, what is wrong with a part follows; and /metrics. The result is not nil, even if nothing is served.
+func serveHealth(c httpConfig, ready func() error, remarks func() []string, metrics http.Handler, log *zap.Logger) (*besideServer, error) {
+	return serveBeside("http", c, healthHandler(ready, remarks, metrics), "health served", log)
 }
 
 // serveBeside serves what the section at a path of the file says, until stop.
@@ -48,8 +48,9 @@ func serveBeside(path string, c httpConfig, handler http.Handler, said string, l
 	return h, nil
 }
 
-func healthHandler(ready func() error, remarks func() []string) http.Handler {
+func healthHandler(ready func() error, remarks func() []string, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
 	answer := func(w http.ResponseWriter, status int, text string) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

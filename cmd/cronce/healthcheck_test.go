@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func healthOf(t *testing.T, ready func() error) string {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	h, err := serveHealth(httpConfig{Address: address}, ready, func() []string { return nil }, zap.NewNop())
+	h, err := serveHealth(httpConfig{Address: address}, ready, func() []string { return nil }, http.NotFoundHandler(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

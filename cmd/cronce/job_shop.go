@@ -92,6 +92,7 @@ func (c *config) shopFaults(bad func(path, format string, args ...any)) {
 			bad(fmt.Sprintf("shop.hosts[%d]", i), "is %s, allowed is a name without a port, or * for any", shorten(host))
 		}
 	}
+	s.gateFaults(bad)
 	if s.Batch < 0 || s.Batch > stock.MaxBatch {
 		bad("shop.batch", "is %d, allowed is 1 to %d", s.Batch, stock.MaxBatch)
 	}

@@ -99,7 +99,7 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	log = log.With(zap.String("node", node.ID()))
-	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), shop.remarks()...) }, log)
+	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), shop.remarks()...) }, metricsHandler(shop), log)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,10 @@ import (
 
 // handler serves the sale, and rewards beside it. Done frees what they use.
 func (s *shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, done func(), err error) {
-	sale := stock.NewHandler(s.sale, stock.HandlerOptions{Log: log, Tokens: s.tokens})
+	options := s.gate
+	options.Log, options.Tokens = log, s.tokens
+	sale := stock.NewHandler(s.sale, options)
+	s.served.Store(sale)
 	if s.rewards == nil {
 		return sale, func() {}, nil
 	}

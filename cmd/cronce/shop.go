@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,6 +69,9 @@ type shop struct {
 	address  string
 	hosts    []string                  // what it may be asked for as
 	tokens   func(stock.Role) []string // of each role; nil: all may do everything
+	gate     stock.HandlerOptions      // without log and tokens
+	measured []string                  // products whose stock is a metric; none: all, if they are few
+	served   atomic.Pointer[stock.Handler]
 
 	rewards func(context.Context, *zap.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
@@ -95,6 +99,7 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 		return s, usage(err)
 	}
 	s.db, s.address, s.hosts = db, o.Address, o.servedAs()
+	s.gate, s.measured = o.gate(), o.MetricsProducts
 	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
 		return s, usage(err)
 	}

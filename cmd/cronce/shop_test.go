@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -55,6 +56,10 @@ func TestShopConfig(t *testing.T) {
 		{"retention of events", "shop: {events: {retention: 1s}}", "shop.events.retention: is 1s"},
 		{"a target that is not there", "shop: {}\njobs: [{kind: deliverEvents.stream}]", "jobs[0].kind: is deliverEvents.stream, but there is no such target"},
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
+		{"places", "shop: {in_flight: -1}", "shop.in_flight: is -1, allowed is 1 to 4096"},
+		{"a long wait", "shop: {wait: 1m}", "shop.wait: is 1m0s"},
+		{"a rate", "shop: {address_rate: {per_minute: -1}}", "shop.address_rate.per_minute: is -1"},
+		{"a proxy", "shop: {trusted_proxies: [10.0.0.0/8, proxy]}", "shop.trusted_proxies[1]: is \"proxy\""},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},
 	} {
@@ -176,6 +181,62 @@ func TestShop(t *testing.T) {
 		if strings.Contains(c.stderr.String(), "Lovelace") {
 			t.Error("the log names the receiver")
 		}
+	}
+}
+
+// A running shop is scraped: its numbers are those of the store, or absent while the store
+// does not answer, which keeps neither the scrape nor health.
+func TestShopMetrics(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	c := start(t, "shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}\nhttp: {address: '127.0.0.1:0'}", filepath.Join(t.TempDir(), "shop.db"))),
+		"--redis", "redis://"+server.Addr(), "--address", "127.0.0.1:0", "--log-format", "json")
+	var shop, beside string
+	eventually(t, "it is served", func() bool {
+		for name, into := range map[string]*string{"shop served": &shop, "health served": &beside} {
+			for _, l := range c.logs(name) {
+				*into, _ = l.fields["address"].(string)
+			}
+		}
+		return shop != "" && beside != ""
+	})
+	scrape := func() string {
+		r, err := http.Get("http://" + beside + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%d %v: %s", r.StatusCode, err, text)
+		}
+		return string(text)
+	}
+	for _, c := range [][2]string{{"/products/tea", `{"price":350,"currency":"EUR"}`}, {"/products/tea/stock", `{"total":5}`}} {
+		if status, answer := ask(t, "PUT", "http://"+shop+c[0], c[1]); status != 200 {
+			t.Fatal(status, answer)
+		}
+	}
+	if status, answer := ask(t, "POST", "http://"+shop+"/orders", `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`); status != 201 {
+		t.Fatal(status, answer)
+	}
+	eventually(t, "the order is settled", func() bool { return strings.Contains(scrape(), "\ncronce_shop_orders_unsettled 0\n") })
+	text := scrape()
+	for _, line := range []string{"cronce_shop_up 1", "cronce_shop_stock_known 1", `cronce_shop_stock_left{sku="tea"} 3`, "cronce_shop_products 1", "cronce_shop_orders_disputed 0",
+		"cronce_shop_settle_lag_seconds 0", "cronce_shop_requests_shed_total 0", `cronce_shop_requests_total{code="200"} 2`, `cronce_shop_requests_total{code="201"} 1`} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the scrape lacks %s", line)
+		}
+	}
+	if strings.Contains(text, "o-1") || strings.Contains(text, "Lovelace") {
+		t.Error("the scrape names an order or a receiver")
+	}
+	server.Freeze()
+	defer server.Thaw()
+	began := time.Now()
+	text = scrape()
+	if took := time.Since(began); took > 4*time.Second || !strings.Contains(text, "\ncronce_shop_up 0\n") || strings.Contains(text, "cronce_shop_stock_left") || strings.Contains(text, "cronce_shop_orders_unsettled") {
+		t.Errorf("with a store that does not answer, after %v: %s", took, text)
 	}
 }
 

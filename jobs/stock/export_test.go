@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -145,9 +147,20 @@ func ProblemNames() (names []string) {
 	for _, kind := range kinds {
 		names = append(names, "urn:cronce:stock:"+kind.name)
 	}
-	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-found", "role", "token", "too-large"} {
+	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
 		names = append(names, "urn:cronce:stock:"+name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// ClientAddress is the address that a request counts for.
+func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
+	return clientAddress(r, trusted)
+}
+
+// MaxRated is how many keys a limiter remembers.
+const MaxRated = maxRated
+
+// Limiter returns what says how long a key must wait at a time.
+func Limiter(r Rate) func(key string, now time.Time) time.Duration { return newLimiter(r).wait }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -12,9 +13,6 @@ import (
 
 	"go.uber.org/zap"
 )
-
-// requestTime bounds what a request may wait for the store.
-const requestTime = 5 * time.Second
 
 // A Handler serves a sale over HTTP:
 //
@@ -46,6 +44,11 @@ type Handler struct {
 	tokens func(Role) []string
 	next   http.Handler
 	told   atomic.Int64 // when the last doubt was logged, Unix ns
+
+	options           HandlerOptions
+	lanes             [shares]*lane
+	buyers, addresses *limiter
+	tally             answerTally
 }
 
 // HandlerOptions are what a Handler may be given. The zero value is fine.
@@ -57,6 +60,37 @@ type HandlerOptions struct {
 	// request, also concurrently. Nil: there are no roles, and who can reach the Handler may
 	// do everything.
 	Tokens func(Role) []string
+	// InFlight is how many requests are served at once, of each of three shares: what buyers
+	// do, reading, and payments with what sellers do. More wait, for Wait at most, and are
+	// then refused with 503 overloaded. Zero: DefaultInFlight.
+	InFlight int
+	// Wait is how long a request waits for a place. Zero: DefaultWait.
+	Wait time.Duration
+	// Timeout bounds a request from when its body was read: with a store that does not answer
+	// it ends in doubt then. Zero: DefaultTimeout.
+	Timeout time.Duration
+	// BuyerRate is how often one buyer may try to place an order, and AddressRate how often one
+	// address may send what is not a payment or for sellers: more is 429 too-many-requests. They
+	// are counted by this Handler alone. Zero: any number of times.
+	BuyerRate, AddressRate Rate
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed: the address of a
+	// request is the last in it that is not theirs. Nil: it is that of the peer.
+	TrustedProxies []netip.Prefix
+	// Admit is asked before each order that is placed, and may look at a token of a captcha or
+	// a queue in the headers. A *NotAdmittedError refuses the order, any other error is doubt. The body
+	// is there to be read. It is called concurrently, before the request has a place, with a
+	// context that ends with the request's Timeout. Nil: all are admitted.
+	Admit func(*http.Request) error
+}
+
+func (o HandlerOptions) filled() HandlerOptions {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	fill(&o.InFlight, DefaultInFlight)
+	fill(&o.Wait, DefaultWait)
+	fill(&o.Timeout, DefaultTimeout)
+	return o
 }
 
 // NewHandler returns a Handler. It panics without a sale.
@@ -64,10 +98,11 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	if s == nil {
 		panic("stock: NewHandler needs a sale")
 	}
-	if options.Log == nil {
-		options.Log = zap.NewNop()
+	options = options.filled()
+	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, options: options, buyers: newLimiter(options.BuyerRate), addresses: newLimiter(options.AddressRate)}
+	for i := range h.lanes {
+		h.lanes[i] = newLane(max(1, options.InFlight), options.Wait)
 	}
-	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		newProblem("cross-origin", http.StatusForbidden, "a page of another site may not do this", "").write(w)
@@ -108,11 +143,12 @@ func methodsOf(mux *http.ServeMux, path *url.URL) (allowed []string) {
 
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, stop := context.WithTimeout(r.Context(), requestTime)
-	defer stop()
+	counting := &counted{ResponseWriter: w}
+	w = counting
+	defer func() { h.tally.add(counting.code) }()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	h.next.ServeHTTP(w, r.WithContext(ctx))
+	h.next.ServeHTTP(w, r)
 }
 
 // serve does what the requests of a route ask for, and answers them.
@@ -122,6 +158,17 @@ func (h *Handler) serve(route route) http.HandlerFunc {
 			p.write(w)
 			return
 		}
+		body := hold(w, r)
+		ctx, stop := context.WithTimeout(r.Context(), h.timeout(route))
+		defer stop()
+		r = r.WithContext(context.WithValue(ctx, ratedBuyers{}, h.buyers))
+		leave, p := h.enter(route, r, body)
+		if p != nil {
+			p.write(w)
+			return
+		}
+		defer leave()
+		r.Body = body()
 		answer, err := route.do(h.sale, w, r)
 		if err != nil {
 			h.problem(err).write(w)

@@ -53,7 +53,7 @@ var operations = map[string]operation{
 
 // The statuses that each route may be answered with: of all, and of those with a body.
 var (
-	always   = []int{401, 403, 503}
+	always   = []int{401, 403, 429, 503}
 	withBody = []int{400, 413, 415, 422}
 )
 

@@ -104,6 +104,9 @@ func readProduct(s *Sale, r *http.Request) (reply, error) {
 // reserveOrder answers an order for a product that is not known with 422, not 404: it
 // is the body that is wrong.
 func reserveOrder(s *Sale, r *http.Request, form orderForm) (reply, error) {
+	if err := mayOrder(r.Context(), form.Buyer); err != nil {
+		return reply{}, err
+	}
 	record, fresh, err := s.Reserve(r.Context(), form.order())
 	switch {
 	case errors.Is(err, ErrUnknownSKU):

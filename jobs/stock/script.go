@@ -99,6 +99,8 @@ var (
 	productsLua string
 	//go:embed lua/orders.lua
 	ordersLua string
+	//go:embed lua/figures.lua
+	figuresLua string
 	//go:embed lua/buyers.lua
 	buyersLua string
 	//go:embed lua/open.lua
@@ -130,6 +132,7 @@ var (
 	pageScript    = redis.NewScript(pageLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
+	figuresScript = redis.NewScript(figuresLua)
 	auditScript   = redis.NewScript(auditLua)
 	againScript   = redis.NewScript(orderLua + againLua)
 	closeScript   = redis.NewScript(closeLua)

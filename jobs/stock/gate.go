@@ -1,0 +1,225 @@
+package stock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of HandlerOptions.
+const (
+	DefaultInFlight = 64
+	DefaultWait     = 100 * time.Millisecond
+	DefaultTimeout  = 800 * time.Millisecond
+)
+
+// maxQueued is how many requests of a share may wait for a place at once. While the store
+// answers they have one within a few milliseconds.
+const maxQueued = 4096
+
+// A share is a kind of requests that has places of its own: none takes those of another.
+type share int
+
+const (
+	shareOrders   share = iota // what buyers do
+	shareReads                 // what changes nothing
+	sharePayments              // payments, and what sellers do
+	shares
+)
+
+// share is that of the requests of a route.
+func (r route) share() share {
+	switch {
+	case r.method == http.MethodGet || r.path == "/orders/read":
+		return shareReads
+	case r.path == "/orders" || r.method == http.MethodDelete && r.path == "/orders/{id}" || r.path == "/orders/{id}/paying":
+		return shareOrders
+	}
+	return sharePayments
+}
+
+// listTime bounds a request for a list of orders, which the database makes.
+const listTime = 5 * time.Second
+
+// timeout bounds a request from when its body was read.
+func (h *Handler) timeout(r route) time.Duration {
+	if r.method == http.MethodGet && r.path == "/orders" {
+		return max(listTime, h.options.Timeout)
+	}
+	return h.options.Timeout
+}
+
+// A lane has the places of a share.
+type lane struct {
+	places chan struct{} // holds a value for each request that is being served
+	queue  chan struct{} // and for each that waits
+	wait   time.Duration
+}
+
+func newLane(places int, wait time.Duration) *lane {
+	return &lane{places: make(chan struct{}, places), queue: make(chan struct{}, maxQueued), wait: wait}
+}
+
+// enter takes a place, and reports whether there was one in time. A place that was taken is
+// left by leave.
+func (l *lane) enter(ctx context.Context) bool {
+	select {
+	case l.places <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case l.queue <- struct{}{}:
+		defer func() { <-l.queue }()
+	default:
+		return false
+	}
+	patience := time.NewTimer(l.wait)
+	defer patience.Stop()
+	select {
+	case l.places <- struct{}{}:
+		return true
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (l *lane) leave() { <-l.places }
+
+// A NotAdmittedError is the error by which HandlerOptions.Admit refuses a request: 403, or 429 if it
+// says when to ask again.
+type NotAdmittedError struct {
+	Detail     string        // for the caller
+	RetryAfter time.Duration // 0: never
+}
+
+func (e *NotAdmittedError) Error() string { return "not admitted: " + e.Detail }
+
+// overloaded is the answer to a request for which there is no place. Those that come again
+// come spread over some seconds.
+func overloaded() *problem {
+	p := newProblem("overloaded", http.StatusServiceUnavailable, "too many requests at once", "nothing was done: send the same again later")
+	p.retry = time.Second + rand.N(2*time.Second)
+	return p
+}
+
+// tooMany is the answer to a request that comes sooner than its rate allows.
+func tooMany(whose string, wait time.Duration) *problem {
+	p := newProblem("too-many-requests", http.StatusTooManyRequests, "too many requests of this "+whose, "nothing was done: send the same again later")
+	p.retry = wait
+	return p
+}
+
+// notAdmitted is the answer to a request that HandlerOptions.Admit has not let pass.
+func notAdmitted(err error) *problem {
+	e, ok := errors.AsType[*NotAdmittedError](err)
+	switch {
+	case !ok:
+		return newProblem("doubt", http.StatusServiceUnavailable, "it is not known whether this is allowed", "nothing was done: send the same again")
+	case e.RetryAfter > 0:
+		p := newProblem("too-many-requests", http.StatusTooManyRequests, "not yet", e.Detail)
+		p.retry = e.RetryAfter
+		return p
+	}
+	return newProblem("not-admitted", http.StatusForbidden, "this is not allowed", e.Detail)
+}
+
+// hold reads the body, so that no slow client keeps a place. What is wrong with it is found
+// when it is decoded.
+func hold(w http.ResponseWriter, r *http.Request) (body func() io.ReadCloser) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	return func() io.ReadCloser {
+		if err != nil {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(data), broken{err}))
+		}
+		return io.NopCloser(bytes.NewReader(data))
+	}
+}
+
+// broken is a body that could not be read.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// enter takes a place for a request, if it comes at its rate and is admitted. The place is to be
+// left.
+func (h *Handler) enter(route route, r *http.Request, body func() io.ReadCloser) (leave func(), p *problem) {
+	share := route.share()
+	if share != sharePayments {
+		if wait := h.addresses.wait(clientAddress(r, h.options.TrustedProxies), time.Now()); wait > 0 {
+			return nil, tooMany("address", wait)
+		}
+	}
+	if route.path == "/orders" && route.method == http.MethodPost && h.options.Admit != nil {
+		asked := *r // it gets a body of its own
+		asked.Body = body()
+		if err := h.options.Admit(&asked); err != nil {
+			return nil, notAdmitted(err)
+		}
+	}
+	l := h.lanes[share]
+	if !l.enter(r.Context()) {
+		h.tally.shed.Add(1)
+		return nil, overloaded()
+	}
+	return l.leave, nil
+}
+
+// Counts are what a Handler has answered since it was made.
+type Counts struct {
+	Codes map[int]int64 // how many requests, by status code
+	Shed  int64         // how many of them had no place: see HandlerOptions.InFlight
+}
+
+// An answerTally counts answers.
+type answerTally struct {
+	codes [600]atomic.Int64
+	shed  atomic.Int64
+}
+
+// add counts an answer; one without a code was cut off by a panic.
+func (t *answerTally) add(code int) {
+	if code > 0 && code < len(t.codes) {
+		t.codes[code].Add(1)
+	}
+}
+
+// Counts returns what was answered so far. It may be called concurrently.
+func (h *Handler) Counts() Counts {
+	c := Counts{Codes: map[int]int64{}, Shed: h.tally.shed.Load()}
+	for code := range h.tally.codes {
+		if n := h.tally.codes[code].Load(); n > 0 {
+			c.Codes[code] = n
+		}
+	}
+	return c
+}
+
+// A counted is a ResponseWriter that remembers the status code.
+type counted struct {
+	http.ResponseWriter
+	code int
+}
+
+func (c *counted) WriteHeader(code int) {
+	if c.code == 0 {
+		c.code = code
+	}
+	c.ResponseWriter.WriteHeader(code)
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	if c.code == 0 {
+		c.code = http.StatusOK
+	}
+	return c.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -1,0 +1,318 @@
+package stock_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+func orderOf(id string) string {
+	return strings.Replace(teaForTwo, "o-1", id, 1)
+}
+
+// The store is stopped while 300 buyers order. None hangs: those that have a place end with their
+// time, the others at once. When the store goes on, all of them can order, each once.
+func TestShedding(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	s := newSale(t, connect(t, server.Addr()), stock.Options{})
+	put(t, s, "tea", 1000)
+	h := stock.NewHandler(s, stock.HandlerOptions{Timeout: 500 * time.Millisecond})
+	web := httptest.NewServer(h)
+	defer web.Close()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 300}}
+	defer client.CloseIdleConnections()
+	server.Freeze()
+	type answer struct {
+		kind string
+		took time.Duration
+	}
+	send := func(id string) answer {
+		began := time.Now()
+		r, err := client.Post(web.URL+"/orders", "application/json", strings.NewReader(orderOf(id)))
+		if err != nil {
+			t.Error(err)
+			return answer{}
+		}
+		defer r.Body.Close()
+		var p struct{ Type string }
+		_ = json.NewDecoder(r.Body).Decode(&p)
+		if r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+		return answer{fmt.Sprint(r.StatusCode, strings.TrimPrefix(p.Type, "urn:cronce:stock:")), time.Since(began)}
+	}
+	count, slowest := map[string]int{}, time.Duration(0)
+	var mu sync.Mutex
+	var buyers sync.WaitGroup
+	for i := range 300 {
+		buyers.Go(func() {
+			a := send(fmt.Sprint("o-", i))
+			mu.Lock()
+			defer mu.Unlock()
+			count[a.kind]++
+			slowest = max(slowest, a.took)
+		})
+	}
+	buyers.Wait()
+	if count["503doubt"] > 150 || count["503overloaded"]+count["503doubt"] != 300 || slowest > 2*time.Second { // on a busy machine, too
+		t.Errorf("answers %v, the slowest after %v", count, slowest)
+	}
+	t.Logf("answers %v, the slowest after %v", count, slowest)
+	if c := h.Counts(); c.Shed != int64(count["503overloaded"]) || c.Codes[503] != 300 {
+		t.Errorf("counted %+v, want %v", c, count)
+	}
+	server.Thaw()
+	await(t, "it sells again", func() bool { return send("after").kind == "201" || send("after").kind == "200" })
+	for i := range 300 {
+		if a := send(fmt.Sprint("o-", i)); a.kind != "201" && a.kind != "200" {
+			t.Fatalf("o-%d afterwards: %v", i, a)
+		}
+	}
+	wantProduct(t, s, "tea", 1000, 1000-2*301, 2*301, 0)
+}
+
+// A stall keeps commands that name a key that ends so, until it is over.
+type stall struct {
+	suffix  string
+	stalled chan struct{} // gets a value for each
+	over    chan struct{}
+}
+
+func (s *stall) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *stall) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *stall) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		for _, arg := range cmd.Args() {
+			if text, ok := arg.(string); ok && strings.HasSuffix(text, s.suffix) {
+				s.stalled <- struct{}{}
+				<-s.over
+				break
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// Buyers who have taken all their places keep nobody from reading and paying, and a buyer
+// that comes waits for a place for a while.
+func TestSharesOfPlaces(t *testing.T) {
+	t.Parallel()
+	client := connect(t, miniredis.RunT(t).Addr())
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 10)
+	reserve(t, s, order("o-2", stock.Item{SKU: "tea", Quantity: 1}))
+	hook := &stall{suffix: "order:o-1", stalled: make(chan struct{}, 9), over: make(chan struct{})}
+	client.AddHook(hook)
+	shop := shop{s, stock.NewHandler(s, stock.HandlerOptions{InFlight: 1, Wait: 20 * time.Millisecond, Timeout: time.Minute})}
+	first := make(chan int)
+	go func() {
+		status, _, _ := shop.send("POST", "/orders", teaForTwo)
+		first <- status
+	}()
+	<-hook.stalled
+	if status, answer, header := shop.send("POST", "/orders", orderOf("o-3")); status != 503 || answer["type"] != "urn:cronce:stock:overloaded" || header.Get("Retry-After") == "" {
+		t.Errorf("a second order: %d %v %v", status, answer, header)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/orders/o-2", ""}, {"GET", "/products/tea", ""}, {"PUT", "/products/tea/stock", `{"total":11}`},
+		{"POST", "/orders/o-2/pay", `{"reference":"p","amount":625,"currency":"EUR"}`},
+	} {
+		if status, answer, _ := shop.send(c.method, c.path, c.body); status != 200 {
+			t.Errorf("%s %s: %d %v", c.method, c.path, status, answer)
+		}
+	}
+	close(hook.over)
+	if status := <-first; status != 201 {
+		t.Errorf("the first order: %d", status)
+	}
+	if status, answer, _ := shop.send("POST", "/orders", orderOf("o-3")); status != 201 {
+		t.Errorf("a second order, later: %d %v", status, answer)
+	}
+}
+
+// A client that sends its body slowly keeps no place.
+func TestSlowBodyKeepsNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	put(t, s, "tea", 10)
+	h := stock.NewHandler(s, stock.HandlerOptions{InFlight: 1, Wait: time.Millisecond})
+	slow, write := io.Pipe()
+	done := make(chan int)
+	go func() {
+		r := httptest.NewRequest("POST", "/orders", slow)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		done <- w.Code
+	}()
+	_, _ = write.Write([]byte(teaForTwo[:10])) // it is being read now
+	if status, answer, _ := (shop{s, h}).send("POST", "/orders", orderOf("o-2")); status != 201 {
+		t.Errorf("beside a slow one: %d %v", status, answer)
+	}
+	_, _ = write.Write([]byte(teaForTwo[10:]))
+	_ = write.Close()
+	if status := <-done; status != 201 {
+		t.Errorf("the slow one: %d", status)
+	}
+}
+
+// A key may do so much at once, then as its rate allows; a refusal costs nothing. Keys know
+// nothing of each other, and those that were silent for longest are forgotten.
+func TestRate(t *testing.T) {
+	at := time.Unix(1_795_207_852, 0)
+	wait := stock.Limiter(stock.Rate{PerMinute: 60, Burst: 2})
+	for _, c := range []struct {
+		after time.Duration
+		want  time.Duration
+	}{{0, 0}, {0, 0}, {0, time.Second}, {400 * time.Millisecond, 600 * time.Millisecond}, {time.Second, 0}, {time.Second, time.Second}, {time.Hour, 0}, {time.Hour, 0}, {time.Hour, time.Second}} {
+		if got := wait("ada", at.Add(c.after)); got != c.want {
+			t.Errorf("after %v: wait %v, want %v", c.after, got, c.want)
+		}
+	}
+	if got := wait("bob", at); got != 0 {
+		t.Errorf("another key waits %v", got)
+	}
+	at = at.Add(2 * time.Hour)
+	for range 2 {
+		wait("ada", at)
+	}
+	for i := range stock.MaxRated {
+		wait(fmt.Sprint(i), at)
+	}
+	if got := wait("ada", at); got != 0 {
+		t.Errorf("a key beyond the bound waits %v", got)
+	}
+	for _, off := range []stock.Rate{{}, {Burst: 1}} {
+		none := stock.Limiter(off)
+		for range 100 {
+			if got := none("ada", at); got != 0 {
+				t.Fatalf("without a rate it waits %v", got)
+			}
+		}
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48")}
+	for _, c := range []struct {
+		peer, forwarded, want string
+	}{
+		{"192.0.2.1:99", "", "192.0.2.1"},
+		{"192.0.2.1:99", "203.0.113.9", "192.0.2.1"}, // it is no proxy of ours
+		{"10.0.0.1:99", "203.0.113.9", "203.0.113.9"},
+		{"10.0.0.1:99", "198.51.100.1, 203.0.113.9", "203.0.113.9"}, // what a client wrote itself
+		{"10.0.0.1:99", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"10.0.0.1:99", "203.0.113.9,\n10.0.0.2", "203.0.113.9"}, // two headers
+		{"10.0.0.1:99", "", "10.0.0.1"},
+		{"10.0.0.1:99", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
+		{"10.0.0.1:99", "203.0.113.9, unknown, 10.0.0.2", "10.0.0.2"},
+		{"[::ffff:10.0.0.1]:99", "203.0.113.9", "203.0.113.9"},
+		{"[2001:db8:1:2:3:4:5:6]:99", "", "2001:db8:1:2::/64"},
+		{"[2001:db8:ffff::1]:99", "2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"},
+		{"[fe80::1%eth0]:99", "", "fe80::/64"},
+		{"@", "", "@"}, // a socket
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.peer
+		for value := range strings.SplitSeq(c.forwarded, "\n") {
+			r.Header.Add("X-Forwarded-For", value)
+		}
+		if got := stock.ClientAddress(r, trusted); got != c.want {
+			t.Errorf("%s, forwarded %q: %s, want %s", c.peer, c.forwarded, got, c.want)
+		}
+	}
+}
+
+// One buyer, and one address, may not ask more often than they may. Payments are not counted.
+func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
+	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	put(t, s, "tea", 100)
+	h := stock.NewHandler(s, stock.HandlerOptions{BuyerRate: stock.Rate{PerMinute: 6, Burst: 2}, AddressRate: stock.Rate{PerMinute: 6, Burst: 5},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
+	ask := func(from, method, path, body string) (int, string) {
+		r := httptest.NewRequest(method, path, bytes.NewReader([]byte(body)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Forwarded-For", from)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Retry-After")
+	}
+	by := func(buyer, id string) string {
+		return strings.Replace(orderOf(id), `"items"`, `"buyer":"`+buyer+`","items"`, 1)
+	}
+	for i, c := range []struct {
+		from, buyer string
+		status      int
+	}{
+		{"203.0.113.1", "ada", 201}, {"203.0.113.2", "ada", 201}, {"203.0.113.3", "ada", 429}, {"203.0.113.1", "bob", 201},
+		{"203.0.113.1", "c", 201}, {"203.0.113.1", "d", 201}, {"203.0.113.1", "e", 201}, {"203.0.113.1", "f", 429}, {"203.0.113.2", "f", 201},
+	} {
+		status, after := ask(c.from, "POST", "/orders", by(c.buyer, fmt.Sprint("o-", i)))
+		if status != c.status || (status == 429) != (after == "10") {
+			t.Errorf("order %d of %s from %s: %d, Retry-After %q, want %d", i, c.buyer, c.from, status, after, c.status)
+		}
+	}
+	if status, _ := ask("203.0.113.1", "GET", "/orders/o-0", ""); status != 429 {
+		t.Errorf("a read from an address beyond its rate: %d", status)
+	}
+	if status, _ := ask("203.0.113.1", "POST", "/orders/o-0/pay", `{"reference":"p","amount":1250,"currency":"EUR"}`); status != 200 {
+		t.Errorf("a payment from there: %d", status)
+	}
+}
+
+// Who places an order is looked at first, by the user's function: it may read the body, and so
+// may the sale.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	put(t, s, "tea", 10)
+	h := shop{s, stock.NewHandler(s, stock.HandlerOptions{Admit: func(r *http.Request) error {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !strings.Contains(string(body), "Ada") {
+			t.Errorf("the body is %q, %v", body, err)
+		}
+		switch r.Header.Get("X-Ticket") {
+		case "good":
+			return nil
+		case "soon":
+			return fmt.Errorf("queue: %w", &stock.NotAdmittedError{Detail: "42 are before you", RetryAfter: 1500 * time.Millisecond})
+		case "":
+			return &stock.NotAdmittedError{Detail: "solve the captcha"}
+		}
+		return errors.New("the captcha's service is away, its password is s3cr3t")
+	}})}
+	for ticket, want := range map[string]string{
+		"good": "201  <nil> <nil>", "soon": "429 2 urn:cronce:stock:too-many-requests 42 are before you", "": "403  urn:cronce:stock:not-admitted solve the captcha",
+		"doubt": "503 1 urn:cronce:stock:doubt nothing was done: send the same again",
+	} {
+		status, answer, header := h.send("POST", "/orders", orderOf("o-"+ticket), "X-Ticket: "+ticket)
+		if got := fmt.Sprint(status, " ", header.Get("Retry-After"), " ", answer["type"], " ", answer["detail"]); got != want {
+			t.Errorf("ticket %q: %s, want %s", ticket, got, want)
+		}
+	}
+	if status, _, _ := h.send("GET", "/products/tea", ""); status != 200 {
+		t.Errorf("a read: %d", status)
+	}
+}

@@ -1,0 +1,25 @@
+-- figures: reads what is measured of a sale. It changes nothing.
+--
+-- KEYS  1 stock  2 fresh  3 unsettled  4 disputed
+-- ARGV  1 how many products at most, then skus: of these alone
+--
+-- Returns {orders that are unsettled, disputed, products, now, since when the oldest
+-- unsettled one is ('': none), the fresh one that is due first (''), sku, stock, …}. Of more
+-- products than at most there is none, unless they are named.
+local t = redis.call('TIME')
+local answer = {
+  tostring(redis.call('ZCARD', KEYS[2]) + redis.call('ZCARD', KEYS[3])), tostring(redis.call('HLEN', KEYS[4])),
+  tostring(redis.call('HLEN', KEYS[1])), string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)),
+  redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or '', redis.call('ZRANGE', KEYS[2], 0, 0)[1] or '',
+}
+local stock = {}
+if #ARGV > 1 then
+  for i = 2, #ARGV do
+    stock[#stock + 1] = ARGV[i]
+    stock[#stock + 1] = redis.call('HGET', KEYS[1], ARGV[i]) or ''
+  end
+elseif redis.call('HLEN', KEYS[1]) <= tonumber(ARGV[1]) then
+  stock = redis.call('HGETALL', KEYS[1])
+end
+for _, value in ipairs(stock) do answer[#answer + 1] = value end
+return answer
