@@ -29,13 +29,19 @@ func conditionOf(r *http.Request) (c Condition, err error) {
 	for tag := range strings.SplitSeq(match, ",") {
 		tag = strings.TrimSpace(tag)
 		version := strings.Trim(tag, `"`)
-		if tag != `"`+version+`"` || !isVersion(version) || len(c.Versions) == 16 {
+		if tag != `"`+version+`"` || strings.Contains(version, `"`) || len(c.Versions) == 16 {
 			return Condition{}, &FieldError{"If-Match", quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes"}
+		}
+		if !isVersion(version) {
+			version = noVersion // an ETag of another server is no fault: it is that of no product
 		}
 		c.Versions = append(c.Versions, version)
 	}
 	return c, nil
 }
+
+// noVersion is that of no product.
+const noVersion = "none"
 
 func isVersion(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 

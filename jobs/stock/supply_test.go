@@ -211,6 +211,7 @@ func TestHTTPPreconditions(t *testing.T) {
 		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
 		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
 		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, `If-Match: "tea"`, 412, "version"},
 		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
 		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
 		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
