@@ -26,7 +26,11 @@ local function tidy()
   end
 end
 
-tidy()
+local ok, err = pcall(tidy)
+if not ok then -- a key of another type would hide all nodes from each other
+  if not string.find(type(err) == 'table' and err.err or tostring(err), 'WRONGTYPE', 1, true) then error(err) end
+  call('DEL', KEYS[1])
+end
 call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
 call('PEXPIRE', KEYS[1], 2 * DAY)
 local out, odd, listed = {int(us), process()}, {}, false

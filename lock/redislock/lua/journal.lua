@@ -76,19 +76,29 @@ local function record(j, verdict, from, to, between, reason, who, revision, bloc
   end
 end
 
+-- bytes is what a step on the counter returns, or nothing if that is no number: then it is
+-- written anew as one that the next open counts again. So a counter that was tampered with
+-- stops no series.
+local function bytes(command, ...)
+  local n = redis.pcall(command, KEYS[2], ...)
+  n = type(n) ~= 'table' and tonumber(n or '0') or nil
+  if not n then call('SET', KEYS[2], '-1', 'PX', LIFE) end
+  return n
+end
+
 -- full: the journals of the shard have all the bytes that they may have.
-local function full() return tonumber(call('GET', KEYS[2]) or '0') + grown >= BYTES end
+local function full() return (bytes('GET') or 0) + grown >= BYTES end
 
 -- weigh counts the bytes that were written. Over the shard's bytes each new line
 -- costs its own series two old ones, but never the newest.
 local function weigh()
-  if call('INCRBY', KEYS[2], int(grown)) <= BYTES then return end
+  if (bytes('INCRBY', int(grown)) or 0) <= BYTES then return end
   grown = 0
   for _, j in ipairs(pushed) do
     local n = call('LLEN', j)
     if n > 1 then drop(j, math.min(2, n - 1)) end
   end
-  call('INCRBY', KEYS[2], int(grown))
+  bytes('INCRBY', int(grown))
 end
 
 -- verdicts is answers, with the bytes counted.

@@ -70,10 +70,20 @@ local function sighted(revisions, who, revision, zone, policies, spec)
   return since, other
 end
 
+-- enter adds a series to the set of all. A key of another type in its place is deleted: it
+-- would stop every series of the shard, and those that are opened enter the set again.
+local function enter(name)
+  local added = redis.pcall('SADD', KEYS[3], name)
+  if type(added) == 'number' then return end
+  if not find(added.err, 'WRONGTYPE', 1, true) then error(added) end
+  call('DEL', KEYS[3])
+  call('SADD', KEYS[3], name)
+end
+
 local function open(i)
   local at = 7 * i - 5
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  call('SADD', KEYS[3], name)
+  enter(name)
   local s, revisions = read(KEYS[3 * i + 1], KEYS[3 * i + 2]), KEYS[3 * i + 3]
   call('PEXPIRE', s.key, LIFE)
   if s.mark == '0' then
@@ -92,4 +102,4 @@ call('PEXPIRE', KEYS[3], LIFE)
 local out = verdicts((#KEYS - 3) / 3, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
-return out .. '\n' .. (call('GET', KEYS[2]) or '0')
+return out .. '\n' .. int(bytes('GET') or -1)

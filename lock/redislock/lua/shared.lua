@@ -198,11 +198,11 @@ end
 
 -- absent reports whether the first of the queue is gone, or was not heard of for
 -- long, while others might fit. It is told when it comes to be the first: from then
--- on it must be heard of.
+-- on it must be heard of. A time that is still to come was forged, or the clock was put back.
 local function absent(s, place)
   if not s.shared then return false end
   local when, who = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
-  if who == place then return ms - when > ABSENT end
+  if who == place and tonumber(when) <= ms then return ms - when > ABSENT end
   heard(s, place)
   return not tell(place, '')
 end

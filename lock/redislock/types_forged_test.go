@@ -1,0 +1,103 @@
+package redislock_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// What all series of a shard share may be tampered with: a counter that is no number, or that
+// cannot be counted on, and keys of another type stop no series, and hide no node.
+func TestForgedSharedKeys(t *testing.T) {
+	t.Parallel()
+	const shard = "cronce:v1:{cronce.0}:"
+	for name, c := range map[string]struct {
+		key   string
+		value any // a list if it is a slice
+	}{
+		"bytes that are text":      {"jb", "many"},
+		"bytes that are nan":       {"jb", "nan"},
+		"bytes beyond all":         {"jb", "1e300"},
+		"bytes that overflow":      {"jb", "9223372036854775807"},
+		"bytes that underflow":     {"jb", "-9223372036854775808"},
+		"bytes that are a list":    {"jb", []any{"x"}},
+		"series that are text":     {"all", "x"},
+		"series that are a list":   {"all", []any{"x"}},
+		"nodes that are text":      {"nodes", "x"},
+		"nodes that are a list":    {"nodes", []any{"x"}},
+		"nodes that never existed": {"nodes", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, raw := realDriver(t, redislock.Options{})
+			must(t, d.Open(t.Context(), []lock.Opening{{Key: "old", Node: "n"}})[0].Err)
+			forge := func() {
+				t.Helper()
+				must(t, raw.Del(t.Context(), shard+c.key).Err())
+				switch v := c.value.(type) {
+				case []any:
+					must(t, raw.RPush(t.Context(), shard+c.key, v...).Err())
+				case string:
+					must(t, raw.Set(t.Context(), shard+c.key, v, 0).Err())
+				}
+			}
+			forge()
+			opened := d.Open(t.Context(), []lock.Opening{{Key: "new", Node: "n"}})[0]
+			must(t, opened.Err)
+			forge()
+			a := d.Claim(t.Context(), []lock.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
+				Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber}})[0]
+			if a.Kind != lock.Granted {
+				t.Errorf("a claim is answered %+v", a)
+			}
+			if p, err := d.Beat(t.Context(), "n", time.Minute); err != nil || !slices.Equal(p.Nodes, []string{"n"}) {
+				t.Errorf("nodes: %v, %v", p.Nodes, err)
+			}
+			must(t, d.Open(t.Context(), []lock.Opening{{Key: "new", Node: "n"}})[0].Err)
+			if keys, err := d.Keys(t.Context()); err != nil || !slices.Contains(keys, "new") {
+				t.Errorf("series: %v, %v", keys, err)
+			}
+			if n, err := raw.Get(t.Context(), shard+"jb").Int(); err != nil || n < 0 || n > 10_000 {
+				t.Errorf("the bytes are counted as %d: %v", n, err)
+			}
+		})
+	}
+}
+
+// When the first of a queue was last heard of is judged by the clock: a time to come, forged or
+// from before a clock was put back, keeps readers waiting no longer than any other.
+func TestForgedHeard(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"99999999999999", "1" + fmt.Sprintf("%0400d", 0)} {
+		d, raw := realDriver(t, redislock.Options{})
+		read := func(owner string) error {
+			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit})
+			return err
+		}
+		must(t, read("n/1"))
+		must(t, raw.RPush(t.Context(), "cronce:v1:q:{key}", "gone|n/2").Err())
+		heard := func(when string) {
+			t.Helper()
+			must(t, raw.HSet(t.Context(), "cronce:v1:h:{key}", "", when+"|gone|n/2").Err())
+		}
+		heard(when)
+		if err := read("n/3"); !isHeld(err) {
+			t.Errorf("the first of the queue was not asked: %v", err)
+		}
+		var ms int64
+		text, err := raw.HGet(t.Context(), "cronce:v1:h:{key}", "").Result()
+		must(t, err)
+		if _, err := fmt.Sscanf(text, "%d|", &ms); err != nil || ms > time.Now().UnixMilli()+1000 {
+			t.Errorf("heard of at %q: %v", text, err)
+		}
+		heard(fmt.Sprint(ms - 6000)) // as it is 6 seconds later
+		must(t, read("n/3"))
+		if n, err := raw.Exists(t.Context(), "cronce:v1:q:{key}").Result(); n != 0 || err != nil {
+			t.Errorf("%d queues are left, %v", n, err)
+		}
+	}
+}
