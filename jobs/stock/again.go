@@ -1,9 +1,13 @@
 package stock
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
-// tryAgain delivers events that were put aside and are to be tried again, each by itself.
-// What comes meanwhile is delivered by the same run, after it.
+// tryAgain delivers events that were put aside and are to be tried again, each by itself, after
+// all others: one that fails again keeps none of them. It is put aside again then, unless the target
+// says when it takes events again.
 func (c *courier) tryAgain(ctx context.Context) error {
 	sale, target := c.sale.ID(), c.target.Name()
 	events, err := c.book.asideAgain(ctx, sale, target)
@@ -14,19 +18,28 @@ func (c *courier) tryAgain(ctx context.Context) error {
 		if err := c.work.may(ctx, "try again"); err != nil {
 			return err
 		}
+		seq, refused := events[i].Seq, ""
 		d := c.deliver(ctx, events[i:i+1])
-		refused := ""
+		failed := len(d.Refused) == 0 && d.Done == 0
 		switch {
+		case failed && (d.After > 0 || ctx.Err() != nil):
+			return c.trouble(ctx, seq, d)
+		case failed:
+			refused = d.Err.Error()
 		case len(d.Refused) > 0:
 			refused = d.Refused[0].Reason
-		case d.Done == 0:
-			return c.trouble(ctx, d)
 		default:
 			c.done++
 		}
-		if err := c.book.triedAgain(ctx, sale, target, c.work.fence, events[i].Seq, refused); err != nil {
+		if err := c.book.triedAgain(ctx, sale, target, c.work.fence, seq, refused); err != nil {
 			return err
 		}
+		if failed {
+			return fmt.Errorf("event %d is put aside again: %w", seq, d.Err)
+		}
 	}
-	return nil
+	if len(events) == 0 || c.at.tries == 0 {
+		return nil
+	}
+	return c.move(ctx, advance{seq: c.at.seq}) // it takes events again
 }

@@ -12,11 +12,12 @@ import (
 
 // A cursor is how far a target is.
 type cursor struct {
-	since int64         // the number of the last event before the target was there
-	seq   int64         // the number of the last event that it has
-	tries int64         // how often the next event could not be delivered
-	wait  time.Duration // for which it is left alone
-	seen  time.Duration // since a node had it in its configuration
+	since  int64         // the number of the last event before the target was there
+	seq    int64         // the number of the last event that it has
+	tries  int64         // how often the next event could not be delivered
+	passed int64         // how often of these later events got through
+	wait   time.Duration // for which it is left alone
+	seen   time.Duration // since a node had it in its configuration
 }
 
 // seenEvery is how often it is written down that a target is still there.
@@ -24,9 +25,9 @@ const seenEvery = time.Minute
 
 // cursor reads how far a target is: sql.ErrNoRows if it was not there before.
 func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
-	query := b.dialect.Bind("SELECT since, seq, tries, next_at - " + b.dialect.Now() + ", " + b.dialect.Now() + " - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
+	query := b.dialect.Bind("SELECT since, seq, tries, passed, next_at - " + b.dialect.Now() + ", " + b.dialect.Now() + " - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
 	var wait, seen int64
-	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &wait, &seen)
+	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &wait, &seen)
 	c.wait, c.seen = time.Duration(wait)*time.Millisecond, time.Duration(seen)*time.Millisecond
 	return c, err
 }
@@ -79,6 +80,7 @@ type advance struct {
 	seq   int64 // the target has all up to this one, or has refused them
 	aside []Refusal
 	err   error         // why it does not have the next one; nil: nothing is wrong
+	later int64         // 1 if later events got through, else 0
 	wait  time.Duration // for which it is left alone
 }
 
@@ -92,10 +94,10 @@ func (b *Database) advance(ctx context.Context, sale, target string, fence int64
 		if err := tx.putAside(ctx, target, a.aside); err != nil {
 			return err
 		}
-		sets, args := "seq = ?, next_at = 0, tries = 0, trouble = ''", []any{a.seq}
+		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, trouble = ''", []any{a.seq}
 		if a.err != nil {
-			sets = "tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
-			args = []any{a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
+			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
+			args = []any{a.seq, a.later, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
 		}
 		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET "+sets+" WHERE sale = ? AND target = ?"), append(args, sale, target)...)
 		return err

@@ -30,8 +30,9 @@ const (
 	passedBy = 5
 	// maxAside is how many events of a target may be put aside.
 	maxAside = 1000
-	// probe is how many events a pass has while the first of them cannot be delivered.
-	probe = 4
+	// probe is how many events a pass has while the first of them cannot be delivered: more than one
+	// order has, so that one of another order is among them.
+	probe = 8
 )
 
 // DeliverEvents is a job that delivers the events of a sale to one target: each run
@@ -86,7 +87,7 @@ func (c *courier) run(ctx context.Context) (err error) {
 		return fmt.Errorf("stock: deliver events: %w", err)
 	}
 	if c.at.wait > 0 {
-		return nil // it was told before
+		return nil // the run before has said why
 	}
 	defer func() {
 		if c.done > 0 {
@@ -96,16 +97,20 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if err := c.position(ctx); err != nil {
 		return err
 	}
-	if err := c.tryAgain(ctx); err != nil {
+	if err = c.passes(ctx); err == nil {
+		err = c.tryAgain(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
 	}
+	return nil
+}
+
+// passes delivers until nothing is left, for a while.
+func (c *courier) passes(ctx context.Context) error {
 	for end := time.Now().Add(deliverTime); time.Now().Before(end); {
-		more, err := c.pass(ctx)
-		if err != nil {
-			return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
-		}
-		if !more {
-			return nil
+		if more, err := c.pass(ctx); err != nil || !more {
+			return err
 		}
 	}
 	return nil
@@ -120,7 +125,7 @@ func (c *courier) position(ctx context.Context) error {
 	}
 	at, err := p.position(ctx, c.at.since, c.at.seq)
 	if err != nil {
-		return c.trouble(ctx, Delivery{Err: err})
+		return c.trouble(ctx, c.at.seq+1, Delivery{Err: err})
 	}
 	if at == c.at.seq {
 		return nil
@@ -149,8 +154,11 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	d := c.deliver(ctx, events)
-	if d.Err != nil && d.Passable && c.at.tries+1 >= passedBy && d.Done < len(events) {
-		d.Refused = append(d.Refused, Refusal{events[d.Done], fmt.Sprintf("%d times, while others got through: %s", c.at.tries+1, d.Err.Error())})
+	if d.Done > 0 {
+		c.at.passed = 0 // it is another event that comes next
+	}
+	if d.Err != nil && d.Passable && c.at.passed+1 >= passedBy && d.Done < len(events) {
+		d.Refused = append(d.Refused, Refusal{events[d.Done], fmt.Sprintf("%d times, while others got through: %s", c.at.passed+1, d.Err.Error())})
 		d.Done, d.Err = d.Done+1, nil
 	}
 	if len(d.Refused) > 0 {
@@ -162,7 +170,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if d.Done > 0 {
-		c.at.seq, c.at.tries = events[d.Done-1].Seq, 0
+		c.at.seq, c.at.tries, c.at.passed = events[d.Done-1].Seq, 0, 0
 		c.done += d.Done - len(d.Refused)
 	}
 	for _, r := range d.Refused {
@@ -170,7 +178,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 			zap.String("kind", string(r.Event.Kind)), zap.String("reason", r.Reason))
 	}
 	if d.Err != nil {
-		return false, c.trouble(ctx, d)
+		return false, c.trouble(ctx, c.at.seq+1, d)
 	}
 	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused})
 }
@@ -202,11 +210,15 @@ func (c *courier) deliver(ctx context.Context, events []Event) Delivery {
 		d.Err = nil // it has begun no further request: it goes on with the next pass
 	}
 	d.Done = min(max(0, d.Done), len(events))
+	if d.Done == 0 && d.Err == nil {
+		d.Err = errors.New("the target has delivered nothing, and gave no reason")
+	}
 	return d
 }
 
-// trouble leaves the target alone for a while, and is the error of the run.
-func (c *courier) trouble(ctx context.Context, d Delivery) error {
+// trouble leaves the target alone for a while, since it did not take an event, and is the error of
+// the run.
+func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is not the target's
 	}
@@ -216,10 +228,14 @@ func (c *courier) trouble(ctx context.Context, d Delivery) error {
 		wait = min(wait, longWait)
 		wait -= rand.N(wait/4 + 1)
 	}
-	if err := c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait}); err != nil {
+	a := advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait}
+	if d.Passable {
+		a.later = 1
+	}
+	if err := c.move(ctx, a); err != nil {
 		return err
 	}
-	return fmt.Errorf("event %d, asked again in %v: %w", c.at.seq+1, wait.Round(time.Millisecond), d.Err)
+	return fmt.Errorf("event %d, asked again in %v: %w", seq, wait.Round(time.Millisecond), d.Err)
 }
 
 func (c *courier) move(ctx context.Context, a advance) error {

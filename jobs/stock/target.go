@@ -29,7 +29,7 @@ type Delivery struct {
 	// minutes.
 	After time.Duration
 	// Passable says that later events have got through meanwhile. The next one is put aside when
-	// that was so a few times: it does not keep the others.
+	// that was so five times: it does not keep the others.
 	Passable bool
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -64,8 +65,8 @@ type WebhookOptions struct {
 // A v1 is the HMAC-SHA256 of t, a dot and the body, by one of the secrets. Events of one order
 // are posted one after the other, others side by side. Redirects are not followed.
 //
-// Status 2xx means accepted. 401, 403, 408, 425, 429, 3xx, 5xx and a missing answer are about the
-// webhook: it is left alone, as long as Retry-After says. So do 404, 405, 410 and 415, which a wrong URL
+// Status 2xx means accepted. 401, 403, 407, 408, 425, 429, 3xx, 5xx and a missing answer are about the
+// webhook: it is left alone, as long as Retry-After says, up to a day. The same holds for 404, 405, 410 and 415, which a wrong URL
 // answers to every event, unless others got through beside it. Any other 4xx
 // refuses the event, which is put aside.
 type Webhook struct {
@@ -254,17 +255,18 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 			if o.refused != "" {
 				d.Err = errors.New(o.refused)
 			}
-			for _, later := range outcomes[i:] { // what stopped them says more
-				if !o.sent && later.err != nil {
-					d.Err, d.After = later.err, later.after
+			stopped := false
+			for _, later := range outcomes[i:] {
+				if later.stop && !stopped { // it is about all events, and says how long
+					stopped, d.Err, d.After = true, later.err, later.after
 				}
 				d.Passable = d.Passable || later.got
 			}
-			d.Passable = d.Passable && o.sent && !o.stop
-			if d.Err == nil {
+			d.Passable = d.Passable && o.sent && !stopped
+			if d.Err == nil && i == 0 {
 				d.Err = context.DeadlineExceeded // of the pass
 			}
-			return d
+			return d // without an error: the next pass goes on here
 		}
 	}
 	d.Done = len(events)
@@ -359,8 +361,8 @@ func judge(reply *http.Response, now time.Time) outcome {
 // Zero: nothing usable.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
 	}
 	until, err := http.ParseTime(value)
 	if err != nil {
@@ -377,6 +379,9 @@ var errExchange = errors.New("the exchange with the webhook failed")
 
 // bare is an error without the URL, which may hold a key, and without what was replied.
 func bare(err error) error {
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e
+	}
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		return e
 	}
