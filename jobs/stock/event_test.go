@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// A listener is a target that remembers what it was given, and answers as it is told.
+// A listener is a target that remembers what it was given, and answers as the test wants.
 type listener struct {
 	mu     sync.Mutex
 	events []stock.Event
@@ -155,7 +155,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// An event says what was sold for which price and how it was paid, and names nobody.
+// An event says what was sold for which price and how it was paid, and names no person.
 func TestEventPayload(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	var to listener

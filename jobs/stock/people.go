@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A person is who an order is for.
+// A person is the one that an order is for.
 type person struct {
 	placed          time.Time // the order, whose id may have been used before
 	receiver, phone string

@@ -18,7 +18,7 @@ const (
 	maxStreamKey        = 200 // bytes
 )
 
-// StreamOptions are what a stream may be told. The zero value is fine.
+// StreamOptions are the options of a Stream. The zero value is fine.
 type StreamOptions struct {
 	// Name of the target. Empty: stream.
 	Name string

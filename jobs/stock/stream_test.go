@@ -94,7 +94,7 @@ func TestStream(t *testing.T) {
 	deliver(t, s, to)
 	wantStream(t, client, to.Key(), want...)
 
-	// A consumer has deleted entries, and the stream is told nothing twice.
+	// A consumer has deleted entries, and the stream gets nothing twice.
 	if err := client.XTrimMaxLen(t.Context(), to.Key(), 0).Err(); err != nil {
 		t.Fatal(err)
 	}

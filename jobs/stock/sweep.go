@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What one sweep deletes at most: it is repeated each minute.
+// One sweep deletes no more than this: it is repeated each minute.
 const (
 	sweptAtOnce = 1000
 	maxSwept    = 200_000

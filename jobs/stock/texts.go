@@ -37,7 +37,7 @@ type TextData struct {
 	Reference string // of the payment, the refund or the return, or empty
 }
 
-// TextOptions are what texts are told.
+// TextOptions are the options of Texts. Templates are required.
 type TextOptions struct {
 	// Name of the target. Empty: sms.
 	Name string

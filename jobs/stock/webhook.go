@@ -33,7 +33,7 @@ const (
 	maxRetryAfter             = 24 * time.Hour
 )
 
-// WebhookOptions are what a webhook is told. URL and Secrets are required.
+// WebhookOptions are the options of a Webhook. URL and Secrets are required.
 type WebhookOptions struct {
 	// Name of the target. Empty: webhook.
 	Name string
@@ -186,11 +186,11 @@ func (w *Webhook) bodies(ctx context.Context, events []Event) ([][]byte, error) 
 		if !ok || !p.placed.Equal(events[i].Placed) {
 			continue // the id was used again: it is another's by now
 		}
-		who, err := json.Marshal(map[string]string{"receiver": p.receiver, "phone": p.phone})
+		person, err := json.Marshal(map[string]string{"receiver": p.receiver, "phone": p.phone})
 		if err != nil {
 			return nil, err
 		}
-		bodies[i] = append(append(bytes.Clone(bodies[i][:len(bodies[i])-1]), ','), who[1:]...)
+		bodies[i] = append(append(bytes.Clone(bodies[i][:len(bodies[i])-1]), ','), person[1:]...)
 	}
 	return bodies, nil
 }

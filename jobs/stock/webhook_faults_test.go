@@ -94,7 +94,7 @@ func TestWebhookAfterOutage(t *testing.T) {
 	p.wantLines(t, "SELECT COUNT(*) FROM stock_event_aside", "0")
 }
 
-// What is about all events decides how long the webhook is left alone, also when another one failed
+// An answer that is about all events decides how long the webhook is left alone, also when another one failed
 // before it.
 func TestWebhookBusyBesideFailure(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 const webhookSecret = "0123456789abcdef"
 
-// A hook is a server of events: it answers as it is told, and remembers what it has taken.
+// A hook is a server of events: it answers as the test wants, and remembers what it has taken.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -167,7 +167,7 @@ func TestWebhook(t *testing.T) {
 	h.want(t, "paid o-1", "paid o-2", "returned o-1", "returned o-2")
 }
 
-// What a webhook answers decides: an event that is refused for what it is, is put aside, and the
+// The answer of a webhook decides: an event that is refused for what it is, is put aside, and the
 // others go on; what is about the webhook leaves it alone, and gives no event up.
 func TestWebhookAnswers(t *testing.T) {
 	t.Parallel()
@@ -315,7 +315,7 @@ func TestWebhookThatHangs(t *testing.T) {
 	h.want(t, append([]string{"paid o-1"}, sixReserved...)...)
 }
 
-// Who an order is for is sent only where that is asked for.
+// The receiver of an order is sent only with the option for it.
 func TestWebhookReceiver(t *testing.T) {
 	t.Parallel()
 	s, _, h, to := hookSale(t)

@@ -1,4 +1,4 @@
--- stream_top: tells how far a stream is.
+-- stream_top: returns how far a stream is.
 --
 -- KEYS  1 the stream
 --
