@@ -82,6 +82,9 @@ const minToken = 16
 func (c *config) tokens(s tokenSource) ([]string, error) {
 	text, err := c.readSecret(s.path, s.file, s.env, s.defaultEnv)
 	list := strings.Fields(text.text())
+	if err == nil && len(list) == 0 && s.file+s.env != "" { // the shop would be open, against what is configured
+		return nil, c.fault(s.path+"_env", "or the file has no token, allowed are tokens of %d characters or more", minToken)
+	}
 	for _, token := range list {
 		if len(token) < minToken {
 			return nil, c.fault(s.path+"_env", "or the file has a token of %d characters, allowed is %d or more", len(token), minToken)

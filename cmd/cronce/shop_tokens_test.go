@@ -27,6 +27,7 @@ func TestShopTokens(t *testing.T) {
 		{"the same", "{address: '127.0.0.1:0'}", map[string]string{buyer: a, seller: b + " " + a, payment: c}, "shop.seller_token_env: or the file has a token of the buyer"},
 		{"not set", "{address: '127.0.0.1:0', buyer_token_env: NOT_SET_HERE}", nil, "shop.buyer_token_env: names a variable that is not set"},
 		{"both", "{address: '127.0.0.1:0', buyer_token_env: X, buyer_token_file: y}", nil, "shop.buyer_token_env: and shop.buyer_token_file are both set"},
+		{"none in the variable", "{address: '127.0.0.1:0', buyer_token_env: BLANK_TOKEN}", map[string]string{"BLANK_TOKEN": " \t "}, "shop.buyer_token_env: or the file has no token"},
 		{"no file", "{address: '127.0.0.1:0', seller_token_file: /nowhere/at/all}", nil, "shop.seller_token_file: names a file that cannot be used"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package stock
 
 import (
-	"crypto/sha1" // as the scripts have it: it tells versions apart, and guards nothing
+	"crypto/sha1" // as the scripts have it: it distinguishes versions, and guards nothing
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -28,7 +28,7 @@ func (c Condition) text() string {
 	return ""
 }
 
-// Version tells what a seller may change of a product, what was put in and how it is sold, from
+// Version distinguishes what a seller may change of a product, what was put in and how it is sold, from
 // what that was before. It does not change with its orders.
 func (p Product) Version() string {
 	sum := sha1.Sum([]byte(strconv.FormatInt(p.Put, 10) + " " + p.line()))

@@ -9,6 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -58,6 +59,66 @@ func TestDelete(t *testing.T) {
 		p.wantSums(t)
 		wantReconciled(t, s, p, 3, stock.Reconciled{Looked: 2})
 	})
+}
+
+// A store that went back to an older state has prices of then, and deletions, as not settled:
+// a rebuild lists them, and takes none of them over.
+func TestOlderStoreChangesNoOffer(t *testing.T) {
+	t.Parallel()
+	p := sqlite(t)
+	client := connect(t, redisserver.Start(t).Addr())
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 3)
+	put(t, s, "pot", 5)
+	settle(t, s, p, 1, 0)
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 3)
+	if err := s.Delete(t.Context(), "pot", stock.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	const restocked = "cronce:v1:stock:{cronce:shop}:restocked"
+	older, err := client.HGetAll(t.Context(), restocked).Result()
+	if err != nil || len(older) != 3 {
+		t.Fatal(older, err)
+	}
+	put(t, s, "pot", 7)
+	reserve(t, s, order("a", stock.Item{SKU: "pot", Quantity: 2}))
+	now := priceOf
+	now.Price++
+	setOffer(t, s, "cup", now)
+	if err := s.Delete(t.Context(), "tea", stock.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, p, 2, 1)
+	client.FlushAll(t.Context())
+	if err := client.HSet(t.Context(), restocked, older).Err(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Restore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Product(t.Context(), "tea"); !errors.Is(err, stock.ErrUnknownSKU) {
+		t.Errorf("tea, which was deleted: %v", err)
+	}
+	if cup, err := s.Product(t.Context(), "cup"); err != nil || cup.Offer != now {
+		t.Errorf("cup %+v, %v, want the price of %+v", cup, err, now)
+	}
+	wantProduct(t, s, "pot", 7, 5, 2, 0)
+	want := []string{"cup: the store has it at 625 EUR, the book at 626 EUR, which holds: set the price, or delete it, again",
+		"pot: the store has it deleted, the book at 625 EUR, which holds: set the price, or delete it, again",
+		"tea: the store has it at 625 EUR, the book deleted, which holds: set the price, or delete it, again"}
+	var lost []string
+	for _, l := range r.Lost {
+		lost = append(lost, l.SKU+": "+l.Reason)
+	}
+	if fmt.Sprint(lost) != fmt.Sprint(want) {
+		t.Errorf("lost %q", lost)
+	}
+	if figures, err := s.Figures(t.Context()); err != nil || fmt.Sprint(figures.Stock) != "map[cup:3 pot:5]" {
+		t.Errorf("%+v, %v, want the stock of what can be ordered", figures, err)
+	}
 }
 
 const offered = "SELECT sku, put_in, reserved, sold, currency FROM product ORDER BY sku"

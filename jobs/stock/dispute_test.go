@@ -210,3 +210,33 @@ func TestDisputeWithoutRoom(t *testing.T) {
 	wantDisputes(t, s)
 	wantProduct(t, s, "cup", 1, 1, 0, 0)
 }
+
+// A disputed order whose payment has begun is on the shelf after a rebuild, too: the buyer can
+// pay it. Of two disputed orders with one id the shelf has one, and counts one.
+func TestDisputeBeingPaid(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, false)
+	if _, err := s.BeginPayment(t.Context(), "o-00"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(3), pass); err == nil {
+		t.Fatal("the dispute is not reported")
+	}
+	wantDisputes(t, s, "o-00 paying 2 paid")
+	execute(t, p, "INSERT INTO stock_dispute (sale, order_id, placed_at, state, record, book_has, found_at)"+
+		" SELECT sale, order_id, placed_at + 1, state, replace(record, placed_at, placed_at + 1), book_has, found_at FROM stock_dispute")
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Restore(t.Context()); err != nil || r.Disputed != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	wantProduct(t, s, "cup", 10, 8, 2, 0)
+	if found, err := s.Audit(t.Context()); err != nil || len(found) != 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if _, err := pay(t.Context(), s, "o-00"); err != nil {
+		t.Error(err)
+	}
+	wantProduct(t, s, "cup", 10, 8, 0, 2)
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -161,6 +162,13 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
 
 // MaxRated is how many keys a limiter remembers.
 const MaxRated = maxRated
+
+// RatedBuyers are the buyers whom the limiter of a Handler remembers.
+func RatedBuyers(h *Handler) []string {
+	h.buyers.mu.Lock()
+	defer h.buyers.mu.Unlock()
+	return slices.Collect(maps.Keys(h.buyers.keys))
+}
 
 // Limiter returns what says how long a key must wait at a time.
 func Limiter(r Rate) func(key string, now time.Time) time.Duration { return newLimiter(r).wait }

@@ -30,7 +30,7 @@ func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
 	for _, sku := range skus {
 		args = append(args, sku)
 	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyDisputed), args...)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyDisputed, keyOffer), args...)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)

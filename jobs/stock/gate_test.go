@@ -274,6 +274,17 @@ func TestTooManyRequests(t *testing.T) {
 			t.Errorf("order %d of %s from %s: %d, Retry-After %q, want %d", i, c.buyer, c.from, status, after, c.status)
 		}
 	}
+	if status, _ := ask("203.0.113.4", "POST", "/orders", by(strings.Repeat("b", 60_000), "o-long")); status != 422 {
+		t.Errorf("a buyer of 60,000 characters: %d", status)
+	}
+	for _, buyer := range stock.RatedBuyers(h) { // a limiter of 65,536 of those would take 4 GB
+		if len(buyer) > stock.MaxBuyer {
+			t.Errorf("the limiter remembers a buyer of %d characters", len(buyer))
+		}
+	}
+	if status, _ := ask("203.0.113.1", "GET", "/orders", ""); status != 501 {
+		t.Errorf("a seller's list from an address beyond its rate: %d", status)
+	}
 	if status, _ := ask("203.0.113.1", "GET", "/orders/o-0", ""); status != 429 {
 		t.Errorf("a read from an address beyond its rate: %d", status)
 	}

@@ -37,7 +37,7 @@ import (
 // 409 sold out, closed, or an id with another order; 422 what is not allowed; 404
 // not known; 503 doubt, after which the same may be sent again. Every request may
 // be. Each Role may do what its doc says, with a token of its own (401, 403 otherwise); without
-// HandlerOptions.Tokens all who can reach it may do everything.
+// HandlerOptions.Tokens each caller that can reach it may do everything.
 type Handler struct {
 	sale   *Sale
 	log    *zap.Logger
@@ -56,9 +56,9 @@ type HandlerOptions struct {
 	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
 	Log *zap.Logger
 	// Tokens returns the tokens of a role, of which each proves it, as they are now: several
-	// let one be replaced by another. A role without a token is nobody's. It is called for each
-	// request, also concurrently. Nil: there are no roles, and who can reach the Handler may
-	// do everything.
+	// let one be replaced by another. No caller has a role without a token. It is called for
+	// each request, also concurrently. Nil: there are no roles, and each caller that can reach
+	// the Handler may do everything.
 	Tokens func(Role) []string
 	// InFlight is how many requests are served at once, of each of three shares: what buyers
 	// do, reading, and payments with what sellers do. More wait, for Wait at most, and are
@@ -111,7 +111,7 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	return h
 }
 
-// mux serves the routes. What is none of them is told which methods there are.
+// mux serves the routes. The answer to a request of none of them has the methods that its path has.
 func (h *Handler) mux(all []route) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range all {
@@ -199,7 +199,7 @@ func (a reply) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(a.view) // a client that has gone away needs none
 }
 
-// problem tells the log of doubt, at most once a second.
+// problem is the answer to an error. Doubt is logged, at most once a second.
 func (h *Handler) problem(err error) *problem {
 	p := problemOf(err)
 	if last, now := h.told.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&

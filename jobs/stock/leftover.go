@@ -89,11 +89,14 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 		switch {
 		case !known:
 			f.room[sku] = t.put
-		case p.Put != t.put:
-			lost = append(lost, Loss{SKU: sku, Reason: fmt.Sprintf("the store has %d put in, the book %d, which holds: put the right total again", t.put, p.Put)})
-			t.put = p.Put
+			totals = append(totals, t)
+		case p.line() == "" && t.offer.line() != deleted: // its first price is no older one
+			totals = append(totals, total{sku: sku, put: p.Put, offer: t.offer})
+			p.Offer = t.offer
+			fallthrough
+		default:
+			lost = append(lost, t.against(p)...)
 		}
-		totals = append(totals, t)
 	}
 	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
 		if (a.State == Paid) != (b.State == Paid) {
@@ -131,6 +134,30 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 		lost = append(lost, Loss{ID: u.id, Reason: "its record cannot be read"})
 	}
 	return take, lost, totals, disputes
+}
+
+// against is what a rebuild does not take over from a total, since the book has the product. The
+// store may be older than the book, and the total with it.
+func (t total) against(p Product) (lost []Loss) {
+	has, holds := t.offer.line(), p.line()
+	if t.put != p.Put && has != deleted && holds != deleted {
+		lost = append(lost, Loss{SKU: t.sku, Reason: fmt.Sprintf("the store has %d put in, the book %d, which holds: put the right total again", t.put, p.Put)})
+	}
+	if has != holds {
+		lost = append(lost, Loss{SKU: t.sku, Reason: fmt.Sprintf("the store has it %s, the book %s, which holds: set the price, or delete it, again", shown(has), shown(holds))})
+	}
+	return lost
+}
+
+// shown is the line of an offer for people.
+func shown(line string) string {
+	switch line {
+	case "":
+		return "without a price"
+	case deleted:
+		return "deleted"
+	}
+	return "at " + line
 }
 
 // take takes items out of what is left, all or none.

@@ -26,7 +26,7 @@ type Product struct {
 // Put sets how much of a product was put in, in all: to add ten to a hundred, put
 // 110. A product that is not known is known from then on. It is refused with
 // ErrTooLow if more is reserved and sold, and with ErrFull beyond MaxProducts. It
-// may be called again. Of two sellers who read a total and put more the later one undoes
+// may be called again. Of two sellers that read a total and put more the later one undoes
 // the other's: see [Sale.PutIf] and [Sale.Supply].
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
 	return s.PutIf(ctx, sku, total, Condition{})

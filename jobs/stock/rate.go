@@ -94,7 +94,7 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 		}
 		hop, err := netip.ParseAddr(text)
 		if err != nil {
-			break // what is before it nobody vouches for
+			break // no proxy vouches for the hops before it
 		}
 		at = hop.Unmap().WithZone("")
 	}
@@ -119,8 +119,8 @@ type ratedBuyers struct{}
 // mayOrder returns nil if a buyer may place an order now.
 func mayOrder(ctx context.Context, buyer string) error {
 	l, _ := ctx.Value(ratedBuyers{}).(*limiter)
-	if buyer == "" {
-		return nil
+	if !isName(buyer) {
+		return nil // without one, or refused for it: no limiter remembers a name of any length
 	}
 	if wait := l.wait(buyer, time.Now()); wait > 0 {
 		return tooMany("buyer", wait)

@@ -89,7 +89,7 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 func (o Order) unoffered(answer []string) error {
 	var a, b int64
 	switch {
-	case is(answer, "nobody", 2):
+	case is(answer, "buyer", 2):
 		return &FieldError{"buyer", "missing", fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -, since items[%s] is limited for each buyer", MaxBuyer, answer[1])}
 	case len(answer) < 3 || len(answer) > 4 || parseNumbers(answer[2:], []*int64{&a, &b}[:len(answer)-2]...) != nil:
 		return strange(answer)

@@ -238,11 +238,17 @@ func (s *Sale) restoreDisputes(ctx context.Context, r *Restored) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(d Dispute) bool { return d.State != Reserved && d.State != Paid })
+	all = slices.DeleteFunc(all, func(d Dispute) bool { return !d.State.open() && d.State != Paid })
 	unpaid := func(d Dispute) bool { return d.State != Paid }
 	paid := slices.DeleteFunc(slices.Clone(all), unpaid)
 	all = append(paid, slices.DeleteFunc(all, func(d Dispute) bool { return !unpaid(d) })...)
 	r.Disputed = len(all)
+	seen := map[string]bool{} // the store has one record under an id, and so the counts of one
+	all = slices.DeleteFunc(all, func(d Dispute) bool {
+		again := seen[d.ID]
+		seen[d.ID] = true
+		return again
+	})
 	for some := range slices.Chunk(all, maxBatch) {
 		names := make([]string, len(some))
 		args := []any{r.Epoch}

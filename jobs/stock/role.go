@@ -28,7 +28,7 @@ func (h *Handler) admit(route route, w http.ResponseWriter, r *http.Request) *pr
 		return nil
 	}
 	known, may := false, false
-	for _, role := range Roles() { // all of them: the time does not tell which it was
+	for _, role := range Roles() { // all of them: the time does not depend on which it was
 		if bearer.Is(r, h.tokens(role)...) {
 			known, may = true, may || slices.Contains(route.roles, role)
 		}

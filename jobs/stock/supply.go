@@ -12,8 +12,8 @@ import (
 // MaxSupplies is how much that was added may wait for its settlement at once.
 const MaxSupplies = 1000
 
-// Supply adds to what was put in of a product, once per product and reference: two sellers who add
-// ten each have added twenty, and one who asks again has added ten. The book remembers the
+// Supply adds to what was put in of a product, once per product and reference: two sellers that add
+// ten each have added twenty, and one that asks again has added ten. The book remembers the
 // references for ever, and the store for Options.Retention; with Options.Book the database
 // must answer. It is refused with a *FieldError, also beyond MaxTotal, with ErrUnknownSKU,
 // with ErrReference when another quantity was added with the reference, or with ErrSupplies.

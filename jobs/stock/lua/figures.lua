@@ -1,6 +1,6 @@
 -- figures: reads what is measured of a sale. It changes nothing.
 --
--- KEYS  1 stock  2 fresh  3 unsettled  4 disputed
+-- KEYS  1 stock  2 fresh  3 unsettled  4 disputed  5 offer
 -- ARGV  1 how many products at most, then skus: of these alone
 --
 -- Returns {orders that are unsettled, disputed, products, now, since when the oldest
@@ -21,5 +21,10 @@ if #ARGV > 1 then
 elseif redis.call('HLEN', KEYS[1]) <= tonumber(ARGV[1]) then
   stock = redis.call('HGETALL', KEYS[1])
 end
-for _, value in ipairs(stock) do answer[#answer + 1] = value end
+for i = 1, #stock, 2 do
+  if redis.call('HGET', KEYS[5], stock[i]) ~= '-' then -- '-': it was deleted
+    answer[#answer + 1] = stock[i]
+    answer[#answer + 1] = stock[i + 1]
+  end
+end
 return answer

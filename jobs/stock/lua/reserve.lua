@@ -10,7 +10,7 @@
 -- order is there already, in whatever state, {'other'} when the id is there with other
 -- content, {'unknown', sku}, {'unpriced', sku}, {'mixed', item, currency, that of the
 -- first item}, {'sum', item, price}, {'not begun', sku, when it begins, now}, {'ended', sku,
--- when}, {'nobody', item} that needs a buyer, {'limit', sku, limit, what the buyer has},
+-- when}, {'buyer', item} that needs a buyer, {'limit', sku, limit, what the buyer has},
 -- {'halted', sku} of a product whose books do not balance, or {'sold out', sku, stock};
 -- items count from 0. Only new changes anything.
 local call = redis.call
@@ -35,7 +35,7 @@ for i = 7, #ARGV, 2 do
   sum = sum + one * ARGV[i + 1]
   if sum > tonumber(ARGV[5]) then return {'sum', item, one} end
   if limit ~= '' and limit ~= '0' then
-    if by == '' then return {'nobody', item} end
+    if by == '' then return {'buyer', item} end
     local has = call('HGET', KEYS[8], by .. ':' .. sku) or '0'
     if has + ARGV[i + 1] > tonumber(limit) then return {'limit', sku, limit, has} end
   end
