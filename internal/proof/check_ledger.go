@@ -163,7 +163,7 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	}
 	late := f.verdict == lock.VerdictMissed
 	long := f.verdict == lock.VerdictSkipped && f.reason == lock.ReasonOverlap
-	return c.starved(j, tick) && (late || long) || c.capped(j, tick, f) || f.verdict == lock.VerdictLost && c.unrenewed(j, tick)
+	return late && c.starved(j, tick) || long && c.slow(j, tick) || c.capped(j, tick, f) || f.verdict == lock.VerdictLost && c.unrenewed(j, tick)
 }
 
 // unrenewed reports whether a run may have lost its lease because the machine, or the
@@ -178,8 +178,14 @@ func (c *check) unrenewed(j *Job, tick int64) bool {
 // starved reports whether the machine had no time for a tick, and the policies of
 // its job do not bridge that.
 func (c *check) starved(j *Job, tick int64) bool {
+	return j.Misfire != scheduler.MisfireAll && c.slow(j, tick)
+}
+
+// slow reports whether the machine had no time around a tick: the run before it may have
+// been alive for so long that the tick gave way to it, under any misfire policy.
+func (c *check) slow(j *Job, tick int64) bool {
 	from := time.UnixMilli(tick)
-	return j.Misfire != scheduler.MisfireAll && c.Starved(from, from.Add(2*j.Every)) >= j.Every/10
+	return c.Starved(from, from.Add(2*j.Every)) >= j.Every/10
 }
 
 // forgotten reports whether the store has lost what it knew of a tick.
