@@ -58,6 +58,31 @@ func TestLossIsMadeUpFor(t *testing.T) {
 	}
 }
 
+// The store goes back to before an order was paid, and a process that has not seen the payment
+// is asked to take its items back. Where the book is waited for, the order is paid there: the
+// process gives no refusal, and the sale is closed.
+func TestRefusalOfAnOlderStore(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	client, p := connect(t, server.Addr()), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{Settled: true})
+	put(t, s, "tea", 50)
+	settle(t, s, p, 1, 0)
+	other := keptSale(t, client, p, stock.Options{Settled: true})
+	reserve(t, s, order("a"))
+	if _, err := other.Return(t.Context(), "a", "return-1"); !errors.Is(err, stock.ErrUnpaid) {
+		t.Errorf("before it is paid: %v, want ErrUnpaid", err)
+	}
+	older(t, server, client, func() {
+		if _, err := pay(t.Context(), s, "a"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := other.Return(t.Context(), "a", "return-1"); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("%v, want ErrStockUnknown", err)
+	}
+}
+
 // The store lacks an order. That the book has it as reserved proves a loss, since such
 // orders are never forgotten: no caller gets a no, and the sale is closed. One in its last state may
 // have been forgotten: the book answers for it.

@@ -102,21 +102,35 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 	return r, nil
 }
 
+// closeOnce asks a script once. Where the book is waited for, a refusal is believed only of a
+// store that has all that the book has: one that went back refuses a step of an order whose
+// step before it has lost. A store that goes back after the look is noticed by the script.
 func (s *Sale) closeOnce(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (Record, error) {
-	answer, at, err := s.change(ctx, script, keys, args...)
-	if err != nil {
-		return Record{}, err
-	}
-	r, refusal, err := closed(id, answer)
-	if err == nil && r.ID != "" {
-		if err = s.settle(ctx, at, r); err == nil {
-			s.remember(at.epoch, r)
+	r, refusal, err := s.closeAsked(ctx, id, script, keys, args)
+	if err == nil && refusal != nil && s.options.Settled {
+		if err = s.Look(ctx); err == nil {
+			r, refusal, err = s.closeAsked(ctx, id, script, keys, args)
 		}
 	}
 	if err == nil {
 		err = refusal
 	}
 	return r, err
+}
+
+// closeAsked asks a script, and waits for the book to have what it has recorded.
+func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (r Record, refusal, err error) {
+	answer, at, err := s.change(ctx, script, keys, args...)
+	if err != nil {
+		return Record{}, nil, err
+	}
+	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
+		return r, refusal, err
+	}
+	if err = s.settle(ctx, at, r); err == nil {
+		s.remember(at.epoch, r)
+	}
+	return r, refusal, err
 }
 
 // recall puts an order back into the store that the book has in a last state.
