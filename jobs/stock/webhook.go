@@ -155,6 +155,7 @@ type outcome struct {
 	refused string // why it has refused the event for what it is
 	route   bool   // it refuses each event so when its URL is wrong
 	stop    bool   // it refuses every event now
+	denied  bool   // it does so most likely: only when others get through it is about this one
 	err     error
 	after   time.Duration
 }
@@ -221,7 +222,7 @@ func (w *Webhook) post(ctx context.Context, events []Event, bodies [][]byte) []o
 						break
 					}
 					outcomes[i] = w.postAgain(stopped, &events[i], bodies[i])
-					if outcomes[i].stop {
+					if outcomes[i].stop || outcomes[i].denied && len(events) > probe {
 						stop()
 					}
 					if outcomes[i].err != nil || outcomes[i].route {
@@ -257,7 +258,7 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 			}
 			stopped := false
 			for _, later := range outcomes[i:] {
-				if later.stop && !stopped { // it is about all events, and says how long
+				if (later.stop || later.denied && !o.sent) && !stopped { // it is about all events, and says how long
 					stopped, d.Err, d.After = true, later.err, later.after
 				}
 				d.Passable = d.Passable || later.got
@@ -277,7 +278,7 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 // was lost does not hold the others up.
 func (w *Webhook) postAgain(ctx context.Context, e *Event, body []byte) (o outcome) {
 	for _, pause := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 0} {
-		if o = w.postOne(ctx, e, body); o.err == nil || o.stop || o.after > 0 || pause == 0 {
+		if o = w.postOne(ctx, e, body); o.err == nil || o.stop || o.denied || o.after > 0 || pause == 0 {
 			return o
 		}
 		select {
@@ -344,8 +345,10 @@ func judge(reply *http.Response, now time.Time) outcome {
 	text := "HTTP status " + strconv.Itoa(code)
 	o := outcome{sent: true, err: errors.New(text), after: retryAfter(reply.Header, now)}
 	switch code {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusProxyAuthRequired, http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		o.stop = true
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		o.denied = true
 	case http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUnsupportedMediaType:
 		return outcome{sent: true, refused: text, route: true}

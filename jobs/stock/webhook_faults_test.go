@@ -94,6 +94,42 @@ func TestWebhookAfterOutage(t *testing.T) {
 	p.wantLines(t, "SELECT COUNT(*) FROM stock_event_aside", "0")
 }
 
+// One event that is forbidden, as by a firewall that dislikes its text, does not hold back the
+// others for ever; as long as all are forbidden none is put aside.
+func TestWebhookForbidsOne(t *testing.T) {
+	t.Parallel()
+	s, p, h, _ := hookSale(t)
+	to := webhook(t, s, h.URL, func(o *stock.WebhookOptions) { o.Concurrency = 1 })
+	run := func() []stock.AsideEvent {
+		t.Helper()
+		p.do(t, "UPDATE stock_cursor SET next_at = 0")
+		_ = stock.Deliver(t.Context(), s, to, nextFence(), pass) // it fails until then
+		aside, err := s.Aside(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return aside
+	}
+	h.answers(func(http.ResponseWriter, string, string) int { return 403 })
+	for range 6 {
+		if aside := run(); len(aside) > 0 {
+			t.Fatalf("put aside: %+v", aside)
+		}
+	}
+	h.answers(func(_ http.ResponseWriter, _, order string) int {
+		if order == "o-1" {
+			return 403
+		}
+		return 0
+	})
+	for i := range 5 {
+		if aside := run(); len(aside) != i/4 || i == 4 && aside[0].Reason != "5 times, while others got through: HTTP status 403" {
+			t.Errorf("put aside after %d runs: %+v", i+1, aside)
+		}
+	}
+	p.wantLines(t, "SELECT seq FROM stock_cursor", "6")
+}
+
 // An answer that is about all events decides how long the webhook is left alone, also when another one failed
 // before it.
 func TestWebhookBusyBesideFailure(t *testing.T) {
