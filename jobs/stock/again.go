@@ -38,8 +38,5 @@ func (c *courier) tryAgain(ctx context.Context) error {
 			return fmt.Errorf("event %d is put aside again: %w", seq, d.Err)
 		}
 	}
-	if len(events) == 0 || c.at.tries == 0 {
-		return nil
-	}
-	return c.move(ctx, advance{seq: c.at.seq}) // it takes events again
+	return nil
 }

@@ -100,6 +100,9 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if err = c.passes(ctx); err == nil {
 		err = c.tryAgain(ctx)
 	}
+	if err == nil && c.at.tries > 0 { // there was nothing to deliver, and its trouble is over
+		err = c.move(ctx, advance{seq: c.at.seq})
+	}
 	if err != nil {
 		return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
 	}

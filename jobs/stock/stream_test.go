@@ -178,3 +178,29 @@ func TestStreamOfStoppedRun(t *testing.T) {
 	}
 	p.wantLines(t, "SELECT seq FROM stock_cursor", "2")
 }
+
+// A key that holds something else is left as it is. When it is gone, the trouble is over, also while
+// there is nothing to deliver.
+func TestStreamOfAnotherType(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 100)
+	to := newStream(t, s, client)
+	deliver(t, s, to)
+	if err := client.Set(t.Context(), to.Key(), "other", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := stock.Deliver(t.Context(), s, to, nextFence(), pass); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Errorf("Deliver = %v, want WRONGTYPE", err)
+	}
+	if text, err := client.GetDel(t.Context(), to.Key()).Result(); text != "other" {
+		t.Errorf("the key has %q, %v", text, err)
+	}
+	p.wantLines(t, "SELECT tries FROM stock_cursor", "1")
+	p.do(t, "UPDATE stock_cursor SET next_at = 0")
+	deliver(t, s, to)
+	targets, err := s.Targets(t.Context())
+	if err != nil || len(targets) != 1 || targets[0].Tries != 0 || targets[0].Trouble != "" {
+		t.Errorf("targets %+v, %v", targets, err)
+	}
+}
