@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -44,24 +45,29 @@ func TestExampleHasEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var walk func(reflect.Type)
-	walk = func(typ reflect.Type) {
-		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
-			typ = typ.Elem()
-		}
-		if typ.Kind() != reflect.Struct {
-			return
-		}
-		for field := range typ.Fields() {
-			if key := field.Tag.Get("yaml"); key != "" {
-				if !strings.Contains(string(text), " "+key+":") && !strings.Contains(string(text), "\n"+key+":") {
-					t.Errorf("the example does not have %q", key)
-				}
-				walk(field.Type)
-			}
+	for key := range exampleKeys(reflect.TypeFor[config]()) {
+		if !strings.Contains(string(text), " "+key+":") && !strings.Contains(string(text), "\n"+key+":") {
+			t.Errorf("the example does not have %q", key)
 		}
 	}
-	walk(reflect.TypeFor[config]())
+}
+
+// exampleKeys are the keys of a type of the configuration, and of all types in it.
+func exampleKeys(typ reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct {
+		return keys
+	}
+	for field := range typ.Fields() {
+		if key := field.Tag.Get("yaml"); key != "" {
+			keys[key] = true
+			maps.Copy(keys, exampleKeys(field.Type))
+		}
+	}
+	return keys
 }
 
 // Each commented key of the example is one that the loader knows.
@@ -70,17 +76,7 @@ func TestExampleComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
-	for _, typ := range []reflect.Type{
-		reflect.TypeFor[config](), reflect.TypeFor[redisConfig](), reflect.TypeFor[tlsConfig](), reflect.TypeFor[httpConfig](),
-		reflect.TypeFor[logConfig](), reflect.TypeFor[tuningConfig](), reflect.TypeFor[jobConfig](), reflect.TypeFor[retryConfig](),
-		reflect.TypeFor[smsConfig](), reflect.TypeFor[receiptsConfig](), reflect.TypeFor[sleepConfig](),
-		reflect.TypeFor[shopConfig](), reflect.TypeFor[databaseConfig](), reflect.TypeFor[rewardsConfig](), reflect.TypeFor[eventsConfig](), reflect.TypeFor[streamConfig](), reflect.TypeFor[webhookConfig](), reflect.TypeFor[textsConfig](),
-	} {
-		for field := range typ.Fields() {
-			known[field.Tag.Get("yaml")] = true
-		}
-	}
+	known := exampleKeys(reflect.TypeFor[config]())
 	for line := range strings.Lines(string(text)) {
 		key, rest, ok := strings.Cut(strings.TrimLeft(line, "# -"), ":")
 		if ok && !strings.HasPrefix(rest, "//") && !strings.ContainsAny(key, " `(") && !known[key] {
