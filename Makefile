@@ -23,7 +23,7 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 
 # Most tests wait for servers and processes: four packages at once keep two processors busy. Those that take longest
 # begin first. Lint vets.
-LONGEST = ./scheduler ./lock/redislock ./internal/proof ./lock/sqllock ./lock/zklock ./jobs/stock
+LONGEST = ./scheduler ./lock/redislock ./jobs/stock ./lock/sqllock ./lock/zklock ./internal/proof
 test: install ## all tests, raced and shuffled, against real servers
 	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES))$$' $(LONGEST) ./...
 	go test -vet=off -shuffle=on -run '^($(SEARCHES)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec
