@@ -232,10 +232,10 @@ func parametersOf(op operation, r stock.RouteInfo) (all []object) {
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.Path, -1) {
 		add("path", m[1], true)
 	}
-	for _, name := range strings.Fields(op.query) {
+	for name := range strings.FieldsSeq(op.query) {
 		add("query", name, false)
 	}
-	for _, name := range strings.Fields(op.headers) {
+	for name := range strings.FieldsSeq(op.headers) {
 		add("header", name, false)
 	}
 	return all
