@@ -140,7 +140,7 @@ func TestSlotsAfterOrphans(t *testing.T) {
 func TestSlotsAfterABurst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)
-		const jobs = 1500
+		const jobs = 750
 		for i := range jobs {
 			c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 1m", Func: nothing})
 		}

@@ -249,7 +249,7 @@ func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 100)
-	h := stock.NewHandler(s, stock.HandlerOptions{BuyerRate: stock.Rate{PerMinute: 6, Burst: 2}, AddressRate: stock.Rate{PerMinute: 6, Burst: 5},
+	h := stock.NewHandler(s, stock.HandlerOptions{Timeout: patience, BuyerRate: stock.Rate{PerMinute: 6, Burst: 2}, AddressRate: stock.Rate{PerMinute: 6, Burst: 5},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	ask := func(from, method, path, body string) (int, string) {
 		r := httptest.NewRequest(method, path, bytes.NewReader([]byte(body)))
@@ -299,7 +299,7 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 10)
-	h := shop{s, stock.NewHandler(s, stock.HandlerOptions{Admit: func(r *http.Request) error {
+	h := shop{s, stock.NewHandler(s, stock.HandlerOptions{Timeout: patience, Admit: func(r *http.Request) error {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || !strings.Contains(string(body), "Ada") {
 			t.Errorf("the body is %q, %v", body, err)

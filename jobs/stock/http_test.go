@@ -24,10 +24,14 @@ type shop struct {
 	http.Handler
 }
 
+// patience is how long a request may take whose test is not about time: a machine that runs all
+// tests at once is slow.
+const patience = time.Minute
+
 func newShop(t *testing.T, addr string) shop {
 	t.Helper()
 	s := newSale(t, connect(t, addr), stock.Options{})
-	return shop{s, stock.NewHandler(s, stock.HandlerOptions{})}
+	return shop{s, stock.NewHandler(s, stock.HandlerOptions{Timeout: patience})}
 }
 
 // send returns the status and the body of the answer; header is name: value.
@@ -258,7 +262,7 @@ func TestHTTPClosedAgain(t *testing.T) {
 	t.Parallel()
 	m, client, at := onFrozen(t)
 	sale := newSale(t, client, stock.Options{Hold: time.Minute})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
 	put(t, sale, "tea", 5)
 	for _, id := range []string{"o-1", "o-2"} {
 		if status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1)); status != 201 {
@@ -285,7 +289,7 @@ func TestHTTPFullStore(t *testing.T) {
 	t.Parallel()
 	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
 	sale := newSale(t, client, stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
 	put(t, sale, "tea", 5)
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)

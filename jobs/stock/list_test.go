@@ -172,7 +172,7 @@ func TestHTTPLists(t *testing.T) {
 	t.Parallel()
 	p := sqlite(t)
 	sale := keptSale(t, connect(t, miniredis.RunT(t).Addr()), p, stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{})}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
 	put(t, sale, "cup", 10)
 	put(t, sale, "tea", 10)
 	for _, id := range []string{"a", "b", "c"} {
@@ -234,7 +234,7 @@ func TestHTTPLists(t *testing.T) {
 		t.Error(status, header)
 	}
 	bookless := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s = shop{bookless, stock.NewHandler(bookless, stock.HandlerOptions{})}
+	s = shop{bookless, stock.NewHandler(bookless, stock.HandlerOptions{Timeout: patience})}
 	if status, answer, _ := s.send("GET", "/orders", ""); status != 501 || answer["type"] != "urn:cronce:stock:no-book" {
 		t.Error(status, answer)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// The environment of TestLosses: how many rounds it makes of each durability (5), and
+// The environment of TestLosses: how many rounds it makes of each durability (3), and
 // the seed of their plans, as it was printed: seed for the same rounds, or seed/round
 // for that round again and again.
 const (
@@ -30,7 +30,7 @@ const (
 	seedEnv   = "CRONCE_STOCK_SEED"
 )
 
-const fewRounds = 5
+const fewRounds = 3
 
 // A loss is how the store loses what it had acknowledged.
 type loss int

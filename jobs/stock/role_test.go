@@ -22,7 +22,7 @@ func tokensOf(role stock.Role) []string {
 func TestHTTPRoles(t *testing.T) {
 	t.Parallel()
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Tokens: tokensOf})}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Tokens: tokensOf})}
 	put(t, sale, "tea", 100)
 	if status, answer, _ := s.send("POST", "/orders", teaForTwo, "Authorization: Bearer old-buyer"); status != 201 {
 		t.Fatal(status, answer)
@@ -69,7 +69,7 @@ func TestHTTPTokensChange(t *testing.T) {
 	var mu sync.Mutex
 	tokens := map[stock.Role][]string{stock.Seller: {"first"}}
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Tokens: func(r stock.Role) []string {
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Tokens: func(r stock.Role) []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return tokens[r]
