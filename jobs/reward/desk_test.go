@@ -127,7 +127,7 @@ func TestPrepareEnds(t *testing.T) {
 // While one family prepares, another claims the same reward, and the same family another.
 func TestFamiliesDoNotWait(t *testing.T) {
 	b, store := open(t, sqlite(t), reward.SQLite), new(memlock.Store)
-	other := desk(t, b, store, reward.Options{Wait: time.Millisecond})
+	other := desk(t, b, store, reward.Options{Wait: 5 * time.Second}) // to wait for this family would be an error then
 	dk := desk(t, b, store, reward.Options{Prepare: func(ctx context.Context, _ reward.Claim) error {
 		for _, c := range []reward.Claim{{Family: "family-8", Reward: "welcome", Member: "a"}, {Family: "family-7", Reward: "summer", Member: "a"}} {
 			if _, err := other.Claim(ctx, c); err != nil {
