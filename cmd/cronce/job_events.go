@@ -40,6 +40,14 @@ func (c *config) eventKinds() (names []string) {
 	return names
 }
 
+// eventTargets are the names of the targets of the configuration.
+func (c *config) eventTargets() (names []string) {
+	for _, kind := range c.eventKinds() {
+		names = append(names, strings.TrimPrefix(kind, stock.DeliverEventsName+"."))
+	}
+	return names
+}
+
 // isShopKind reports whether jobs of a kind belong to a shop.
 func isShopKind(kind string) bool {
 	return slices.Contains(shopKinds, kind) || deliverKinds[kind] != nil

@@ -22,7 +22,7 @@ func metricsHandler(s *shop) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.sale != nil {
-		registry.MustRegister(newShopMetrics(s))
+		registry.MustRegister(newShopMetrics(s), newEventMetrics(s))
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * scrapeTime})
 }
@@ -37,10 +37,12 @@ type shopMetrics struct {
 	up, known, left, products, unsettled, disputed, lag, shed, requests *prometheus.Desc
 }
 
+func shopDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("cronce_shop_"+name, help, labels, nil)
+}
+
 func newShopMetrics(s *shop) *shopMetrics {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("cronce_shop_"+name, help, labels, nil)
-	}
+	desc := shopDesc
 	return &shopMetrics{
 		sale: s.sale, handler: &s.served, skus: s.measured,
 		up:        desc("up", "Whether the store has answered this scrape."),

@@ -71,6 +71,7 @@ type shop struct {
 	tokens   func(stock.Role) []string // of each role; nil: all may do everything
 	gate     stock.HandlerOptions      // without log and tokens
 	measured []string                  // products whose stock is a metric; none: all, if they are few
+	targets  []string                  // of its events
 	served   atomic.Pointer[stock.Handler]
 
 	rewards func(context.Context, *zap.Logger) (h http.Handler, done func(), err error) // nil: none are served
@@ -100,6 +101,7 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 	}
 	s.db, s.address, s.hosts = db, o.Address, o.servedAs()
 	s.gate, s.measured = o.gate(), o.MetricsProducts
+	s.targets = c.eventTargets()
 	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
 		return s, usage(err)
 	}

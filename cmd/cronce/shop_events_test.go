@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -31,13 +32,15 @@ func TestShopEvents(t *testing.T) {
 	config := file(t, "c.yaml", fmt.Sprintf("shop:\n  database: {file: %s}\n  events:\n    stream: {}\n    webhook: {url: '%s', secret_file: %s}\n    sms: {paid: 'Your order {{.Order}} is confirmed: {{.Amount}} {{.Currency}}'}\n",
 		filepath.Join(t.TempDir(), "shop.db"), hook.URL, file(t, "secret", "0123456789abcdef\n")))
 	args := func(command ...string) []string { return append(command, "--config", config, "--redis", redis) }
-	shop := start(t, args("shop", "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")...)
-	var url string
+	shop := start(t, args("shop", "--http", "127.0.0.1:0", "--address", "127.0.0.1:0", "--log-format", "json")...)
+	var url, beside string
 	eventually(t, "the shop is served", func() bool {
-		for _, l := range shop.logs("shop served") {
-			url = fmt.Sprint("http://", l.fields["address"])
+		for name, into := range map[string]*string{"shop served": &url, "health served": &beside} {
+			for _, l := range shop.logs(name) {
+				*into = fmt.Sprint("http://", l.fields["address"])
+			}
 		}
-		return url != ""
+		return url != "" && beside != ""
 	})
 	eventually(t, "all targets are there", func() bool {
 		var r eventsReport
@@ -76,6 +79,8 @@ func TestShopEvents(t *testing.T) {
 	if n := posted.Load(); n != 2 {
 		t.Errorf("%d events were posted", n)
 	}
+	wantMetrics(t, beside, "cronce_shop_database_up 1", `cronce_shop_events_waiting{target="stream"} 0`, `cronce_shop_events_waiting{target="sms"} 0`,
+		`cronce_shop_events_lag_seconds{target="webhook"} 0`, `cronce_shop_events_aside{target="webhook"} 0`)
 	cronce(t, args("shop", "events")...).want(t, exitFine, "2    paid      o-1", "1    reserved  o-1", "stream   2    0", "webhook  2    0", "sms      2    0")
 	cronce(t, args("shop", "events", "--failed")...).want(t, exitFine)
 	cronce(t, "sms", "list", "--redis", redis).want(t, exitFine, "paid-", "+49151****5678", "1 queued")
@@ -86,6 +91,7 @@ func TestShopEvents(t *testing.T) {
 		return strings.Count(cronce(t, args("shop", "events", "--failed")...).stdout, "HTTP status 422") == 2
 	})
 	cronce(t, args("shop", "events", "--failed")...).want(t, exitFailed, "webhook  3    reserved  o-2", "webhook  4    paid      o-2")
+	wantMetrics(t, beside, `cronce_shop_events_aside{target="webhook"} 2`, `cronce_shop_events_aside{target="sms"} 0`)
 	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test", "--who", "Ada")...).want(t, exitFine, "webhook: event 3 dropped, recorded for Ada")
 	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test")...).want(t, exitRefused, "is not put aside")
 	cronce(t, args("shop", "events", "drop", "webhook", "4")...).want(t, exitUsage, "reason is")
@@ -98,5 +104,24 @@ func TestShopEvents(t *testing.T) {
 	}
 	if text := shop.stderr.String(); strings.Contains(text, "4915112345678") || strings.Contains(text, "Lovelace") {
 		t.Error("the log names the buyer")
+	}
+}
+
+// wantMetrics checks lines of a scrape.
+func wantMetrics(t *testing.T, url string, lines ...string) {
+	t.Helper()
+	r, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		if !strings.Contains(string(text), "\n"+line+"\n") {
+			t.Errorf("the scrape lacks %s", line)
+		}
 	}
 }

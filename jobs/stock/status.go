@@ -21,7 +21,7 @@ type TargetStatus struct {
 }
 
 // Targets returns the targets of the sale's events, and how far they are. It needs
-// Options.Book.
+// Options.Book. It makes no tables, so that it is for a scrape, too: it returns when ctx ends.
 func (s *Sale) Targets(ctx context.Context) ([]TargetStatus, error) {
 	b := s.options.Book
 	if b == nil {
@@ -35,9 +35,6 @@ func (s *Sale) Targets(ctx context.Context) ([]TargetStatus, error) {
 }
 
 func (b *Database) targets(ctx context.Context, sale string) ([]TargetStatus, error) {
-	if err := b.Migrate(ctx); err != nil {
-		return nil, err
-	}
 	now := b.dialect.Now()
 	query := b.dialect.Bind("SELECT c.target, c.seq, k.seq - c.seq, COALESCE((SELECT " + now + " - e.written_at FROM stock_event e WHERE e.sale = c.sale AND e.seq > c.seq ORDER BY e.seq LIMIT 1), 0)," +
 		" (SELECT COUNT(*) FROM stock_event_aside a WHERE a.sale = c.sale AND a.target = c.target), c.tries, c.next_at - " + now + ", c.trouble, c.seen_at" +
