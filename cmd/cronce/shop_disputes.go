@@ -49,7 +49,7 @@ func saleFailed(err error) error {
 	case field:
 		return &usageError{err}
 	}
-	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotAside} {
+	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotAside, stock.ErrNotNext} {
 		if errors.Is(err, refusal) {
 			return &codedError{err: err, code: exitRefused}
 		}

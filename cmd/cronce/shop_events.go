@@ -27,8 +27,9 @@ func shopEventsCommand() *cobra.Command {
 			"how long, and why. With --failed, the events that targets have refused for what they are, the oldest first: each\n" +
 			"is kept until it is tried again (retry) or given up (drop).\n\n" +
 			"Exit codes: 0 fine; 1 with --failed, there are some; 4 not known: the database does not answer.",
-		Example: "  cronce shop events -n 50\n  cronce shop events --failed -o json\n  cronce shop events retry webhook 17\n  cronce shop events drop webhook 17 --reason 'a test order'",
-		Args:    cobra.NoArgs,
+		Example: "  cronce shop events -n 50\n  cronce shop events --failed -o json\n  cronce shop events retry webhook 17\n  cronce shop events drop webhook 17 --reason 'a test order'\n" +
+			"  cronce shop events skip webhook 18 --reason 'its handler fails'",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 || n > maxShownEvents {
 				return usagef("shop events: -n is %d, allowed is 1 to %d", n, maxShownEvents)
@@ -45,7 +46,7 @@ func shopEventsCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&n, "count", "n", 20, "how many events at most")
 	cmd.Flags().BoolVar(&failed, "failed", false, "the events that targets have refused")
 	outputFlag(cmd, &output)
-	cmd.AddCommand(shopEventsRetryCommand(), shopEventsDropCommand())
+	cmd.AddCommand(shopEventsRetryCommand(), shopEventsDropCommand(), shopEventsSkipCommand())
 	return cmd
 }
 
@@ -198,15 +199,29 @@ func shopEventsRetryCommand() *cobra.Command {
 }
 
 func shopEventsDropCommand() *cobra.Command {
+	return oneEventCommand("drop", "Give up an event that was refused; the reason is recorded", stock.DropEvent, (*stock.Sale).DropAside, "dropped")
+}
+
+func shopEventsSkipCommand() *cobra.Command {
+	cmd := oneEventCommand("skip", "Put the next event of a target aside, which keeps the others; the reason is recorded", stock.SkipEvent, (*stock.Sale).SkipEvent, "put aside")
+	cmd.Long = "Put the next event of a target aside, as if the target had refused it, so that the events behind it are\n" +
+		"delivered. It is listed with --failed, until it is tried again (retry) or given up (drop). SEQ is one more\n" +
+		"than what the target HAS: see 'cronce shop events'. While a target is down, that is about no single event.\n\n" +
+		"Exit codes: 0 done; 3 it is not the next event of the target; 4 not known: the database does not answer."
+	return cmd
+}
+
+// oneEventCommand decides about one event of a target.
+func oneEventCommand(verb, short string, action stock.Action, decide func(*stock.Sale, context.Context, string, int64, stock.Decision) error, done string) *cobra.Command {
 	var by who
 	cmd := &cobra.Command{
-		Use:   "drop TARGET SEQ",
-		Short: "Give up an event that was refused; the reason is recorded",
+		Use:   verb + " TARGET SEQ",
+		Short: short,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
 			}
-			return usagef("shop events drop: got %d arguments, allowed is a target and an event's SEQ", len(args))
+			return usagef("shop events %s: got %d arguments, allowed is a target and an event's SEQ", verb, len(args))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seq, err := seqOf(args[1:])
@@ -214,11 +229,11 @@ func shopEventsDropCommand() *cobra.Command {
 				return err
 			}
 			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
-				d := by.decision(stock.DropEvent, "")
-				if err := s.DropAside(ctx, args[0], seq, d); err != nil {
+				d := by.decision(action, "")
+				if err := decide(s, ctx, args[0], seq, d); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d dropped, recorded for %s\n", printable(args[0]), seq, printable(d.By))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d %s, recorded for %s\n", printable(args[0]), seq, done, printable(d.By))
 				return err
 			})
 		},

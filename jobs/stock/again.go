@@ -7,7 +7,7 @@ import (
 
 // tryAgain delivers events that were put aside and are to be tried again, each by itself, after
 // all others: one that fails again keeps none of them. It is put aside again then, unless the target
-// says when it takes events again.
+// says when it takes events again, and has taken none in this run.
 func (c *courier) tryAgain(ctx context.Context) error {
 	sale, target := c.sale.ID(), c.target.Name()
 	events, err := c.book.asideAgain(ctx, sale, target)
@@ -22,7 +22,8 @@ func (c *courier) tryAgain(ctx context.Context) error {
 		d := c.deliver(ctx, events[i:i+1])
 		failed := len(d.Refused) == 0 && d.Done == 0
 		switch {
-		case failed && (d.After > 0 || ctx.Err() != nil):
+		case failed && (d.After > 0 && c.done == 0 || ctx.Err() != nil):
+			d.After = min(d.After, longWait) // events that come meanwhile wait, too
 			return c.trouble(ctx, seq, d)
 		case failed:
 			refused = d.Err.Error()

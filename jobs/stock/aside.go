@@ -149,7 +149,7 @@ const maxAgain = 100
 
 // asideAgain reads the events of a target that are to be tried again.
 func (b *Database) asideAgain(ctx context.Context, sale, target string) ([]Event, error) {
-	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event_aside WHERE sale = ? AND target = ? AND again ORDER BY seq LIMIT " + strconv.Itoa(maxAgain))
+	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event_aside WHERE sale = ? AND target = ? AND again ORDER BY seq LIMIT " + strconv.Itoa(maxAgain))
 	return b.readEvents(ctx, sale, query, sale, target)
 }
 

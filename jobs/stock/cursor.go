@@ -12,12 +12,13 @@ import (
 
 // A cursor is how far a target is.
 type cursor struct {
-	since  int64         // the number of the last event before the target was there
-	seq    int64         // the number of the last event that it has
-	tries  int64         // how often the next event could not be delivered
-	passed int64         // how often of these later events got through
-	wait   time.Duration // for which it is left alone
-	seen   time.Duration // since a node had it in its configuration
+	since   int64         // the number of the last event before the target was there
+	seq     int64         // the number of the last event that it has
+	tries   int64         // how often the next event could not be delivered
+	passed  int64         // how often of these later events got through
+	failing time.Duration // since the first of these
+	wait    time.Duration // for which it is left alone
+	seen    time.Duration // since a node had it in its configuration
 }
 
 // seenEvery is how often it is written down that a target is still there.
@@ -25,10 +26,13 @@ const seenEvery = time.Minute
 
 // cursor reads how far a target is: sql.ErrNoRows if it was not there before.
 func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
-	query := b.dialect.Bind("SELECT since, seq, tries, passed, next_at - " + b.dialect.Now() + ", " + b.dialect.Now() + " - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
-	var wait, seen int64
-	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &wait, &seen)
-	c.wait, c.seen = time.Duration(wait)*time.Millisecond, time.Duration(seen)*time.Millisecond
+	now := b.dialect.Now()
+	query := b.dialect.Bind("SELECT since, seq, tries, passed, CASE WHEN tries > 0 AND failing_at > 0 THEN " + now + " - failing_at ELSE 0 END, next_at - " + now + ", " + now +
+		" - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
+	var failing, wait, seen int64
+	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &failing, &wait, &seen)
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	c.failing, c.wait, c.seen = ms(failing), ms(wait), ms(seen)
 	return c, err
 }
 
@@ -77,6 +81,7 @@ func (b *Database) enrol(ctx context.Context, sale, target string, fence int64) 
 
 // An advance is what became of some events.
 type advance struct {
+	from  int64 // where the run has found the cursor
 	seq   int64 // the target has all up to this one, or has refused them
 	aside []Refusal
 	err   error         // why it does not have the next one; nil: nothing is wrong
@@ -85,19 +90,27 @@ type advance struct {
 }
 
 // advance moves the cursor of a target on, or back when the target has lost something. A run
-// that a later one has come after is refused.
+// that a later one has come after, or an operator who has skipped an event, is refused.
 func (b *Database) advance(ctx context.Context, sale, target string, fence int64, a advance) error {
 	err := b.transact(ctx, sale, func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {
 			return err
 		}
+		var at int64
+		if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind("SELECT seq FROM stock_cursor WHERE sale = ? AND target = ?"), sale, target).Scan(&at); err != nil {
+			return err
+		}
+		if at != a.from {
+			return fmt.Errorf("it is at %d, and was at %d: %w", at, a.from, ErrFenced)
+		}
 		if err := tx.putAside(ctx, target, a.aside); err != nil {
 			return err
 		}
-		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, trouble = ''", []any{a.seq}
-		if a.err != nil {
-			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
-			args = []any{a.seq, a.later, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
+		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''", []any{a.seq}
+		if a.err != nil { // MySQL writes one column after the other, and reads what it has written
+			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, failing_at = CASE WHEN seq = ? AND tries > 0 AND failing_at > 0 THEN failing_at ELSE " + tx.dialect.Now() +
+				" END, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
+			args = []any{a.seq, a.later, a.seq, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
 		}
 		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET "+sets+" WHERE sale = ? AND target = ?"), append(args, sale, target)...)
 		return err

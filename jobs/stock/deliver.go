@@ -69,7 +69,8 @@ type courier struct {
 	target Target
 	work   work
 	at     cursor
-	done   int // events of this run
+	stored int64 // where the cursor is in the database
+	done   int   // events of this run
 }
 
 func newCourier(s *Sale, t Target, w work) *courier {
@@ -86,7 +87,7 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if c.at, err = c.book.enrol(ctx, c.sale.ID(), c.target.Name(), c.work.fence); err != nil {
 		return fmt.Errorf("stock: deliver events: %w", err)
 	}
-	if c.at.wait > 0 {
+	if c.stored = c.at.seq; c.at.wait > 0 {
 		return nil // the run before has said why
 	}
 	defer func() {
@@ -156,7 +157,11 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 	if err := c.work.may(ctx, "deliver"); err != nil {
 		return false, err
 	}
-	d := c.deliver(ctx, events)
+	deliver := c.deliver
+	if c.at.tries > 0 && c.at.failing >= longFailing {
+		deliver = c.alone
+	}
+	d := deliver(ctx, events)
 	if d.Done > 0 {
 		c.at.passed = 0 // it is another event that comes next
 	}
@@ -231,6 +236,9 @@ func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 		wait = min(wait, longWait)
 		wait -= rand.N(wait/4 + 1)
 	}
+	if d.Passable && d.Outage {
+		wait = min(wait, besideWait) // it is not out
+	}
 	a := advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait}
 	if d.Passable {
 		a.later = 1
@@ -242,5 +250,10 @@ func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 }
 
 func (c *courier) move(ctx context.Context, a advance) error {
-	return c.book.advance(ctx, c.sale.ID(), c.target.Name(), c.work.fence, a)
+	a.from = c.stored
+	err := c.book.advance(ctx, c.sale.ID(), c.target.Name(), c.work.fence, a)
+	if err == nil {
+		c.stored = a.seq
+	}
+	return err
 }

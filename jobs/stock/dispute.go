@@ -102,6 +102,8 @@ const (
 	Free   Action = "free"   // a reservation was ended before its time
 	// DropEvent: an event that its target had refused was given up.
 	DropEvent Action = "drop event"
+	// SkipEvent: the next event of a target was put aside.
+	SkipEvent Action = "skip event"
 	Repair    Action = "repair" // the shelf, or the counts of the book, were made again
 )
 

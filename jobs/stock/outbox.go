@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -113,34 +114,42 @@ func (tx *transaction) eventsOf(ctx context.Context, moves []transition) (map[st
 
 // eventsAfter reads up to n events that come after a number, in their order.
 func (b *Database) eventsAfter(ctx context.Context, sale string, seq int64, n int) ([]Event, error) {
-	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(n))
+	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(n))
 	return b.readEvents(ctx, sale, query, sale, seq)
 }
 
 // lastEvents reads the last n events, the latest first.
 func (b *Database) lastEvents(ctx context.Context, sale string, n int) ([]Event, error) {
-	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? ORDER BY seq DESC LIMIT " + strconv.Itoa(n))
+	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? ORDER BY seq DESC LIMIT " + strconv.Itoa(n))
 	return b.readEvents(ctx, sale, query, sale)
 }
 
 func (b *Database) readEvents(ctx context.Context, sale, query string, args ...any) ([]Event, error) {
 	rows, err := b.db.QueryContext(ctx, query, args...)
+	var events []Event
+	if err == nil {
+		events, err = scanEvents(rows, sale)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
+	return events, nil
+}
+
+// eventColumns are what scanEvents wants of an event.
+const eventColumns = "seq, order_id, placed_at, kind, at, payload"
+
+// scanEvents reads the events that a query finds, and closes it.
+func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
 	defer rows.Close()
-	var events []Event
 	for rows.Next() {
 		e := Event{sale: sale}
 		var placed, at int64
 		if err := rows.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &at, &e.Payload); err != nil {
-			return nil, fmt.Errorf("read events: %w", err)
+			return nil, err
 		}
 		e.Placed, e.At = time.UnixMilli(placed).UTC(), time.UnixMilli(at).UTC()
 		events = append(events, e)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
-	}
-	return events, nil
+	return events, errors.Join(rows.Err(), rows.Close())
 }

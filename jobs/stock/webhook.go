@@ -67,8 +67,8 @@ type WebhookOptions struct {
 //
 // Status 2xx means accepted. 401, 403, 407, 408, 425, 429, 3xx, 5xx and a missing answer are about the
 // webhook: it is left alone, as long as Retry-After says, up to a day. The same holds for 404, 405, 410 and 415, which a wrong URL
-// answers to every event, unless others got through beside it. Any other 4xx
-// refuses the event, which is put aside.
+// answers to every event, unless others got through beside it. An event that has kept all others so for five minutes is
+// found out, and put aside: see Delivery.Outage. Any other 4xx refuses the event, which is put aside.
 type Webhook struct {
 	sale    *Sale
 	options WebhookOptions
@@ -264,6 +264,7 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 				d.Passable = d.Passable || later.got
 			}
 			d.Passable = d.Passable && o.sent && !stopped
+			d.Outage = o.sent && !d.Passable
 			if d.Err == nil && i == 0 {
 				d.Err = context.DeadlineExceeded // of the pass
 			}
