@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,20 +15,21 @@ const (
 )
 
 // A scribe writes records into the book for callers that wait for it. Those that come
-// while a transaction is under way go into the next one together: one caller writes
-// for all.
+// while a transaction is under way go into the next one together. One goroutine writes
+// for as long as any waits: a caller goes on at the end of its own time, also while the
+// database does not answer.
 type scribe struct {
 	mu      sync.Mutex
-	busy    bool // some caller writes
+	busy    bool // the goroutine runs
 	waiting []*entry
 }
 
 // An entry is a record that a caller waits for.
 type entry struct {
 	record Record
-	at     point     // of the shelf that the record is on
-	turn   chan bool // true: this caller is to write next; false: err is what became of it
-	err    error
+	at     point // of the shelf that the record is on
+	err    error // what became of it, once it was written
+	done   chan struct{}
 }
 
 // epoch is that of the shelf, as this process knows it.
@@ -47,14 +49,14 @@ func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	for {
-		err := s.scribe.write(ctx, &entry{record: r, at: at, turn: make(chan bool, 1)}, s.inscribe)
+		err := s.scribe.write(ctx, &entry{record: r, at: at, done: make(chan struct{})}, s.inscribe)
 		if err == nil || errors.Is(err, ErrConflict) {
 			return err
 		}
 		if _, is := unbalanced(err); !is {
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
-		select { // what gives it room is on its way to the book
+		select { // what gives it room is on its way to the book, such as an order that has expired
 		case <-time.After(scribePause):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
@@ -62,82 +64,71 @@ func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 	}
 }
 
-// write has a record written, by this caller or by one that writes already.
+// write has a record written, and returns what became of it, or that ctx has ended.
 func (c *scribe) write(ctx context.Context, e *entry, inscribe func(context.Context, []*entry)) error {
 	c.mu.Lock()
 	c.waiting = append(c.waiting, e)
 	if !c.busy {
 		c.busy = true
-		e.turn <- true
+		go c.writeAll(context.WithoutCancel(ctx), inscribe)
 	}
 	c.mu.Unlock()
 	select {
-	case mine := <-e.turn:
-		if mine {
-			c.writeAll(ctx, inscribe)
-		}
+	case <-e.done:
 		return e.err
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
+	c.waiting = slices.DeleteFunc(c.waiting, func(other *entry) bool { return other == e })
+	c.mu.Unlock()
 	select {
-	case mine := <-e.turn: // in the same moment
-		c.mu.Unlock()
-		if mine {
-			c.writeAll(ctx, inscribe)
-		}
+	case <-e.done: // in the same moment
 		return e.err
 	default:
-		e.turn = nil // its turn passes it by; it is written if another caller writes it
-		c.mu.Unlock()
-		return context.Cause(ctx)
+		return context.Cause(ctx) // settleOrders writes it, unless it is being written
 	}
 }
 
-// writeAll writes what waits, the caller's own entry among it, and lets the next
-// caller write what came meanwhile. The transaction is that of all: it does not end
-// with one caller's context.
+// writeAll writes what waits, until nothing does. The transaction is that of many callers: it does
+// not end with the context of one.
 func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []*entry)) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), askTime)
-	defer stop()
-	c.mu.Lock()
-	some := c.waiting[:min(maxScribed, len(c.waiting))]
-	c.waiting = c.waiting[len(some):]
-	c.mu.Unlock()
-	inscribe(ctx, some)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range some {
-		if e.turn != nil {
-			select {
-			case e.turn <- false:
-			default: // the caller's own
-			}
-		}
-	}
-	c.busy = false
-	for len(c.waiting) > 0 {
-		if next := c.waiting[0]; next.turn != nil {
-			c.busy = true
-			next.turn <- true
+	for {
+		c.mu.Lock()
+		some := slices.Clone(c.waiting[:min(maxScribed, len(c.waiting))])
+		c.waiting = slices.Delete(c.waiting, 0, len(some))
+		c.busy = len(some) > 0
+		c.mu.Unlock()
+		if len(some) == 0 {
 			return
 		}
-		c.waiting = c.waiting[1:] // its caller has gone; settleOrders writes it
+		bounded, stop := context.WithTimeout(ctx, askTime)
+		inscribe(bounded, some)
+		stop()
+		for _, e := range some {
+			close(e.done)
+		}
 	}
 }
 
-// inscribe writes entries in one transaction, or each in its own when that is refused.
+// inscribe writes entries in one transaction, or each in its own when that is refused. Where
+// they need what was put in a moment ago, that goes before them.
 func (s *Sale) inscribe(ctx context.Context, entries []*entry) {
-	err := s.inscribeOnce(ctx, entries)
+	var first haul
+	err := s.inscribeOnce(ctx, first, entries)
+	if _, is := unbalanced(err); is {
+		if first = s.putIn(ctx, entries); len(first.totals) > 0 {
+			err = s.inscribeOnce(ctx, first, entries)
+		}
+	}
 	if err == nil || len(entries) == 1 {
 		return
 	}
 	for i := range entries {
-		_ = s.inscribeOnce(ctx, entries[i:i+1]) // the entry has it
+		_ = s.inscribeOnce(ctx, first, entries[i:i+1]) // the entry has it
 	}
 }
 
-func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
+func (s *Sale) inscribeOnce(ctx context.Context, first haul, entries []*entry) error {
 	var err error
 	records := make([]Record, 0, len(entries))
 	seen := map[string]bool{}
@@ -156,6 +147,9 @@ func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry) error {
 	if err == nil {
 		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
 			if err := tx.turn(ctx, to); err != nil {
+				return err
+			}
+			if err := tx.bring(ctx, first); err != nil {
 				return err
 			}
 			found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(records))

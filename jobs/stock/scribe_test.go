@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -124,5 +125,101 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 			}
 		}
 		p.wantSums(t)
+	})
+}
+
+// A seller puts products in, and buyers order them at once, before any job has settled what was
+// put in: they wait for no job, and the book has all of it.
+func TestSettledAtOnce(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, s, "tea", 5)
+		put(t, s, "cup", 5)
+		var buyers sync.WaitGroup
+		for i := range 5 {
+			buyers.Go(func() {
+				if _, _, err := s.Reserve(t.Context(), order(fmt.Sprint("o-", i))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		buyers.Wait()
+		p.wantLines(t, productRows, "tea 5 5 0")
+		if _, err := s.Supply(t.Context(), "tea", "d-1", 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Supply(t.Context(), "cup", "d-1", 1); err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, s, order("more", stock.Item{SKU: "tea", Quantity: 10}))
+		p.wantLines(t, productRows, "tea 15 15 0")
+		p.wantLines(t, "SELECT sku, reference, quantity FROM stock_supply", "tea d-1 10")
+		settle(t, s, p, 1, 6)
+		p.wantLines(t, productRows, "cup 6 0 0", "tea 15 15 0")
+		if _, told, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// What an order's settlement has read of a product was changed and settled before it is written:
+// the newer holds. Nothing is read of a shelf that is closed.
+func TestSettledAtOnceHoldsTheNewer(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, s, "tea", 10)
+		bring, n := stock.PutIn(t.Context(), s, "tea")
+		put(t, s, "tea", 4)
+		settle(t, s, p, 1, 0)
+		if err := bring(); err != nil || n != 1 {
+			t.Errorf("%d totals, %v", n, err)
+		}
+		p.wantLines(t, productRows, "tea 4 0 0")
+		put(t, s, "tea", 7)
+		if bring, _ := stock.PutIn(t.Context(), s, "tea"); bring() != nil {
+			t.Error("a total that is the newest is not written")
+		}
+		p.wantLines(t, productRows, "tea 7 0 0")
+		if err := client.HSet(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf", "closed", "behind").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, n := stock.PutIn(t.Context(), s, "tea"); n != 0 {
+			t.Errorf("%d totals of a closed shelf", n)
+		}
+	})
+}
+
+// The database holds on to the book: an order ends in doubt within its caller's time, not the
+// database's, also the first, and is settled when it is sent again.
+func TestUnsettledInTime(t *testing.T) {
+	onServers(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, s, "tea", 5)
+		other, err := p.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = other.Rollback() }()
+		if _, err := other.ExecContext(t.Context(), "SELECT mark FROM stock_book FOR UPDATE"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, id := range []string{"a", "b"} {
+			if _, _, err := s.Reserve(shortly(t), order(id)); !errors.Is(err, stock.ErrUnsettled) {
+				t.Errorf("%s: %v, want ErrUnsettled", id, err)
+			}
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v, each has 100ms", took)
+		}
+		if err := other.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"a", "b"} {
+			if _, fresh, err := s.Reserve(t.Context(), order(id)); fresh || err != nil {
+				t.Errorf("%s again: new %v, %v", id, fresh, err)
+			}
+		}
+		p.wantLines(t, productRows, "tea 5 2 0")
 	})
 }

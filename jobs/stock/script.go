@@ -33,6 +33,8 @@ var (
 	cancelLua string
 	//go:embed lua/put.lua
 	putLua string
+	//go:embed lua/putin.lua
+	putInLua string
 	//go:embed lua/version.lua
 	versionLua string
 	//go:embed lua/delete.lua
@@ -128,6 +130,7 @@ var (
 	supplyScript  = onShelf(supplyLua)
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)
+	putInScript   = redis.NewScript(putInLua)
 	productScript = redis.NewScript(productLua)
 	pageScript    = redis.NewScript(pageLua)
 	countsScript  = redis.NewScript(countsLua)
