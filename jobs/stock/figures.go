@@ -12,7 +12,7 @@ const MaxFigures = 200
 // Figures are what is measured of a sale.
 type Figures struct {
 	Unsettled int64            // orders whose state the book does not have yet
-	Lag       time.Duration    // the age of the oldest of them
+	Lag       time.Duration    // for how long the book has lacked the oldest of them
 	Disputed  int64            // orders that the book has otherwise: see Sale.Disputes
 	Products  int64            // how many there are
 	Stock     map[string]int64 // what is left, by product; nil while that is not known: see Sale.Known

@@ -110,6 +110,70 @@ func TestExactAgeOfALookUp(t *testing.T) {
 	}
 }
 
+// The lag is the age of the oldest order, or change of one, that the database lacks: an order is as
+// old as it was when it was placed, also when it is being paid or has ended since.
+func TestExactLag(t *testing.T) {
+	t.Parallel()
+	m, client, at := onFrozen(t)
+	s, p := newSale(t, client, stock.Options{Hold: 200 * time.Second, PayTime: 300 * time.Second}), sqlite(t)
+	put(t, s, "tea", 9)
+	n := int64(0)
+	for _, c := range []struct {
+		second int
+		do     string // to an order
+		id     string
+		lag    int // in seconds, after it
+	}{
+		{0, "none", "", 0},
+		{10, "reserve", "a", 0},
+		{70, "reserve", "b", 60},
+		{100, "begin", "a", 90},
+		{110, "none", "", 100},
+		{115, "begin", "a", 105},
+		{120, "pay", "a", 110},
+		{130, "settle", "", 0},
+		{140, "begin", "b", 0},
+		{150, "pay", "b", 10},
+		{155, "none", "", 15},
+		{160, "settle", "", 0},
+		{200, "reserve", "c", 0},
+		{210, "reserve", "d", 10},
+		{220, "cancel", "c", 20},
+		{399, "none", "", 199},
+		{410, "release", "", 210},
+		{411, "settle", "", 0},
+		{420, "reserve", "e", 0},
+		{430, "settle", "", 0},
+		{440, "cancel", "e", 0},
+		{441, "none", "", 1},
+	} {
+		m.SetTime(at.Add(time.Duration(c.second) * time.Second))
+		var err error
+		switch c.do {
+		case "reserve":
+			reserve(t, s, order(c.id))
+		case "begin":
+			_, err = s.BeginPayment(t.Context(), c.id)
+		case "pay":
+			_, err = pay(t.Context(), s, c.id)
+		case "cancel":
+			_, err = s.Cancel(t.Context(), c.id)
+		case "release":
+			err = stock.Release(soon(t), s, fence(1), pass)
+		case "settle":
+			n++
+			_, err = stock.Settle(t.Context(), s, p.Database, 10, fence(n), pass)
+		}
+		if err != nil {
+			t.Fatalf("at %d, %s %s: %v", c.second, c.do, c.id, err)
+		}
+		if f, err := s.Figures(t.Context()); err != nil || f.Lag != time.Duration(c.lag)*time.Second {
+			t.Errorf("at %d, %s %s: the lag is %v, %v, want %ds", c.second, c.do, c.id, f.Lag, err, c.lag)
+		}
+	}
+	p.wantSums(t)
+}
+
 // A paid order that is disputed is not counted as what the database has.
 func TestDisputedPaidOrderIsNotCounted(t *testing.T) {
 	t.Parallel()

@@ -184,9 +184,9 @@ const (
 	keyStock     = "stock"      // hash: sku, what can be reserved
 	keyReserved  = "reserved"   // hash: sku, what is reserved and not paid
 	keySold      = "sold"       // hash: sku, what is paid
-	keyFresh     = "fresh"      // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms
-	keyDue       = "due"        // set: ids of reserved orders that it has, until when they may be paid, Unix ms
-	keyUnsettled = "unsettled"  // set: ids of other orders whose state the database does not have, since when, Unix ms
+	keyFresh     = "fresh"      // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms; none is being paid
+	keyDue       = "due"        // set: ids of other open orders, until when they may be paid, Unix ms
+	keyUnsettled = "unsettled"  // set: ids of orders that are not fresh and whose state the database does not have, since when, Unix ms
 	keyOffer     = "offer"      // hash: sku, how it is sold: see Offer.line
 	keyBought    = "bought"     // hash: buyer:sku, how many the buyer's open and paid orders have
 	keyRestocked = "restocked"  // hash: sku, the total and the offer that the database does not have

@@ -13,10 +13,11 @@ for i = 1, #ARGV, 2 do
   local free = not redis.call('ZSCORE', KEYS[1], id) and not redis.call('ZSCORE', KEYS[2], id)
   if state and free and ARGV[i + 1] == state .. ' ' .. placed then
     again = again + 1
-    if open(state) then
+    if state == 'reserved' then
       redis.call('ZREM', KEYS[3], id)
       redis.call('ZADD', KEYS[2], due, id)
     else
+      if state == 'paying' then redis.call('ZADD', KEYS[3], due, id) end
       unsettle(id, state, items, k, now())
       redis.call('PERSIST', key)
     end

@@ -23,10 +23,7 @@ redis.call('ZREM', k.unsettled, '') -- a write that a full store allows lets the
 due = whole(math.max(tonumber(due), at + ARGV[2]))
 record = 'paying ' .. placed .. ' ' .. due .. ' ' .. whole(at) .. ' ' .. rest
 redis.call('SET', k.record, record)
-if redis.call('ZSCORE', k.unsettled, ARGV[1]) then -- it is to be settled anyway
-  redis.call('ZADD', k.due, due, ARGV[1])
-else
-  redis.call('ZREM', k.due, ARGV[1])
-  redis.call('ZADD', k.fresh, due, ARGV[1])
-end
+local since = redis.call('ZREM', k.fresh, ARGV[1]) == 1 and placed or whole(at) -- the database lacks it since then
+redis.call('ZADD', k.due, due, ARGV[1])
+redis.call('ZADD', k.unsettled, 'NX', since, ARGV[1])
 return {'ok', record}

@@ -22,9 +22,10 @@ redis.call('ZREM', KEYS[8], ARGV[1])
 redis.call('DEL', KEYS[1])
 if ARGV[3] == 'accept' then
   redis.call('SET', KEYS[2], record)
-  if open(state) then
+  if state == 'reserved' then
     redis.call('ZADD', KEYS[7], due, ARGV[4])
   else
+    if state == 'paying' then redis.call('ZADD', KEYS[8], due, ARGV[4]) end
     redis.call('ZADD', KEYS[9], whole(now()), ARGV[4])
   end
 elseif open(state) or state == 'paid' then

@@ -91,13 +91,13 @@ end
 -- due, unsettled and bought. Removing comes first: it works in a full store and lets the rest
 -- work too.
 local function close(id, record, state, to, k, at, payment)
-  local items = string.match(record, '^%a+ %d+ %d+ %d+ (%S+) ')
-  redis.call('ZREM', k.fresh, id)
+  local placed, items = string.match(record, '^%a+ (%d+) %d+ %d+ (%S+) ')
+  local since = redis.call('ZREM', k.fresh, id) == 1 and placed or whole(at) -- the database lacks it since then
   redis.call('ZREM', k.due, id)
   move(items, k.reserved, '-')
   move(items, to, '')
   if state ~= 'paid' then untake(record, items, k.bought) end
   record = rewrite(k.record, record, state, payment or '', at)
-  redis.call('ZADD', k.unsettled, 'NX', whole(at), id)
+  redis.call('ZADD', k.unsettled, 'NX', since, id)
   return record
 end
