@@ -77,9 +77,9 @@ func (c *world) checkRuns(j *scheduler.Job) {
 // checkFences holds invariant I2: each grant has a higher fence than those before.
 func (c *world) checkFences(job string) {
 	c.t.Helper()
-	last, all := grant{}, c.given()
+	last, all := grant{}, c.given(job)
 	for _, g := range all {
-		if g.job != job || g.owner == last.owner {
+		if g.owner == last.owner {
 			continue
 		}
 		if g.fence <= last.fence && !known(all, g) {
@@ -92,7 +92,7 @@ func (c *world) checkFences(job string) {
 // known reports whether an owner had its grant before: it asked again.
 func known(all []grant, g grant) bool {
 	return slices.ContainsFunc(all, func(o grant) bool {
-		return o.job == g.job && o.owner == g.owner && o.fence == g.fence && o.at.Before(g.at)
+		return o.owner == g.owner && o.fence == g.fence && o.at.Before(g.at)
 	})
 }
 
@@ -103,10 +103,7 @@ func (c *world) checkTrust(job string) {
 	c.t.Helper()
 	rs := c.ran(job)
 	slices.SortFunc(rs, func(a, b *run) int { return cmp.Compare(a.Fence, b.Fence) })
-	for _, g := range c.given() {
-		if g.job != job {
-			continue
-		}
+	for _, g := range c.given(job) {
 		before, _ := slices.BinarySearchFunc(rs, g.fence, func(r *run, f int64) int { return cmp.Compare(r.Fence, f) })
 		for _, r := range rs[max(0, before-20):before] {
 			if r.overlap && r.Tick.UnixMilli() != g.number {

@@ -43,9 +43,9 @@ type world struct {
 	reached time.Time            // by the store's clock, before it stepped last
 	masters []string             // the processes of the store's masters; the first has the list of nodes. None: it does not tell
 	jumpy   func() time.Duration // added to each reading of the store's clock; nil: nothing
-	runs    []*run
+	runs    map[string][]*run    // of each job, in the order of their start
 	open    map[ledgerKey]*run
-	grants  []grant
+	grants  map[string][]grant // of each job
 	sent    count
 }
 
@@ -87,7 +87,7 @@ type run struct {
 
 // plan returns a world that was not started, for tests that change it first.
 func plan(t *testing.T, jobs ...scheduler.Job) *world {
-	c := &world{t: t, jobs: jobs, open: map[ledgerKey]*run{}}
+	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
 	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
 	t.Cleanup(c.end)
 	return c
@@ -264,7 +264,7 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 	w := c.open[ledgerKey{r.Job, r.Fence}]
 	if w == nil {
 		w = &run{Run: *r, node: n, began: time.Now(), shown: c.furthest(), overlap: overlap}
-		c.runs = append(c.runs, w)
+		c.runs[r.Job] = append(c.runs[r.Job], w)
 		c.open[ledgerKey{r.Job, r.Fence}] = w
 	}
 	w.tries++
@@ -295,17 +295,20 @@ func (c *world) close(w *run, ctx context.Context, err error) {
 }
 
 // ran returns what the ledger has of a job's runs, in the order of their start.
-func (c *world) ran(job string) []*run {
-	return slices.DeleteFunc(c.ranAny(), func(r *run) bool { return r.Job != job })
-}
-
-// ranAny returns the runs of all jobs.
-func (c *world) ranAny() (rs []*run) {
+func (c *world) ran(job string) (rs []*run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range c.runs {
+	for _, r := range c.runs[job] {
 		seen := *r
 		rs = append(rs, &seen)
+	}
+	return rs
+}
+
+// ranAny returns the runs of all jobs, one job after the other.
+func (c *world) ranAny() (rs []*run) {
+	for _, j := range c.jobs {
+		rs = append(rs, c.ran(j.Name)...)
 	}
 	return rs
 }

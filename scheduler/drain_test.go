@@ -111,8 +111,8 @@ func TestDrainInDoubt(t *testing.T) {
 			return fault{}
 		})
 		c.pass(time.Hour + 500*time.Millisecond)
-		if len(c.given()) != 1 || len(c.ran("a")) != 0 {
-			t.Fatalf("%d grants and %d runs, want a grant that nobody knows of", len(c.given()), len(c.ran("a")))
+		if len(c.given("a")) != 1 || len(c.ran("a")) != 0 {
+			t.Fatalf("%d grants and %d runs, want a grant that nobody knows of", len(c.given("a")), len(c.ran("a")))
 		}
 		c.start()
 		if err := first.drain(); err != nil {
@@ -172,8 +172,8 @@ func TestGrantAfterTheGrace(t *testing.T) {
 		if rs := c.ran("a"); len(rs) != 0 {
 			t.Errorf("ran %v, want nothing after the grace", rs)
 		}
-		if len(c.given()) != 1 {
-			t.Errorf("%d grants, want one", len(c.given()))
+		if len(c.given("a")) != 1 {
+			t.Errorf("%d grants, want one", len(c.given("a")))
 		}
 		c.wantTally("a", "ran unstarted 1")
 	})
@@ -196,8 +196,8 @@ func TestGrantTooLate(t *testing.T) {
 		if len(rs) != 1 || rs[0].Attempt != 1 || rs[0].began.Sub(rs[0].Tick) < 950*time.Millisecond {
 			t.Errorf("ran %v, want one first attempt after the late grant", rs)
 		}
-		if len(c.given()) != 2 {
-			t.Errorf("%d grants, want the late one and another", len(c.given()))
+		if len(c.given("a")) != 2 {
+			t.Errorf("%d grants, want the late one and another", len(c.given("a")))
 		}
 		c.wantTally("a", "ran ok 1")
 	})

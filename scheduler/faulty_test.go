@@ -259,7 +259,6 @@ func result[T any](r reply[T]) (v T, err error) { return r.value, r.err }
 
 // A grant is the store's yes, whether or not its reply arrived.
 type grant struct {
-	job     string
 	number  int64
 	owner   string
 	fence   int64
@@ -267,11 +266,11 @@ type grant struct {
 	at      time.Time
 }
 
-// given returns the grants of all jobs, in their order.
-func (c *world) given() []grant {
+// given returns the grants of a job, in their order.
+func (c *world) given(job string) []grant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.grants)
+	return slices.Clone(c.grants[job])
 }
 
 // granted notes the grants of a batch; an owner that asks again is granted
@@ -283,7 +282,8 @@ func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
 		if a.Kind != lock.Granted {
 			continue
 		}
-		c.grants = append(c.grants, grant{cs[i].Key, cs[i].Number, cs[i].Owner, a.Fence, a.Attempt, time.Now()})
+		job := cs[i].Key
+		c.grants[job] = append(c.grants[job], grant{cs[i].Number, cs[i].Owner, a.Fence, a.Attempt, time.Now()})
 	}
 }
 
