@@ -24,10 +24,10 @@ func (l *Locker) Holders(ctx context.Context, key string) ([]Holder, error) {
 	return all, ended(ctx, err)
 }
 
-// Inspect tells who has a key, until when, and how many places are taken in the
-// store's queue. It changes nothing and decides nothing: what it tells may be
-// over when it returns. It returns within 100 ms of the end of ctx, as Holders does. It returns ErrUnsupported if the store cannot tell; any
-// other error is doubt, or an *ArgumentError.
+// Inspect returns the holder of a key, until when it holds it, and how many places are taken
+// in the store's queue. It changes nothing and decides nothing: its result may be out of date
+// when it returns. It returns within 100 ms of the end of ctx, as Holders does. It returns
+// ErrUnsupported if the store is no Inspector; any other error is doubt, or an *ArgumentError.
 func (l *Locker) Inspect(ctx context.Context, key string) (Standing, error) {
 	i, ok := l.driver.(Inspector)
 	if !ok {

@@ -57,15 +57,15 @@ func saleFailed(err error) error {
 	return &doubtError{err}
 }
 
-// who holds the operator and the reason of a decision.
-type who struct{ by, reason string }
+// An operator has the flags that name the operator and the reason of a decision.
+type operator struct{ by, reason string }
 
-func (w *who) flags(cmd *cobra.Command) {
+func (w *operator) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, up to 500 characters; it is recorded in the database (required)")
 	cmd.Flags().StringVar(&w.by, "who", "", "the name of the caller (default: that of the user of this machine)")
 }
 
-func (w *who) decision(a stock.Action, order string) stock.Decision {
+func (w *operator) decision(a stock.Action, order string) stock.Decision {
 	return stock.Decision{Action: a, Order: order, By: caller(w.by), Reason: w.reason}
 }
 
@@ -129,7 +129,7 @@ func shopDisputesShowCommand() *cobra.Command {
 }
 
 func shopDecideCommand(action stock.Action, short string) *cobra.Command {
-	var by who
+	var by operator
 	var newID string
 	cmd := &cobra.Command{
 		Use:   string(action) + " ORDER",

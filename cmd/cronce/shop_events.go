@@ -213,7 +213,7 @@ func shopEventsSkipCommand() *cobra.Command {
 
 // oneEventCommand decides about one event of a target.
 func oneEventCommand(verb, short string, action stock.Action, decide func(*stock.Sale, context.Context, string, int64, stock.Decision) error, done string) *cobra.Command {
-	var by who
+	var by operator
 	cmd := &cobra.Command{
 		Use:   verb + " TARGET SEQ",
 		Short: short,

@@ -11,7 +11,7 @@ import (
 )
 
 func shopReconcileCommand() *cobra.Command {
-	var by who
+	var by operator
 	var repair bool
 	cmd := &cobra.Command{
 		Use:   "reconcile",
@@ -76,7 +76,7 @@ func printRepaired(w io.Writer, r *stock.Repaired) error {
 }
 
 func shopFreeCommand() *cobra.Command {
-	var by who
+	var by operator
 	cmd := &cobra.Command{
 		Use:   "free ORDER --reason TEXT",
 		Short: "End a reservation before its time: its items are back in stock",

@@ -213,8 +213,8 @@ func TestBuyersRepaired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, told, err := reconcile(t, s, p, 2); err == nil || strings.Contains(told, "ghost") || !strings.Contains(fmt.Sprint(err), "of 3 buyers") {
-			t.Errorf("reconcile: %v: %s", err, told)
+		if _, logged, err := reconcile(t, s, p, 2); err == nil || strings.Contains(logged, "ghost") || !strings.Contains(fmt.Sprint(err), "of 3 buyers") {
+			t.Errorf("reconcile: %v: %s", err, logged)
 		}
 		r, err := s.Repair(t.Context(), operator)
 		want := "[buyer \"ada\" of product \"tea\": the store has 5, the book orders of 1" +

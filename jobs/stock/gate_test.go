@@ -114,8 +114,8 @@ func (s *stall) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Buyers who have taken all their places keep nobody from reading and paying, and a buyer
-// that comes waits for a place for a while.
+// Buyers that have taken all their places delay neither readers nor payments, and a buyer
+// that comes then waits for a place for a while.
 func TestSharesOfPlaces(t *testing.T) {
 	t.Parallel()
 	client := connect(t, miniredis.RunT(t).Addr())
@@ -293,8 +293,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// Who places an order is looked at first, by the user's function: it may read the body, and so
-// may the sale.
+// The user's function examines a request first: it may read the body, and the sale may read it
+// again.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})

@@ -43,7 +43,7 @@ type Handler struct {
 	log    *zap.Logger
 	tokens func(Role) []string
 	next   http.Handler
-	told   atomic.Int64 // when the last doubt was logged, Unix ns
+	logged atomic.Int64 // when the last doubt was logged, Unix ns
 
 	options           HandlerOptions
 	lanes             [shares]*lane
@@ -202,8 +202,8 @@ func (a reply) write(w http.ResponseWriter) {
 // problem is the answer to an error. Doubt is logged, at most once a second.
 func (h *Handler) problem(err error) *problem {
 	p := problemOf(err)
-	if last, now := h.told.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&
-		now-last >= int64(time.Second) && h.told.CompareAndSwap(last, now) {
+	if last, now := h.logged.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&
+		now-last >= int64(time.Second) && h.logged.CompareAndSwap(last, now) {
 		h.log.Warn("request in doubt", zap.String("err", err.Error()))
 	}
 	return p

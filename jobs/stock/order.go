@@ -31,7 +31,7 @@ type Order struct {
 	ID string
 	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
 	Receiver string
-	// Buyer is who has ordered it, as the buyers' side knows them: [A-Za-z0-9._-]{1,64}, or
+	// Buyer identifies the buyer, by an id of the buyers' side: [A-Za-z0-9._-]{1,64}, or
 	// empty where no product of the order has an Offer.BuyerLimit. It is part of what makes
 	// two orders the same.
 	Buyer string

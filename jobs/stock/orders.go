@@ -83,7 +83,7 @@ func (s *Sale) orders(ctx context.Context, q OrderQuery) (page OrderPage, err er
 // maxSteps is how often a page looks for more orders, where few of those it finds fit.
 const maxSteps = 20
 
-// text tells queries apart.
+// text distinguishes queries.
 func (q *OrderQuery) text() string { return "orders " + string(q.State) + " " + q.SKU }
 
 func (q *OrderQuery) validate() (after string, err error) {

@@ -63,7 +63,7 @@ func TestHTTPRoles(t *testing.T) {
 	wantProduct(t, sale, "tea", 100, 98, 2, 0)
 }
 
-// A token counts from when it is there until it is taken away; a role without one is nobody's.
+// A token counts from when it is there until it is taken away; a role without one admits no request.
 func TestHTTPTokensChange(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// A route is one kind of request, who may send it, and what it does.
+// A route is one kind of request: the roles that may send it, and the function that serves it.
 type route struct {
 	method, path string
 	roles        []Role // none: all, also without a token

@@ -50,7 +50,7 @@ func messages(t testing.TB, o *sms.Outbox) (lines []string) {
 }
 
 // The buyer of a paid order gets one text, also when a run ended before it could write down how
-// far it was; one who named no phone gets none. Nothing that is printed shows the phone.
+// far it was; a buyer without a phone gets none. Nothing that is printed shows the phone.
 func TestTexts(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{})

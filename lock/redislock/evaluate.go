@@ -62,7 +62,7 @@ func (c onceClient) Eval(ctx context.Context, script string, keys []string, args
 
 // onceOnly is a command that a client for a Cluster does not send again when a connection
 // breaks. It is for what frees a lock: sent again the answer is that another owner may have
-// the lock, and only a caller that knows of the first request can tell that this is no loss.
+// the lock, and only a caller that knows of the first request knows that nothing was lost.
 type onceOnly struct{ *redis.Cmd }
 
 // NoRetry is that of redis.Cmder.

@@ -143,7 +143,7 @@ func TestForgedEnds(t *testing.T) {
 		whole bool    // it stands in the hash as well
 		many  int
 		reads bool // a reader holds the lock, and another is to be granted it
-		held  bool // the forged holders cannot be told from true ones
+		held  bool // the forged holders look like true ones
 	}{
 		"for ever":                       {math.Inf(1), lock.NoLimit, false, 1, false, false},
 		"for ever, in the hash as well":  {math.Inf(1), lock.NoLimit, true, 1, false, false},

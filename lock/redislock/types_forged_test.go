@@ -68,8 +68,8 @@ func TestForgedSharedKeys(t *testing.T) {
 	}
 }
 
-// When the first of a queue was last heard of is judged by the clock: a time to come, forged or
-// from before a clock was put back, keeps readers waiting no longer than any other.
+// The last sign of life of the first in a queue is judged by the clock: one in the future, forged
+// or from before a clock was put back, keeps readers waiting no longer than any other.
 func TestForgedHeard(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"99999999999999", "1" + fmt.Sprintf("%0400d", 0)} {
@@ -80,11 +80,11 @@ func TestForgedHeard(t *testing.T) {
 		}
 		must(t, read("n/1"))
 		must(t, raw.RPush(t.Context(), "cronce:v1:q:{key}", "gone|n/2").Err())
-		heard := func(when string) {
+		seen := func(when string) {
 			t.Helper()
 			must(t, raw.HSet(t.Context(), "cronce:v1:h:{key}", "", when+"|gone|n/2").Err())
 		}
-		heard(when)
+		seen(when)
 		if err := read("n/3"); !isHeld(err) {
 			t.Errorf("the first of the queue was not asked: %v", err)
 		}

@@ -54,8 +54,8 @@
 // take a key that was kept for it, or if it keeps others from a key that they could
 // share: its row then says that it owes a sign of life, it gives one with its next look,
 // and if none has come after 3 seconds it is passed over. It keeps its place and, should
-// it come back, is the next. So those who die together cost 2 seconds, and about 5 more
-// in which all of them are found out. A database that stood still passes no owner over:
+// it come back, is the next. So waiters that die together cost 2 seconds, and about 5 more
+// in which all of them are found. A database that stood still passes no owner over:
 // the 3 seconds are those in which it answered each look of a waiter behind that owner in
 // time, or begin with a second question where no waiter looks; and a key that was kept
 // meanwhile is kept once more.

@@ -326,8 +326,8 @@ func stoppedInTransaction(t *testing.T, on database) {
 	}
 }
 
-// Those who died while they waited cost two seconds, and about five more in which the others
-// are found out: however many they are, they are passed over together. A waiter that
+// Waiters that died cost two seconds, and about five more in which the others are found: however
+// many there are, they are passed over together. A waiter that
 // lives keeps its place, whatever the clock of the database has done meanwhile: silence
 // counts only once it was asked for a sign of life.
 func TestDeadWaiters(t *testing.T) {

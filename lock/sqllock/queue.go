@@ -212,6 +212,6 @@ func (t *turn) tell(p *place) error {
 	if d.listen == nil || p.party == "" || p.party == d.party {
 		return nil
 	}
-	_, err := exec(t.ctx, t.session, d.texts.tell, channel(p.party), p.owner)
+	_, err := exec(t.ctx, t.session, d.texts.notify, channel(p.party), p.owner)
 	return err
 }

@@ -24,8 +24,8 @@ const (
 // sign of life (asked_us is 0), or was asked for one (above 0), or was asked once more at
 // -asked_us, less than silence ago.
 //
-// A database that stood still looks to those who come later like an owner that is silent: so
-// it takes a waiter that has watched the database answer all the time, or a second question
+// To a waiter that comes later, a database that stood still looks like an owner that is silent.
+// So it takes a waiter that has watched the database answer all the time, or a second question
 // once the database answers again.
 func waits(asked, now string) string {
 	return "(" + asked + " >= 0 OR " + asked + " + " + now + " < {silence})"

@@ -11,7 +11,7 @@ type texts struct {
 	watch                    string // a waiter's look
 
 	first, enter, own, restore, here, leave, serve, challenge, remind, count string // of places
-	tell                                                                     string // that a key is kept
+	notify                                                                   string // that a key is kept
 
 	book    string // of leases that were taken
 	putBook put
@@ -83,8 +83,8 @@ func (g *grammar) texts() texts {
 		challenge: g.text("UPDATE cronce_places SET asked_us = ? WHERE " + lease + " AND asked_us = 0 AND place <= ?"),
 		remind: g.text("UPDATE cronce_places SET asked_us = ? WHERE {usable}" + lease +
 			" AND place <= ? AND asked_us BETWEEN 1 AND ? AND {clock} <= ?"),
-		count: g.text("SELECT count(*) FROM " + places + " AND " + waits("asked_us", "?")),
-		tell:  "SELECT pg_notify($1, $2)",
+		count:  g.text("SELECT count(*) FROM " + places + " AND " + waits("asked_us", "?")),
+		notify: "SELECT pg_notify($1, $2)",
 
 		silent:   g.text("SELECT place FROM cronce_places WHERE ns = ? AND (asked_us BETWEEN 1 AND ? OR asked_us BETWEEN ? AND -1) LIMIT ?{skip}"),
 		idle:     g.text("SELECT name FROM cronce_leases WHERE ns = ? AND used_day < ? AND until_us < ? LIMIT ?{skip}"),

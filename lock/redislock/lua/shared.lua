@@ -46,8 +46,8 @@ local function forget(s, owner)
   s.count, s.changed = s.count - 1, true
 end
 
--- look reads who holds a lock and forgets those whose time is over, or ends when that of
--- no lease does. If they are more than one step looks at, the rest counts as holders until
+-- look reads the holders of a lock and forgets those whose time is over, or ends when that
+-- of no lease does. If there are more than one step reads, the rest counts as holders until
 -- a later step forgets them.
 local function look(s)
   local text = call('GET', s.lock)
@@ -196,13 +196,13 @@ local function tell(place, prefix)
   return call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
 
--- absent reports whether the first of the queue is gone, or was not heard of for
--- long, while others might fit. It is told when it comes to be the first: from then
--- on it must be heard of. A time that is still to come was forged, or the clock was put back.
+-- absent reports whether the first of the queue is gone, or gave no sign of life for
+-- long, while others might fit. It is notified when it becomes the first, and owes signs
+-- of life from then on. A time that is still to come was forged, or the clock was put back.
 local function absent(s, place)
   if not s.shared then return false end
-  local when, who = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
-  if who == place and tonumber(when) <= ms then return ms - when > ABSENT end
+  local when, seen = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
+  if seen == place and tonumber(when) <= ms then return ms - when > ABSENT end
   heard(s, place)
   return not tell(place, '')
 end

@@ -17,7 +17,7 @@ import (
 type Loss struct {
 	Stock    int `json:"stock"`
 	Sold     int `json:"sold"`     // before and after
-	Refused  int `json:"refused"`  // buyers who came before the shop had recovered, and got nothing
+	Refused  int `json:"refused"`  // buyers that came before the shop had recovered, and got nothing
 	Oversold int `json:"oversold"` // beyond the stock
 }
 
