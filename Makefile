@@ -25,7 +25,7 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 # begin first. Lint vets.
 LONGEST = ./scheduler ./lock/redislock ./jobs/stock ./lock/sqllock ./lock/zklock ./internal/proof
 test: install ## all tests, raced and shuffled, against real servers
-	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES))$$' $(LONGEST) ./...
+	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES))$$' $(LONGEST) ./...
 	go test -vet=off -shuffle=on -run '^($(SEARCHES)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour

@@ -94,7 +94,7 @@ func TestForgedHeard(t *testing.T) {
 		if _, err := fmt.Sscanf(text, "%d|", &ms); err != nil || ms > time.Now().UnixMilli()+1000 {
 			t.Errorf("heard of at %q: %v", text, err)
 		}
-		heard(fmt.Sprint(ms - 6000)) // as it is 6 seconds later
+		seen(fmt.Sprint(ms - 6000)) // as it is 6 seconds later
 		must(t, read("n/3"))
 		if n, err := raw.Exists(t.Context(), "cronce:v1:q:{key}").Result(); n != 0 || err != nil {
 			t.Errorf("%d queues are left, %v", n, err)
