@@ -71,7 +71,7 @@ func TestShedding(t *testing.T) {
 		})
 	}
 	buyers.Wait()
-	if count["503doubt"] > 150 || count["503overloaded"]+count["503doubt"] != 300 || slowest > 2*time.Second { // on a busy machine, too
+	if count["503doubt"] > 150 || count["503overloaded"]+count["503doubt"] != 300 || slowest > 4*time.Second { // a client of Redis alone would take 5 s; a busy machine takes longer than 0.5 s, too
 		t.Errorf("answers %v, the slowest after %v", count, slowest)
 	}
 	t.Logf("answers %v, the slowest after %v", count, slowest)

@@ -41,7 +41,9 @@ type tenure struct {
 // tenured has one driver hold a key and the other one wait for it.
 func tenured(t *testing.T, holder, other *zklock.Driver, key string, o lock.Options) *tenure {
 	t.Helper()
-	lease, err := lock.New(holder, "a").TryAcquire(t.Context(), key, o)
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	lease, err := lock.New(holder, "a").Acquire(ctx, key, o)
 	must(t, err)
 	at := &tenure{lease: lease, ended: make(chan time.Time, 1)}
 	context.AfterFunc(at.lease.Context(), func() { at.ended <- time.Now() })

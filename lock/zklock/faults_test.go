@@ -42,9 +42,13 @@ func places(t *testing.T, c *zk.Conn, d *zklock.Driver, key string) []string {
 	return names
 }
 
+// hold takes a free key. It is no try, which ends after three seconds: a new ensemble on a busy
+// machine may take longer to write its first nodes.
 func hold(t *testing.T, l *lock.Locker, key string) *lock.Lease {
 	t.Helper()
-	lease, err := l.TryAcquire(t.Context(), key, lock.Options{})
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	lease, err := l.Acquire(ctx, key, lock.Options{})
 	must(t, err)
 	return lease
 }
