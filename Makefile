@@ -21,15 +21,16 @@ UNWATCHED = $(foreach server,$(SERVERS),-gcflags=$(server)=-race=false)
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel
 
-# Long spans of simulated time, and lists of many rows: other tests of their packages race the same code in a shorter time.
-SPANS = TestWeek|TestWrongClock|TestContractSharded|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters
+# Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
+# packages race the same code in a shorter time.
+SPANS = TestWeek|TestWrongClock|TestContractSharded|TestContractExact|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters
 
 # Most tests wait for servers and processes: four packages at once keep two processors busy. Those that take longest
 # begin first. Lint vets.
 LONGEST = ./scheduler ./lock/redislock ./jobs/stock ./lock/sqllock ./lock/zklock ./internal/proof
 test: install ## all tests, raced and shuffled, against real servers
 	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
-	go test -vet=off -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/redislock ./jobs/sms
+	go test -vet=off -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	go run ./internal/mutants

@@ -116,15 +116,21 @@ func TestPriceRefused(t *testing.T) {
 // A price makes a product known, with nothing put in; one for too many products is
 // refused.
 func TestOfferOfANewProduct(t *testing.T) {
-	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	client := connect(t, miniredis.RunT(t).Addr())
+	s := newSale(t, client, stock.Options{})
 	offer(t, s, "tea", 350, "EUR")
 	wantProduct(t, s, "tea", 0, 0, 0, 0)
 	if _, _, err := s.Reserve(t.Context(), order("o")); !errors.Is(err, stock.ErrSoldOut) {
 		t.Errorf("%v, want ErrSoldOut", err)
 	}
-	for i := range stock.MaxProducts - 1 {
-		offer(t, s, fmt.Sprint("sku-", i), 1, "EUR")
+	var others []any
+	for i := range stock.MaxProducts - 2 {
+		others = append(others, fmt.Sprint("sku-", i), 0)
 	}
+	if err := client.HSet(t.Context(), "cronce:v1:stock:{cronce:shop}:put", others...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	offer(t, s, "last", 1, "EUR")
 	if _, err := s.SetOffer(t.Context(), "more", stock.Offer{Currency: "EUR"}); !errors.Is(err, stock.ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
 	}

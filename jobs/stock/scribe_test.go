@@ -88,6 +88,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 				for n := 0; ctx.Err() == nil; n++ {
 					id := fmt.Sprintf("b%d-%d", b, n)
 					if _, _, err := s.Reserve(ctx, order(id)); err != nil {
+						time.Sleep(5 * time.Millisecond) // a store that is rebuilt needs the processor
 						continue
 					}
 					state := stock.Reserved
@@ -100,7 +101,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 				}
 			})
 		}
-		for round := range 5 {
+		for round := range 4 {
 			await(t, "orders are acknowledged", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
