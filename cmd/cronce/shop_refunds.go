@@ -19,7 +19,8 @@ func shopRefundsCommand() *cobra.Command {
 		Short: "List the payments that are to be refunded",
 		Long: "List the payments that their orders could not take, since they were closed or paid already, and that\n" +
 			"did not go back yet, from the database, the oldest first. One leaves the list when its refund is\n" +
-			"reported to the shop (POST /orders/ORDER/refund). The shop moves no money.\n\n" +
+			"reported to the shop (POST /orders/ORDER/refund), or when its order was disputed and is resolved. What\n" +
+			"has paid a disputed order is decided with it: see 'cronce shop disputes'. The shop moves no money.\n\n" +
 			"Exit codes: 0 there are none; 1 there are some; 4 not known: the database does not answer.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,6 +43,7 @@ func shopRefundsCommand() *cobra.Command {
 type refundReport struct {
 	Order     string `json:"order"`
 	State     string `json:"state"`
+	Disputed  bool   `json:"disputed"` // the database has another order under the id
 	Reference string `json:"reference"`
 	Amount    int64  `json:"amount"`
 	Currency  string `json:"currency"`
@@ -51,7 +53,7 @@ type refundReport struct {
 func printRefunds(w io.Writer, all []stock.Surplus, output string) error {
 	reports := make([]refundReport, len(all))
 	for i, s := range all {
-		reports[i] = refundReport{s.Order, string(s.State), s.Payment.Reference, s.Payment.Amount, s.Payment.Currency, rfc3339(s.Payment.At.UnixMilli())}
+		reports[i] = refundReport{s.Order, string(s.State), s.Disputed, s.Payment.Reference, s.Payment.Amount, s.Payment.Currency, rfc3339(s.Payment.At.UnixMilli())}
 	}
 	if output == outputJSON {
 		if err := printJSON(w, reports); err != nil {
@@ -61,7 +63,11 @@ func printRefunds(w io.Writer, all []stock.Surplus, output string) error {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		printRow(table, "ORDER", "STATE", "PAYMENT", "AMOUNT", "AT")
 		for _, r := range reports {
-			printRow(table, r.Order, r.State, r.Reference, fmt.Sprint(r.Amount, " ", r.Currency), r.At)
+			state := r.State
+			if r.Disputed {
+				state += ", disputed"
+			}
+			printRow(table, r.Order, state, r.Reference, fmt.Sprint(r.Amount, " ", r.Currency), r.At)
 		}
 		if err := table.Flush(); err != nil {
 			return err
