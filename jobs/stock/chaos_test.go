@@ -28,15 +28,15 @@ import (
 const soakEnv = "CRONCE_STOCK_SOAK"
 
 const (
-	shortChaos = 7 * time.Second
+	shortChaos = 6 * time.Second
 	killEvery  = 4 * time.Second
 )
 
 // Three processes sell while replies are lost and late, the store forgets its
 // scripts and drops its clients, one process is killed every four seconds, and the
 // one that settles is stopped for longer than its lease. In the end everything is
-// exact: no order that a buyer saw accepted is lost, none is doubled, and every
-// item is where it must be.
+// exact: no order that a buyer saw accepted is lost, none is doubled, every item is where it
+// must be, and each target has an event for each state of each order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -74,7 +74,9 @@ func chaos(t *testing.T, c setup) {
 	proxy := proof.NewProxy(t, server.Addr())
 	direct := connect(t, server.Addr())
 	c.Redis, c.Hold = proxy.Addr(), 1500*time.Millisecond
+	targets := newAudience(t, &c)
 	m := newMarket(t, c, 3)
+	targets.there()
 	ctx, cancel := context.WithTimeout(t.Context(), chaosTime(t)+2*time.Minute)
 	defer cancel()
 
@@ -99,8 +101,10 @@ func chaos(t *testing.T, c setup) {
 	lost := proxy.Lost()
 	proxy.Set(proof.Faults{})
 	buyers.Wait()
+	targets.delivered(direct)
 	m.calm(direct)
 	m.judge(direct, skus)
+	targets.judgeEvents(direct)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t.Logf("%d orders accepted, %d sold out, %d over the limit, %d replies lost, %d processes killed", len(m.accepted), m.refused, m.limited, lost, len(m.all)-len(m.members))

@@ -3,12 +3,17 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/sms"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
@@ -38,8 +43,41 @@ func memberEvents(c setup, sale *stock.Sale, client redis.UniversalClient) (jobs
 	return jobs, done, nil
 }
 
+// An audience is what gets the events of a market: a stream in its store, a webhook that fails each tenth
+// time, and a store of texts that loses nothing.
+type audience struct {
+	t      *testing.T
+	book   place
+	hook   *hook
+	texts  redis.UniversalClient
+	stream string // its key
+	where  string // which round this is
+}
+
+// newAudience starts what gets the events, and tells members of it.
+func newAudience(t *testing.T, c *setup) audience {
+	texts, hook := redisserver.Start(t), newHook(t)
+	hook.answers(func(http.ResponseWriter, string, string) int {
+		if rand.IntN(10) == 0 {
+			return http.StatusInternalServerError
+		}
+		return 0
+	})
+	c.SMS, c.Hook = texts.Addr(), hook.URL
+	return audience{t: t, book: newPlace(t, sqlserver.Connect(t, c.Driver, c.DSN), c.Dialect), hook: hook, texts: connect(t, texts.Addr()), stream: saleTag + "events"}
+}
+
+// there waits until all targets are there: orders that are settled before have no events.
+func (l *audience) there() {
+	l.t.Helper()
+	await(l.t, "all targets are there", func() bool {
+		var n int
+		return l.book.db.QueryRowContext(l.t.Context(), "SELECT COUNT(*) FROM stock_cursor").Scan(&n) == nil && n == 3
+	})
+}
+
 // delivered waits until no order is open, and each target has each event.
-func (l *losing) delivered() {
+func (l *audience) delivered(client redis.UniversalClient) {
 	l.t.Helper()
 	ctx, state := l.t.Context(), ""
 	for give := time.Now().Add(40 * time.Second); ; <-time.After(50 * time.Millisecond) {
@@ -48,10 +86,10 @@ func (l *losing) delivered() {
 		err1 := l.book.db.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM orders WHERE status IN ('reserved', 'paying')),"+
 			" (SELECT COUNT(*) FROM stock_cursor c WHERE c.seq < b.seq), b.seq FROM stock_book b").Scan(&open, &behind, &seq)
 		for _, list := range []string{"fresh", "unsettled", "due"} {
-			n, err := l.client().ZCard(ctx, saleTag+list).Result()
+			n, err := client.ZCard(ctx, saleTag+list).Result()
 			waiting, err1 = waiting+n, errors.Join(err1, err)
 		}
-		length, err2 := l.client().XLen(ctx, l.stream).Result()
+		length, err2 := client.XLen(ctx, l.stream).Result()
 		if err = errors.Join(err, err1, err2); err == nil && open+behind+waiting == 0 && length == seq {
 			return
 		}
@@ -64,7 +102,7 @@ func (l *losing) delivered() {
 }
 
 // ways are the states that each order of the book has come into, by the order and its payments.
-func (l *losing) ways() map[string]string {
+func (l *audience) ways() map[string]string {
 	l.t.Helper()
 	ways, last, paid := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
@@ -93,7 +131,7 @@ func (l *losing) ways() map[string]string {
 
 // judgeEvents holds the events, and what the targets have got of them, against the orders of the
 // book.
-func (l *losing) judgeEvents() {
+func (l *audience) judgeEvents(client redis.UniversalClient) {
 	t := l.t
 	t.Helper()
 	want, got := l.ways(), map[string]string{}
@@ -112,7 +150,7 @@ func (l *losing) judgeEvents() {
 		entries = append(entries, part[0]+"-0 "+part[1]+" "+part[2])
 	}
 	l.sameWays("the book's events", got, want)
-	if stream := streamed(t, l.client(), l.stream); !slices.Equal(stream, entries) {
+	if stream := streamed(t, client, l.stream); !slices.Equal(stream, entries) {
 		t.Errorf("the stream has %d entries, which are not the %d events in their order", len(stream), len(entries))
 	}
 	l.sameWays("the webhook's events", l.posted(), want)
@@ -123,7 +161,7 @@ func (l *losing) judgeEvents() {
 	t.Logf("%d events of %d orders", len(events), len(want))
 }
 
-func (l *losing) sameWays(what string, got, want map[string]string) {
+func (l *audience) sameWays(what string, got, want map[string]string) {
 	l.t.Helper()
 	differ := 0
 	for id := range want {
@@ -141,7 +179,7 @@ func (l *losing) sameWays(what string, got, want map[string]string) {
 }
 
 // posted is what the webhook has got of each order, each first receipt in order.
-func (l *losing) posted() map[string]string {
+func (l *audience) posted() map[string]string {
 	l.t.Helper()
 	l.hook.mu.Lock()
 	taken := slices.Clone(l.hook.taken)
@@ -159,7 +197,7 @@ func (l *losing) posted() map[string]string {
 }
 
 // judgeTexts checks that there is one text for each order that was paid.
-func (l *losing) judgeTexts(ways map[string]string) {
+func (l *audience) judgeTexts(ways map[string]string) {
 	l.t.Helper()
 	outbox, err := sms.NewOutbox(l.texts, sms.Options{})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -157,18 +156,12 @@ func lossRounds(t *testing.T) (rounds int, seed uint64, only int) {
 // A losing is a market on two servers, of which one serves at a time; each member finds
 // it through a proxy of its own.
 type losing struct {
-	t       *testing.T
+	audience
 	m       *market
-	book    place
 	servers [2]*redisserver.Server
 	clients [2]redis.UniversalClient
 	serving int // which server
 	proxies []*proof.Proxy
-	where   string // which round this is
-
-	hook   *hook                 // that gets the events
-	texts  redis.UniversalClient // of the store of texts, which loses nothing
-	stream string                // its key
 
 	revived     bool // a store came back with orders that were listed as lost
 	killed      map[*process]bool
@@ -181,15 +174,7 @@ var lossSKUs = []string{"cup", "tea"}
 func newLosses(t *testing.T, settled bool) *losing {
 	s := sqlserver.SharedPostgres(t)
 	c := setup{Driver: s.Driver(), DSN: s.DSN(s.Create(t)), Dialect: stock.PostgreSQL, Hold: 3 * time.Second, Settled: settled, Restore: true}
-	texts, hook := redisserver.Start(t), newHook(t)
-	hook.answers(func(http.ResponseWriter, string, string) int {
-		if rand.IntN(10) == 0 {
-			return http.StatusInternalServerError
-		}
-		return 0
-	})
-	c.SMS, c.Hook = texts.Addr(), hook.URL
-	l := &losing{t: t, hook: hook, texts: connect(t, texts.Addr()), stream: saleTag + "events", killed: map[*process]bool{}, book: newPlace(t, sqlserver.Connect(t, c.Driver, c.DSN), c.Dialect)}
+	l := &losing{audience: newAudience(t, &c), killed: map[*process]bool{}}
 	for i := range l.servers {
 		l.servers[i] = redisserver.Start(t, "--repl-diskless-sync-delay", "0")
 		l.clients[i] = connect(t, l.servers[i].Addr())
@@ -200,10 +185,7 @@ func newLosses(t *testing.T, settled bool) *losing {
 		l.proxies, addresses = append(l.proxies, p), append(addresses, p.Addr())
 	}
 	l.m = newMarketAt(t, c, addresses)
-	await(t, "all targets are there", func() bool {
-		var n int
-		return l.book.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM stock_cursor").Scan(&n) == nil && n == 3
-	})
+	l.there()
 	return l
 }
 
