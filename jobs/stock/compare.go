@@ -13,6 +13,7 @@ type view struct {
 	disputed      map[string]shift // by product, what disputed orders have on the shelf
 
 	marks int64            // how many orders were marked as settled at the first of several looks
+	began int64            // when that was, by the store's clock
 	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all looks
 }
 
@@ -20,7 +21,7 @@ type view struct {
 // long as it is the same in each look: what is written and not marked yet changes.
 func (v *view) constant(first bool) {
 	if first {
-		v.marks, v.ahead = v.before.marks, map[string]int64{}
+		v.marks, v.began, v.ahead = v.before.marks, v.before.now, map[string]int64{}
 	}
 	for sku := range v.after.products {
 		now := v.database[sku].Sold - v.before.products[sku].settled
@@ -30,6 +31,12 @@ func (v *view) constant(first bool) {
 			delete(v.ahead, sku)
 		}
 	}
+}
+
+// through reports whether all that was on its way at the first look has been marked as settled since. What
+// is written and not marked yet, as by a run that is slow or was killed, explains that the book has more.
+func (v *view) through() bool {
+	return v.after.marks > v.marks && (v.after.oldest == 0 || v.after.oldest > v.began)
 }
 
 // still reports whether the database must have been what the store says: nothing
@@ -86,7 +93,7 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
 	case v.still() && database.Reserved+v.disputed[sku].reserved != before.Reserved:
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
-	case !v.still() && v.ahead[sku] != 0 && v.after.marks > v.marks:
+	case !v.still() && v.ahead[sku] != 0 && v.through():
 		say("the database has %d sold, and %d were settled", database.Sold, after.settled)
 	case v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
 		say("the database has %d put in, the store %d", database.Put, before.Put)

@@ -15,3 +15,23 @@ func TestCompareWhileSettling(t *testing.T) {
 		}
 	}
 }
+
+// The book has one more sold than was marked as settled, in each of several looks. As long as an order that
+// was on its way at the first of them still is, it may be written, and its mark slow; when all of those are
+// marked, the book has what no order has.
+func TestCompareSlowMark(t *testing.T) {
+	at := func(now, oldest, sold, marks int64) counts {
+		return counts{unsettled: 1, marks: marks, now: now, oldest: oldest,
+			products: map[string]tally{"a": {Product: Product{SKU: "a", Put: 9, Stock: 9 - sold, Sold: sold}, known: true, settled: 1}}}
+	}
+	for oldest, want := range map[int64]int{90: 0, 100: 0, 101: 1, 0: 1} {
+		v := view{database: map[string]Product{"a": {SKU: "a", Put: 9, Sold: 2}}}
+		for look, now := range []int64{100, 150, 200} {
+			v.before, v.after = at(now, 90, 3, int64(look)), at(now+10, oldest, 3, int64(look))
+			v.constant(look == 0)
+		}
+		if found, _ := v.findings(); len(found) != want {
+			t.Errorf("the oldest since %d: found %v, want %d", oldest, found, want)
+		}
+	}
+}

@@ -12,6 +12,8 @@ type counts struct {
 	restocked int64 // products whose total it does not have
 	disputed  int64 // orders that it has otherwise
 	marks     int64 // how many orders were marked as settled, ever
+	now       int64 // by the store's clock, in ms
+	oldest    int64 // since when the oldest is unsettled, of those whose state has changed; 0: none
 	products  map[string]tally
 }
 
@@ -39,12 +41,12 @@ func (s *Sale) counts(ctx context.Context) (counts, error) {
 }
 
 func parseCounts(answer []string) (counts, error) {
-	const head, each = 4, 8
+	const head, each = 6, 8
 	if len(answer) < head || (len(answer)-head)%each != 0 {
 		return counts{}, strange(answer)
 	}
 	c := counts{products: make(map[string]tally, len(answer)/each)}
-	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.disputed, &c.marks); err != nil {
+	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.disputed, &c.marks, &c.now, &c.oldest); err != nil {
 		return counts{}, err
 	}
 	for at := head; at < len(answer); at += each {
