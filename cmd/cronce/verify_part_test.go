@@ -79,7 +79,7 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url, "--since", "1h").want(t, exitUnknown, "NOT KNOWN: older lines of the journal are gone. The rest holds.")
 	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`)
 	failed := newCluster(t, 3, 0)
-	tick := time.Now().Truncate(time.Second).UnixMilli()
+	tick := failed.last + 1000
 	a := failed.driver.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
 		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
 	e := failed.driver.ReleaseRuns(t.Context(), []lock.Ending{{

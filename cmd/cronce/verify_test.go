@@ -22,6 +22,7 @@ type cluster struct {
 	url      string
 	schedule *spec.Schedule
 	revision string
+	last     int64 // the tick that was decided last
 }
 
 // newCluster decides n ticks of one second, the last in the past, in a store of
@@ -34,7 +35,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl := &cluster{s, m, url, schedule, schedule.Revision(time.Now())}
+	cl := &cluster{store: s, server: m, url: url, schedule: schedule, revision: schedule.Revision(time.Now())}
 	began := time.Now().Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
 	opened := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
@@ -43,7 +44,8 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	}
 	for i := range n {
 		m.SetTime(began.Add(time.Duration(i+1) * time.Second))
-		cl.decide(t, began.UnixMilli()+int64(i+1)*1000, i)
+		cl.last = began.UnixMilli() + int64(i+1)*1000
+		cl.decide(t, cl.last, i)
 	}
 	m.SetTime(time.Now())
 	return cl

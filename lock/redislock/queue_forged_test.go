@@ -84,17 +84,15 @@ func TestForgedHolders(t *testing.T) {
 			} else {
 				must(t, raw.Set(t.Context(), "cronce:v1:l:{key}", "+7", time.Minute).Err())
 			}
-			pipe := raw.Pipeline()
-			for i := range many {
-				owner := fmt.Sprintf("o%d", i)
-				pipe.HSet(t.Context(), "cronce:v1:h:{key}", owner, "7|1000|2147483647|")
-				pipe.ZAdd(t.Context(), "cronce:v1:e:{key}", redis.Z{Score: 1000, Member: owner})
-				pipe.ZAdd(t.Context(), "cronce:v1:m:{key}", redis.Z{Score: lock.NoLimit, Member: owner})
-			}
-			_, err := pipe.Exec(t.Context())
-			must(t, err)
+			must(t, raw.Eval(t.Context(), `for i = 0, ARGV[1] - 1 do
+				redis.call('HSET', KEYS[1], 'o' .. i, '7|1000|2147483647|')
+				redis.call('ZADD', KEYS[2], 1000, 'o' .. i)
+				redis.call('ZADD', KEYS[3], ARGV[2], 'o' .. i)
+			end
+			return 'OK'`, []string{"cronce:v1:h:{key}", "cronce:v1:e:{key}", "cronce:v1:m:{key}"}, many, lock.NoLimit).Err())
 			a := lock.Acquisition{Key: "key", Owner: c.asker, TTL: time.Minute, Limit: c.limit}
 			var g lock.Grant
+			var err error
 			for step := 1; step <= many/2000+1; step++ {
 				g, err = d.Acquire(t.Context(), a)
 				if _, held := errors.AsType[*lock.HeldError](err); err != nil && !held {
