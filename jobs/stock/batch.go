@@ -41,26 +41,35 @@ func checkIDs(ids []string) error {
 	return errors.Join(faults...)
 }
 
+// readOrders reads orders from the store, and those that it lacks from the book, at once.
 func (s *Sale) readOrders(ctx context.Context, ids []string) (orders []Record, unknown []string, err error) {
 	epoch := s.epoch()
 	lines, err := s.lines(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}
+	var lacking []string
 	for i, line := range lines {
-		var r Record
-		if text, ok := line.(string); ok {
-			r, err = parseRecord(ids[i], text)
-		} else {
-			r, err = s.booked(ctx, epoch, ids[i])
+		if line == nil {
+			lacking = append(lacking, ids[i])
 		}
-		switch {
-		case errors.Is(err, ErrUnknownOrder):
-			unknown = append(unknown, ids[i])
-		case err != nil:
-			return nil, nil, fmt.Errorf("order %q: %w", ids[i], err)
-		default:
+	}
+	found, err := s.booked(ctx, epoch, lacking)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, line := range lines {
+		r, known := found[ids[i]]
+		if text, ok := line.(string); ok {
+			if r, err = parseRecord(ids[i], text); err != nil {
+				return nil, nil, fmt.Errorf("order %q: %w", ids[i], err)
+			}
+			known = true
+		}
+		if known {
 			orders = append(orders, r)
+		} else {
+			unknown = append(unknown, ids[i])
 		}
 	}
 	return orders, unknown, nil

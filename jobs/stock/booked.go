@@ -2,37 +2,56 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
-// booked is what the book has of an order that the store does not have, on the shelf of
-// an epoch. In a last state it may have been forgotten, after Options.Retention, or lost.
-// An open one the store never forgets: the shelf has lost it, and is closed. While the
-// book does not answer, the store's word counts, unless Options.Settled promises more.
-func (s *Sale) booked(ctx context.Context, epoch, id string) (Record, error) {
-	if err := s.forgotten(ErrUnknownOrder); s.options.Book == nil || !errors.Is(err, ErrUnknownOrder) {
-		return Record{}, err
-	}
-	bounded, stop := context.WithTimeout(ctx, within(ctx, askTime))
-	defer stop()
-	o, err := s.options.Book.order(bounded, s.ID(), id)
-	switch {
-	case err != nil && s.options.Settled:
-		return Record{}, fmt.Errorf("look into the book: %w", err)
-	case err != nil || o.State == "":
-		return Record{}, ErrUnknownOrder
-	case !o.State.open():
-		return o.Record, nil
-	}
-	missing, err := s.missing(ctx, epoch, []string{id})
+// bookedOrder is what the book has of an order that the store does not have, or
+// ErrUnknownOrder: see booked.
+func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error) {
+	found, err := s.booked(ctx, epoch, []string{id})
 	if err != nil {
 		return Record{}, err
 	}
-	if len(missing) > 0 {
-		return Record{}, closedShelf("behind")
+	r, known := found[id]
+	if !known {
+		return Record{}, ErrUnknownOrder
 	}
-	return Record{}, ErrUnknownOrder // it came, or the shelf was closed, in between: as it was when it was asked for
+	return r, nil
+}
+
+// booked is what the book has of up to MaxPage orders that the store does not have, on the shelf
+// of an epoch; those that are not known are left out. In a last state they may have been
+// forgotten, after Options.Retention, or lost. Open ones the store never forgets: the
+// shelf has lost them, and is closed. While the book does not answer, the store's word counts,
+// unless Options.Settled promises more.
+func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[string]Record, error) {
+	if err := s.forgotten(nil); err != nil || s.options.Book == nil || len(ids) == 0 {
+		return nil, err
+	}
+	bounded, stop := context.WithTimeout(ctx, within(ctx, askTime))
+	defer stop()
+	orders, err := s.options.Book.readThese(bounded, s.ID(), "", ids)
+	if err != nil && s.options.Settled {
+		return nil, fmt.Errorf("look into the book: %w", err)
+	}
+	found, open := map[string]Record{}, []string(nil)
+	for _, o := range orders {
+		if o.State.open() {
+			open = append(open, o.ID)
+		} else {
+			found[o.ID] = o.Record
+		}
+	}
+	if len(open) > 0 { // an order that came, or a shelf that was closed, in between: as it was when it was asked for
+		missing, err := s.missing(ctx, epoch, open)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 {
+			return nil, closedShelf("behind")
+		}
+	}
+	return found, nil
 }
 
 // missing returns which orders, of those that the book has as open, the store does

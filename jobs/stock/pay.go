@@ -135,7 +135,7 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 
 // recall puts an order back into the store that the book has in a last state.
 func (s *Sale) recall(ctx context.Context, id string) error {
-	r, err := s.booked(ctx, s.epoch(), id)
+	r, err := s.bookedOrder(ctx, s.epoch(), id)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
 	var r Record
 	switch {
 	case errors.Is(err, redis.Nil):
-		r, err = s.booked(ctx, s.epoch(), id)
+		r, err = s.bookedOrder(ctx, s.epoch(), id)
 	case err == nil:
 		r, err = parseRecord(id, line)
 	}
