@@ -30,48 +30,26 @@ func (s *Sale) products(ctx context.Context, cursor string, limit int) (page Pro
 	if err := errors.Join(checkLimit(limit), err); err != nil {
 		return page, err
 	}
-	skus, err := again(ctx, func() ([]string, error) { return s.client.HKeys(ctx, s.key(keyPut)).Result() }) // at most MaxProducts
+	answer, err := s.ask(ctx, pageScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyOffer, keyNames), after, limit)
 	if err != nil {
 		return page, err
 	}
-	if len(skus) == 0 {
+	if len(answer) == 0 {
 		return page, s.forgotten(nil)
 	}
-	slices.Sort(skus)
-	at, found := slices.BinarySearch(skus, after)
-	if found {
-		at++
-	}
-	skus = skus[at:]
-	if len(skus) > limit {
-		skus = skus[:limit]
-		page.Next = cursorOf("products", skus[limit-1])
-	}
-	page.Products, err = s.readProducts(ctx, skus)
-	return page, err
-}
-
-// readProducts reads products, without those that are not known.
-func (s *Sale) readProducts(ctx context.Context, skus []string) ([]Product, error) {
-	args := make([]any, len(skus))
-	for i, sku := range skus {
-		args[i] = sku
-	}
-	answer, err := s.ask(ctx, pageScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyOffer), args...)
-	if err != nil {
-		return nil, err
-	}
 	const each = 6
-	if len(answer)%each != 0 {
-		return nil, strange(answer)
+	if len(answer)%each != 1 {
+		return page, strange(answer)
 	}
-	products := make([]Product, 0, len(skus))
-	for one := range slices.Chunk(answer, each) {
+	if answer[0] != "" {
+		page.Next = cursorOf("products", answer[0])
+	}
+	for one := range slices.Chunk(answer[1:], each) {
 		p, err := parseProduct(one[0], one[1:])
 		if err != nil {
-			return nil, fmt.Errorf("product %s: %w", quote(one[0]), err)
+			return page, fmt.Errorf("product %s: %w", quote(one[0]), err)
 		}
-		products = append(products, p)
+		page.Products = append(page.Products, p)
 	}
-	return products, nil
+	return page, nil
 }

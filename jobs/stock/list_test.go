@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -56,6 +57,60 @@ func TestProductPages(t *testing.T) {
 		if _, err := s.Products(t.Context(), "p-01", 1); !slices.Equal(fields(err), []string{"cursor"}) {
 			t.Errorf("a cursor of one's own: %v", err)
 		}
+	})
+}
+
+// A store that a version without names has put products into, or has rebuilt, has a page of all of
+// them all the same, and so has one that was rebuilt from the book.
+func TestProductPagesOfOlderStores(t *testing.T) {
+	onDatabase(t, "sqlite", sqlite, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		const names = "cronce:v1:stock:{cronce:shop}:names"
+		want := func(when string, skus ...string) {
+			t.Helper()
+			var got []string
+			for cursor, more := "", true; more; more = cursor != "" {
+				page, err := s.Products(t.Context(), cursor, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, one := range page.Products {
+					got = append(got, one.SKU)
+				}
+				cursor = page.Next
+			}
+			if !slices.Equal(got, skus) {
+				t.Errorf("%s: %q, want %q", when, got, skus)
+			}
+		}
+		want("without products")
+		for _, sku := range []string{"tea", "cup", "pot", "Pot", "p.t"} {
+			put(t, s, sku, 1)
+		}
+		all := []string{"Pot", "cup", "p.t", "pot", "tea"}
+		want("new", all...)
+		if err := client.Del(t.Context(), names).Err(); err != nil {
+			t.Fatal(err)
+		}
+		want("without names", all...)
+		if err := client.ZAdd(t.Context(), names, redis.Z{Member: "gone"}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		want("with a name too many", all...)
+		if err := s.Delete(t.Context(), "pot", stock.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 1, 0)
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := client.ZCard(t.Context(), names).Result(); err != nil || n != 5 {
+			t.Errorf("%d names after the rebuild, %v", n, err)
+		}
+		want("rebuilt", "Pot", "cup", "p.t", "tea")
 	})
 }
 
@@ -164,6 +219,57 @@ func TestReadOrders(t *testing.T) {
 			t.Errorf("%d ids: %v, want %s", len(c.ids), err, c.fields)
 		}
 	}
+}
+
+// However many orders the store lacks, the book is asked for all of them at once. One that it has as
+// reserved, and that the store lost, closes the sale.
+func TestReadOrdersAtOnce(t *testing.T) {
+	open := func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) }
+	onDatabase(t, "mariadb", open, func(t *testing.T, client redis.UniversalClient, p place) {
+		p.db.SetMaxOpenConns(1) // the session whose statements are counted
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 100)
+		ids, keys := make([]string, 60), make([]string, 40)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("o-%02d", i)
+			reserve(t, s, order(ids[i]))
+			if i < len(keys) {
+				keys[i] = "cronce:v1:stock:{cronce:shop}:order:" + ids[i]
+				if _, err := pay(t.Context(), s, ids[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		settle(t, s, p, 1, 60)
+		if err := client.Del(t.Context(), keys...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		asked := func() (n int) {
+			if _, err := fmt.Sscan(strings.TrimPrefix(p.lines(t, "SHOW SESSION STATUS LIKE 'Com_select'")[0], "Com_select "), &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := asked()
+		orders, unknown, err := s.ReadOrders(t.Context(), append([]string{"x-1", "x-2"}, ids...))
+		if n := asked() - before; n > 3 { // orders, items, payments
+			t.Errorf("%d queries", n)
+		}
+		if len(orders) != 60 || fmt.Sprint(unknown) != "[x-1 x-2]" || err != nil {
+			t.Errorf("%d orders, unknown %q, %v", len(orders), unknown, err)
+		}
+		for i, r := range orders {
+			if r.ID != ids[i] || len(r.Items) != 1 || len(r.Payments) != map[stock.State]int{stock.Paid: 1}[r.State] || (r.State == stock.Paid) != (i < len(keys)) {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+		if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:o-50").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.ReadOrders(t.Context(), ids); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("with an order that the store lost: %v", err)
+		}
+	})
 }
 
 // Lists over HTTP: pages by cursor, filters, masked receivers, and parameters that are not

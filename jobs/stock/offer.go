@@ -117,7 +117,7 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition)
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
 	answer, _, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts, c.text())
 	var p Product
 	if err == nil {

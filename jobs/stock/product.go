@@ -42,7 +42,7 @@ func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) 
 		return Product{}, fmt.Errorf("stock: put: %w",
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
 	answer, _, err := s.change(ctx, putScript, keys, sku, total, MaxProducts, c.text())
 	var p Product
 	if err == nil {

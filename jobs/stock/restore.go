@@ -275,7 +275,7 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 			return fmt.Errorf("remove what was added: %w", err)
 		}
 	}
-	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled,
+	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold, keySettled,
 		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored, keySupplied, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
@@ -296,7 +296,7 @@ func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
 			p := products[sku]
 			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold, p.line())
 		}
-		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled, keyOffer), args...); err != nil {
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled, keyOffer, keyNames), args...); err != nil {
 			return 0, fmt.Errorf("put products: %w", err)
 		}
 	}

@@ -180,6 +180,7 @@ func onShelf(body string, libraries ...string) *redis.Script {
 const (
 	keyShelf     = "shelf"      // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
 	keyPut       = "put"        // hash: sku, what was put in, in all
+	keyNames     = "names"      // set: the skus of put, all with score 0, so that they are in order
 	keyHalted    = "halted"     // hash: sku of a product that is not sold, since its books do not balance
 	keyStock     = "stock"      // hash: sku, what can be reserved
 	keyReserved  = "reserved"   // hash: sku, what is reserved and not paid

@@ -43,6 +43,9 @@ func everything(t *testing.T, client redis.UniversalClient) {
 	if found, err := kept.Audit(t.Context()); err != nil || len(found) != 0 {
 		t.Errorf("found %v, %v", found, err)
 	}
+	if page, err := kept.Products(t.Context(), "", 1); err != nil || len(page.Products) != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
 	if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:kept}:shelf").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +72,7 @@ func TestMinimalACL(t *testing.T) {
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
 		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del", "+unlink", "+exists", "+hkeys",
 		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall", "+hscan",
-		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+hello",
+		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+zrangebylex", "+hello",
 		"+xadd", "+xinfo", "+xrange").Err()
 	if err != nil {
 		t.Fatal(err)

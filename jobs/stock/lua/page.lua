@@ -1,14 +1,35 @@
--- page: reads the counts of some products, and how they are sold.
+-- page: reads the counts of some products, and how they are sold, in the order of their names.
 --
--- KEYS  1 put  2 stock  3 reserved  4 sold  5 offer
--- ARGV  skus
+-- KEYS  1 put  2 stock  3 reserved  4 sold  5 offer  6 names
+-- ARGV  1 the name that the page begins behind ('': none)  2 how many names at most
 --
--- Returns per product: sku, put, stock, reserved, sold, offer ('': none). One that is not
--- known, or was deleted, is left out.
-local answer, columns = {}, {}
-if #ARGV == 0 then return answer end
-for key = 1, 5 do columns[key] = redis.call('HMGET', KEYS[key], unpack(ARGV)) end
-for i, sku in ipairs(ARGV) do
+-- Returns nothing when there is no product at all, otherwise {the name that the next page begins
+-- behind ('': it is the last)}, and then per product: sku, put, stock, reserved, sold, offer ('':
+-- none). One that was deleted is left out.
+local count = redis.call('HLEN', KEYS[1])
+if count == 0 then return {} end
+if redis.call('ZCARD', KEYS[6]) ~= count then -- a version that keeps no names has put some in
+  redis.call('DEL', KEYS[6])
+  local all, some = redis.call('HKEYS', KEYS[1]), {}
+  for i, sku in ipairs(all) do
+    some[#some + 1] = '0'
+    some[#some + 1] = sku
+    if #some == 1000 or i == #all then
+      redis.call('ZADD', KEYS[6], unpack(some))
+      some = {}
+    end
+  end
+end
+local limit = tonumber(ARGV[2])
+local names = redis.call('ZRANGEBYLEX', KEYS[6], '(' .. ARGV[1], '+', 'LIMIT', '0', tostring(limit + 1))
+local answer, columns = {''}, {}
+if #names > limit then
+  names[#names] = nil
+  answer[1] = names[limit]
+end
+if #names == 0 then return answer end
+for key = 1, 5 do columns[key] = redis.call('HMGET', KEYS[key], unpack(names)) end
+for i, sku in ipairs(names) do
   if columns[1][i] and columns[5][i] ~= '-' then
     answer[#answer + 1] = sku
     for key = 1, 5 do answer[#answer + 1] = columns[key][i] or '' end
