@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -42,6 +43,9 @@ func proxyPrefix(text string) (netip.Prefix, error) {
 		return netip.PrefixFrom(at, at.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
+	if err == nil && p.Addr().Is4In6() && p.Bits() < 96 {
+		err = errors.New("a range of IPv4-mapped addresses has 96 bits or more") // it would match none
+	}
 	return p.Masked(), err
 }
 
@@ -65,7 +69,7 @@ func (s *shopConfig) gateFaults(bad func(path, format string, args ...any)) {
 	}
 	for i, text := range s.TrustedProxies {
 		if _, err := proxyPrefix(text); err != nil {
-			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, allowed is an IP address or a range such as 10.0.0.0/8", shorten(text))
+			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, allowed is an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", shorten(text))
 		}
 	}
 	if len(s.MetricsProducts) > stock.MaxFigures {

@@ -59,6 +59,7 @@ func TestShopConfig(t *testing.T) {
 		{"places", "shop: {in_flight: -1}", "shop.in_flight: is -1, allowed is 1 to 4096"},
 		{"a long wait", "shop: {wait: 1m}", "shop.wait: is 1m0s"},
 		{"a rate", "shop: {address_rate: {per_minute: -1}}", "shop.address_rate.per_minute: is -1"},
+		{"a mapped range", "shop: {trusted_proxies: ['::ffff:10.0.0.0/104', '::ffff:10.0.0.0/72']}", "shop.trusted_proxies[1]: is \"::ffff:10.0.0.0/72\", allowed is an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation"},
 		{"a proxy", "shop: {trusted_proxies: [10.0.0.0/8, proxy]}", "shop.trusted_proxies[1]: is \"proxy\""},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},

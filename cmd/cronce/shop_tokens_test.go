@@ -85,6 +85,7 @@ func TestShopTokenFile(t *testing.T) {
 		one, two, buyer, none int
 	}{
 		{first, 200, 401, 403, 401}, {first + " " + second, 200, 200, 403, 401}, {second, 401, 200, 403, 401}, {"short", 401, 200, 403, 401},
+		{second + " buyer-token-buyer", 401, 200, 401, 401}, {second, 401, 200, 403, 401},
 	} {
 		write("seller", now.tokens)
 		if one, two, buyer, none := status(first), status(second), status("buyer-token-buyer"), status(""); one != now.one || two != now.two || buyer != now.buyer || none != now.none {

@@ -157,7 +157,7 @@ func ProblemNames() (names []string) {
 
 // ClientAddress is the address that a request counts for.
 func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
-	return clientAddress(r, trusted)
+	return clientAddress(r, HandlerOptions{TrustedProxies: trusted}.filled().TrustedProxies)
 }
 
 // MaxRated is how many keys a limiter remembers.

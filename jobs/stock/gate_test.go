@@ -214,7 +214,8 @@ func TestRate(t *testing.T) {
 }
 
 func TestClientAddress(t *testing.T) {
-	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48")}
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48"),
+		netip.MustParsePrefix("::ffff:172.16.0.0/108"), netip.MustParsePrefix("::ffff:192.0.2.77/128")}
 	for _, c := range []struct {
 		peer, forwarded, want string
 	}{
@@ -228,6 +229,9 @@ func TestClientAddress(t *testing.T) {
 		{"10.0.0.1:99", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
 		{"10.0.0.1:99", "203.0.113.9, unknown, 10.0.0.2", "10.0.0.2"},
 		{"[::ffff:10.0.0.1]:99", "203.0.113.9", "203.0.113.9"},
+		{"172.31.0.1:99", "203.0.113.9", "203.0.113.9"},
+		{"172.32.0.1:99", "203.0.113.9", "172.32.0.1"},
+		{"[::ffff:172.16.0.1]:99", "203.0.113.9, ::ffff:192.0.2.77", "203.0.113.9"},
 		{"[2001:db8:1:2:3:4:5:6]:99", "", "2001:db8:1:2::/64"},
 		{"[2001:db8:ffff::1]:99", "2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"},
 		{"[fe80::1%eth0]:99", "", "fe80::/64"},

@@ -44,6 +44,7 @@ type Handler struct {
 	tokens func(Role) []string
 	next   http.Handler
 	logged atomic.Int64 // when the last doubt was logged, Unix ns
+	shared atomic.Int64 // when a token of several roles was logged last, Unix ns
 
 	options           HandlerOptions
 	lanes             [shares]*lane
@@ -56,9 +57,10 @@ type HandlerOptions struct {
 	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
 	Log *zap.Logger
 	// Tokens returns the tokens of a role, of which each proves it, as they are now: several
-	// let one be replaced by another. No caller has a role without a token. It is called for
-	// each request, also concurrently. Nil: there are no roles, and each caller that can reach
-	// the Handler may do everything.
+	// let one be replaced by another. No caller has a role without a token, and a token that
+	// several roles have proves none of them. It is called for each request, also
+	// concurrently. Nil: there are no roles, and each caller that can reach the Handler may
+	// do everything.
 	Tokens func(Role) []string
 	// InFlight is how many requests are served at once, of each of three shares: what buyers
 	// do, reading, and payments with what sellers do. More wait, for Wait at most, and are
@@ -74,7 +76,8 @@ type HandlerOptions struct {
 	// are counted by this Handler alone. Zero: any number of times.
 	BuyerRate, AddressRate Rate
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed: the address of a
-	// request is the last in it that is not theirs. Nil: it is that of the peer.
+	// request is the last in it that is not theirs. An IPv4-mapped range, ::ffff:10.0.0.0/104, is that
+	// of the IPv4 addresses. Nil: it is that of the peer.
 	TrustedProxies []netip.Prefix
 	// Admit is asked before each order that is placed, and may look at a token of a captcha or
 	// a queue in the headers. A *NotAdmittedError refuses the order, any other error is doubt. The body
@@ -90,6 +93,7 @@ func (o HandlerOptions) filled() HandlerOptions {
 	fill(&o.InFlight, DefaultInFlight)
 	fill(&o.Wait, DefaultWait)
 	fill(&o.Timeout, DefaultTimeout)
+	o.TrustedProxies = unmapped(o.TrustedProxies)
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,6 +103,18 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 		return netip.PrefixFrom(at, 64).Masked().String()
 	}
 	return at.String()
+}
+
+// unmapped are ranges of addresses as peers have them: no IPv4 address is in the notation of IPv6.
+func unmapped(ranges []netip.Prefix) []netip.Prefix {
+	const mapped = 96 // bits before the IPv4 address
+	plain := slices.Clone(ranges)
+	for i, p := range plain {
+		if p.Addr().Is4In6() && p.Bits() >= mapped {
+			plain[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped)
+		}
+	}
+	return plain
 }
 
 func isTrusted(at netip.Addr, trusted []netip.Prefix) bool {

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/bearer"
 )
@@ -27,20 +30,31 @@ func (h *Handler) admit(route route, w http.ResponseWriter, r *http.Request) *pr
 	if h.tokens == nil || len(route.roles) == 0 {
 		return nil
 	}
-	known, may := false, false
+	var has []Role
 	for _, role := range Roles() { // all of them: the time does not depend on which it was
 		if bearer.Is(r, h.tokens(role)...) {
-			known, may = true, may || slices.Contains(route.roles, role)
+			has = append(has, role)
 		}
 	}
-	if !known {
+	if len(has) > 1 { // a buyer would be a seller by a mistake in a file
+		h.logShared(has)
+	}
+	if len(has) != 1 {
 		bearer.Demand(w, r, "shop")
 		return newProblem("token", http.StatusUnauthorized, "the token is missing or wrong", "Authorization: Bearer and a token of the shop")
 	}
-	if !may {
+	if !slices.Contains(route.roles, has[0]) {
 		return newProblem("role", http.StatusForbidden, "the token is of another role", "this is for "+names(route.roles))
 	}
 	return nil
+}
+
+// logShared logs that a token of several roles was sent, which proves none of them, at most once a
+// minute.
+func (h *Handler) logShared(roles []Role) {
+	if last, now := h.shared.Load(), time.Now().UnixNano(); now-last >= int64(time.Minute) && h.shared.CompareAndSwap(last, now) {
+		h.log.Error("token of several roles", zap.String("roles", names(roles)), zap.String("text", "it proves none of them"))
+	}
 }
 
 func names(roles []Role) string {

@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -61,6 +64,31 @@ func TestHTTPRoles(t *testing.T) {
 		}
 	}
 	wantProduct(t, sale, "tea", 100, 98, 2, 0)
+}
+
+// A token that two roles have, by a mistake in a file, proves neither: it is refused as one that is
+// not known, and logged once, without the token. The others count.
+func TestHTTPTokenOfTwoRoles(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.DebugLevel)
+	tokens := map[stock.Role][]string{stock.Buyer: {"both", "buyer"}, stock.Seller: {"seller", "both"}, stock.PaymentService: {"payment"}}
+	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Log: zap.New(core), Tokens: func(r stock.Role) []string { return tokens[r] }})}
+	put(t, sale, "tea", 9)
+	for _, c := range []struct {
+		method, path, body, token string
+		want                      int
+	}{
+		{"POST", "/orders", teaForTwo, "both", 401}, {"PUT", "/products/tea/stock", `{"total":9}`, "both", 401}, {"GET", "/products/tea", "", "both", 401},
+		{"POST", "/orders", teaForTwo, "buyer", 201}, {"PUT", "/products/tea/stock", `{"total":9}`, "seller", 200}, {"GET", "/products/tea", "", "payment", 200},
+	} {
+		if status, answer, _ := s.send(c.method, c.path, c.body, "Authorization: Bearer "+c.token); status != c.want {
+			t.Errorf("%s %s by %s: %d %v", c.method, c.path, c.token, status, answer)
+		}
+	}
+	if all := logs.All(); len(all) != 1 || all[0].Message != "token of several roles" || fmt.Sprint(all[0].ContextMap()) != "map[roles:buyer, seller text:it proves none of them]" {
+		t.Errorf("logged %v", all)
+	}
 }
 
 // A token counts from when it is there until it is taken away; a role without one admits no request.
