@@ -10,9 +10,8 @@ import (
 
 // What only tests of this package may reach.
 var (
-	Clean      = clean
-	Delay      = delay
-	RetryAfter = retryAfter
+	Clean = clean
+	Delay = delay
 )
 
 // QuietEnd is when quiet hours end for a message; zero if it is not quiet.

@@ -1,8 +1,6 @@
 package sms_test
 
 import (
-	"bytes"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -96,18 +94,6 @@ func FuzzStatus(f *testing.F) {
 		r, err := sms.ParsedStatus(line)
 		if err == nil && (!strings.HasPrefix(line, string(r.State)+" ") || !strings.HasSuffix(line, " "+r.Reason)) {
 			t.Errorf("%q is %+v", line, r)
-		}
-	})
-}
-
-func FuzzRetryAfter(f *testing.F) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	f.Add([]byte("7"), []byte(""))
-	f.Add([]byte(now.Format(http.TimeFormat)), []byte("Sun, 06 Nov 1994 08:49:37 GMT"))
-	f.Fuzz(func(t *testing.T, after, date []byte) {
-		header := http.Header{"Retry-After": {string(bytes.TrimSpace(after))}, "Date": {string(date)}}
-		if d := sms.RetryAfter(header, now); d < 0 || d > 24*time.Hour {
-			t.Errorf("Retry-After %q at %q = %v", after, date, d)
 		}
 	})
 }

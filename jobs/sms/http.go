@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/internal/outbound"
 )
 
 // Defaults and bounds of the HTTP gateway.
 const (
 	DefaultTimeout = 10 * time.Second
-	maxRetryAfter  = 24 * time.Hour
 	maxReply       = 64 << 10 // bytes read of a reply, so that its connection can be used again
 )
 
@@ -140,11 +140,11 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 	defer cancel()
 	request, err := g.request(ctx, m)
 	if err != nil {
-		return &GatewayError{Err: bare(err), Permanent: true}
+		return &GatewayError{Err: outbound.Bare(err), Permanent: true}
 	}
 	reply, err := g.client.Do(request)
 	if err != nil {
-		return &GatewayError{Err: bare(err), Unsure: !unsent(err), Pause: unsent(err)}
+		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent(err), Pause: unsent(err)}
 	}
 	defer reply.Body.Close()
 	// What the reply says is of no interest, and may repeat what we sent.
@@ -189,7 +189,7 @@ func judge(reply *http.Response) error {
 	if code >= 200 && code <= 299 {
 		return nil
 	}
-	e := &GatewayError{Status: code, After: retryAfter(reply.Header, time.Now())}
+	e := &GatewayError{Status: code, After: outbound.RetryAfter(reply.Header, time.Now())}
 	switch code {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusMethodNotAllowed,
 		http.StatusProxyAuthRequired, http.StatusTooManyRequests:
@@ -203,47 +203,6 @@ func judge(reply *http.Response) error {
 		e.Permanent = code >= 400 && code <= 499
 	}
 	return e
-}
-
-// retryAfter reads Retry-After: seconds, or a date, which is compared with the
-// reply's own Date, so that our clock does not matter. Zero: nothing usable.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
-	}
-	until, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		now = date
-	}
-	return min(max(0, until.Sub(now)), maxRetryAfter)
-}
-
-// errExchange stands for an error whose text may repeat the URL, or what the gateway
-// replied: net/http quotes a status or a Location that it cannot read.
-var errExchange = errors.New("the exchange with the gateway failed")
-
-// bare is an error without the URL, which may hold a key, and without the reply, which may
-// repeat what was sent: only errors of kinds that have neither keep their text.
-func bare(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err
-	}
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return e
-	}
-	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return e
-	}
-	for _, plain := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
-		if errors.Is(err, plain) {
-			return plain
-		}
-	}
-	return errExchange
 }
 
 // unsent reports whether a request certainly never left: nobody was reached.

@@ -160,25 +160,6 @@ func TestHTTPLongReply(t *testing.T) {
 	}
 }
 
-func TestRetryAfterHeader(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
-	for _, c := range []struct {
-		after, date string
-		want        time.Duration
-	}{
-		{"", "", 0}, {"7", "", 7 * time.Second}, {" 7 ", "", 7 * time.Second}, {"0", "", 0}, {"-7", "", 0}, {"soon", "", 0},
-		{"999999999", "", 24 * time.Hour}, {"99999999999999999999", "", 0},
-		{at(time.Minute), "", time.Minute}, {at(-time.Minute), "", 0}, {at(100 * time.Hour), "", 24 * time.Hour},
-		{at(time.Hour), at(59 * time.Minute), time.Minute}, // the gateway's clock, not ours
-	} {
-		header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
-		if got := sms.RetryAfter(header, now); got != c.want {
-			t.Errorf("Retry-After %q at %q = %v, want %v", c.after, c.date, got, c.want)
-		}
-	}
-}
-
 func TestNewHTTPRefuses(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                           "url is of another scheme, or without a host",

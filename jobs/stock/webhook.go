@@ -2,11 +2,9 @@ package stock
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -19,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cronce/cronce/internal/outbound"
 )
 
 // Defaults and bounds of a Webhook.
@@ -30,7 +30,6 @@ const (
 	minWebhookSecret          = 16 // bytes
 	maxWebhookTimeout         = time.Minute
 	maxReplyRead              = 64 << 10
-	maxRetryAfter             = 24 * time.Hour
 )
 
 // WebhookOptions are the options of a Webhook. URL and Secrets are required.
@@ -300,7 +299,7 @@ func (w *Webhook) postOne(ctx context.Context, e *Event, body []byte) outcome {
 	}
 	reply, err := w.client.Do(request)
 	if err != nil {
-		return outcome{sent: true, err: bare(err)}
+		return outcome{sent: true, err: fmt.Errorf("no answer from the webhook: %s", outbound.Bare(err))} // its own deadline is none of the run's
 	}
 	defer reply.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReplyRead)) // so that the connection can be used again
@@ -314,7 +313,7 @@ func (w *Webhook) request(ctx context.Context, e *Event, body []byte, now time.T
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.options.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, errExchange
+		return nil, outbound.Bare(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", e.ID())
@@ -344,7 +343,7 @@ func judge(reply *http.Response, now time.Time) outcome {
 		return outcome{sent: true, got: true}
 	}
 	text := "HTTP status " + strconv.Itoa(code)
-	o := outcome{sent: true, err: errors.New(text), after: retryAfter(reply.Header, now)}
+	o := outcome{sent: true, err: errors.New(text), after: outbound.RetryAfter(reply.Header, now)}
 	switch code {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		o.stop = true
@@ -359,40 +358,4 @@ func judge(reply *http.Response, now time.Time) outcome {
 		}
 	}
 	return o
-}
-
-// retryAfter reads Retry-After: seconds, or a date, which is compared with the reply's own.
-// Zero: nothing usable.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
-	}
-	until, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		now = date
-	}
-	return min(max(0, until.Sub(now)), maxRetryAfter)
-}
-
-// errExchange stands for an error whose text may repeat the URL, or what was replied.
-var errExchange = errors.New("the exchange with the webhook failed")
-
-// bare is an error without the URL, which may hold a key, and without what was replied.
-func bare(err error) error {
-	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return e
-	}
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return e
-	}
-	for _, plain := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
-		if errors.Is(err, plain) {
-			return fmt.Errorf("%w: %s", errExchange, cmp.Or(plain.Error(), ""))
-		}
-	}
-	return errExchange
 }

@@ -1,0 +1,56 @@
+// Package outbound is for requests that are posted over HTTP to programs of others: it reads when
+// such a program takes requests again, and makes errors that can be shown.
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxRetryAfter is what RetryAfter returns at most.
+const MaxRetryAfter = 24 * time.Hour
+
+// RetryAfter reads Retry-After of a reply that came at now: seconds, or a date, which is compared
+// with the reply's own Date, so that our clock does not matter. Zero: nothing usable.
+func RetryAfter(header http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(0, until.Sub(now)), MaxRetryAfter)
+}
+
+// ErrFailed stands for an error whose text may repeat the URL, or what was replied: net/http
+// quotes a status or a Location that it cannot read.
+var ErrFailed = errors.New("the exchange failed")
+
+// Bare returns an error of an exchange without the URL, which may hold a key, and without the
+// reply, which may repeat what was sent: only errors of kinds that have neither keep their text.
+func Bare(err error) error {
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e
+	}
+	for _, plain := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, plain) {
+			return plain
+		}
+	}
+	return ErrFailed
+}
