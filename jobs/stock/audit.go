@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -134,20 +135,11 @@ func (b *Database) ids(ctx context.Context, sale, after string, retention time.D
 		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?)"
 		args = append(args, retention.Milliseconds())
 	}
-	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query+" ORDER BY id LIMIT "+strconv.Itoa(n)), args...)
+	ids, err := b.textRows(ctx, query+" ORDER BY id LIMIT "+strconv.Itoa(n), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the book's orders: %w", err)
 	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("read the book's orders: %w", err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return ids, nil
 }
 
 // An audit is a comparison of orders.
@@ -309,21 +301,15 @@ func miscounted(ctx context.Context, q querier, d Dialect, sale string) (map[str
 		" (SELECT i.sku, SUM(CASE WHEN o.status <> 'paid' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
 		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paying', 'paid') GROUP BY i.sku) s" +
 		" ON s.sku = p.sku WHERE p.sale = ? AND (p.reserved <> COALESCE(s.reserved, 0) OR p.sold <> COALESCE(s.sold, 0))"
-	rows, err := q.QueryContext(ctx, d.Bind(query), sale, sale)
-	if err != nil {
-		return nil, fmt.Errorf("count the book's orders: %w", err)
-	}
-	defer rows.Close()
 	wrong := map[string][2]shift{}
-	for rows.Next() {
+	err := eachRow(ctx, q, d, query, []any{sale, sale}, func(row *sql.Rows) error {
 		var sku string
 		var has, sums shift
-		if err := rows.Scan(&sku, &has.reserved, &has.sold, &sums.reserved, &sums.sold); err != nil {
-			return nil, fmt.Errorf("count the book's orders: %w", err)
-		}
+		err := row.Scan(&sku, &has.reserved, &has.sold, &sums.reserved, &sums.sold)
 		wrong[sku] = [2]shift{has, sums}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("count the book's orders: %w", err)
 	}
 	return wrong, nil

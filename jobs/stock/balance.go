@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,29 +46,19 @@ func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]
 		for _, sku := range some {
 			args = append(args, sku)
 		}
-		if err := tx.balancesOf(ctx, found, args); err != nil {
+		query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + marks(len(some)) + ")"
+		err := eachRow(ctx, tx.tx, tx.dialect, query, args, func(row *sql.Rows) error {
+			var sku string
+			var b balance
+			err := row.Scan(&sku, &b.put, &b.reserved, &b.sold, &b.oversold)
+			found[sku] = b
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
-}
-
-func (tx *transaction) balancesOf(ctx context.Context, found map[string]balance, args []any) error {
-	query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + marks(len(args)-1) + ")"
-	rows, err := tx.tx.QueryContext(ctx, tx.dialect.Bind(query), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var sku string
-		var b balance
-		if err := rows.Scan(&sku, &b.put, &b.reserved, &b.sold, &b.oversold); err != nil {
-			return err
-		}
-		found[sku] = b
-	}
-	return rows.Err()
 }
 
 // writeShifts changes the counts of products by what their orders have become, unless

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,21 +17,8 @@ import (
 
 // buyers reads up to n buyers that come after one, in the order of the database.
 func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]string, error) {
-	query := b.dialect.Bind("SELECT DISTINCT buyer FROM orders WHERE sale = ? AND buyer > ? ORDER BY buyer LIMIT " + strconv.Itoa(n))
-	rows, err := b.db.QueryContext(ctx, query, sale, after)
+	buyers, err := b.textRows(ctx, "SELECT DISTINCT buyer FROM orders WHERE sale = ? AND buyer > ? ORDER BY buyer LIMIT "+strconv.Itoa(n), sale, after)
 	if err != nil {
-		return nil, fmt.Errorf("read the book's buyers: %w", err)
-	}
-	defer rows.Close()
-	var buyers []string
-	for rows.Next() {
-		var buyer string
-		if err := rows.Scan(&buyer); err != nil {
-			return nil, fmt.Errorf("read the book's buyers: %w", err)
-		}
-		buyers = append(buyers, buyer)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read the book's buyers: %w", err)
 	}
 	return buyers, nil
@@ -46,28 +34,18 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 		}
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
 			" WHERE o.sale = ? AND o.buyer IN (" + marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
-		if err := b.boughtOf(ctx, has, query, args); err != nil {
+		err := eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
+			var buyer, sku string
+			var n int64
+			err := row.Scan(&buyer, &sku, &n)
+			has[buyer+":"+sku] = n
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("count what the book's buyers have: %w", err)
 		}
 	}
 	return has, nil
-}
-
-func (b *Database) boughtOf(ctx context.Context, has map[string]int64, query string, args []any) error {
-	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var buyer, sku string
-		var n int64
-		if err := rows.Scan(&buyer, &sku, &n); err != nil {
-			return err
-		}
-		has[buyer+":"+sku] = n
-	}
-	return rows.Err()
 }
 
 // restoreBuyers puts what the book's buyers have onto the shelf.

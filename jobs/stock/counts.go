@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 )
@@ -76,23 +77,17 @@ func parseNumbers(texts []string, into ...*int64) error {
 
 // products reads what the database counts of the products of a sale.
 func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
-	query := b.dialect.Bind("SELECT sku, put_in, reserved, sold, price, currency, buyer_limit, starts_at, ends_at FROM product WHERE sale = ?")
-	rows, err := b.db.QueryContext(ctx, query, sale)
-	if err != nil {
-		return nil, fmt.Errorf("stock: read the database's products: %w", err)
-	}
-	defer rows.Close()
 	products := map[string]Product{}
-	for rows.Next() {
+	query := "SELECT sku, put_in, reserved, sold, price, currency, buyer_limit, starts_at, ends_at FROM product WHERE sale = ?"
+	err := eachRow(ctx, b.db, b.dialect, query, []any{sale}, func(row *sql.Rows) error {
 		var p Product
 		var starts, ends int64
-		if err := rows.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold, &p.Price, &p.Currency, &p.BuyerLimit, &starts, &ends); err != nil {
-			return nil, fmt.Errorf("stock: read the database's products: %w", err)
-		}
+		err := row.Scan(&p.SKU, &p.Put, &p.Reserved, &p.Sold, &p.Price, &p.Currency, &p.BuyerLimit, &starts, &ends)
 		p.Starts, p.Ends = instantOf(starts), instantOf(ends)
 		products[p.SKU] = p
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("stock: read the database's products: %w", err)
 	}
 	return products, nil

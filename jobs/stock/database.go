@@ -3,7 +3,6 @@ package stock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -131,24 +130,16 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 			args = append(args, id)
 		}
 	}
-	rows, err := q.QueryContext(ctx, query, args...)
+	found := make(map[string]row)
+	err := eachRow(ctx, q, d, query, args, func(rows *sql.Rows) error {
+		var id string
+		var r row
+		err := rows.Scan(&id, &r.status, &r.placed, &r.payments)
+		found[id] = r
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	found := make(map[string]row)
-	for rows.Next() {
-		var id string
-		var r row
-		if err := rows.Scan(&id, &r.status, &r.placed, &r.payments); err != nil {
-			return nil, err
-		}
-		found[id] = r
-	}
-	return found, errors.Join(rows.Err(), rows.Close())
-}
-
-// A querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	return found, nil
 }

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -110,20 +109,7 @@ func (b *Database) candidates(ctx context.Context, sale string, q OrderQuery, af
 	case q.State != "":
 		query, args = "SELECT id FROM orders WHERE sale = ? AND status = ? AND id > ? ORDER BY id", []any{sale, string(q.State), after}
 	}
-	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query+" LIMIT "+strconv.Itoa(n)), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func(rows *sql.Rows) { _ = rows.Close() }(rows)
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return b.textRows(ctx, query+" LIMIT "+strconv.Itoa(n), args...)
 }
 
 // readThese reads up to MaxPage orders, those that are in the state, if one is given.
@@ -136,5 +122,5 @@ func (b *Database) readThese(ctx context.Context, sale string, state State, ids 
 	if state != "" {
 		query, args = query+" AND status = ?", append(args, string(state))
 	}
-	return b.read(ctx, sale, b.dialect.Bind(query+" ORDER BY id"), args...)
+	return b.read(ctx, sale, query+" ORDER BY id", args...)
 }

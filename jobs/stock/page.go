@@ -3,7 +3,6 @@ package stock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -43,15 +42,14 @@ func (r Record) itemsAmount() (sum int64) {
 // page reads up to n orders of a sale that come after an id: those that are
 // open, and the others that were settled less than retention ago, in ms.
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
-	query := b.dialect.Bind("SELECT " + orderColumns + ", settled_at + ? - " + b.dialect.Now() +
-		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n))
+	query := "SELECT " + orderColumns + ", settled_at + ? - " + b.dialect.Now() +
+		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n)
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 
 // order reads an order, in whatever state. There is none if that is empty.
 func (b *Database) order(ctx context.Context, sale, id string) (booked, error) {
-	query := b.dialect.Bind("SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id = ?")
-	orders, err := b.read(ctx, sale, query, sale, id)
+	orders, err := b.readThese(ctx, sale, "", []string{id})
 	if err != nil || len(orders) == 0 {
 		return booked{}, err
 	}
@@ -63,24 +61,18 @@ const orderColumns = "id, receiver, buyer, phone, amount, currency, status, plac
 
 // read reads the orders that a query finds, sorted by their ids.
 func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([]booked, error) {
-	rows, err := b.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var orders []booked
 	at := map[string]int{}
-	for rows.Next() {
+	err := eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
 		var o booked
 		var placed, due, changed int64
-		if err := rows.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Phone, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Phone, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep)
 		o.Placed, o.Due, o.Changed = time.UnixMilli(placed).UTC(), time.UnixMilli(due).UTC(), time.UnixMilli(changed).UTC()
 		at[o.ID] = len(orders)
 		orders = append(orders, o)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(orders) == 0 {
+		return err
+	})
+	if err != nil || len(orders) == 0 {
 		return nil, err
 	}
 	if err := b.items(ctx, sale, orders, at); err != nil {
@@ -104,23 +96,17 @@ func these(orders []booked) (condition string, args []any) {
 // items reads the items of a page of orders.
 func (b *Database) items(ctx context.Context, sale string, orders []booked, at map[string]int) error {
 	condition, args := these(orders)
-	query := b.dialect.Bind("SELECT order_id, sku, quantity, price FROM order_item WHERE sale = ? AND " + condition + " ORDER BY order_id, sku")
-	rows, err := b.db.QueryContext(ctx, query, append([]any{sale}, args...)...)
-	if err != nil {
-		return err
-	}
-	defer func(rows *sql.Rows) { _ = rows.Close() }(rows)
-	for rows.Next() {
+	query := "SELECT order_id, sku, quantity, price FROM order_item WHERE sale = ? AND " + condition + " ORDER BY order_id, sku"
+	err := eachRow(ctx, b.db, b.dialect, query, append([]any{sale}, args...), func(row *sql.Rows) error {
 		var id string
 		var item Item
-		if err := rows.Scan(&id, &item.SKU, &item.Quantity, &item.Price); err != nil {
-			return err
-		}
+		err := row.Scan(&id, &item.SKU, &item.Quantity, &item.Price)
 		if i, ok := at[id]; ok {
 			orders[i].Items = append(orders[i].Items, item)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("items: %w", err)
 	}
 	return nil
@@ -129,26 +115,20 @@ func (b *Database) items(ctx context.Context, sale string, orders []booked, at m
 // payments reads the payments of a page of orders.
 func (b *Database) payments(ctx context.Context, sale string, orders []booked, at map[string]int) error {
 	condition, args := these(orders)
-	query := b.dialect.Bind("SELECT order_id, kind, reference, amount, currency, refunds, at FROM payment" +
-		" WHERE sale = ? AND " + condition + " ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 ELSE 2 END, reference")
-	rows, err := b.db.QueryContext(ctx, query, append([]any{sale}, args...)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := "SELECT order_id, kind, reference, amount, currency, refunds, at FROM payment" +
+		" WHERE sale = ? AND " + condition + " ORDER BY order_id, at, CASE kind WHEN 'paid' THEN 0 WHEN 'surplus' THEN 1 ELSE 2 END, reference"
+	err := eachRow(ctx, b.db, b.dialect, query, append([]any{sale}, args...), func(row *sql.Rows) error {
 		var id string
 		var p Payment
 		var ms int64
-		if err := rows.Scan(&id, &p.Kind, &p.Reference, &p.Amount, &p.Currency, &p.Refunds, &ms); err != nil {
-			return err
-		}
+		err := row.Scan(&id, &p.Kind, &p.Reference, &p.Amount, &p.Currency, &p.Refunds, &ms)
 		p.At = time.UnixMilli(ms).UTC()
 		if i, ok := at[id]; ok {
 			orders[i].Payments = append(orders[i].Payments, p)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("payments: %w", err)
 	}
 	return nil

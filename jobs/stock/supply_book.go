@@ -3,7 +3,7 @@ package stock
 import (
 	"cmp"
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 	"slices"
 )
@@ -39,19 +39,14 @@ func (b *Database) supplies(ctx context.Context, sale string, wanted []supply) (
 }
 
 func (b *Database) eachSupply(ctx context.Context, query string, args []any, f func(supply)) error {
-	rows, err := b.db.QueryContext(ctx, b.dialect.Bind(query), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
 		var a supply
-		if err := rows.Scan(&a.sku, &a.reference, &a.quantity); err != nil {
-			return err
+		err := row.Scan(&a.sku, &a.reference, &a.quantity)
+		if err == nil {
+			f(a)
 		}
-		f(a)
-	}
-	return errors.Join(rows.Err(), rows.Close())
+		return err
+	})
 }
 
 // unsettledSupplies reads what the store still has of what was added and not settled.

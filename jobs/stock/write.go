@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 )
@@ -188,20 +189,15 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 
 // clear removes the items of a reserved order.
 func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
-	rows, err := tx.tx.QueryContext(ctx, tx.dialect.Bind("SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var items []Item
-	for rows.Next() {
+	query := "SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"
+	err := eachRow(ctx, tx.tx, tx.dialect, query, []any{tx.sale, id}, func(row *sql.Rows) error {
 		var item Item
-		if err := rows.Scan(&item.SKU, &item.Quantity); err != nil {
-			return err
-		}
+		err := row.Scan(&item.SKU, &item.Quantity)
 		items = append(items, item)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	p.shift(items, Reserved, -1)
