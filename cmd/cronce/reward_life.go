@@ -117,32 +117,23 @@ func rewardError(err error) error {
 
 // withRewards lets f use the rewards of the shop.
 func withRewards(cmd *cobra.Command, f func(context.Context, *reward.Desk, *reward.Book) error) error {
-	c, err := loadShopConfig(cmd)
-	if err != nil {
-		return err
-	}
-	client, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	db, dialect, err := c.openDatabase(false)
-	if err != nil {
-		return usage(err)
-	}
-	defer db.Close()
-	ctx, stop := withSignals(cmd.Context())
-	defer stop()
-	book, err := reward.Open(ctx, db, dialect)
-	if err != nil {
-		return &doubtError{err}
-	}
-	desk, done, err := newDesk(c, client, book, nil)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return f(ctx, desk, book)
+	return withShopClient(cmd, func(ctx context.Context, c *config, client redis.UniversalClient) error {
+		db, dialect, err := c.openDatabase(false)
+		if err != nil {
+			return usage(err)
+		}
+		defer db.Close()
+		book, err := reward.Open(ctx, db, dialect)
+		if err != nil {
+			return &doubtError{err}
+		}
+		desk, done, err := newDesk(c, client, book, nil)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return f(ctx, desk, book)
+	})
 }
 
 // newDesk is where the rewards of the shop are claimed. Done frees what it uses.

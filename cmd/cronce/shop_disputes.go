@@ -7,6 +7,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -19,6 +20,19 @@ func withSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) err
 
 // withOpenSale calls f with the sale of a configuration, and returns its error.
 func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) error) error {
+	return withShopClient(cmd, func(ctx context.Context, c *config, client redis.UniversalClient) error {
+		shop, err := openShop(c, client, false)
+		if err != nil {
+			return err
+		}
+		defer shop.close()
+		return f(ctx, shop.sale)
+	})
+}
+
+// withShopClient calls f with the configuration of a shop and a client of its store, until a signal
+// ends ctx, and returns its error.
+func withShopClient(cmd *cobra.Command, f func(ctx context.Context, c *config, client redis.UniversalClient) error) error {
 	c, err := loadShopConfig(cmd)
 	if err != nil {
 		return err
@@ -28,14 +42,9 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 		return err
 	}
 	defer client.Close()
-	shop, err := openShop(c, client, false)
-	if err != nil {
-		return err
-	}
-	defer shop.close()
 	ctx, stop := withSignals(cmd.Context())
 	defer stop()
-	return f(ctx, shop.sale)
+	return f(ctx, c, client)
 }
 
 // saleFailed gives an error of a sale its exit code: refused by state, wrong usage, or, of

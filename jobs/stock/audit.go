@@ -113,7 +113,7 @@ func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Dura
 		after, n = ids[len(ids)-1], n+len(ids)
 	}
 	for from := int64(0); most == 0 || from < int64(most); from += maxBatch {
-		ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(keyDue), from, from+maxBatch-1).Result() })
+		ids, err := s.idsOf(ctx, keyDue, from)
 		if err != nil {
 			return nil, fmt.Errorf("read reserved orders: %w", err)
 		}
@@ -189,11 +189,7 @@ func (a *audit) compare(ctx context.Context, ids []string) error {
 
 // held reads how the store has orders.
 func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	answer, err := s.ask(ctx, auditScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), args...)
+	answer, err := s.ask(ctx, auditScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
 	if err == nil && len(answer) != 2*len(ids) {
 		err = strange(answer)
 	}

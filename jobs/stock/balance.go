@@ -41,13 +41,8 @@ type balance struct{ put, reserved, sold, oversold int64 }
 func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]balance, error) {
 	found := make(map[string]balance, len(skus))
 	for some := range slices.Chunk(skus, maxRows) {
-		args := make([]any, 1, 1+len(some))
-		args[0] = tx.sale
-		for _, sku := range some {
-			args = append(args, sku)
-		}
 		query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + marks(len(some)) + ")"
-		err := eachRow(ctx, tx.tx, tx.dialect, query, args, func(row *sql.Rows) error {
+		err := eachRow(ctx, tx.tx, tx.dialect, query, argsOf(some, tx.sale), func(row *sql.Rows) error {
 			var sku string
 			var b balance
 			err := row.Scan(&sku, &b.put, &b.reserved, &b.sold, &b.oversold)
@@ -179,12 +174,10 @@ func (tx *transaction) lowerTotals(ctx context.Context, totals []total) (later [
 // they do.
 func (s *settler) halt(ctx context.Context) error {
 	skus := slices.Sorted(maps.Keys(s.halted))
-	args := make([]any, len(skus))
-	for i, sku := range skus {
-		args[i] = sku
+	for _, sku := range skus {
 		s.work.log.Error("product closed", zap.String("sku", sku), zap.String("text", "its books do not balance"))
 	}
-	if _, err := s.sale.fenced(ctx, haltScript, s.sale.keys(keyFence+settling, keyHalted), s.work.fence, args...); err != nil {
+	if _, err := s.sale.fenced(ctx, haltScript, s.sale.keys(keyFence+settling, keyHalted), s.work.fence, argsOf(skus)...); err != nil {
 		return fmt.Errorf("stock: close products: %w", err)
 	}
 	return nil

@@ -57,12 +57,7 @@ func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[stri
 // missing returns which orders, of those that the book has as open, the store does
 // not have, and closes the shelf then: it has lost them.
 func (s *Sale) missing(ctx context.Context, epoch string, ids []string) ([]string, error) {
-	args := make([]any, 0, 1+len(ids))
-	args = append(args, epoch)
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf, keyFresh, keyDue), args...)
+	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf, keyFresh, keyDue), argsOf(ids, epoch)...)
 	if err != nil {
 		return nil, fmt.Errorf("stock: look for orders: %w", err)
 	}

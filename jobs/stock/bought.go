@@ -28,13 +28,9 @@ func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]str
 func (b *Database) bought(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
 	has := map[string]int64{}
 	for some := range slices.Chunk(buyers, maxRows) {
-		args := []any{sale}
-		for _, buyer := range some {
-			args = append(args, buyer)
-		}
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
 			" WHERE o.sale = ? AND o.buyer IN (" + marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
-		err := eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
+		err := eachRow(ctx, b.db, b.dialect, query, argsOf(some, sale), func(row *sql.Rows) error {
 			var buyer, sku string
 			var n int64
 			err := row.Scan(&buyer, &sku, &n)
@@ -244,7 +240,7 @@ func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
 			if from >= maxAudited {
 				return nil, nil
 			}
-			ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(name), from, from+maxBatch-1).Result() })
+			ids, err := s.idsOf(ctx, name, from)
 			if err != nil {
 				return nil, fmt.Errorf("read unsettled orders: %w", err)
 			}

@@ -119,16 +119,11 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", make([]any, 1, 1+len(ids))
-	args[0] = sale
+	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", argsOf(ids, sale)
 	if d == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // the limit keeps it to one key after the other
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
-		args = append(args, textArray(ids))
-	} else {
-		for _, id := range ids {
-			args = append(args, id)
-		}
+		args = []any{sale, textArray(ids)}
 	}
 	found := make(map[string]row)
 	err := eachRow(ctx, q, d, query, args, func(rows *sql.Rows) error {

@@ -19,16 +19,12 @@ func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error
 // gives back what they reserved. Lost are orders of which the store has no record,
 // or one that cannot be read.
 func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired int, lost []string, err error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
 	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled, keyBought)
 	least, err := s.known(ctx)
 	if err != nil {
 		return 0, nil, fmt.Errorf("stock: expire orders: %w", err)
 	}
-	keys, args = s.onShelf(least, keys, args)
+	keys, args := s.onShelf(least, keys, argsOf(ids))
 	codes, err := s.fenced(ctx, expireScript, keys, fence, args...)
 	if err == nil && len(codes) != len(ids)+2 {
 		err = strange(codes)

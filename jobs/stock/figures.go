@@ -26,11 +26,7 @@ func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
 	if len(skus) > MaxFigures {
 		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
 	}
-	args := []any{MaxFigures}
-	for _, sku := range skus {
-		args = append(args, sku)
-	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyDisputed, keyOffer), args...)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyDisputed, keyOffer), argsOf(skus, MaxFigures)...)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)

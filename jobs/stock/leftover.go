@@ -50,7 +50,7 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 // leftoverOf reads the orders of one set; those that are due were settled.
 func (s *Sale) leftoverOf(ctx context.Context, name string, left *leftover) error {
 	for from := int64(0); ; from += maxBatch {
-		ids, err := again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(name), from, from+maxBatch-1).Result() })
+		ids, err := s.idsOf(ctx, name, from)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

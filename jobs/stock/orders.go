@@ -115,10 +115,7 @@ func (b *Database) candidates(ctx context.Context, sale string, q OrderQuery, af
 // readThese reads up to MaxPage orders, those that are in the state, if one is given.
 func (b *Database) readThese(ctx context.Context, sale string, state State, ids []string) ([]booked, error) {
 	query := "SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id IN (" + marks(len(ids)) + ")"
-	args := append(make([]any, 0, 2+len(ids)), sale)
-	for _, id := range ids {
-		args = append(args, id)
-	}
+	args := argsOf(ids, sale)
 	if state != "" {
 		query, args = query+" AND status = ?", append(args, string(state))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 )
 
 // A querier is a database or a transaction.
@@ -36,4 +37,13 @@ func (b *Database) textRows(ctx context.Context, query string, args ...any) (all
 		return err
 	})
 	return all, err
+}
+
+// argsOf are arguments for texts, of a query or a script, and those that stand before them.
+func argsOf(texts []string, before ...any) []any {
+	args := slices.Grow(before, len(texts))
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
 }

@@ -182,11 +182,7 @@ func (r *reconciler) restock(ctx context.Context, skus []string) error {
 	if err := r.work.may(ctx, "restock"); err != nil {
 		return err
 	}
-	args := make([]any, len(skus))
-	for i, sku := range skus {
-		args[i] = sku
-	}
-	if _, err := r.sale.fenced(ctx, restockScript, r.sale.keys(keyFence+reconciling, keyRestocked, keyPut, keyOffer), r.work.fence, args...); err != nil {
+	if _, err := r.sale.fenced(ctx, restockScript, r.sale.keys(keyFence+reconciling, keyRestocked, keyPut, keyOffer), r.work.fence, argsOf(skus)...); err != nil {
 		return fmt.Errorf("stock: settle totals again: %w", err)
 	}
 	return nil

@@ -120,6 +120,11 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, h *haul) error {
 	return nil
 }
 
+// idsOf reads up to maxBatch ids of a set, those behind the first so many.
+func (s *Sale) idsOf(ctx context.Context, set string, behind int64) ([]string, error) {
+	return again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(set), behind, behind+maxBatch-1).Result() })
+}
+
 // lines reads the records of ids as they are stored, nil for those without one.
 func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 	lines, err := again(ctx, func() ([]any, error) { return s.client.MGet(ctx, s.orderKeys(ids)...).Result() })
