@@ -177,6 +177,44 @@ func TestEventPayload(t *testing.T) {
 	}
 }
 
+// An event says the same whether its row was written by this version or, as JSON, by an older one; and it says what the
+// order was when it was written, whatever the order has become since.
+func TestEventOfOlderVersion(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		var to listener
+		s := eventSale(t, client, p, &to)
+		put(t, s, "cup", 9)
+		r := reserve(t, s, order("o-1", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 1}))
+		settleAll(t, s, p)
+		reserve(t, s, order("o-2"))
+		if _, err := pay(t.Context(), s, "o-1"); err != nil {
+			t.Fatal(err)
+		}
+		settleAll(t, s, p)
+		events, err := s.Events(t.Context(), 10)
+		if err != nil || len(events) != 3 {
+			t.Fatal(len(events), err)
+		}
+		first := events[2]
+		const layout = "2006-01-02T15:04:05.000Z07:00"
+		placed := r.Placed.UTC().Format(layout)
+		want := fmt.Sprintf(`{"version":1,"id":"cronce:shop/o-1/%d/reserved","kind":"reserved","sale":"cronce:shop","seq":1,"order":"o-1","placed_at":%q,"at":%q,"state":"reserved",`+
+			`"items":[{"sku":"cup","quantity":1,"price":625,"amount":625},{"sku":"tea","quantity":2,"price":625,"amount":1250}],"amount":1875,"currency":"EUR"}`, r.Placed.UnixMilli(), placed, placed)
+		if string(first.Payload) != want {
+			t.Errorf("the first event is %s, want %s", first.Payload, want)
+		}
+		p.do(t, "UPDATE stock_event SET payload = '"+want+"' WHERE seq = 1")
+		p.do(t, "UPDATE orders SET amount = 1")
+		p.do(t, "DELETE FROM order_item")
+		deliver(t, s, &to)
+		for i, e := range to.all() {
+			if was := events[2-i]; string(e.Payload) != string(was.Payload) {
+				t.Errorf("event %d is %s, was %s", e.Seq, e.Payload, was.Payload)
+			}
+		}
+	})
+}
+
 // A run of settleOrders ends between any two steps, as with a crash, and the next one goes on:
 // no event is missing, none is there twice.
 func TestEventsOfStoppedSettlement(t *testing.T) {

@@ -175,10 +175,7 @@ type itemView struct {
 
 func viewRecord(r Record) recordView {
 	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Buyer: r.Buyer, Phone: maskPhone(r.Phone), Amount: r.Amount, Currency: r.Currency,
-		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: make([]itemView, len(r.Items))}
-	for i, item := range r.Items {
-		v.Items[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
-	}
+		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: viewItems(r.Items)}
 	for _, p := range r.Payments {
 		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, showTime(p.At), p.Refunds})
 	}
@@ -186,6 +183,14 @@ func viewRecord(r Record) recordView {
 		v.ToRefund = append(v.ToRefund, p.Reference)
 	}
 	return v
+}
+
+func viewItems(items []Item) []itemView {
+	views := make([]itemView, len(items))
+	for i, item := range items {
+		views[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
+	}
+	return views
 }
 
 // decode reads a body of JSON into a form; nil if that was possible. What it says

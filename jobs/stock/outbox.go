@@ -49,15 +49,11 @@ func (tx *transaction) insertEvents(ctx context.Context, moves []transition, the
 	seq := tx.events.seq
 	for _, m := range moves {
 		for _, s := range m.steps() {
-			if there[eventID(tx.sale, m.record.ID, m.record.Placed, s.kind)] {
+			if there != nil && there[eventID(tx.sale, m.record.ID, m.record.Placed, s.kind)] {
 				continue
 			}
 			seq++
-			e, err := m.event(tx.sale, s, seq)
-			if err != nil {
-				return false, err
-			}
-			t.add(seq, e.Order, e.Placed.UnixMilli(), string(e.Kind), e.At.UnixMilli(), string(e.Payload))
+			t.add(seq, m.record.ID, m.record.Placed.UnixMilli(), string(s.kind), s.at.UnixMilli(), m.line(s))
 		}
 	}
 	if seq == tx.events.seq {
@@ -145,10 +141,12 @@ func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
 	for rows.Next() {
 		e := Event{sale: sale}
 		var placed, at int64
-		if err := rows.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &at, &e.Payload); err != nil {
+		var line string
+		if err := rows.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &at, &line); err != nil {
 			return nil, err
 		}
 		e.Placed, e.At = time.UnixMilli(placed).UTC(), time.UnixMilli(at).UTC()
+		e.read(line)
 		events = append(events, e)
 	}
 	return events, errors.Join(rows.Err(), rows.Close())
