@@ -29,8 +29,8 @@ SPANS = TestWeek|TestWrongClock|TestContractSharded|TestContractExact|TestAnHour
 # begin first. Lint vets.
 LONGEST = ./scheduler ./lock/redislock ./jobs/stock ./lock/sqllock ./lock/zklock ./internal/proof
 test: install ## all tests, raced and shuffled, against real servers
-	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
-	go test -vet=off -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./jobs/sms
+	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -trimpath -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
+	go test -vet=off -trimpath -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	go run ./internal/mutants

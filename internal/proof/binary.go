@@ -24,7 +24,7 @@ type Program struct {
 // Build builds the real binary into dir and returns its path.
 func Build(dir string, race bool) (string, error) {
 	path := filepath.Join(dir, "cronce")
-	args := []string{"build", "-o", path}
+	args := []string{"build", "-trimpath", "-o", path}
 	if race {
 		args = append(args, "-race")
 	}

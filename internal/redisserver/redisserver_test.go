@@ -12,27 +12,32 @@ import (
 )
 
 // do sends one inline command and returns the first line of the reply, or for a
-// bulk reply its first line of content.
+// bulk reply and a list its first line of content.
 func do(t *testing.T, addr, command string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	line, err := ask(addr, command)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return line
+}
+
+func ask(addr, command string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	fmt.Fprintf(conn, "%s\r\n", command)
 	in := bufio.NewReader(conn)
 	line, err := in.ReadString('\n')
-	if err == nil && line[0] == '$' && line != "$-1\r\n" {
+	for err == nil && strings.Contains("*$", line[:1]) && line != "$-1\r\n" {
 		line, err = in.ReadString('\n')
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(line), err
 }
 
 func TestRestartForgets(t *testing.T) {
