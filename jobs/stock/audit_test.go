@@ -70,6 +70,9 @@ func TestRepair(t *testing.T) {
 			s := keptSale(t, client, p, stock.Options{})
 			settle(t, s, p, 2, 0)
 			reserve(t, s, order("on-its-way", stock.Item{SKU: "cup", Quantity: 1}))
+			if _, err := pay(t.Context(), s, "o-03"); err != nil { // the book has it as reserved
+				t.Fatal(err)
+			}
 			if err := c.damage(client, p); err != nil {
 				t.Fatal(err)
 			}
