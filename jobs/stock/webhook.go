@@ -299,7 +299,7 @@ func (w *Webhook) postOne(ctx context.Context, e *Event, body []byte) outcome {
 	}
 	reply, err := w.client.Do(request)
 	if err != nil {
-		return outcome{sent: true, err: fmt.Errorf("no answer from the webhook: %s", outbound.Bare(err))} // its own deadline is none of the run's
+		return outcome{sent: true, err: fmt.Errorf("no answer from the webhook: %s", outbound.Bare(err).Error())} // its own deadline is none of the run's
 	}
 	defer reply.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReplyRead)) // so that the connection can be used again
