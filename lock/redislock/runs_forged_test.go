@@ -42,6 +42,7 @@ func TestForgedRuns(t *testing.T) {
 			cs = append(cs, lock.Claim{Key: key, Owner: "n/1", Number: opened[i].Mark + 1, After: opened[i].Mark, TTL: time.Minute,
 				Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber})
 		}
+		waitOn(t, raw, 2*time.Millisecond) // the numbers are due then
 		as := d.Claim(t.Context(), cs)
 		if as[0].Kind != c.want || (as[0].Err != nil) != (c.want == lock.Unknown) || len(as[0].Settled) != c.lost {
 			t.Errorf("%s: the answer is %+v, want %v", name, as[0], c.want)

@@ -49,6 +49,7 @@ func TestForgedSharedKeys(t *testing.T) {
 			opened := d.Open(t.Context(), []lock.Opening{{Key: "new", Node: "n"}})[0]
 			must(t, opened.Err)
 			forge()
+			waitOn(t, raw, 2*time.Millisecond) // the number is due then
 			a := d.Claim(t.Context(), []lock.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
 				Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber}})[0]
 			if a.Kind != lock.Granted {
