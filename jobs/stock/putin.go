@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// putIn reads what was put in of the products of orders and is on its way to the book, with the
-// mark of the settlement that was the last then. There is none when the store does not
+// putIn reads what was put in of the products of orders and is on its way to the book, with a
+// number of its own, as a settlement has one. There is none when the store does not
 // answer, or has another shelf.
 func (s *Sale) putIn(ctx context.Context, entries []*entry) haul {
 	epoch := entries[0].at.epoch
@@ -23,22 +23,26 @@ func (s *Sale) putIn(ctx context.Context, entries []*entry) haul {
 	if err != nil || len(answer) == 0 {
 		return haul{}
 	}
-	h, _, err := parseHaul(answer[1:])
-	if err != nil || parseNumbers(answer[:1], &h.at.mark) != nil {
+	h, _, err := parseHaul(answer)
+	if err != nil {
 		return haul{} // settleOrders says what is wrong with it
 	}
 	return h
 }
 
 // bring writes what was put in of products, in the transaction of orders that need it. Since it
-// was read, a settlement may have written what is newer: then it writes nothing. What is lower than
-// the book has it is left to the settlement, too.
+// was read, a settlement may have written newer totals: then it writes nothing. A settlement that has
+// read older ones, and comes after it, is errOvertaken: otherwise the book would have a delivery, and
+// not the total with it. A lower total than that of the book is left to the settlement, too.
 func (tx *transaction) bring(ctx context.Context, h haul) error {
 	if len(h.totals) == 0 {
 		return nil
 	}
 	at, err := tx.lockBook(ctx)
-	if err != nil || at.mark > h.at.mark {
+	if err != nil || at.mark >= h.mark {
+		return err
+	}
+	if err := tx.turn(ctx, position{epoch: at.epoch, mark: h.mark}); err != nil {
 		return err
 	}
 	if _, err := tx.raiseTotals(ctx, h.totals); err != nil {

@@ -190,6 +190,47 @@ func TestSettledAtOnceHoldsTheNewer(t *testing.T) {
 	})
 }
 
+// A run has read the totals when a delivery comes, and an order brings that into the book before the run
+// writes: the run reads them again. Without that the book would have the reference of the delivery and not
+// what it added, and after a loss of the store the delivery would be lost, also when it is sent again.
+func TestSettledAtOnceBetweenReadAndWrite(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{Settled: true})
+		put(t, s, "tea", 5)
+		settle(t, s, p, 1, 0)
+		if _, err := s.Supply(t.Context(), "tea", "d-1", 5); err != nil {
+			t.Fatal(err)
+		}
+		sent := false
+		_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
+			if step == "write" && !sent { // the run has read 10
+				sent = true
+				if _, err := s.Supply(t.Context(), "tea", "d-2", 10); err != nil {
+					return err
+				}
+				reserve(t, s, order("a", stock.Item{SKU: "tea", Quantity: 8})) // more than the book has
+				p.wantLines(t, productRows, "tea 20 8 0")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.wantLines(t, "SELECT reference FROM stock_supply ORDER BY reference", "d-1", "d-2")
+		p.wantLines(t, productRows, "tea 20 8 0")
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Supply(t.Context(), "tea", "d-2", 10)
+		if err != nil || got.Put != 20 {
+			t.Errorf("after the loss %d are put in, want 20; %v", got.Put, err)
+		}
+	})
+}
+
 // The database holds on to the book: an order ends in doubt within its caller's time, not the
 // database's, also the first, and is settled when it is sent again.
 func TestUnsettledInTime(t *testing.T) {

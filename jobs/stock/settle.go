@@ -127,11 +127,21 @@ func (s *settler) look(ctx context.Context) error {
 	return err
 }
 
+// maxOvertaken is how often a run reads again what it is to settle, after which the next run does.
+const maxOvertaken = 10
+
 // batches settles until nothing is left, or what is left cannot be settled.
 func (s *settler) batches(ctx context.Context) error {
-	for len(s.kept) <= maxKept {
+	for overtaken := 0; len(s.kept) <= maxKept; {
 		kept := len(s.kept)
 		h, moved, err := s.next(ctx)
+		if errors.Is(err, errOvertaken) && overtaken < maxOvertaken {
+			overtaken++ // an order has brought a total into the book in between: it is read again
+			if err := s.look(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil || moved == 0 && len(s.kept) == kept {
 			return err
 		}
@@ -170,7 +180,7 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 		return h, 0, nil
 	}
 	if s.at.epoch != "" {
-		if h.at, err = s.sale.number(ctx, s.work.fence, s.at); err != nil {
+		if h.at, err = s.sale.number(ctx, s.work.fence, s.at, h.mark); err != nil {
 			return haul{}, 0, err
 		}
 		s.at = h.at

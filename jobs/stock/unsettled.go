@@ -10,6 +10,7 @@ import (
 
 // A haul is what a run has found to settle.
 type haul struct {
+	mark     int64    // the number of the last settlement when it was read
 	left     int64    // how many orders are unsettled, those of the haul among them
 	totals   []total  // what was put in since
 	supplies []supply // what was added to it since, and is in the totals
@@ -52,7 +53,7 @@ func parseTotal(sku, text string) (t total, err error) {
 // back, and all such totals. Nothing is taken away: what is not marked as settled
 // is found again.
 func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (h haul, err error) {
-	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied)
+	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied, keyShelf)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	if err == nil {
 		h, answer, err = parseHaul(answer)
@@ -69,17 +70,17 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 	return h, nil
 }
 
-// parseHaul reads left, the number of products, sku, total, …, the number of supplies, sku
+// parseHaul reads mark, left, the number of products, sku, total, …, the number of supplies, sku
 // and reference, quantity, …, and returns what follows: the ids.
 func parseHaul(answer []string) (h haul, ids []string, err error) {
-	if len(answer) < 2 {
+	if len(answer) < 3 {
 		return haul{}, nil, strange(answer)
 	}
-	if h.left, err = strconv.ParseInt(answer[0], 10, 64); err != nil {
+	if err := parseNumbers(answer[:2], &h.mark, &h.left); err != nil {
 		return haul{}, nil, err
 	}
-	products, err := strconv.Atoi(answer[1])
-	answer = answer[2:]
+	products, err := strconv.Atoi(answer[2])
+	answer = answer[3:]
 	if err != nil || products < 0 || len(answer) < 2*products {
 		return haul{}, nil, strange(answer)
 	}
@@ -135,9 +136,13 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 }
 
 // number gives a settlement its number, which the store has before the database
-// does, and with it its position in the book, which is at the one given.
-func (s *Sale) number(ctx context.Context, fence int64, at position) (position, error) {
-	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf), fence, at.epoch, at.mark)
+// does, and with it its position in the book, which is at the one given. It is errOvertaken when
+// another settlement has had a number since the one that was the last when it was read.
+func (s *Sale) number(ctx context.Context, fence int64, at position, last int64) (position, error) {
+	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf), fence, at.epoch, at.mark, last)
+	if err == nil && len(answer) == 2 && answer[0] == "" {
+		err = errOvertaken
+	}
 	if err == nil && len(answer) != 2 {
 		err = strange(answer)
 	}

@@ -3,9 +3,11 @@
 -- book's has lost something.
 --
 -- KEYS  1 fence  2 shelf
--- ARGV  1 fence  2 the book's epoch  3 the book's mark
+-- ARGV  1 fence  2 the book's epoch  3 the book's mark  4 the number of the last settlement
+--       when this one was read
 --
--- Returns {'ok', number, changes}, {'shelf', why} when the shelf is not the book's, or
+-- Returns {'ok', number, changes}, {'ok', '', changes} when another one has had a number since,
+-- {'shelf', why} when the shelf is not the book's, or
 -- {'fenced', fence} with the highest fence seen.
 redis.call('HDEL', KEYS[2], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
@@ -16,4 +18,5 @@ if tonumber(has[2]) < tonumber(ARGV[3]) then
   redis.call('HSET', KEYS[2], 'closed', 'behind')
   return {'shelf', 'behind'}
 end
+if has[2] ~= ARGV[4] then return {'ok', '', has[4]} end
 return {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1)), has[4]}
