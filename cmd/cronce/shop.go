@@ -137,7 +137,7 @@ func usage(err error) error {
 
 func (s *shop) close() {
 	if s.db != nil {
-		_ = s.db.Close() // every transaction has ended
+		_ = s.db.Close() // an order's transaction that its caller did not wait for may be cut off: the store has the order
 	}
 }
 
@@ -147,11 +147,19 @@ const readyPoll = 20 * time.Millisecond
 // beside runs the node, and serves the shop, if there is one, from when the node
 // is ready: before, the Redis may be one that forgets what was sold.
 func (s *shop) beside(ctx context.Context, node *scheduler.Node, log *zap.Logger) error {
-	if s.sale == nil || (httpConfig{Address: s.address}).off() {
+	if s.sale == nil {
 		return node.Run(ctx)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if (httpConfig{Address: s.address}).off() {
+		var watching sync.WaitGroup
+		watching.Go(func() { s.sale.Watch(ctx, log) }) // its metrics say what the store is, too
+		err := node.Run(ctx)
+		stop()
+		watching.Wait()
+		return err
+	}
 	served := make(chan error, 1)
 	go func() {
 		defer stop() // without its shop the node ends

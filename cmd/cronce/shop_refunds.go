@@ -19,8 +19,8 @@ func shopRefundsCommand() *cobra.Command {
 		Short: "List the payments that are to be refunded",
 		Long: "List the payments that their orders could not take, since they were closed or paid already, and that\n" +
 			"did not go back yet, from the database, the oldest first. One leaves the list when its refund is\n" +
-			"reported to the shop (POST /orders/ORDER/refund), or when its order was disputed and is resolved. What\n" +
-			"has paid a disputed order is decided with it: see 'cronce shop disputes'. The shop moves no money.\n\n" +
+			"reported to the shop (POST /orders/ORDER/refund), or when its order was disputed and is resolved. The\n" +
+			"payment that has paid a disputed order is decided with it: see 'cronce shop disputes'. The shop moves no money.\n\n" +
 			"Exit codes: 0 there are none; 1 there are some; 4 not known: the database does not answer.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

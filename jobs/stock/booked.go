@@ -25,7 +25,10 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 // shelf has lost them, and is closed. While the book does not answer, the store's word counts,
 // unless Options.Settled promises more.
 func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[string]Record, error) {
-	if err := s.forgotten(nil); err != nil || s.options.Book == nil || len(ids) == 0 {
+	if len(ids) == 0 {
+		return nil, nil // the store has them all, and is read also while it is closed
+	}
+	if err := s.forgotten(nil); err != nil || s.options.Book == nil {
 		return nil, err
 	}
 	bounded, stop := context.WithTimeout(ctx, within(ctx, askTime))

@@ -135,6 +135,13 @@ func (c *courier) position(ctx context.Context) error {
 		return nil
 	}
 	if at < c.at.seq {
+		skipped, err := c.book.allAside(ctx, c.sale.ID(), c.target.Name(), at, c.at.seq)
+		if err != nil {
+			return fmt.Errorf("stock: deliver events: %w", err)
+		}
+		if skipped {
+			return nil // it never had them
+		}
 		c.work.log.Warn("events lost by their target", zap.String("target", c.target.Name()), zap.Int64("from", at+1), zap.Int64("to", c.at.seq))
 	}
 	c.at.seq = at

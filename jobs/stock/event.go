@@ -131,8 +131,8 @@ func (t transition) line(s step) string {
 	return string(appendItems([]byte(head), r.Items, true))
 }
 
-// read makes the Payload from a line. What is none, since it is JSON already, or was written by
-// another hand, is taken as it is.
+// read makes the Payload from a line. A text of another form, such as the JSON of the version before, is
+// taken as it is.
 func (e *Event) read(line string) {
 	e.Payload = []byte(line)
 	part := strings.SplitN(line, " ", 6)

@@ -163,7 +163,7 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
 // MaxRated is how many keys a limiter remembers.
 const MaxRated = maxRated
 
-// RatedBuyers are the buyers whom the limiter of a Handler remembers.
+// RatedBuyers are the buyers that the limiter of a Handler remembers.
 func RatedBuyers(h *Handler) []string {
 	h.buyers.mu.Lock()
 	defer h.buyers.mu.Unlock()

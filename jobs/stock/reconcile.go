@@ -52,6 +52,7 @@ type reconciler struct {
 	database *Database
 	after    time.Duration
 	work     work
+	epoch    string // of the shelf
 
 	looked, again int // orders looked up, and settled again
 	unknown       int // orders that neither the store nor the database has
@@ -78,7 +79,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.lookUp(ctx); err != nil {
 		return err
 	}
-	epoch := r.sale.epoch()
+	r.epoch = r.sale.epoch()
 	if err := r.orders(ctx); err != nil {
 		return err
 	}
@@ -89,11 +90,8 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sale.Look(ctx); err != nil {
+	if err := r.unchanged(ctx); err != nil {
 		return err
-	}
-	if epoch != r.sale.epoch() {
-		return fmt.Errorf("stock: reconcile: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
 	found, unstocked := v.findings()
 	if err := r.restock(ctx, unstocked); err != nil {
@@ -109,6 +107,18 @@ func (r *reconciler) run(ctx context.Context) error {
 	}
 	if r.miscounted > 0 {
 		return fmt.Errorf("stock: reconcile: of %d buyers the store counts another number than their orders have", r.miscounted)
+	}
+	return nil
+}
+
+// unchanged returns nil if the shelf is still the one that the run has begun with, and has lost nothing: a
+// difference that was found while it was emptied or rebuilt is none.
+func (r *reconciler) unchanged(ctx context.Context) error {
+	if err := r.sale.Look(ctx); err != nil {
+		return err
+	}
+	if r.epoch != r.sale.epoch() {
+		return fmt.Errorf("stock: reconcile: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
 	return nil
 }
@@ -130,6 +140,11 @@ func (r *reconciler) orders(ctx context.Context) error {
 	found, err := r.sale.auditOrders(ctx, r.database, 0, maxAudited)
 	if err != nil {
 		return fmt.Errorf("stock: compare orders: %w", err)
+	}
+	if len(found) > 0 {
+		if err := r.unchanged(ctx); err != nil {
+			return err
+		}
 	}
 	var again []Difference
 	lost := 0
@@ -167,6 +182,11 @@ func (r *reconciler) buyers(ctx context.Context) error {
 	found, err := r.sale.auditBuyers(ctx, r.database, maxAudited)
 	if err != nil {
 		return fmt.Errorf("stock: compare buyers: %w", err)
+	}
+	if len(found) > 0 {
+		if err := r.unchanged(ctx); err != nil {
+			return err
+		}
 	}
 	r.miscounted = len(found)
 	for _, d := range found[:min(maxTold, len(found))] {

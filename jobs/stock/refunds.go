@@ -23,8 +23,8 @@ const MaxRefunds = 10_000
 
 // ToRefund returns the payments that are to be refunded, as the book has them, the oldest
 // first, up to n, 1 to MaxRefunds: those that an order could not take, without those that a
-// refund names. Those of a disputed order are among them until it is refunded or dropped; what becomes
-// of the payment that has paid it, is decided with it. One that was recorded within the last second or
+// refund names. Those of a disputed order are among them until it is refunded or dropped; the payment
+// that has paid it is decided with it. One that was recorded within the last second or
 // so may be missing. It is refused with a *FieldError, or with ErrNoBook.
 func (s *Sale) ToRefund(ctx context.Context, n int) ([]Surplus, error) {
 	if n < 1 || n > MaxRefunds {

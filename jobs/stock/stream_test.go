@@ -204,3 +204,26 @@ func TestStreamOfAnotherType(t *testing.T) {
 		t.Errorf("targets %+v, %v", targets, err)
 	}
 }
+
+// An event that was skipped is not delivered, also by a stream.
+func TestSkipEventOfStream(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 100)
+	to := newStream(t, s, client)
+	deliver(t, s, to)
+	reserve(t, s, order("a"))
+	settleAll(t, s, p)
+	deliver(t, s, to)
+	reserve(t, s, order("b"))
+	settleAll(t, s, p)
+	if err := s.SkipEvent(t.Context(), "stream", 2, stock.Decision{By: "Ada", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	deliver(t, s, to)
+	for _, line := range streamed(t, client, to.Key()) {
+		if strings.HasPrefix(line, "2-0") {
+			t.Errorf("the stream has %s, which was put aside: %q", line, aside(t, s))
+		}
+	}
+}

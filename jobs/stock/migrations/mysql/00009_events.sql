@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS stock_event (
   placed_at  BIGINT NOT NULL, -- Unix milliseconds, as are all times
   kind       VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- reserved, paid, cancelled, expired, returned, refunded
   at         BIGINT NOT NULL, -- when the order came into the state
-  payload    TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- JSON, without personal data
+  payload    TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- without personal data
   written_at BIGINT NOT NULL,
   PRIMARY KEY (sale, seq),
   UNIQUE KEY stock_event_order (sale, order_id, placed_at, kind)

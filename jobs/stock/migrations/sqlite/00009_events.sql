@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS stock_event (
   placed_at  INTEGER NOT NULL, -- Unix milliseconds, as are all times
   kind       TEXT NOT NULL, -- reserved, paid, cancelled, expired, returned, refunded
   at         INTEGER NOT NULL, -- when the order came into the state
-  payload    TEXT NOT NULL, -- JSON, without personal data
+  payload    TEXT NOT NULL, -- without personal data
   written_at INTEGER NOT NULL,
   PRIMARY KEY (sale, seq)
 );
