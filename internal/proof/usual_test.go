@@ -24,14 +24,14 @@ func seconds(prefix string, n int) (jobs []proof.Job) {
 	return jobs
 }
 
-// The usual recipe, lock by name, run, delete, on three nodes whose clocks are a
-// few milliseconds apart: the checker must report that ticks ran twice.
+// The usual recipe, lock by name, run, delete, on three nodes whose clocks are 50
+// milliseconds apart: the checker must report that ticks ran twice.
 func TestUsualLockRunsTwice(t *testing.T) {
 	t.Parallel()
 	c := proof.NewCluster(t, proof.Member)
 	jobs := seconds("job", 10)
 	for i := range 3 {
-		c.Start(proof.Node{Name: fmt.Sprint("usual", i), Recipe: proof.LockByName, Jobs: jobs, Offset: time.Duration(i) * 5 * time.Millisecond})
+		c.Start(proof.Node{Name: fmt.Sprint("usual", i), Recipe: proof.LockByName, Jobs: jobs, Offset: time.Duration(i) * 50 * time.Millisecond})
 	}
 	c.Warm(jobs...)
 	c.Pass(running())
