@@ -25,11 +25,11 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 # packages race the same code in a shorter time.
 SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestImportResumes|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters
 
-# Most tests wait for servers and processes: five packages at once keep two processors busy. Those that take longest
+# Most tests wait for servers and processes: four packages at once keep two processors busy. Those that take longest
 # begin first. Lint vets.
 LONGEST = ./jobs/stock ./lock/redislock ./lock/sqllock ./scheduler ./lock/zklock ./internal/proof ./cmd/cronce ./internal/failover ./lock/redlock ./jobs/sms
 test: install ## all tests, raced and shuffled, against real servers
-	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -trimpath -ldflags=-w -shuffle=on -p 5 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
+	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -trimpath -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
 	go test -vet=off -trimpath -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour

@@ -20,6 +20,7 @@ func client(t testing.TB, addr string, change ...func(*redis.UniversalOptions)) 
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{addr}}
 	redislock.Harden(o)
+	o.WriteTimeout = time.Minute // a test may write thousands of commands at once on a busy machine
 	for _, f := range change {
 		f(o)
 	}
