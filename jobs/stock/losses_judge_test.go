@@ -100,7 +100,7 @@ func (l *losing) judgeProducts() {
 			return
 		}
 	}
-	l.t.Errorf("%s: %s", l.where, differ)
+	l.t.Errorf("%s: %s; disputed: %q", l.where, differ, l.book.lines(l.t, "SELECT order_id, record, book_has FROM stock_dispute"))
 }
 
 func (l *losing) differ() string {
