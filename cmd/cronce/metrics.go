@@ -42,18 +42,17 @@ func shopDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 func newShopMetrics(s *shop) *shopMetrics {
-	desc := shopDesc
 	return &shopMetrics{
 		sale: s.sale, handler: &s.served, skus: s.measured,
-		up:        desc("up", "Whether the store has answered this scrape."),
-		known:     desc("stock_known", "Whether the store has what the book has: otherwise nothing is sold."),
-		left:      desc("stock_left", "What can be ordered of a product; absent while it is not known.", "sku"),
-		products:  desc("products", "How many products there are."),
-		unsettled: desc("orders_unsettled", "Orders whose state the database does not have yet."),
-		disputed:  desc("orders_disputed", "Orders that the database has otherwise."),
-		lag:       desc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
-		shed:      desc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
-		requests:  desc("requests_total", "Requests that this node has answered.", "code"),
+		up:        shopDesc("up", "Whether the store has answered this scrape."),
+		known:     shopDesc("stock_known", "Whether the store has what the book has: otherwise nothing is sold."),
+		left:      shopDesc("stock_left", "What can be ordered of a product; absent while it is not known.", "sku"),
+		products:  shopDesc("products", "How many products there are."),
+		unsettled: shopDesc("orders_unsettled", "Orders whose state the database does not have yet."),
+		disputed:  shopDesc("orders_disputed", "Orders that the database has otherwise."),
+		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
+		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
+		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 const shopRules = "deploy/prometheus/shop.rules.yaml"
@@ -72,10 +74,7 @@ func shopMetricNames() (names []string) {
 // Prometheus takes the alerts, and they fire as their cases say.
 func TestShopRulesFire(t *testing.T) {
 	t.Parallel()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is missing: install prometheus")
-	}
+	promtool := serverprocess.Find(t, "promtool", "prometheus")
 	cmd := exec.Command(promtool, "test", "rules", "shop.rules.test.yaml")
 	cmd.Dir = "../../deploy/prometheus"
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -145,25 +145,22 @@ func (s *shop) close() {
 const readyPoll = 20 * time.Millisecond
 
 // beside runs the node, and serves the shop, if there is one, from when the node
-// is ready: before, the Redis may be one that forgets what was sold.
+// is ready: before, the Redis may be one that forgets what was sold. A shop without an
+// address is only watched.
 func (s *shop) beside(ctx context.Context, node *scheduler.Node, log *zap.Logger) error {
 	if s.sale == nil {
 		return node.Run(ctx)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	serve := func() error { return s.serveOnce(ctx, node.Ready, log) }
 	if (httpConfig{Address: s.address}).off() {
-		var watching sync.WaitGroup
-		watching.Go(func() { s.sale.Watch(ctx, log) }) // its metrics say what the store is, too
-		err := node.Run(ctx)
-		stop()
-		watching.Wait()
-		return err
+		serve = func() error { s.sale.Watch(ctx, log); return nil } // its metrics say what the store is, too
 	}
 	served := make(chan error, 1)
 	go func() {
 		defer stop() // without its shop the node ends
-		served <- s.serveOnce(ctx, node.Ready, log)
+		served <- serve()
 	}()
 	err := node.Run(ctx)
 	stop()

@@ -206,8 +206,8 @@ func shopEventsSkipCommand() *cobra.Command {
 	cmd := oneEventCommand("skip", "Put the next event of a target aside, which keeps the others; the reason is recorded", stock.SkipEvent, (*stock.Sale).SkipEvent, "put aside")
 	cmd.Long = "Put the next event of a target aside, as if the target had refused it, so that the events behind it are\n" +
 		"delivered. It is listed with --failed, until it is tried again (retry) or given up (drop). SEQ is one more\n" +
-		"than what the target HAS: see 'cronce shop events'. A target that is down takes the next one\n" +
-		"no more than this one.\n\n" +
+		"than what the target HAS: see 'cronce shop events'. It helps only where the target refuses this one event:\n" +
+		"a target that is down does not take the event behind it either.\n\n" +
 		"Exit codes: 0 done; 3 it is not the next event of the target; 4 not known: the database does not answer."
 	return cmd
 }

@@ -49,6 +49,14 @@ func deliver(t testing.TB, s *stock.Sale, to stock.Target) {
 	}
 }
 
+// deliverInVain is a run that ends with an error.
+func deliverInVain(t testing.TB, s *stock.Sale, to stock.Target) {
+	t.Helper()
+	if err := stock.Deliver(t.Context(), s, to, nextFence(), pass); err == nil {
+		t.Error("no error")
+	}
+}
+
 var fences atomic.Int64
 
 // nextFence is higher than any before, in one test as in all.

@@ -272,6 +272,26 @@ func TestReadOrdersAtOnce(t *testing.T) {
 	})
 }
 
+// A closed sale still reads orders that the store has, one by one and at once.
+func TestReadOrdersWhileClosed(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	reserve(t, s, order("a"))
+	if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Fatal(err)
+	}
+	if _, err := s.Order(t.Context(), "a"); err != nil {
+		t.Errorf("Order: %v", err)
+	}
+	if _, _, err := s.ReadOrders(t.Context(), []string{"a"}); err != nil {
+		t.Errorf("ReadOrders: %v", err)
+	}
+}
+
 // Lists over HTTP: pages by cursor, filters, masked receivers, and parameters that are not
 // known or not allowed.
 func TestHTTPLists(t *testing.T) {
@@ -424,24 +444,4 @@ func exampleSale() (s *stock.Sale, done func(), err error) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	s, err = stock.NewSale(client, stock.Options{})
 	return s, func() { _ = client.Close(); server.Close() }, err
-}
-
-// A closed sale still reads orders that the store has, one by one and at once.
-func TestReadOrdersWhileClosed(t *testing.T) {
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{})
-	put(t, s, "tea", 5)
-	reserve(t, s, order("a"))
-	if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
-		t.Fatal(err)
-	}
-	if _, err := s.Order(t.Context(), "a"); err != nil {
-		t.Errorf("Order: %v", err)
-	}
-	if _, _, err := s.ReadOrders(t.Context(), []string{"a"}); err != nil {
-		t.Errorf("ReadOrders: %v", err)
-	}
 }

@@ -41,14 +41,21 @@ func wantStream(t testing.TB, client redis.UniversalClient, key string, want ...
 	}
 }
 
-// The stream has each event once, in order: when a run ended before it could write down how
-// far it was, when the stream was lost, and when it has gone back to an older state.
-func TestStream(t *testing.T) {
+// streamSale is a sale of 100 tea whose events go to a stream.
+func streamSale(t testing.TB) (*stock.Sale, redis.UniversalClient, place, *stock.Stream) {
+	t.Helper()
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 100)
 	to := newStream(t, s, client)
 	deliver(t, s, to)
+	return s, client, p, to
+}
+
+// The stream has each event once, in order: when a run ended before it could write down how
+// far it was, when the stream was lost, and when it has gone back to an older state.
+func TestStream(t *testing.T) {
+	s, client, p, to := streamSale(t)
 	var want []string
 	more := func(id string) {
 		reserve(t, s, order(id))
@@ -102,6 +109,25 @@ func TestStream(t *testing.T) {
 	wantStream(t, client, to.Key())
 }
 
+// An event that was skipped is not delivered, also by a stream.
+func TestSkipEventOfStream(t *testing.T) {
+	s, client, p, to := streamSale(t)
+	reserve(t, s, order("a"))
+	settleAll(t, s, p)
+	deliver(t, s, to)
+	reserve(t, s, order("b"))
+	settleAll(t, s, p)
+	if err := s.SkipEvent(t.Context(), "stream", 2, stock.Decision{By: "Ada", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	deliver(t, s, to)
+	for _, line := range streamed(t, client, to.Key()) {
+		if strings.HasPrefix(line, "2-0") {
+			t.Errorf("the stream has %s, which was put aside: %q", line, aside(t, s))
+		}
+	}
+}
+
 // A stream that begins later begins with what comes then, and one with events that the book
 // does not have is left as it is.
 func TestStreamOfOthers(t *testing.T) {
@@ -144,11 +170,8 @@ func TestStreamOfOthers(t *testing.T) {
 // A run that was stopped while the next one worked adds nothing to a stream that was emptied
 // meanwhile, and cannot move the cursor.
 func TestStreamOfStoppedRun(t *testing.T) {
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{})
-	put(t, s, "tea", 100)
-	old, now := newStream(t, s, client), newStream(t, s, client)
-	deliver(t, s, old)
+	s, client, p, old := streamSale(t)
+	now := newStream(t, s, client)
 	reserve(t, s, order("a"))
 	settleAll(t, s, p)
 	deliver(t, s, old)
@@ -202,28 +225,5 @@ func TestStreamOfAnotherType(t *testing.T) {
 	targets, err := s.Targets(t.Context())
 	if err != nil || len(targets) != 1 || targets[0].Tries != 0 || targets[0].Trouble != "" {
 		t.Errorf("targets %+v, %v", targets, err)
-	}
-}
-
-// An event that was skipped is not delivered, also by a stream.
-func TestSkipEventOfStream(t *testing.T) {
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{})
-	put(t, s, "tea", 100)
-	to := newStream(t, s, client)
-	deliver(t, s, to)
-	reserve(t, s, order("a"))
-	settleAll(t, s, p)
-	deliver(t, s, to)
-	reserve(t, s, order("b"))
-	settleAll(t, s, p)
-	if err := s.SkipEvent(t.Context(), "stream", 2, stock.Decision{By: "Ada", Reason: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	deliver(t, s, to)
-	for _, line := range streamed(t, client, to.Key()) {
-		if strings.HasPrefix(line, "2-0") {
-			t.Errorf("the stream has %s, which was put aside: %q", line, aside(t, s))
-		}
 	}
 }

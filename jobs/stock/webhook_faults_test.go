@@ -27,12 +27,7 @@ func TestWebhookTriedAgain(t *testing.T) {
 	h.answers(refused)
 	deliver(t, s, to)
 	h.took(t)
-	h.answers(func(_ http.ResponseWriter, _, order string) int {
-		if order == "o-1" {
-			return 500
-		}
-		return 0
-	})
+	h.answers(answersOne("o-1", 500))
 	if n, err := s.TryAside(t.Context(), "webhook", 0); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -75,20 +70,13 @@ func TestWebhookAfterOutage(t *testing.T) {
 	run := func() {
 		t.Helper()
 		p.do(t, "UPDATE stock_cursor SET next_at = 0")
-		if err := stock.Deliver(t.Context(), s, to, nextFence(), pass); err == nil {
-			t.Error("no error")
-		}
+		deliverInVain(t, s, to)
 	}
 	h.answers(func(http.ResponseWriter, string, string) int { return 503 })
 	for range 6 {
 		run()
 	}
-	h.answers(func(_ http.ResponseWriter, _, order string) int {
-		if order == "o-1" {
-			return 500
-		}
-		return 0
-	})
+	h.answers(answersOne("o-1", 500))
 	run()
 	p.wantLines(t, "SELECT seq, tries, passed FROM stock_cursor", "0 7 1")
 	p.wantLines(t, "SELECT COUNT(*) FROM stock_event_aside", "0")
@@ -116,12 +104,7 @@ func TestWebhookForbidsOne(t *testing.T) {
 			t.Fatalf("put aside: %+v", aside)
 		}
 	}
-	h.answers(func(_ http.ResponseWriter, _, order string) int {
-		if order == "o-1" {
-			return 403
-		}
-		return 0
-	})
+	h.answers(answersOne("o-1", 403))
 	for i := range 5 {
 		if aside := run(); len(aside) != i/4 || i == 4 && aside[0].Reason != "5 times, while others got through: HTTP status 403" {
 			t.Errorf("put aside after %d runs: %+v", i+1, aside)
@@ -177,12 +160,7 @@ func TestWebhookStatesOfOneOrder(t *testing.T) {
 	settleAll(t, s, p)
 	reserve(t, s, order("b"))
 	settleAll(t, s, p)
-	h.answers(func(_ http.ResponseWriter, _, order string) int {
-		if order == "a" {
-			return 500
-		}
-		return 0
-	})
+	h.answers(answersOne("a", 500))
 	for range 2 {
 		p.do(t, "UPDATE stock_cursor SET next_at = 0")
 		_ = stock.Deliver(t.Context(), s, to, nextFence(), pass) // it fails

@@ -122,6 +122,16 @@ func hookSale(t *testing.T) (*stock.Sale, place, *hook, *stock.Webhook) {
 	return s, p, h, to
 }
 
+// answersOne answers the events of one order with a code, and takes all others.
+func answersOne(id string, code int) func(http.ResponseWriter, string, string) int {
+	return func(_ http.ResponseWriter, _, order string) int {
+		if order == id {
+			return code
+		}
+		return 0
+	}
+}
+
 var sixReserved = []string{"reserved o-1", "reserved o-2", "reserved o-3", "reserved o-4", "reserved o-5", "reserved o-6"}
 
 // A webhook gets each event signed, those of an order one after the other, and once more when a
