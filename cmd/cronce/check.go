@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -41,7 +42,7 @@ func checkConfig(w io.Writer, c *config, now time.Time) error {
 	if err != nil {
 		return refused(err)
 	}
-	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, printable(c.where()))
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.where()))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
 	for i := range settings.Jobs {
@@ -58,7 +59,7 @@ func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Tim
 	if err != nil {
 		return // newScheduler has refused it
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t", printable(job.Name), printable(s.Text()), s.Zone())
+	fmt.Fprintf(w, "%s\t%s\t%s\t", terminal.Printable(job.Name), terminal.Printable(s.Text()), s.Zone())
 	day := ""
 	for _, t := range ticksAfter(s, now, 3) {
 		at := t.Tick.UTC()
@@ -78,7 +79,7 @@ func printRemarks(w io.Writer, settings scheduler.Config, now time.Time) error {
 			continue
 		}
 		for _, remark := range s.Remarks() {
-			fmt.Fprintf(w, "note: %s: %s\n", printable(settings.Jobs[i].Name), printable(remark))
+			fmt.Fprintf(w, "note: %s: %s\n", terminal.Printable(settings.Jobs[i].Name), terminal.Printable(remark))
 		}
 		if s.Next(now).IsZero() {
 			fmt.Fprintf(w, "note: %s: spec %q has no tick left: the job never runs\n", settings.Jobs[i].Name, s.Text())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +8,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // A demoLog shows what all nodes of a demo say, together, and counts for itself
@@ -18,13 +19,13 @@ type demoLog struct {
 	w       io.Writer
 	json    bool
 	own     bool // the Redis is inside: what is a risk on another is none here
-	painter *painter
+	style   *terminal.Style
 	started map[string]int // "run started" by job, tick and attempt
 	sent    map[string]int // what the console gateways printed, by message
 }
 
 func newDemoLog(w io.Writer, output string) *demoLog {
-	return &demoLog{w: w, json: output == outputJSON, painter: newPainter(w), started: map[string]int{}, sent: map[string]int{}}
+	return &demoLog{w: w, json: output == outputJSON, style: terminal.NewStyle(w), started: map[string]int{}, sent: map[string]int{}}
 }
 
 // The jobs of demo.yaml, and what is to be seen of them.
@@ -60,16 +61,16 @@ func (d *demoLog) intro(f demoFlags, c *config, imported int) {
 func (d *demoLog) logged(node, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l, err := parseLogLine([]byte(text))
+	l, err := terminal.ParseLogLine([]byte(text))
 	if err != nil { // what the runtime prints when it dies
-		d.show(logLine{at: time.Now(), level: "error", message: "printed", fields: map[string]any{"node": node, "text": text}})
+		d.show(terminal.LogLine{At: time.Now(), Level: "error", Message: "printed", Fields: map[string]any{"node": node, "text": text}})
 		return
 	}
-	l.fields["node"] = node
-	if l.message == "run started" {
-		d.started[l.text("job")+"@"+l.text("tick")+"#"+l.text("attempt")]++
+	l.Fields["node"] = node
+	if l.Message == "run started" {
+		d.started[l.Text("job")+"@"+l.Text("tick")+"#"+l.Text("attempt")]++
 	}
-	if d.own && l.message == "store risk" {
+	if d.own && l.Message == "store risk" {
 		return
 	}
 	d.show(l)
@@ -96,23 +97,21 @@ func (d *demoLog) event(message string, p *process) {
 	if message != "node launched" {
 		level = "warn"
 	}
-	d.show(logLine{at: time.Now(), level: level, message: message, fields: map[string]any{"node": p.name, "pid": p.cmd.Process.Pid}})
+	d.show(terminal.LogLine{At: time.Now(), Level: level, Message: message, Fields: map[string]any{"node": p.name, "pid": p.cmd.Process.Pid}})
 }
 
-func (d *demoLog) show(l logLine) {
+func (d *demoLog) show(l terminal.LogLine) {
 	if !d.json {
-		fmt.Fprintln(d.w, l.render(d.painter))
+		fmt.Fprintln(d.w, l.Render(d.style))
 		return
 	}
-	line := map[string]any{"type": "log", logTime: l.at.UTC().Format("2006-01-02T15:04:05.000Z"), logLevel: l.level, logMessage: l.message}
-	maps.Copy(line, l.fields)
+	line := map[string]any{"type": "log"}
+	maps.Copy(line, l.Record())
 	d.emit(line)
 }
 
 func (d *demoLog) emit(value any) {
-	if text, err := json.Marshal(value); err == nil {
-		fmt.Fprintf(printableJSON{d.w}, "%s\n", text)
-	}
+	_ = terminal.PrintJSONLine(d.w, value)
 }
 
 // repeats counts the keys that were counted more than once.

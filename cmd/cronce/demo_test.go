@@ -17,11 +17,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // demoEvents reads what demo prints for machines.
-func demoEvents(t *testing.T, stdout string) (lines []logLine, pids []int, report demoReport) {
+func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []int, report demoReport) {
 	t.Helper()
 	for text := range strings.Lines(stdout) {
 		if !strings.HasSuffix(text, "\n") {
@@ -33,13 +34,13 @@ func demoEvents(t *testing.T, stdout string) (lines []logLine, pids []int, repor
 			}
 			continue
 		}
-		l, err := parseLogLine([]byte(text))
+		l, err := terminal.ParseLogLine([]byte(text))
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		lines = append(lines, l)
-		if l.message == "node launched" {
-			pid, _ := strconv.Atoi(l.text("pid"))
+		if l.Message == "node launched" {
+			pid, _ := strconv.Atoi(l.Text("pid"))
 			pids = append(pids, pid)
 		}
 	}
@@ -69,7 +70,7 @@ func TestDemo(t *testing.T) {
 	lines, pids, report := demoEvents(t, c.stdout.String())
 	starts := 0
 	for _, l := range lines {
-		if l.message == "run started" {
+		if l.Message == "run started" {
 			starts++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -120,13 +121,13 @@ func (d *diagnosis) report(w io.Writer, output string) error {
 }
 
 func printFindings(w io.Writer, findings []redislock.Finding) error {
-	p := newPainter(w)
+	p := terminal.NewStyle(w)
 	// The first column is padded here: what paints is no part of its width.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		fmt.Fprintf(table, "%s%s\t%s\n", p.level(levelOf(f.Level), fmt.Sprintf("%-8s", f.Level)), f.Topic, printable(f.Text))
+		fmt.Fprintf(table, "%s%s\t%s\n", p.Level(levelOf(f.Level), fmt.Sprintf("%-8s", f.Level)), f.Topic, terminal.Printable(f.Text))
 		if f.Fix != "" {
-			fmt.Fprintf(table, "%s\t  %s\n", p.level(levelOf(f.Level), fmt.Sprintf("%-8s", "")), printable(f.Fix))
+			fmt.Fprintf(table, "%s\t  %s\n", p.Level(levelOf(f.Level), fmt.Sprintf("%-8s", "")), terminal.Printable(f.Fix))
 		}
 	}
 	return table.Flush()
@@ -150,5 +151,5 @@ func printFindingsJSON(w io.Writer, findings []redislock.Finding) error {
 	for _, f := range findings {
 		reports = append(reports, findingReport{f.Level.String(), f.Topic, f.Server, f.Text, f.Fix})
 	}
-	return printJSON(w, reports)
+	return terminal.PrintJSON(w, reports)
 }

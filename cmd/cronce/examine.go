@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
@@ -89,7 +90,7 @@ func aheadOf(offset time.Duration) string {
 
 // shortly shows a duration with three digits or so.
 func shortly(d time.Duration) string {
-	return milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
+	return terminal.Milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
 }
 
 // namespaces lists who else uses the server.

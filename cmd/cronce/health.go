@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // A server beside a node: of its health, or of receipts.
@@ -61,10 +63,10 @@ func healthHandler(ready func() error, remarks func() []string, metrics http.Han
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := ready(); err != nil {
-			answer(w, http.StatusServiceUnavailable, printable(err.Error()))
+			answer(w, http.StatusServiceUnavailable, terminal.Printable(err.Error()))
 			return
 		}
-		answer(w, http.StatusOK, printableText(strings.Join(append([]string{"ok"}, remarks()...), "\n")))
+		answer(w, http.StatusOK, terminal.PrintableText(strings.Join(append([]string{"ok"}, remarks()...), "\n")))
 	})
 	return mux
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // healthcheckTimeout is how long a node may take to answer.
@@ -84,6 +86,6 @@ func checkHealth(ctx context.Context, w io.Writer, address string) error {
 	if answer.StatusCode != http.StatusOK {
 		return errors.New("healthcheck: not ready: " + strings.TrimSpace(string(text)))
 	}
-	_, err = fmt.Fprintln(w, printable(strings.TrimSpace(string(text))))
+	_, err = fmt.Fprintln(w, terminal.Printable(strings.TrimSpace(string(text))))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -88,18 +89,18 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 
 func printLines(w io.Writer, j *lock.Journal, lines []shownLine, output string) error {
 	if output == outputJSON {
-		return printJSON(w, journalReportOf(j, lines))
+		return terminal.PrintJSON(w, journalReportOf(j, lines))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
 	for i := range lines {
 		l := &lines[i]
 		if l.Verdict == lock.VerdictUnreadable {
-			printRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
+			terminal.PrintRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
 			continue
 		}
-		printRow(table, instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l.Line), lateOf(l.Line),
-			l.Verdict, dash(l.Node), number(int64(l.Attempt)), number(l.Fence), remark(l))
+		terminal.PrintRow(table, instant(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l.Line), lateOf(l.Line),
+			l.Verdict, terminal.Dash(l.Node), number(int64(l.Attempt)), number(l.Fence), remark(l))
 	}
 	return table.Flush()
 }
@@ -108,13 +109,6 @@ func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // tickOf shows a line's tick, with its day if it was written on another.
 func tickOf(l *lock.Line) string { return since(instant(l.To), instant(l.At)) }
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
 
 func number(n int64) string {
 	if n == 0 {
@@ -132,7 +126,7 @@ func remark(l *shownLine) string {
 	if l.Outcome != "" {
 		text := l.Outcome
 		if took := l.Ended - l.At; l.Verdict == lock.VerdictRan && l.Ended > 0 && took >= 0 {
-			text += " in " + milliseconds(fmt.Sprint(took))
+			text += " in " + terminal.Milliseconds(fmt.Sprint(took))
 		}
 		parts = append(parts, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -122,5 +123,5 @@ func lateOf(l *lock.Line) string {
 	if l.Verdict != lock.VerdictRan {
 		return "-"
 	}
-	return milliseconds(fmt.Sprint(l.At - l.To))
+	return terminal.Milliseconds(fmt.Sprint(l.At - l.To))
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 const (
@@ -23,7 +25,7 @@ func (s *store) tellDoubt(ctx context.Context, w io.Writer, key string) (over fu
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			fmt.Fprintf(w, "cronce: lock %q: %s: asking on\n", key, printable(err.Error()))
+			fmt.Fprintf(w, "cronce: lock %q: %s: asking on\n", key, terminal.Printable(err.Error()))
 		}
 	}
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -33,7 +34,7 @@ func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, outp
 		return s.notForced(err, &f)
 	}
 	if output == outputJSON {
-		return printJSON(w, forcedReportOf(&made))
+		return terminal.PrintJSON(w, forcedReportOf(&made))
 	}
 	return showForced(w, []lock.Forced{made})
 }
@@ -95,15 +96,15 @@ func showForced(w io.Writer, all []lock.Forced) error {
 	for i := range all {
 		f := &all[i]
 		if f.Unreadable != "" {
-			printRow(table, "unreadable", "", "", "", "", f.Unreadable)
+			terminal.PrintRow(table, "unreadable", "", "", "", "", f.Unreadable)
 			continue
 		}
 		at := rfc3339(f.At)
 		for _, o := range f.Owners {
-			printRow(table, at, f.By, o.Owner, number(o.Fence), o.Note, f.Reason)
+			terminal.PrintRow(table, at, f.By, o.Owner, number(o.Fence), o.Note, f.Reason)
 		}
 		if more := f.Holders - len(f.Owners); more > 0 {
-			printRow(table, at, f.By, fmt.Sprintf("and %d more", more), "", "", f.Reason)
+			terminal.PrintRow(table, at, f.By, fmt.Sprintf("and %d more", more), "", "", f.Reason)
 		}
 	}
 	return table.Flush()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -56,7 +57,7 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 		return s.failed(err)
 	}
 	if output == outputJSON {
-		return printJSON(w, lockReportOf(key, holders, at.Waiting, forced))
+		return terminal.PrintJSON(w, lockReportOf(key, holders, at.Waiting, forced))
 	}
 	if err := showHolders(w, key, holders, at.Waiting); err != nil || len(forced) == 0 {
 		return err
@@ -73,7 +74,7 @@ func showHolders(w io.Writer, key string, holders []lock.Holder, waiting int) er
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "OWNER\tFENCE\tLEFT\tHOLDS IT\tNOTE")
 	for _, h := range holders {
-		printRow(table, h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h), h.Note)
+		terminal.PrintRow(table, h.Owner, number(h.Fence), h.Left.Round(time.Millisecond), holds(&h), h.Note)
 	}
 	if err := table.Flush(); err != nil {
 		return err

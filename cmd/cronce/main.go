@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 func main() {
@@ -38,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		text = withoutCredentials(text, args)
 	}
 	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
-		fmt.Fprintf(stderr, "cronce: %s\n", printableText(bounded(text)))
+		fmt.Fprintf(stderr, "cronce: %s\n", terminal.PrintableText(bounded(text)))
 	}
 	return code
 }

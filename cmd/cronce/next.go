@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -70,7 +71,7 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	}
 	ticks := ticksAfter(s, from, f.n)
 	if f.output == outputJSON {
-		return printJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
+		return terminal.PrintJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
 	}
 	if len(ticks) == 0 {
 		fmt.Fprintf(w, "note: no tick after %s\n", from.In(s.Zone()).Format(time.RFC3339))
@@ -104,7 +105,7 @@ func ticksAfter(s *spec.Schedule, from time.Time, n int) []nextTick {
 
 func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) error {
 	for _, remark := range s.Remarks() {
-		fmt.Fprintf(w, "note: %s\n", printable(remark))
+		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
 	}
 	header, utc := s.Zone().String(), func(time.Time) string { return "" }
 	if header != time.UTC.String() { // or else both columns say the same

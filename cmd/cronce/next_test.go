@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNext(t *testing.T) {
@@ -50,4 +51,12 @@ func TestNextJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	cronce(t, "next", "0 0 12 * * ? 1999", "-o", "json").want(t, exitFine, `"ticks": []`)
+}
+
+func TestFromNow(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "past", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 90 * time.Minute: "1h30m", 49 * time.Hour: "2 days"} {
+		if got := fromNow(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
 }

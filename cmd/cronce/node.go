@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -73,7 +74,7 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 // runNode runs a node until ctx ends. It serves its health from the beginning,
 // and its shop once the node is ready: the Redis answers then, and is fit.
 func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
-	log := newLogger(c.Log, stderr)
+	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
 	c.warn = func(path, text string) {
 		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -30,7 +31,7 @@ func TestNodesShareTicks(t *testing.T) {
 		runs := map[string]int{}
 		for _, n := range nodes {
 			for _, l := range n.logs("run started") {
-				runs[l.text("tick")]++
+				runs[l.Text("tick")]++
 			}
 		}
 		return runs
@@ -58,16 +59,16 @@ func TestClockOffset(t *testing.T) {
 	_, url := newRedis(t)
 	right := startNode(t, url, everySecond, "--name", "right")
 	wrong := startNode(t, url, everySecond, "--name", "wrong", "--clock-offset", "30s")
-	both := func() []logLine { return append(right.logs("run started"), wrong.logs("run started")...) }
+	both := func() []terminal.LogLine { return append(right.logs("run started"), wrong.logs("run started")...) }
 	eventually(t, "five ticks ran, and a warning", func() bool {
 		return len(both()) >= 5 && len(wrong.logs("clock offset")) > 0
 	})
 	seen := map[string]bool{}
 	for _, l := range both() {
-		if tick := l.text("tick"); seen[tick] || strings.HasPrefix(l.text("late_ms"), "-") {
-			t.Errorf("tick %s ran again, or early (%s ms late)", tick, l.text("late_ms"))
+		if tick := l.Text("tick"); seen[tick] || strings.HasPrefix(l.Text("late_ms"), "-") {
+			t.Errorf("tick %s ran again, or early (%s ms late)", tick, l.Text("late_ms"))
 		}
-		seen[l.text("tick")] = true
+		seen[l.Text("tick")] = true
 	}
 	if len(right.logs("clock offset")) != 0 {
 		t.Error("the node with the right clock warns too")
@@ -117,7 +118,7 @@ func TestDrainInterrupts(t *testing.T) {
 	if code := n.code(); code != exitFine {
 		t.Errorf("exit code %d", code)
 	}
-	if l := n.logs("run finished"); len(l) != 1 || l[0].text("outcome") != "interrupted" {
+	if l := n.logs("run finished"); len(l) != 1 || l[0].Text("outcome") != "interrupted" {
 		t.Errorf("run finished: %v", l)
 	}
 }
@@ -130,7 +131,7 @@ func TestHealthOfNode(t *testing.T) {
 	m.SetError("LOADING Redis is loading the dataset in memory")
 	n := startNode(t, url, everySecond, "--http", "127.0.0.1:0")
 	eventually(t, "health is served", func() bool { return len(n.logs("health served")) == 1 })
-	address := "http://" + n.logs("health served")[0].text("address")
+	address := "http://" + n.logs("health served")[0].Text("address")
 	eventually(t, "the log tells", func() bool { return len(n.logs("store unreachable")) == 1 })
 	if code, _ := get(t, address+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz: %d", code)

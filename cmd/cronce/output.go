@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 )
@@ -31,10 +29,4 @@ func (v *outputValue) Set(s string) error {
 	}
 	*v = outputValue(s)
 	return nil
-}
-
-func printJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(printableJSON{w})
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
 }

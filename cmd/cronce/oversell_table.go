@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // An oversellTable prints each sale as soon as it is over.
 type oversellTable struct {
-	w       io.Writer
-	flags   oversellFlags
-	rig     *rig
-	painter *painter
-	rows    []oversellRow
+	w     io.Writer
+	flags oversellFlags
+	rig   *rig
+	style *terminal.Style
+	rows  []oversellRow
 }
 
 // An oversellRow is a result and what was to be expected of it.
@@ -25,7 +26,7 @@ type oversellRow struct {
 }
 
 func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
-	return &oversellTable{w: w, flags: f, rig: r, painter: newPainter(w)}
+	return &oversellTable{w: w, flags: f, rig: r, style: terminal.NewStyle(w)}
 }
 
 // A row begins with the strategy's name, which is shown while its buyers are served.
@@ -38,10 +39,10 @@ func (t *oversellTable) head() {
 	if t.flags.output == outputJSON {
 		return
 	}
-	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", plural(t.flags.stock, "item"), plural(t.flags.buyers, "buyer"),
-		plural(t.flags.processes, "process"))
+	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", terminal.Plural(t.flags.stock, "item"), terminal.Plural(t.flags.buyers, "buyer"),
+		terminal.Plural(t.flags.processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
-	fmt.Fprintf(t.w, "Stores: %s.\n", printable(t.rig.where()))
+	fmt.Fprintf(t.w, "Stores: %s.\n", terminal.Printable(t.rig.where()))
 	fmt.Fprint(t.w, "AFTER LOSS: how many too many are sold when Redis loses its data halfway, and the shop goes on as it can.\n\n")
 	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "AFTER LOSS", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
@@ -62,16 +63,16 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 		return
 	}
 	if r.Skipped != "" {
-		fmt.Fprintln(t.w, t.painter.level("debug", r.String()))
+		fmt.Fprintln(t.w, t.style.Level("debug", r.String()))
 		return
 	}
 	n := func(n int) string { return fmt.Sprint(n) }
 	said := r.String()
 	switch {
 	case !r.Exact:
-		said = t.painter.level("error", said)
+		said = t.style.Level("error", said)
 	case r.Errors > 0:
-		said = t.painter.level("warn", said)
+		said = t.style.Level("warn", said)
 	}
 	fmt.Fprintf(t.w, oversellFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
 		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), afterLoss(r.Loss), said)
@@ -142,7 +143,7 @@ func (t *oversellTable) foot() error {
 
 func (t *oversellTable) sum(exact, inexact, lucky, broken []string) error {
 	if t.flags.output == outputJSON {
-		return printJSON(t.w, map[string]any{
+		return terminal.PrintJSON(t.w, map[string]any{
 			"ok": len(broken) == 0, "stock": t.flags.stock, "buyers": t.flags.buyers, "processes": t.flags.processes,
 			"work_ms": float64(t.flags.work.Microseconds()) / 1000, "strategies": t.rows,
 		})
@@ -162,14 +163,4 @@ func (t *oversellTable) sum(exact, inexact, lucky, broken []string) error {
 		}
 	}
 	return nil
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "s") {
-		return fmt.Sprintf("%d %ses", n, what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // A child is a real process of this binary.
@@ -81,16 +83,16 @@ func (c *child) code() int {
 }
 
 // logs returns the lines of the JSON log with a message.
-func (c *child) logs(message string) (lines []logLine) {
+func (c *child) logs(message string) (lines []terminal.LogLine) {
 	for text := range strings.Lines(c.stderr.String()) {
 		if !strings.HasSuffix(text, "\n") {
 			continue // half a line
 		}
-		l, err := parseLogLine([]byte(text))
+		l, err := terminal.ParseLogLine([]byte(text))
 		if err != nil {
 			c.t.Errorf("the log has %q: %v", text, err)
 		}
-		if l.message == message {
+		if l.Message == message {
 			lines = append(lines, l)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
@@ -100,7 +101,7 @@ func runRewardDemo(ctx context.Context, w io.Writer, output string) error {
 	}
 	ok := guarded.Records == 1 && guarded.recorded() == 1 && naive.Records == rewardMembers
 	if output == outputJSON {
-		err = printJSON(w, map[string]any{"ok": ok, "members": rewardMembers, "naive": naive, "guarded": guarded})
+		err = terminal.PrintJSON(w, map[string]any{"ok": ok, "members": rewardMembers, "naive": naive, "guarded": guarded})
 	} else {
 		err = printRewards(w, naive, guarded)
 	}
@@ -214,8 +215,8 @@ func printRewards(w io.Writer, naive, guarded *rewardWay) error {
 		for _, a := range way.Answers {
 			fmt.Fprintf(w, "  %s  %s\n", a.Member, a.Answer)
 		}
-		fmt.Fprintf(w, "  %s, %s; the work before it was done %s.\n\n", plural(way.Records, "record"),
-			plural(rewardMembers-way.recorded(), "refusal"), plural(way.Worked, "time"))
+		fmt.Fprintf(w, "  %s, %s; the work before it was done %s.\n\n", terminal.Plural(way.Records, "record"),
+			terminal.Plural(rewardMembers-way.recorded(), "refusal"), terminal.Plural(way.Worked, "time"))
 	}
 	_, err := fmt.Fprintln(w, "In a log, or in the text of an error, families and members are masked.")
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock"
 )
@@ -174,7 +175,7 @@ func printRecords(w io.Writer, records []reward.Record, output string) error {
 		rows[i] = rewardRow{reward.Mask(r.Family), r.Reward, r.State, reward.Mask(r.Member), at(r.Offered), at(r.At), at(r.Delivered), at(r.Withdrawn)}
 	}
 	if output == outputJSON {
-		return printJSON(w, rows)
+		return terminal.PrintJSON(w, rows)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(rows) > 0 {
@@ -183,7 +184,7 @@ func printRecords(w io.Writer, records []reward.Record, output string) error {
 	for i, r := range rows {
 		since := map[reward.State]time.Time{reward.Offered: records[i].Offered, reward.Claimed: records[i].At,
 			reward.Delivered: records[i].Delivered, reward.Withdrawn: records[i].Withdrawn}[r.State]
-		printRow(table, r.Reward, r.State, dash(r.Member), since.Format("2006-01-02 15:04:05"))
+		terminal.PrintRow(table, r.Reward, r.State, terminal.Dash(r.Member), since.Format("2006-01-02 15:04:05"))
 	}
 	return table.Flush()
 }

@@ -114,7 +114,7 @@ func TestShopServesRewards(t *testing.T) {
 	var address string
 	eventually(t, "the shop is served", func() bool {
 		for _, l := range shop.logs("shop served") {
-			address = l.text("address")
+			address = l.Text("address")
 		}
 		return address != ""
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -151,11 +152,11 @@ func shopDecideCommand(action stock.Action, short string) *cobra.Command {
 				if err := s.Resolve(ctx, d); err != nil {
 					return err
 				}
-				text := "order " + printable(args[0]) + ": " + string(action)
+				text := "order " + terminal.Printable(args[0]) + ": " + string(action)
 				if newID != "" {
-					text += " as " + printable(newID)
+					text += " as " + terminal.Printable(newID)
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, recorded for %s\n", text, printable(d.By))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, recorded for %s\n", text, terminal.Printable(d.By))
 				return err
 			})
 		},
@@ -196,14 +197,14 @@ func printDisputes(w io.Writer, all []stock.Dispute, output string) error {
 		reports[i] = disputeReportOf(&all[i])
 	}
 	if output == outputJSON {
-		if err := printJSON(w, reports); err != nil {
+		if err := terminal.PrintJSON(w, reports); err != nil {
 			return err
 		}
 	} else {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		printRow(table, "ORDER", "STATE", "PLACED", "AMOUNT", "RECEIVER", "DATABASE HAS")
+		terminal.PrintRow(table, "ORDER", "STATE", "PLACED", "AMOUNT", "RECEIVER", "DATABASE HAS")
 		for _, r := range reports {
-			printRow(table, r.ID, r.State, r.Placed, fmt.Sprint(r.Amount, " ", r.Currency), r.Receiver, r.Database)
+			terminal.PrintRow(table, r.ID, r.State, r.Placed, fmt.Sprint(r.Amount, " ", r.Currency), r.Receiver, r.Database)
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -218,17 +219,17 @@ func printDisputes(w io.Writer, all []stock.Dispute, output string) error {
 func showDispute(w io.Writer, d *stock.Dispute, output string) error {
 	r := disputeReportOf(d)
 	if output == outputJSON {
-		return printJSON(w, r)
+		return terminal.PrintJSON(w, r)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
 		{"order", r.ID}, {"state", r.State}, {"placed", r.Placed}, {"found", r.Found},
 		{"amount", fmt.Sprint(r.Amount, " ", r.Currency)}, {"receiver", r.Receiver}, {"database has", r.Database},
 	} {
-		printRow(table, row[0], row[1])
+		terminal.PrintRow(table, row[0], row[1])
 	}
 	for _, i := range d.Items {
-		printRow(table, "item", fmt.Sprint(i.Quantity, " of ", i.SKU))
+		terminal.PrintRow(table, "item", fmt.Sprint(i.Quantity, " of ", i.SKU))
 	}
 	return table.Flush()
 }

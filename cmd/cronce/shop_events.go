@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -86,7 +87,7 @@ func listEvents(ctx context.Context, w io.Writer, s *stock.Sale, n int, output s
 			r.Targets = append(r.Targets, targetReport{Target: t.Name, Seq: t.Seq, Lag: t.Lag, BehindMS: t.Behind.Milliseconds(), Aside: t.Aside,
 				Tries: t.Tries, NextMS: t.Wait.Milliseconds(), Trouble: t.Trouble, SeenAt: rfc3339(t.Seen.UnixMilli())})
 		}
-		return printJSON(w, r)
+		return terminal.PrintJSON(w, r)
 	}
 	if err := printEvents(w, events); err != nil {
 		return err
@@ -96,10 +97,10 @@ func listEvents(ctx context.Context, w io.Writer, s *stock.Sale, n int, output s
 
 func printEvents(w io.Writer, events []stock.Event) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	printRow(table, "SEQ", "EVENT", "ORDER", "AT")
+	terminal.PrintRow(table, "SEQ", "EVENT", "ORDER", "AT")
 	for i := range events {
 		e := &events[i]
-		printRow(table, e.Seq, e.Kind, e.Order, rfc3339(e.At.UnixMilli()))
+		terminal.PrintRow(table, e.Seq, e.Kind, e.Order, rfc3339(e.At.UnixMilli()))
 	}
 	return table.Flush()
 }
@@ -111,13 +112,13 @@ func printTargets(w io.Writer, targets []stock.TargetStatus) error {
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	printRow(table, "TARGET", "HAS", "LAG", "BEHIND", "ASIDE", "TROUBLE")
+	terminal.PrintRow(table, "TARGET", "HAS", "LAG", "BEHIND", "ASIDE", "TROUBLE")
 	for _, t := range targets {
-		trouble := dash(t.Trouble)
+		trouble := terminal.Dash(t.Trouble)
 		if t.Trouble != "" {
 			trouble = fmt.Sprintf("%s (%d times, asked again in %v)", t.Trouble, t.Tries, t.Wait.Round(time.Second))
 		}
-		printRow(table, t.Name, t.Seq, t.Lag, t.Behind.Round(time.Second), t.Aside, trouble)
+		terminal.PrintRow(table, t.Name, t.Seq, t.Lag, t.Behind.Round(time.Second), t.Aside, trouble)
 	}
 	return table.Flush()
 }
@@ -143,7 +144,7 @@ func listAside(ctx context.Context, w io.Writer, s *stock.Sale, n int, output st
 			e := &all[i]
 			reports[i] = asideReport{e.Target, e.Seq, e.Reason, rfc3339(e.Aside.UnixMilli()), e.Again, e.Payload}
 		}
-		err = printJSON(w, reports)
+		err = terminal.PrintJSON(w, reports)
 	} else {
 		err = printAside(w, all)
 	}
@@ -155,14 +156,14 @@ func listAside(ctx context.Context, w io.Writer, s *stock.Sale, n int, output st
 
 func printAside(w io.Writer, all []stock.AsideEvent) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	printRow(table, "TARGET", "SEQ", "EVENT", "ORDER", "PUT ASIDE", "REASON")
+	terminal.PrintRow(table, "TARGET", "SEQ", "EVENT", "ORDER", "PUT ASIDE", "REASON")
 	for i := range all {
 		e := &all[i]
 		reason := e.Reason
 		if e.Again {
 			reason += " (to be tried again)"
 		}
-		printRow(table, e.Target, e.Seq, e.Kind, e.Order, rfc3339(e.Aside.UnixMilli()), reason)
+		terminal.PrintRow(table, e.Target, e.Seq, e.Kind, e.Order, rfc3339(e.Aside.UnixMilli()), reason)
 	}
 	return table.Flush()
 }
@@ -188,7 +189,7 @@ func shopEventsRetryCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s to be tried again\n", printable(args[0]), plural(n, "event"))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s to be tried again\n", terminal.Printable(args[0]), terminal.Plural(n, "event"))
 				return err
 			})
 		},
@@ -234,7 +235,7 @@ func oneEventCommand(verb, short string, action stock.Action, decide func(*stock
 				if err := decide(s, ctx, args[0], seq, d); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d %s, recorded for %s\n", printable(args[0]), seq, done, printable(d.By))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: event %d %s, recorded for %s\n", terminal.Printable(args[0]), seq, done, terminal.Printable(d.By))
 				return err
 			})
 		},

@@ -38,7 +38,7 @@ func TestShopEvents(t *testing.T) {
 	eventually(t, "the shop is served", func() bool {
 		for name, into := range map[string]*string{"shop served": &url, "health served": &beside} {
 			for _, l := range shop.logs(name) {
-				*into = fmt.Sprint("http://", l.fields["address"])
+				*into = fmt.Sprint("http://", l.Fields["address"])
 			}
 		}
 		return url != "" && beside != ""

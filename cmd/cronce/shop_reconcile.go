@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -51,7 +52,7 @@ func shopReconcileCommand() *cobra.Command {
 
 func printDifferences(w io.Writer, found []stock.Difference) error {
 	for _, d := range found {
-		fmt.Fprintf(w, "%s: would %s\n", printable(d.String()), d.Mend)
+		fmt.Fprintf(w, "%s: would %s\n", terminal.Printable(d.String()), d.Mend)
 	}
 	if len(found) > 0 {
 		return told(exitFailed, "Redis and the database differ")
@@ -66,7 +67,7 @@ func printRepaired(w io.Writer, r *stock.Repaired) error {
 		return err
 	}
 	for _, d := range r.Found {
-		fmt.Fprintf(w, "%s: %s\n", printable(d.String()), d.Mend)
+		fmt.Fprintf(w, "%s: %s\n", terminal.Printable(d.String()), d.Mend)
 	}
 	fmt.Fprintf(w, "%d orders are settled again, %d products counted again\n", r.Again, r.Recount)
 	if r.Restored.Epoch == "" {
@@ -89,7 +90,7 @@ func shopFreeCommand() *cobra.Command {
 				if _, err := s.Free(ctx, d); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "order %s: free, recorded for %s\n", printable(args[0]), printable(d.By))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "order %s: free, recorded for %s\n", terminal.Printable(args[0]), terminal.Printable(d.By))
 				return err
 			})
 		},

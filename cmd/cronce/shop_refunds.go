@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -56,18 +57,18 @@ func printRefunds(w io.Writer, all []stock.Surplus, output string) error {
 		reports[i] = refundReport{s.Order, string(s.State), s.Disputed, s.Payment.Reference, s.Payment.Amount, s.Payment.Currency, rfc3339(s.Payment.At.UnixMilli())}
 	}
 	if output == outputJSON {
-		if err := printJSON(w, reports); err != nil {
+		if err := terminal.PrintJSON(w, reports); err != nil {
 			return err
 		}
 	} else {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		printRow(table, "ORDER", "STATE", "PAYMENT", "AMOUNT", "AT")
+		terminal.PrintRow(table, "ORDER", "STATE", "PAYMENT", "AMOUNT", "AT")
 		for _, r := range reports {
 			state := r.State
 			if r.Disputed {
 				state += ", disputed"
 			}
-			printRow(table, r.Order, state, r.Reference, fmt.Sprint(r.Amount, " ", r.Currency), r.At)
+			terminal.PrintRow(table, r.Order, state, r.Reference, fmt.Sprint(r.Amount, " ", r.Currency), r.At)
 		}
 		if err := table.Flush(); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -53,14 +54,14 @@ func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (
 		return &doubtError{err}
 	}
 	for _, id := range r.Taken {
-		fmt.Fprintf(w, "taken over   order %s\n", printable(id))
+		fmt.Fprintf(w, "taken over   order %s\n", terminal.Printable(id))
 	}
 	for _, l := range r.Lost {
-		what := "order " + printable(l.ID)
+		what := "order " + terminal.Printable(l.ID)
 		if l.ID == "" {
-			what = "product " + printable(l.SKU)
+			what = "product " + terminal.Printable(l.SKU)
 		}
-		fmt.Fprintf(w, "not taken    %s: %s\n", what, printable(l.Reason))
+		fmt.Fprintf(w, "not taken    %s: %s\n", what, terminal.Printable(l.Reason))
 	}
 	if dry {
 		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over from Redis, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))

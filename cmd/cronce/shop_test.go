@@ -134,7 +134,7 @@ func startShop(t *testing.T, redis, database string, args ...string) (*child, st
 	var address string
 	eventually(t, "the shop is served", func() bool {
 		for _, l := range c.logs("shop served") {
-			address, _ = l.fields["address"].(string)
+			address, _ = l.Fields["address"].(string)
 		}
 		return address != ""
 	})
@@ -196,7 +196,7 @@ func TestShopMetrics(t *testing.T) {
 	eventually(t, "it is served", func() bool {
 		for name, into := range map[string]*string{"shop served": &shop, "health served": &beside} {
 			for _, l := range c.logs(name) {
-				*into, _ = l.fields["address"].(string)
+				*into, _ = l.Fields["address"].(string)
 			}
 		}
 		return shop != "" && beside != ""
@@ -279,7 +279,7 @@ func TestShopRestore(t *testing.T) {
 	shop, url := startShop(t, redis, database, "--http", "127.0.0.1:0")
 	var health string
 	for _, l := range shop.logs("health served") {
-		health = fmt.Sprint("http://", l.fields["address"])
+		health = fmt.Sprint("http://", l.Fields["address"])
 	}
 	ready := func() string {
 		r, err := http.Get(health + "/readyz")

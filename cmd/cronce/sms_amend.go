@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -35,7 +36,7 @@ func smsGetCommand() *cobra.Command {
 func smsShow(w io.Writer, r *sms.Record, output string) error {
 	var err error
 	if output == outputJSON {
-		err = printJSON(w, smsRecordOf(r))
+		err = terminal.PrintJSON(w, smsRecordOf(r))
 	} else {
 		err = printMessages(w, []sms.Record{*r})
 	}

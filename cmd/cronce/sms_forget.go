@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -30,9 +31,9 @@ func smsForgetCommand() *cobra.Command {
 				if _, ok := errors.AsType[*sms.FieldError](err); ok {
 					return &usageError{err}
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", plural(f.Deleted, "message"))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
 				if err == nil && f.Busy > 0 {
-					err = &codedError{err: fmt.Errorf("%s of theirs being sent: ask again", plural(f.Busy, "message")), code: exitRefused}
+					err = &codedError{err: fmt.Errorf("%s of theirs being sent: ask again", terminal.Plural(f.Busy, "message")), code: exitRefused}
 				}
 				return err
 			})

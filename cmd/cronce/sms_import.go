@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -81,7 +82,7 @@ func smsImport(cmd *cobra.Command, name string, f importFlags) error {
 // printImport prints what was done, also before an error.
 func printImport(w io.Writer, r *sms.Report, err error) error {
 	for _, bad := range r.Bad {
-		fmt.Fprintln(w, printable(bad.String()))
+		fmt.Fprintln(w, terminal.Printable(bad.String()))
 	}
 	if more := r.Refused - len(r.Bad); more > 0 {
 		fmt.Fprintf(w, "and %d more bad rows\n", more)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -97,7 +98,7 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		return err
 	}
 	if f.output == outputJSON {
-		return printJSON(w, smsReportOf(counts, pause, page))
+		return terminal.PrintJSON(w, smsReportOf(counts, pause, page))
 	}
 	if err := printMessages(w, page.Records); err != nil {
 		return err
@@ -112,13 +113,13 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		fmt.Fprintf(w, "%d cancelled\n", counts.Cancelled)
 	}
 	if pause.Pauses > 0 {
-		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), printable(pause.Reason))
+		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), terminal.Printable(pause.Reason))
 	}
 	if counts.Delivered+counts.Undelivered > 0 {
 		fmt.Fprintf(w, "%d delivered, %d undelivered, by their receipts\n", counts.Delivered, counts.Undelivered)
 	}
 	if page.Next != "" {
-		fmt.Fprintf(w, "there are more: --cursor %s\n", printable(page.Next))
+		fmt.Fprintf(w, "there are more: --cursor %s\n", terminal.Printable(page.Next))
 	}
 	_, err = fmt.Fprintf(w, "%d queued (%d due), %d taken, %d failed, %d sent (%d maybe more than once)\n",
 		counts.Queued, counts.Due, counts.Taken, counts.Failed, counts.Sent, counts.Repeated)
@@ -150,11 +151,11 @@ func printMessages(w io.Writer, records []sms.Record) error {
 	for i := range records {
 		r := &records[i]
 		if r.Broken != "" {
-			printRow(table, r.Message.ID, sms.Mask(r.Message.To), "broken", "-", "-", "-", r.Broken)
+			terminal.PrintRow(table, r.Message.ID, sms.Mask(r.Message.To), "broken", "-", "-", "-", r.Broken)
 			continue
 		}
-		printRow(table, r.Message.ID, sms.Mask(r.Message.To), r.State,
-			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, dash(r.Reason))
+		terminal.PrintRow(table, r.Message.ID, sms.Mask(r.Message.To), r.State,
+			r.Due.UTC().Format("2006-01-02 15:04:05"), r.Attempts, r.Sends, terminal.Dash(r.Reason))
 	}
 	return table.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -91,7 +92,7 @@ type progress struct {
 
 func newProgress(w io.Writer, in io.Reader) *progress {
 	p := &progress{in: in}
-	if isTerminal(w) {
+	if terminal.IsTerminal(w) {
 		p.w = w
 	}
 	if f, ok := in.(*os.File); ok {
@@ -124,7 +125,7 @@ func (p *progress) show(rows int) {
 // line is the bar, or only the number where the size is not known.
 func (p *progress) line(rows int) string {
 	if p.size <= 0 {
-		return plural(rows, "row")
+		return terminal.Plural(rows, "row")
 	}
 	part := min(1, float64(p.read)/float64(p.size))
 	full := int(part * barWidth)
@@ -135,7 +136,7 @@ func (p *progress) line(rows int) string {
 			bar[i] = '='
 		}
 	}
-	return fmt.Sprintf("[%s] %3.0f%%  %s", bar, part*100, plural(rows, "row"))
+	return fmt.Sprintf("[%s] %3.0f%%  %s", bar, part*100, terminal.Plural(rows, "row"))
 }
 
 func (p *progress) end() {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -54,7 +55,7 @@ func smsSend(ctx context.Context, w io.Writer, o *sms.Outbox, m sms.Message) err
 	if !fresh {
 		said = "known already, nothing changed:"
 	}
-	_, err = fmt.Fprintln(w, said, printable(m.String()))
+	_, err = fmt.Fprintln(w, said, terminal.Printable(m.String()))
 	return err
 }
 

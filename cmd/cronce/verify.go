@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -93,7 +94,7 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 		p.risk(s.risks(ctx))
 	}
 	if f.output == outputJSON {
-		err = printJSON(w, p)
+		err = terminal.PrintJSON(w, p)
 	} else {
 		err = printProof(w, p)
 	}

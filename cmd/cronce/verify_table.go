@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -38,7 +39,7 @@ func printProof(w io.Writer, p *proof) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "note: %s\n", printable(remark))
+		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
 	}
 	_, err := fmt.Fprintln(w, "\n"+sentence(p, broken))
 	return err
@@ -63,12 +64,12 @@ func printOverdue(w io.Writer, p *proof) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, printable(text))
+		fmt.Fprintln(w, terminal.Printable(text))
 	}
 }
 
 func printJob(w io.Writer, r *verify.Report, now time.Time) {
-	printRow(w, r.Job, r.Due, r.Once, r.Failed, r.Again,
+	terminal.PrintRow(w, r.Job, r.Due, r.Once, r.Failed, r.Again,
 		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.Overdue, r.TakenOver,
 		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}),
 		fences(r), since(r.Begins, now))
@@ -120,13 +121,13 @@ func since(t, now time.Time) string {
 func printViolations(w io.Writer, r *verify.Report) {
 	for i, v := range r.Violations {
 		if i == maxViolations {
-			fmt.Fprintf(w, "%s: and %d more, -o json has them all\n", printable(r.Job), len(r.Violations)-maxViolations)
+			fmt.Fprintf(w, "%s: and %d more, -o json has them all\n", terminal.Printable(r.Job), len(r.Violations)-maxViolations)
 			return
 		}
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", printable(r.Job), printable(v.String()))
+		fmt.Fprintf(w, "%s: %s\n", terminal.Printable(r.Job), terminal.Printable(v.String()))
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"io"
@@ -16,32 +16,36 @@ const (
 	logMessage = "msg"
 )
 
-// newLogger logs to w: JSON for machines, or lines for a person.
-func newLogger(c logConfig, w io.Writer) *zap.Logger {
-	level, err := zapcore.ParseLevel(c.Level)
+// timeFormat is how the JSON log writes times, in UTC.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// NewLogger returns a logger that writes to w from a level on: JSON for machines in the
+// format "json", lines for a person in "console", and in "auto" lines if w is a terminal.
+func NewLogger(minimum, format string, w io.Writer) *zap.Logger {
+	level, err := zapcore.ParseLevel(minimum)
 	if err != nil {
-		level = zapcore.InfoLevel // config.faults has refused it
+		level = zapcore.InfoLevel // the configuration allows no other name
 	}
 	out := zapcore.Lock(zapcore.AddSync(w))
-	if c.Format == "console" || c.Format == "auto" && isTerminal(w) {
-		return zap.New(&consoleCore{LevelEnabler: level, out: out, painter: newPainter(w)})
+	if format == "console" || format == "auto" && IsTerminal(w) {
+		return zap.New(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})
 	}
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 		TimeKey: logTime, LevelKey: logLevel, MessageKey: logMessage,
 		EncodeLevel:    zapcore.LowercaseLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder,
 		EncodeTime: func(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
-			enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+			enc.AppendString(t.UTC().Format(timeFormat))
 		},
-	}), zapcore.AddSync(printableJSON{out}), level))
+	}), zapcore.AddSync(jsonWriter{out}), level))
 }
 
 // A consoleCore writes lines for a person.
 type consoleCore struct {
 	zapcore.LevelEnabler
-	out     zapcore.WriteSyncer
-	painter *painter
-	fields  []zapcore.Field
+	out    zapcore.WriteSyncer
+	style  *Style
+	fields []zapcore.Field
 }
 
 func (c *consoleCore) With(fields []zapcore.Field) zapcore.Core {
@@ -65,8 +69,8 @@ func (c *consoleCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range fields {
 		f.AddTo(enc)
 	}
-	l := logLine{at: e.Time, level: e.Level.String(), message: e.Message, fields: enc.Fields}
-	_, err := io.WriteString(c.out, l.render(c.painter)+"\n")
+	l := LogLine{At: e.Time, Level: e.Level.String(), Message: e.Message, Fields: enc.Fields}
+	_, err := io.WriteString(c.out, l.Render(c.style)+"\n")
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -8,22 +8,23 @@ import (
 	"sync"
 )
 
-// A painter colours what goes to a terminal. The zero painter leaves it plain.
-type painter struct {
+// A Style colours what goes to a terminal. The zero Style leaves it plain. It may be used
+// concurrently.
+type Style struct {
 	on    bool
 	mu    sync.Mutex
 	nodes []string // in the order in which they were seen: each has its colour
 	width int
 }
 
-// newPainter paints for w if that is a terminal and nobody minds.
-func newPainter(w io.Writer) *painter {
-	return &painter{on: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+// NewStyle returns a Style that colours if w is a terminal, NO_COLOR is empty and TERM is not dumb.
+func NewStyle(w io.Writer) *Style {
+	return &Style{on: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// isTerminal reports whether w is a terminal, or another device that no program
+// IsTerminal reports whether w is a terminal, or another device that no program
 // reads from.
-func isTerminal(w io.Writer) bool {
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -43,7 +44,7 @@ const (
 )
 
 // node pads a node's name to the longest seen and gives it its colour.
-func (p *painter) node(name string) string {
+func (p *Style) node(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.nodes, name)
@@ -56,16 +57,16 @@ func (p *painter) node(name string) string {
 }
 
 // message pads what happened, and marks the start of a run: each tick has one.
-func (p *painter) message(level, text string) string {
+func (p *Style) message(level, text string) string {
 	padded := fmt.Sprintf("%-13s", text)
 	if text == "run started" {
 		return p.paint(bold, padded)
 	}
-	return p.level(level, padded)
+	return p.Level(level, padded)
 }
 
-// level marks what a person should look at.
-func (p *painter) level(level, text string) string {
+// Level marks what a person should look at.
+func (p *Style) Level(level, text string) string {
 	switch level {
 	case "error":
 		return p.paint(red, text)
@@ -77,7 +78,7 @@ func (p *painter) level(level, text string) string {
 	return text
 }
 
-func (p *painter) paint(code int, text string) string {
+func (p *Style) paint(code int, text string) string {
 	if !p.on {
 		return text
 	}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -26,11 +25,11 @@ func TestRender(t *testing.T) {
 		{`{"ts":"2026-01-02T03:04:05.006Z","level":"info","msg":"node started","node":"n-1"}`,
 			"03:04:05.006  n-1  node started"},
 	} {
-		l, err := parseLogLine([]byte(c.json))
+		l, err := ParseLogLine([]byte(c.json))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.render(&painter{}); got != c.want {
+		if got := l.Render(&Style{}); got != c.want {
 			t.Errorf("\n got %q\nwant %q", got, c.want)
 		}
 	}
@@ -45,7 +44,7 @@ func TestLoggers(t *testing.T) {
 		"auto":    `"msg":"run finished"`,
 	} {
 		var out bytes.Buffer
-		log := newLogger(logConfig{Level: "info", Format: format}, &out).With(zap.String("node", "n-1"))
+		log := NewLogger("info", format, &out).With(zap.String("node", "n-1"))
 		log.Debug("not shown")
 		log.Error("run finished", zap.String("a", "b"), zap.NamedError("err", errors.New("odd")))
 		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
@@ -55,13 +54,13 @@ func TestLoggers(t *testing.T) {
 }
 
 // Each node has its colour, and nobody who does not want colours gets any.
-func TestPainter(t *testing.T) {
-	p := &painter{on: true}
+func TestStyle(t *testing.T) {
+	p := &Style{on: true}
 	one, two := p.node("one"), p.node("longer")
 	if one == two || p.node("one") != "\x1b[36mone   \x1b[0m" || !strings.HasPrefix(two, "\x1b[33m") {
 		t.Errorf("%q %q %q", one, two, p.node("one"))
 	}
-	if (&painter{}).level("error", "x") != "x" || p.level("error", "x") != "\x1b[31mx\x1b[0m" {
+	if (&Style{}).Level("error", "x") != "x" || p.Level("error", "x") != "\x1b[31mx\x1b[0m" {
 		t.Error("levels")
 	}
 	null, err := os.Open(os.DevNull) // a device, as a terminal is
@@ -71,27 +70,19 @@ func TestPainter(t *testing.T) {
 	defer null.Close()
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
-	if !newPainter(null).on || newPainter(&bytes.Buffer{}).on {
+	if !NewStyle(null).on || NewStyle(&bytes.Buffer{}).on {
 		t.Error("a terminal is painted for, a buffer is not")
 	}
 	t.Setenv("NO_COLOR", "1")
-	if newPainter(null).on {
+	if NewStyle(null).on {
 		t.Error("NO_COLOR is not respected")
 	}
 }
 
 func TestMilliseconds(t *testing.T) {
 	for text, want := range map[string]string{"0": "0µs", "0.25": "250µs", "1.55": "1.6ms", "12.3": "12ms", "999": "999ms", "7256": "7.3s", "3600000": "1h0m0s", "-3": "-3.0ms", "x": "x"} {
-		if got := milliseconds(text); got != want {
+		if got := Milliseconds(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
-func TestFromNow(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "past", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 90 * time.Minute: "1h30m", 49 * time.Hour: "2 days"} {
-		if got := fromNow(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }
@@ -99,11 +90,11 @@ func TestFromNow(t *testing.T) {
 func FuzzParseLogLine(f *testing.F) {
 	f.Add([]byte(`{"ts":"x","msg":"run finished","took_ms":"1e999","tick":{},"count":[1],"err":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l, err := parseLogLine(text)
+		l, err := ParseLogLine(text)
 		if err != nil {
 			return
 		}
-		if line := l.render(&painter{}); strings.ContainsAny(line, "\n\r\x1b") {
+		if line := l.Render(&Style{}); strings.ContainsAny(line, "\n\r\x1b") {
 			t.Errorf("%q", line)
 		}
 	})
