@@ -91,8 +91,8 @@ func (n *Node) arm() {
 // tend sends what is due. It arms the alarm first, and hands on what is more than
 // one request, so that nothing here waits for the store, nor for the logger.
 func (n *Node) tend() {
-	write := n.regarding(time.Now())
-	ms := n.clock.ms()
+	write := n.monitor.due(time.Now())
+	ms := n.clock.Ms()
 	n.mu.Lock()
 	if !n.alarm.on {
 		n.mu.Unlock()
@@ -156,12 +156,12 @@ func (n *Node) sleep() time.Duration {
 	if next == 0 {
 		return maxSleep
 	}
-	return min(max(time.UnixMilli(next).Sub(n.clock.now()), 0), maxSleep)
+	return min(max(time.UnixMilli(next).Sub(n.clock.Now()), 0), maxSleep)
 }
 
 // stir lets a drain look whether it is over.
 func (n *Node) stir() {
 	if n.draining.Load() {
-		n.wake.ring()
+		n.wake.Raise()
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // answered takes the answers to a batch: starts what was granted, asks again
 // where it must, and tells the log.
 func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) {
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	starts := make([]*running, 0, len(asks))
 	var failed error
 	heard := false // of the store; something else may be wrong with one job
@@ -36,7 +37,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	if heard {
 		failed = nil
 	}
-	n.reached(part{int(asks[0].e.shard), claiming}, failed)
+	n.monitor.Answered(health.Part{Shard: int(asks[0].e.shard), Kind: health.Claims}, failed)
 	for i, a := range asks {
 		n.tell(a, &answers[i])
 	}
@@ -160,7 +161,7 @@ func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
 		a.doubt = false
 		n.forgot(a.e, 0)
 		n.openings.askOpen(a.e)
-		n.opener.ring()
+		n.opener.Raise()
 	}
 	if c.Err == nil || n.countUnsure(a) {
 		n.agenda.add(onGrid(now+n.retryAfter(a), retryGrid), a) // also in a drain: it may hold a lease
@@ -175,7 +176,7 @@ func (n *Node) expired(a *ask, now int64) {
 		return
 	}
 	n.again(a, onGrid(now+n.retryAfter(a), retryGrid))
-	n.beater.ring() // our clock may be behind the store's
+	n.beater.Raise() // our clock may be behind the store's
 }
 
 // gap: ticks before this one are undecided. Ticks from before the store saw this

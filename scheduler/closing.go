@@ -122,7 +122,7 @@ func (r *running) Refused() {
 	case !slices.Contains(n.refused[r.e], r):
 		n.refused[r.e] = append(n.refused[r.e], r)
 		n.openings.askOpen(r.e)
-		n.opener.ring()
+		n.opener.Raise()
 	case r.again < 2: // the first of these requests may be older than the opening
 		if r.opened {
 			r.again++
@@ -131,8 +131,8 @@ func (r *running) Refused() {
 		r.lifted = true
 		r.e.ending.Add(-1)
 		n.unrefuse(r)
-		n.unpark(r.e, n.clock.ms())
-		n.look(watched{r.e, r.tick}, r.lease.Fence(), n.clock.ms())
+		n.unpark(r.e, n.clock.Ms())
+		n.look(watched{r.e, r.tick}, r.lease.Fence(), n.clock.Ms())
 		n.arm()
 	}
 }

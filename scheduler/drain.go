@@ -15,12 +15,12 @@ func (n *Node) drain() error {
 	n.events.nodeDraining()
 	n.mu.Lock()
 	n.draining.Store(true)
-	n.agenda.add(n.clock.ms(), n.queue.all()...)
+	n.agenda.add(n.clock.Ms(), n.queue.all()...)
 	for e := range n.mutes {
-		n.unmute(e, n.clock.ms())
+		n.unmute(e, n.clock.Ms())
 	}
 	for e := range n.parked {
-		n.unpark(e, n.clock.ms())
+		n.unpark(e, n.clock.Ms())
 	}
 	n.agenda, n.shelf = n.agenda.doubts(), shelf{}
 	n.arm()

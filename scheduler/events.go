@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // events is the one place where what happens on a node is told: to the log.
@@ -23,7 +25,11 @@ type events struct {
 	log    *zap.Logger
 	node   zap.Field
 	stderr io.Writer
-	broken atomic.Int64 // when its last panic was told; seconds since 1970
+	broken atomic.Int64 // when its last panic was reported; seconds since 1970
+
+	mu   sync.Mutex
+	over bool           // no line is waited for any more
+	wg   sync.WaitGroup // the lines that are written beside
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
@@ -59,6 +65,34 @@ func (e *events) survive() {
 	}
 }
 
+// beside writes lines on a goroutine of their own, for a caller that must not wait for
+// the logger. Run waits for them, unless it has returned.
+func (e *events) beside(lines ...func()) {
+	if len(lines) == 0 {
+		return
+	}
+	write := func() {
+		for _, line := range lines {
+			line()
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		go write()
+		return
+	}
+	e.wg.Go(write)
+}
+
+// wait waits for the lines that are written beside, and for none from now on.
+func (e *events) wait() {
+	e.mu.Lock()
+	e.over = true
+	e.mu.Unlock()
+	e.wg.Wait()
+}
+
 // unlock releases the node's mutex and then writes the lines that were put off while
 // it was held.
 func (n *Node) unlock() {
@@ -70,23 +104,12 @@ func (n *Node) unlock() {
 	}
 }
 
-// unlockBeside is unlock for a caller that must not wait for the logger: the lines are
-// written on a goroutine of their own. Run waits for it.
+// unlockBeside is unlock for a caller that must not wait for the logger.
 func (n *Node) unlockBeside() {
 	lines := n.lines
 	n.lines = nil
-	if len(lines) > 0 {
-		n.wg.Add(1)
-	}
 	n.mu.Unlock()
-	if len(lines) > 0 {
-		go func() {
-			defer n.wg.Done()
-			for _, write := range lines {
-				write()
-			}
-		}()
-	}
+	n.events.beside(lines...)
 }
 
 // afterUnlock lets a line be written once the node's mutex, which is held, is released
@@ -101,7 +124,7 @@ func (e *events) runStarted(r *running) {
 	if !e.enabled(zapcore.InfoLevel) {
 		return // before tell, whose frame would grow the stack of a short run
 	}
-	late := r.node.clock.now().Sub(time.UnixMilli(r.tick))
+	late := r.node.clock.Now().Sub(time.UnixMilli(r.tick))
 	e.tell(zapcore.InfoLevel, "run started", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
 		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
@@ -264,7 +287,7 @@ func (n *Node) tellFence(e *entry) {
 	now := time.Now()
 	n.mu.Lock()
 	last, known := n.fenced[e]
-	told := known && now.Sub(last) < reminder
+	told := known && now.Sub(last) < health.Reminder
 	if !told {
 		n.fenced[e] = now
 	}

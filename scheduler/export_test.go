@@ -3,6 +3,8 @@ package scheduler
 import (
 	"io"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
 // MaxLead is how long before it is due a tick is claimed at most.
@@ -14,7 +16,7 @@ func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 	if err != nil {
 		panic(err)
 	}
-	e := entry{name: j.Name, spec: s, rules: &rules{jitter: j.Jitter}, hash: hashOf(j.Name)}
+	e := entry{name: j.Name, spec: s, rules: &rules{jitter: j.Jitter}, hash: rendezvous.Hash(j.Name)}
 	return time.UnixMilli(e.dueAt(tick.UnixMilli()))
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // A store that does not tell whether it is fit is asked again after a pause that
@@ -32,7 +33,7 @@ func (n *Node) fit(ctx context.Context) error {
 		case errors.Is(err, lock.ErrUnfit):
 			return fmt.Errorf("scheduler: run: %w", err)
 		}
-		n.reached(part{0, fitness}, err)
+		n.monitor.Answered(health.Part{Kind: health.Check}, err)
 		if err == nil {
 			for _, r := range risks {
 				n.events.storeRisk(r)

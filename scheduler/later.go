@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // The later share: due ticks that come first to other nodes. Almost all of them
@@ -122,7 +123,7 @@ func (n *Node) peek(l *laterShare) {
 // decided.
 func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
 	if len(l.ticks) > 0 {
-		n.reached(part{int(l.ticks[0].e.shard), peeking}, err)
+		n.monitor.Answered(health.Part{Shard: int(l.ticks[0].e.shard), Kind: health.Peeks}, err)
 	}
 	if err != nil {
 		answers = make([]*lock.Answer, len(l.ticks))
@@ -135,7 +136,7 @@ func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
 		}
 	}
 	n.mu.Lock()
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	for i := range l.ticks {
 		t, c := &l.ticks[i], answers[i]
 		switch {

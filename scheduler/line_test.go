@@ -81,3 +81,23 @@ func TestLeaveTheLine(t *testing.T) {
 		t.Errorf("%d asks wait, %d are sent, one with a slot: %v", n.queue.count(), len(sent), unsure.slot)
 	}
 }
+
+// All that is planned moves along with a step of the clock.
+func TestShiftMovesAllPlans(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int64{-20_000, 7_000} {
+		w := watched{new(entry), 1000}
+		look := &ask{e: w.e, tick: w.tick, look: true}
+		n := &Node{watches: map[watched]plan{w: {look, 50_000}}}
+		n.agenda.add(50_000, look)
+		n.agenda.add(60_000, new(ask))
+		n.shelf.share(55_000)
+		n.shift(step)
+		if p := n.watches[w]; p.ask != look || p.at != 50_000+step {
+			t.Errorf("step %d: the watch is at %d", step, p.at)
+		}
+		if n.agenda.next() != 50_000+step || n.shelf.next() != 55_000+step || n.agenda.count != 2 {
+			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, n.agenda.next(), n.shelf.next())
+		}
+	}
+}

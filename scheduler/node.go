@@ -11,6 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/clock"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/signal"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -22,22 +26,21 @@ type Node struct {
 	locker    *lock.Locker
 	peeker    lock.Peeker // nil if the store is none
 	events    *events
-	clock     clock
+	clock     clock.Clock
+	monitor   *monitor
 	base      context.Context // of requests to the store: ends after the drain
 	started   atomic.Bool
 	draining  atomic.Bool
-	reach     reach
 	shards    int // of the store
 	born      time.Time
-	heard     atomic.Int64 // when the store answered last, since born
 	unended   atomic.Int64 // runs whose end the store has not confirmed
 	starts    atomic.Int64 // asks on their way to a start, and runs that have not begun
 	closings  closings
 	wg        sync.WaitGroup // beats, rota and requests
-	wake      bell           // the drain
-	opener    bell           // the rota
-	beater    bell           // the beats
-	comers    bell           // the rota: nodes that came
+	wake      signal.Signal  // the drain
+	opener    signal.Signal  // the rota
+	beater    signal.Signal  // the beats
+	comers    signal.Signal  // the rota: nodes that joined
 	lastTick  atomic.Pointer[tickText]
 	warned    time.Duration // the clock offset that was warned of; owned by the beats
 	disagreed time.Time     // when the log was told last that readings of the clock never agree; owned by the beats
@@ -70,13 +73,12 @@ type Node struct {
 	openings  openBook
 	laters    []*laterShare // scratch: one for each shard
 	round     round
-	members   members
+	members   rendezvous.Nodes
 	runs      runs // whose functions have not returned, or whose ends wait
 	room      slab[running]
 	sending   int  // requests on their way
 	free      int  // slots
 	cut       bool // the grace of a drain is over
-	over      bool // Run waits for what is left of its goroutines, or has returned
 	woke      time.Time
 	inspected time.Time
 }
@@ -91,7 +93,7 @@ type span struct{ from, until int64 }
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	n := &Node{
-		cfg: cfg, base: context.Background(), born: time.Now(), wake: newBell(), opener: newBell(), beater: newBell(), comers: newBell(),
+		cfg: cfg, base: context.Background(), born: time.Now(), wake: signal.New(), opener: signal.New(), beater: signal.New(), comers: signal.New(),
 		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
 		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
@@ -108,11 +110,12 @@ func New(cfg Config) (*Node, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
-	n.members = membersOf(n.id, nil)
+	n.members = rendezvous.Of(n.id, nil)
 	n.events = newEvents(cfg.Logger, n.id)
 	n.locker = lock.New(cfg.Store, n.id)
 	n.locker.EndTimeout(cfg.StoreTimeout)
-	n.locker.EndNotice(n.endsAnswered)
+	n.monitor = &monitor{Health: health.New(cfg.Store, n.shards, n.born), events: n.events, beat: n.beater}
+	n.locker.EndNotice(n.monitor.EndAnswered)
 	n.peeker, _ = cfg.Store.(lock.Peeker)
 	return n, nil
 }
@@ -166,17 +169,17 @@ func (n *Node) register(path string, j *Job) error {
 		return err
 	}
 	e := n.roster.add()
-	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: hashOf(j.Name), shard: n.shardOf(j.Name)}
+	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: rendezvous.Hash(j.Name), shard: n.shardOf(j.Name)}
 	n.jobs[j.Name] = e
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
-	if n.clock.ready() {
-		now = n.clock.ms()
+	if n.clock.Ready() {
+		now = n.clock.Ms()
 	}
 	e.start(now)
 	n.table.push(e, e.dueAt(e.next))
-	if n.clock.ready() {
+	if n.clock.Ready() {
 		n.openings.askOpen(e)
-		n.opener.ring()
+		n.opener.Raise()
 		n.arm()
 	}
 	return nil
@@ -245,8 +248,8 @@ func (n *Node) Run(ctx context.Context) error {
 	n.events.nodeStarted()
 	defer n.events.nodeStopped()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer n.events.wait()
 	defer n.wg.Wait()
-	defer n.end()
 	defer stop()
 	n.base = life
 	if err := n.fit(ctx); err != nil || ctx.Err() != nil {
@@ -265,24 +268,17 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// end lets no line of an end's answer be waited for any more: Run is about to wait for those there are.
-func (n *Node) end() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.over = true
-}
-
 // join waits for the store, reads its clock and opens the jobs that can be opened; the
 // rota tries the others again. It reports false if ctx ended first.
 func (n *Node) join(ctx context.Context) bool {
-	for !n.clock.ready() {
+	for !n.clock.Ready() {
 		n.beat(ctx)
-		if !n.clock.ready() && !pauseFor(ctx, time.Second) {
+		if !n.clock.Ready() && !pauseFor(ctx, time.Second) {
 			return false
 		}
 	}
 	n.mu.Lock()
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	n.table.resetAll(func(e *entry) int64 {
 		e.start(now)
 		n.openings.askOpen(e)
@@ -292,7 +288,7 @@ func (n *Node) join(ctx context.Context) bool {
 	n.openAll(ctx)
 	n.mu.Lock()
 	if n.roster.size > rotaSize {
-		n.round.at = int(hashOf(n.id) % uint64(n.roster.size)) // not where the other nodes are
+		n.round.at = int(rendezvous.Hash(n.id) % uint64(n.roster.size)) // not where the other nodes are
 	}
 	n.mu.Unlock()
 	return ctx.Err() == nil
@@ -311,9 +307,10 @@ func (n *Node) leave(ctx context.Context) {
 // that cannot be opened are no reason not to be ready: see Remarks.
 func (n *Node) Ready() error {
 	down := ""
-	if faults := n.reach.now(time.Now()); len(faults) > 0 {
-		down = n.name(faults) // asks the store for words: not under the mutex
+	if faults := n.monitor.Down(time.Now()); len(faults) > 0 {
+		down = n.monitor.Name(faults) // asks the store for words: not under the mutex
 	}
+	silence := n.monitor.Silence(time.Now())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -325,8 +322,8 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("scheduler: store unreachable: %s", down)
 	case n.woke.IsZero():
 		return errors.New("scheduler: not started")
-	case n.silence() > 3*beatEvery:
-		return fmt.Errorf("scheduler: no answer from the store for %v", n.silence().Round(time.Second))
+	case silence > 3*beatEvery:
+		return fmt.Errorf("scheduler: no answer from the store for %v", silence.Round(time.Second))
 	case time.Since(n.woke) > 5*maxSleep:
 		return fmt.Errorf("scheduler: the timetable has not moved for %v", time.Since(n.woke).Round(time.Second))
 	}

@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"slices"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // A pending is a job that could not be opened: when it is tried again, and why it
@@ -96,7 +98,7 @@ func (b *openBook) done(e *entry) {
 // some returns as many of those that cannot be opened as are named, by name: of few, all.
 func (b *openBook) some() []pending {
 	var some []pending
-	for _, p := range b.order[:min(len(b.order), mostListed)] {
+	for _, p := range b.order[:min(len(b.order), health.MostListed)] {
 		some = append(some, *p)
 	}
 	slices.SortFunc(some, func(x, y pending) int { return cmp.Compare(x.e.name, y.e.name) })

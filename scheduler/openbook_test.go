@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // What could not be opened is tried again when its pause is over, which doubles up to a
@@ -45,7 +47,7 @@ func TestOpenBook(t *testing.T) {
 	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
 		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].name, len(b.order))
 	}
-	if some := b.some(); len(some) != mostListed || some[0].e.name != "0" || !errors.Is(some[0].err, broken) {
+	if some := b.some(); len(some) != health.MostListed || some[0].e.name != "0" || !errors.Is(some[0].err, broken) {
 		t.Errorf("named are %v", some)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // openAll opens what is to be opened now, each shard by itself: one that does not answer
@@ -50,7 +51,7 @@ func (n *Node) tellUnopened() bool {
 	n.mu.Lock()
 	n.openings.trying = 0
 	count, left, told := len(n.openings.order), n.openings.left(), n.openings.told
-	due := count > 0 && (told.IsZero() || now.Sub(told) >= reminder)
+	due := count > 0 && (told.IsZero() || now.Sub(told) >= health.Reminder)
 	switch {
 	case due:
 		n.openings.told = now
@@ -83,10 +84,10 @@ func (n *Node) unopened() (names string, cause error) {
 	n.mu.Unlock()
 	texts := make([]string, len(some))
 	for i, p := range some {
-		texts[i] = fmt.Sprintf("job %q: %s", p.e.name, n.explain(p.err))
+		texts[i] = fmt.Sprintf("job %q: %s", p.e.name, n.monitor.Explain(p.err))
 		cause = cmp.Or(cause, p.err)
 	}
-	return listed(texts, count), cause
+	return health.List(texts, count), cause
 }
 
 // Remarks returns what is wrong with a part of what this node does, though it is Ready:
@@ -98,7 +99,7 @@ func (n *Node) Remarks() []string {
 	count, fresh, fenced := len(n.openings.order), len(n.openings.fresh)+n.openings.trying, len(n.fenced)
 	var ahead []string
 	for e := range n.fenced {
-		if ahead = append(ahead, e.name); len(ahead) == mostListed {
+		if ahead = append(ahead, e.name); len(ahead) == health.MostListed {
 			break
 		}
 	}
@@ -114,7 +115,7 @@ func (n *Node) Remarks() []string {
 	if len(ahead) > 0 {
 		slices.Sort(ahead)
 		remarks = append(remarks, fmt.Sprintf("%d jobs have a fence more than a day ahead of the store's clock, and nothing is granted under them: %s",
-			fenced, listed(ahead, fenced)))
+			fenced, health.List(ahead, fenced)))
 	}
 	return remarks
 }
@@ -124,7 +125,7 @@ func (n *Node) Remarks() []string {
 func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	os := make([]lock.Opening, len(es))
 	n.mu.Lock()
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	for i, e := range es {
 		os[i] = lock.Opening{Key: e.name, Node: n.id, Revision: n.revision(e.spec, now), Spec: e.spec.Text(), Zone: e.spec.Zone().String(), Policies: e.rules.policies, Mark: e.mark}
 	}
@@ -140,7 +141,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	}
 	n.mu.Lock()
 	heard := false
-	now, at := n.clock.ms(), time.Now()
+	now, at := n.clock.Ms(), time.Now()
 	for i, e := range es {
 		if read[i].Err != nil {
 			heard = heard || errors.Is(read[i].Err, lock.ErrUnreadable)
@@ -161,7 +162,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	if heard {
 		err = nil
 	}
-	n.reached(part{int(es[0].shard), opening}, err)
+	n.monitor.Answered(health.Part{Shard: int(es[0].shard), Kind: health.Openings}, err)
 }
 
 // apart splits what goes to the store, so that each part is of one shard.

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/clock"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
 // The rhythms of a node that has nothing else to do: at most one command in five
@@ -23,18 +26,6 @@ const (
 	settling  = 2 * time.Second
 )
 
-// A bell wakes a waiting goroutine; rung twice, it still rings once.
-type bell chan struct{}
-
-func newBell() bell { return make(bell, 1) }
-
-func (b bell) ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
-
 // beat tells the store that this node lives, learns who else does, and reads the
 // clock, also where the list of nodes cannot be read: no job waits for that. When a
 // reading differs by a step it reads on until that is decided. It reports whether a node
@@ -43,18 +34,18 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Pulse, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
-	n.reached(part{0, listing}, err)
+	n.monitor.Answered(health.Part{Kind: health.Nodes}, err)
 	if err != nil {
 		if n.shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // others may answer, or the list alone is refused
 			n.readClock(ctx)
 		}
 		return false
 	}
-	found := membersOf(n.id, p.Nodes) // not under the mutex: there may be many
+	found := rendezvous.Of(n.id, p.Nodes) // not under the mutex: there may be many
 	n.mu.Lock()
 	old := n.members
 	n.members = found
-	if came = n.members.more(&old); came {
+	if came = n.members.Joined(&old); came {
 		n.round.whole(&n.roster)
 	}
 	n.mu.Unlock()
@@ -79,13 +70,13 @@ func (n *Node) readClock(ctx context.Context) {
 // until enough agree or too many do not. Then the next beat goes on: a clock that jumps
 // about, or masters whose clocks disagree, keep no beat from its time.
 func (n *Node) observe(ctx context.Context, rs []lock.Reading) {
-	stepped, again := n.clock.observe(rs)
-	for reads := 1; again && reads < mostReads && pauseFor(ctx, 100*time.Millisecond); reads++ {
+	stepped, again := n.clock.Observe(rs)
+	for reads := 1; again && reads < clock.MostReads && pauseFor(ctx, 100*time.Millisecond); reads++ {
 		rs, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
 		if err != nil {
 			return
 		}
-		stepped, again = n.clock.observe(rs)
+		stepped, again = n.clock.Observe(rs)
 	}
 	n.compareReadings(again)
 	if stepped != 0 {
@@ -122,8 +113,8 @@ func (n *Node) shift(step int64) {
 // compareClocks warns when this machine's clock is off the store's, by more than slow
 // answers explain, once until it changes.
 func (n *Node) compareClocks() {
-	offset := time.Now().Add(n.cfg.ClockOffset).Sub(n.clock.now())
-	if offset.Abs() <= n.cfg.ClockWarn+n.clock.wrongBy() {
+	offset := time.Now().Add(n.cfg.ClockOffset).Sub(n.clock.Now())
+	if offset.Abs() <= n.cfg.ClockWarn+n.clock.WrongBy() {
 		n.warned = 0
 		return
 	}
@@ -146,7 +137,7 @@ func (n *Node) beats(ctx context.Context) {
 			return
 		}
 		if n.beat(ctx) && greeted {
-			n.comers.ring()
+			n.comers.Raise()
 		}
 		greeted = true
 		t.Reset(beatEvery)

@@ -36,14 +36,14 @@ func (r *round) next(all *roster) (e *entry, must bool) {
 // tick, one of the nodes reads each about every ten minutes: a run that died and that no
 // other node knows of waits no longer for its takeover. Nodes begin at different jobs.
 func (n *Node) turnSize() int {
-	return max(rotaSize, n.roster.size/rotaTurns/max(len(n.members.hashes), 1))
+	return max(rotaSize, n.roster.size/rotaTurns/max(n.members.Count(), 1))
 }
 
 // turn takes the jobs that the rota reads now.
 func (n *Node) turn() (es []*entry) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now, size := n.clock.ms(), n.turnSize()
+	now, size := n.clock.Ms(), n.turnSize()
 	for range min(rotaScan*size, n.roster.size) {
 		e, must := n.round.next(&n.roster)
 		if must || !e.decided(now) {

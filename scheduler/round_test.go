@@ -1,10 +1,13 @@
 package scheduler
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -53,7 +56,9 @@ func TestRoundOfNewYear(t *testing.T) {
 // decidedNode has jobs of which a tick was decided lately: the clock has begun at
 // the mark that they have.
 func decidedNode(jobs int) *Node {
-	n := &Node{clock: clock{start: time.Now()}, revs: map[*spec.Schedule]string{}}
+	n := &Node{revs: map[*spec.Schedule]string{}}
+	now := time.Now()
+	n.clock.Observe([]lock.Reading{{Time: time.UnixMilli(0), Sent: now, Received: now}})
 	for range jobs {
 		n.roster.add()
 	}
@@ -78,7 +83,11 @@ func TestRoundOfRareJobs(t *testing.T) {
 	const jobs = 100_000
 	for _, test := range []struct{ nodes, most int }{{1, jobs/rotaTurns + 1}, {4, jobs/rotaTurns/4 + 1}, {50, rotaSize}} {
 		n := decidedNode(jobs)
-		n.members.hashes = make([]uint64, test.nodes)
+		names := make([]string, test.nodes)
+		for i := range names {
+			names[i] = fmt.Sprint(i)
+		}
+		n.members = rendezvous.Of("0", names)
 		n.round.whole(&n.roster)
 		seen, turns := map[*entry]bool{}, 0
 		for ; len(seen) < jobs; turns++ {

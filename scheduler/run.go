@@ -232,7 +232,7 @@ func (r *running) abandon() {
 func (r *running) Ended(e lock.Ended) {
 	n := r.node
 	if e.Err == nil { // an ending in doubt says nothing new of the store
-		n.heard.Store(int64(time.Since(n.born)))
+		n.monitor.Heard(time.Now())
 	}
 	r.settled()
 	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
@@ -247,7 +247,7 @@ func (r *running) Ended(e lock.Ended) {
 func (r *running) goOn(a lock.Ended) {
 	n, e := r.node, r.e
 	n.mu.Lock()
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	if !a.Ended && !n.draining.Load() {
 		n.look(watched{e, r.tick}, r.lease.Fence(), now)
 	}

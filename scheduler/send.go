@@ -27,7 +27,7 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 		later := &laters[t.shard()]
 		switch {
 		case !ok:
-		case n.cfg.Spread == 0 || n.members.first(t.e.hash, t.tick, ""):
+		case n.cfg.Spread == 0 || n.members.First(t.e.hash, t.tick, ""):
 			send = append(send, t.ask())
 		case n.peeker == nil:
 			n.agenda.add(max(ms, t.tick)+n.cfg.Spread.Milliseconds(), t.ask())
@@ -136,7 +136,7 @@ func (n *Node) admits(a *ask, ms int64) bool {
 // request's time is over.
 func (n *Node) send(asks []*ask) {
 	n.mu.Lock()
-	now := n.clock.ms()
+	now := n.clock.Ms()
 	claims := make([]lock.Claim, len(asks))
 	for i, a := range asks {
 		if a.owner == "" {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -149,7 +150,7 @@ func (e *entry) dueAt(tick int64) int64 {
 	if next := e.spec.NextMilli(tick); next != 0 {
 		most = min(most, next-tick-1)
 	}
-	return tick + int64(mix(e.hash^mix(uint64(tick)))%uint64(most+1))
+	return tick + int64(rendezvous.Mix(e.hash^rendezvous.Mix(uint64(tick)))%uint64(most+1))
 }
 
 // advance hands out the latest tick that is due at ms and arms the one after it.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -141,7 +142,7 @@ func entryOf(t testing.TB, text string, jitter time.Duration) *entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &entry{name: "a", spec: s, rules: &rules{jitter: jitter}, hash: hashOf("a")}
+	return &entry{name: "a", spec: s, rules: &rules{jitter: jitter}, hash: rendezvous.Hash("a")}
 }
 
 // A job costs at most 190 bytes beyond its name and its parsed spec.

@@ -1,8 +1,6 @@
 package scheduler
 
-import (
-	"github.com/cronce/cronce/lock"
-)
+import "github.com/cronce/cronce/lock"
 
 // A watched run belongs to another owner: this node looks again when its
 // deadline has passed, so that a dead winner is noticed without a leader.
@@ -91,7 +89,7 @@ func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
 		return now
 	}
 	at := onGrid(now+c.Left.Milliseconds()+1, lookGrid)
-	if !n.members.first(e.hash, c.Number, c.Node) {
+	if !n.members.First(e.hash, c.Number, c.Node) {
 		at += max(n.cfg.Spread.Milliseconds(), retryGrid)
 	}
 	return at

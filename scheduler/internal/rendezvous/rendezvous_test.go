@@ -1,4 +1,4 @@
-package scheduler
+package rendezvous
 
 import (
 	"fmt"
@@ -16,15 +16,15 @@ func TestSharesAreEven(t *testing.T) {
 		for i := range names {
 			names[i] = fmt.Sprintf("pod-%d-%08x", i, i*7919)
 		}
-		views := make([]members, nodes)
+		views := make([]Nodes, nodes)
 		for i := range views {
-			views[i] = membersOf(names[i], names)
+			views[i] = Of(names[i], names)
 		}
 		const draws = 20_000
 		byTick, byJob := make([]int, nodes), make([]int, nodes)
 		for d := range draws {
-			byTick[owner(t, views, hashOf("job"), int64(d)*1000)]++
-			byJob[owner(t, views, hashOf(fmt.Sprint("job", d)), 1000)]++
+			byTick[owner(t, views, Hash("job"), int64(d)*1000)]++
+			byJob[owner(t, views, Hash(fmt.Sprint("job", d)), 1000)]++
 		}
 		for i := range nodes {
 			for what, got := range map[string]int{"ticks": byTick[i], "jobs": byJob[i]} {
@@ -37,11 +37,11 @@ func TestSharesAreEven(t *testing.T) {
 }
 
 // owner returns the one node that comes first.
-func owner(t *testing.T, views []members, job uint64, tick int64) int {
+func owner(t *testing.T, views []Nodes, job uint64, tick int64) int {
 	t.Helper()
 	found := -1
 	for i := range views {
-		if views[i].first(job, tick, "") {
+		if views[i].First(job, tick, "") {
 			if found >= 0 {
 				t.Fatalf("nodes %d and %d both come first", found, i)
 			}
@@ -61,8 +61,8 @@ func TestShareWithout(t *testing.T) {
 	for tick := range int64(1000) {
 		first := 0
 		for _, name := range names[1:] {
-			m := membersOf(name, names)
-			if m.first(hashOf("job"), tick, "a") {
+			m := Of(name, names)
+			if m.First(Hash("job"), tick, "a") {
 				first++
 			}
 		}
@@ -75,10 +75,10 @@ func TestShareWithout(t *testing.T) {
 // A node that is not on the list yet still has a share of its own.
 func TestShareOfAnUnknownNode(t *testing.T) {
 	t.Parallel()
-	m := membersOf("new", []string{"a", "b"})
+	m := Of("new", []string{"a", "b"})
 	first := 0
 	for tick := range int64(3000) {
-		if m.first(hashOf("job"), tick, "") {
+		if m.First(Hash("job"), tick, "") {
 			first++
 		}
 	}
@@ -95,9 +95,9 @@ func TestForgedNodes(t *testing.T) {
 		nodes[i] = fmt.Sprint("forged", i)
 	}
 	began := time.Now()
-	m, other := membersOf("a", nodes), membersOf("b", nodes)
-	if m.more(&m) || !m.more(&members{}) || len(m.hashes) > maxMembers+1 || !slices.Contains(m.hashes, m.self) {
-		t.Errorf("%d members, more than before: %v", len(m.hashes), m.more(&m))
+	m, other := Of("a", nodes), Of("b", nodes)
+	if m.Joined(&m) || !m.Joined(&Nodes{}) || len(m.hashes) > maxNodes+1 || !slices.Contains(m.hashes, m.self) {
+		t.Errorf("%d members, more than before: %v", len(m.hashes), m.Joined(&m))
 	}
 	differ := 0
 	for _, h := range m.hashes {
@@ -109,7 +109,7 @@ func TestForgedNodes(t *testing.T) {
 		t.Errorf("two nodes take %d different ones", differ)
 	}
 	for tick := range int64(1024) {
-		m.first(1, tick, "")
+		m.First(1, tick, "")
 	}
 	if took := time.Since(began); took > 10*time.Second { // it took 22 s to compare two lists
 		t.Errorf("it took %v", took)
@@ -123,8 +123,8 @@ func TestShareOfADeadNode(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	of := func(tick int64, without string) (first []string) {
 		for _, n := range names {
-			m := membersOf(n, names)
-			if n != without && m.first(7, tick, without) {
+			m := Of(n, names)
+			if n != without && m.First(7, tick, without) {
 				first = append(first, n)
 			}
 		}

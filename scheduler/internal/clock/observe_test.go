@@ -1,4 +1,4 @@
-package scheduler
+package clock_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
 // readings makes a reading of each server whose clock is off by so much, with a
@@ -46,19 +47,19 @@ func TestObserve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var c clock
-				if c.ready() {
+				var c clock.Clock
+				if c.Ready() {
 					t.Error("ready before the first reading")
 				}
 				for i, s := range steps {
-					stepped, again := c.observe(readings(s.offs...))
-					off := time.Until(c.now())
+					stepped, again := c.Observe(readings(s.offs...))
+					off := time.Until(c.Now())
 					if stepped != s.stepped || again != s.again || off != s.off {
 						t.Errorf("reading %d: stepped %v, again %v, off by %v; want %v, %v, %v", i, stepped, again, off, s.stepped, s.again, s.off)
 					}
 					time.Sleep(10 * time.Second)
 				}
-				if !c.ready() || c.now().Location() != time.UTC {
+				if !c.Ready() || c.Now().Location() != time.UTC {
 					t.Error("not ready, or not in UTC")
 				}
 			})
@@ -100,10 +101,10 @@ func TestSlowReadings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var c clock
+				var c clock.Clock
 				for i, of := range steps {
-					stepped, again := c.observe(slowReading(of.off, of.there, of.back))
-					off := time.Until(c.now())
+					stepped, again := c.Observe(slowReading(of.off, of.there, of.back))
+					off := time.Until(c.Now())
 					if (stepped != 0) != of.stepped || again != of.again || (off-of.clock).Abs() > 10*ms {
 						t.Fatalf("reading %d: stepped %v, again %v, off by %v; want %v, %v, %v", i, stepped, again, off, of.stepped, of.again, of.clock)
 					}
@@ -111,25 +112,5 @@ func TestSlowReadings(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// All that is planned moves along with a step of the clock.
-func TestShiftMovesAllPlans(t *testing.T) {
-	t.Parallel()
-	for _, step := range []int64{-20_000, 7_000} {
-		w := watched{new(entry), 1000}
-		look := &ask{e: w.e, tick: w.tick, look: true}
-		n := &Node{watches: map[watched]plan{w: {look, 50_000}}}
-		n.agenda.add(50_000, look)
-		n.agenda.add(60_000, new(ask))
-		n.shelf.share(55_000)
-		n.shift(step)
-		if p := n.watches[w]; p.ask != look || p.at != 50_000+step {
-			t.Errorf("step %d: the watch is at %d", step, p.at)
-		}
-		if n.agenda.next() != 50_000+step || n.shelf.next() != 55_000+step || n.agenda.count != 2 {
-			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, n.agenda.next(), n.shelf.next())
-		}
 	}
 }

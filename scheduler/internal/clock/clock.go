@@ -1,4 +1,6 @@
-package scheduler
+// Package clock keeps the cluster's time: the store's clock, held between readings on
+// this machine's monotonic clock. The machine's wall clock has no influence on it.
+package clock
 
 import (
 	"cmp"
@@ -9,9 +11,9 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// A clock is the cluster's time: the store's clock, kept between readings on
-// this machine's monotonic clock, so that the machine's wall clock has no say.
-type clock struct {
+// A Clock is the cluster's time. The zero Clock has not been read yet. It is safe for
+// concurrent use.
+type Clock struct {
 	mu     sync.Mutex
 	start  time.Time     // the monotonic reference
 	zero   time.Duration // the cluster's time at start, since 1970
@@ -24,41 +26,44 @@ type clock struct {
 	agreed int           // how many readings agreed with it
 }
 
+// MostReads bounds how many readings are taken in a row to decide about a step.
+const MostReads = 3 * stepReads
+
 const (
-	stepSize    = 500 * time.Millisecond // a difference beyond what round trips explain is a step from here on, not drift
-	stepReads   = 3                      // how many readings must agree before a step is believed
-	mostReads   = 3 * stepReads          // how many are taken at once to decide about a step
+	stepSize    = 500 * time.Millisecond // a difference above this, beyond what round trips explain, is a step and not drift
+	stepReads   = 3                      // how many readings must agree before a step is adopted
 	slewPerRead = 50 * time.Millisecond  // how much one reading may correct drift
-	drift       = 5000                   // two clocks are believed to part by no more than 1/drift of the time
+	drift       = 5000                   // two clocks are assumed to part by no more than 1/drift of the time
 )
 
-// now returns the cluster's time.
-func (c *clock) now() time.Time {
+// Now returns the cluster's time.
+func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.UnixMicro((c.zero + time.Since(c.start)).Microseconds()).UTC()
 }
 
-func (c *clock) ms() int64 { return c.now().UnixMilli() }
+// Ms is Now in Unix milliseconds.
+func (c *Clock) Ms() int64 { return c.Now().UnixMilli() }
 
-// ready reports whether the clock was ever read.
-func (c *clock) ready() bool {
+// Ready reports whether the clock was ever read.
+func (c *Clock) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.set
 }
 
-// wrongBy is how far the clock may be off.
-func (c *clock) wrongBy() time.Duration {
+// WrongBy returns how far the clock may be off.
+func (c *Clock) WrongBy() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known()
 }
 
-// observe takes one reading of each server; of several the median counts. It
-// returns the step that was adopted, if any, and whether another reading should
-// be taken soon because this one differed by a step.
-func (c *clock) observe(rs []lock.Reading) (stepped time.Duration, again bool) {
+// Observe takes one reading of each server; of several the median counts. It
+// returns the step that was adopted, if any, and whether the caller should read
+// again soon because this reading differed by a step.
+func (c *Clock) Observe(rs []lock.Reading) (stepped time.Duration, again bool) {
 	if len(rs) == 0 {
 		return 0, false
 	}
@@ -82,22 +87,22 @@ func (c *clock) observe(rs []lock.Reading) (stepped time.Duration, again bool) {
 }
 
 // adopt sets the clock to zero, which may be off by so much.
-func (c *clock) adopt(zero, off time.Duration) {
+func (c *Clock) adopt(zero, off time.Duration) {
 	c.zero, c.off, c.slewed, c.read = zero, off, 0, time.Now()
 }
 
-// known is how far the clock may be off by now.
-func (c *clock) known() time.Duration { return c.off + time.Since(c.read)/drift }
+// known is how far the clock may be off by now. The mutex is held.
+func (c *Clock) known() time.Duration { return c.off + time.Since(c.read)/drift }
 
-// slew takes a reading that is off by no more than half its round trip (Cristian's
-// algorithm): the truth is where all readings so far agree (Marzullo's). So one
-// that was quick counts for long, and a slow one hardly at all. What is drift is
-// corrected little by little. What the readings before could not tell, because they
-// were slow, is corrected at once.
-func (c *clock) slew(zero, off time.Duration) {
+// slew takes a reading, which is off by no more than half its round trip (Cristian's
+// algorithm). The truth lies where all readings so far agree (Marzullo's), so a quick
+// reading counts for long and a slow one hardly at all. Drift is corrected little by
+// little. An error that earlier readings could not exclude, because they were slow, is
+// corrected at once.
+func (c *Clock) slew(zero, off time.Duration) {
 	known := c.known()
 	from, to := max(c.zero-known, zero-off), min(c.zero+known, zero+off)
-	if from > to { // the clocks part faster than was believed
+	if from > to { // the clocks part faster than was assumed
 		from, to = zero-off, zero+off
 	}
 	truth := from + (to-from)/2
@@ -110,7 +115,7 @@ func (c *clock) slew(zero, off time.Duration) {
 
 // confirm adopts a step when enough readings in a row agree on it, each as far as
 // its round trip lets it tell.
-func (c *clock) confirm(zero, off time.Duration) (stepped time.Duration, again bool) {
+func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again bool) {
 	if c.agreed > 0 && (zero-c.step).Abs() < stepSize/2+off+c.wrong {
 		c.agreed++
 	} else {
@@ -129,7 +134,7 @@ func (c *clock) confirm(zero, off time.Duration) (stepped time.Duration, again b
 }
 
 // median returns the reading in the middle, and how far it may be off.
-func (c *clock) median(rs []lock.Reading) (zero, off time.Duration) {
+func (c *Clock) median(rs []lock.Reading) (zero, off time.Duration) {
 	rs = slices.Clone(rs)
 	of := func(r lock.Reading) time.Duration {
 		middle := r.Sent.Add(r.Received.Sub(r.Sent) / 2)

@@ -1,4 +1,4 @@
-package scheduler
+package clock_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
 // Readings of a store's clock that is ahead by an hour, with the ways there and
@@ -15,14 +16,14 @@ func TestQuickReadingsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const ahead = time.Hour
-		var c clock
+		var c clock.Clock
 		read := func(there, back time.Duration) time.Duration {
 			sent := time.Now()
 			time.Sleep(there)
 			at := time.Now().Add(ahead)
 			time.Sleep(back)
-			c.observe([]lock.Reading{{Server: "s", Time: at, Sent: sent, Received: time.Now()}})
-			return c.now().Sub(time.Now().Add(ahead)).Abs()
+			c.Observe([]lock.Reading{{Server: "s", Time: at, Sent: sent, Received: time.Now()}})
+			return c.Now().Sub(time.Now().Add(ahead)).Abs()
 		}
 		const ms = time.Millisecond
 		if off := read(0, 60*ms); off > 30*ms {

@@ -1,0 +1,52 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// Name names the parts that are down, and why, in words without addresses, users or keys.
+func (h *Health) Name(down []Fault) string {
+	names := make([]string, len(down))
+	for i, f := range down {
+		names[i] = kinds[f.Kind]
+		if h.shards > 1 {
+			names[i] += fmt.Sprintf(" of shard %d of %d", f.Shard+1, h.shards)
+		}
+		names[i] += ": " + h.Explain(f.Err)
+	}
+	return List(names, len(names))
+}
+
+// Explain says why a request failed, in words without addresses, users or keys. It calls
+// the store.
+func (h *Health) Explain(err error) string {
+	if h.explainer != nil {
+		if text := h.explainer.Explain(err); text != "" {
+			return text
+		}
+	}
+	switch {
+	case errors.Is(err, lock.ErrUnreadable):
+		return "what the store has of the job cannot be read"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "no answer in time"
+	}
+	return "the request failed; the log has the error"
+}
+
+// MostListed bounds how many faults or jobs a line names.
+const MostListed = 5
+
+// List joins the first MostListed names and counts the others; all is how many there are.
+func List(names []string, all int) string {
+	text := strings.Join(names[:min(len(names), MostListed)], "; ")
+	if more := all - MostListed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,162 @@
+// Package health keeps which parts of the store answer. Time is an argument.
+package health
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A Kind is a kind of request. A store can answer one kind and not another: a Redis at
+// maxmemory answers heartbeats and takes no claim.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	Claims Kind = iota
+	Peeks
+	Openings
+	Ends
+	Nodes // the list of nodes, which lives in the first shard
+	Check // of the store as a whole, when a node starts
+)
+
+var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "ends of runs", "the list of nodes", "the check of the store"}
+
+// A Part of the store fails or answers by itself.
+type Part struct {
+	Shard int
+	Kind  Kind
+}
+
+// A Fault is a part that is down, and why.
+type Fault struct {
+	Part
+	Err error
+}
+
+// A failure is the state of a part that failed.
+type failure struct {
+	err      error
+	last     time.Time // the latest failure
+	answered time.Time // when the part answered since; zero: not yet
+	hinted   bool      // claims were answered since the latest failure
+}
+
+// Health is which parts of the store this node can use. A part is down from its first
+// failure until it has answered for a while without another: a store that answers every
+// other request is down all the while. Health is safe for concurrent use.
+type Health struct {
+	shards    int
+	explainer lock.Explainer // nil: the store is none
+	heard     atomic.Int64   // the latest answer, in nanoseconds since began
+	began     time.Time
+
+	mu       sync.Mutex
+	parts    map[Part]*failure
+	reported time.Time // when Report returned what is down last; zero: nothing is down for the log
+}
+
+const (
+	calm  = 3 * time.Second  // without a failure, before a part that answers is up again
+	stale = 30 * time.Second // age at which a failure counts no more, if its shard answers
+
+	// Reminder is the time between two log lines about the same trouble.
+	Reminder = time.Minute
+)
+
+// New returns the health of a store with so many shards, all of whose parts are up. If
+// the store is a lock.Explainer it explains its errors.
+func New(store any, shards int, now time.Time) *Health {
+	explainer, _ := store.(lock.Explainer)
+	return &Health{shards: shards, explainer: explainer, began: now}
+}
+
+// Heard notes that the store answered, without saying which part.
+func (h *Health) Heard(now time.Time) { h.heard.Store(int64(now.Sub(h.began))) }
+
+// Silence returns for how long the store has not answered.
+func (h *Health) Silence(now time.Time) time.Duration {
+	return now.Sub(h.began) - time.Duration(h.heard.Load())
+}
+
+// Answered notes the answer of a part, or with an error its failure. It reports whether
+// the caller should ask for the list of nodes before its time: the list failed some time
+// ago, and claims are answered in its shard.
+func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
+	if err == nil {
+		h.Heard(now)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		h.failed(p, err, now)
+		return false
+	}
+	for of, f := range h.parts {
+		switch {
+		case of.Shard != p.Shard || !f.answered.IsZero():
+		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends, now.Sub(f.last) > stale:
+			f.answered = now // an answered claim stands for peeks and openings too
+		case p.Kind == Claims && of.Kind == Nodes && now.Sub(f.last) >= calm && !f.hinted:
+			f.hinted, list = true, true
+		}
+	}
+	return list
+}
+
+// failed notes the failure of a part. The mutex is held.
+func (h *Health) failed(p Part, err error, now time.Time) {
+	f := h.parts[p]
+	if f == nil {
+		if h.parts == nil {
+			h.parts = map[Part]*failure{}
+		}
+		f = new(failure)
+		h.parts[p] = f
+	}
+	f.err, f.last, f.answered, f.hinted = err, now, time.Time{}, false
+}
+
+// up reports whether the part that failed is up again.
+func (f *failure) up(now time.Time) bool { return !f.answered.IsZero() && now.Sub(f.last) >= calm }
+
+// Report forgets the parts that are up again and returns what the log is due: the parts
+// that are down, first and then once in a Reminder, or that all are back.
+func (h *Health) Report(now time.Time) (down []Fault, back bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.parts, func(_ Part, f *failure) bool { return f.up(now) })
+	switch {
+	case len(h.parts) == 0 && !h.reported.IsZero():
+		h.reported = time.Time{}
+		return nil, true
+	case len(h.parts) == 0 || !h.reported.IsZero() && now.Sub(h.reported) < Reminder:
+		return nil, false
+	}
+	h.reported = now
+	return h.down(now), false
+}
+
+// Down returns the parts that are down.
+func (h *Health) Down(now time.Time) []Fault {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.down(now)
+}
+
+// down is Down. The mutex is held.
+func (h *Health) down(now time.Time) (all []Fault) {
+	for p, f := range h.parts {
+		if !f.up(now) {
+			all = append(all, Fault{p, f.err})
+		}
+	}
+	slices.SortFunc(all, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Kind, b.Kind)) })
+	return all
+}
