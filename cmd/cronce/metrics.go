@@ -22,7 +22,7 @@ func metricsHandler(s *shop) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.sale != nil {
-		registry.MustRegister(newShopMetrics(s), newEventMetrics(s))
+		registry.MustRegister(newShopMetrics(s), newBookMetrics(s))
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * scrapeTime})
 }
@@ -34,7 +34,7 @@ type shopMetrics struct {
 	handler *atomic.Pointer[stock.Handler] // nil in it until the shop is served
 	skus    []string                       // of which the stock is shown; none: all, if they are few
 
-	up, known, left, products, unsettled, disputed, lag, shed, requests *prometheus.Desc
+	up, known, left, products, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
 
 func shopDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -49,8 +49,8 @@ func newShopMetrics(s *shop) *shopMetrics {
 		left:      shopDesc("stock_left", "What can be ordered of a product; absent while it is not known.", "sku"),
 		products:  shopDesc("products", "How many products there are."),
 		unsettled: shopDesc("orders_unsettled", "Orders whose state the database does not have yet."),
-		disputed:  shopDesc("orders_disputed", "Orders that the database has otherwise."),
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
+		totals:    shopDesc("products_unsettled", "Products of which the database does not have yet what was put in."),
 		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
 		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
@@ -58,7 +58,7 @@ func newShopMetrics(s *shop) *shopMetrics {
 
 // Describe is for the registry.
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.unsettled, m.disputed, m.lag, m.shed, m.requests} {
+	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
 		to <- d
 	}
 }
@@ -89,8 +89,8 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.known, zeroOrOne(f.Stock != nil))
 	gauge(m.products, float64(f.Products))
 	gauge(m.unsettled, float64(f.Unsettled))
-	gauge(m.disputed, float64(f.Disputed))
 	gauge(m.lag, f.Lag.Seconds())
+	gauge(m.totals, float64(f.Totals))
 	for sku, left := range f.Stock {
 		gauge(m.left, float64(left), sku)
 	}

@@ -63,7 +63,7 @@ func TestShopRules(t *testing.T) {
 func shopMetricNames() (names []string) {
 	to := make(chan *prometheus.Desc, 100)
 	newShopMetrics(&shop{}).Describe(to)
-	newEventMetrics(&shop{}).Describe(to)
+	newBookMetrics(&shop{}).Describe(to)
 	close(to)
 	for d := range to {
 		names = append(names, regexp.MustCompile(`cronce_\w+`).FindString(d.String()))

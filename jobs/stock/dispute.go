@@ -31,12 +31,29 @@ type Dispute struct {
 }
 
 // Disputes returns the disputed orders that nothing was decided about, the first 10,000,
-// the oldest first. It needs Options.Book.
+// the oldest first: those of the book, also where a rebuilt shelf has no stock for them. It needs Options.Book.
 func (s *Sale) Disputes(ctx context.Context) ([]Dispute, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: disputes: %w", errNoBook)
 	}
 	return s.options.Book.disputes(ctx, s.ID(), "")
+}
+
+// CountDisputes counts the disputed orders that nothing was decided about. It makes no tables, so that it
+// is for a scrape: it returns when ctx ends. It needs Options.Book.
+func (s *Sale) CountDisputes(ctx context.Context) (int64, error) {
+	if s.options.Book == nil {
+		return 0, fmt.Errorf("stock: count the disputes: %w", errNoBook)
+	}
+	return s.options.Book.countDisputes(ctx, s.ID())
+}
+
+func (b *Database) countDisputes(ctx context.Context, sale string) (n int64, err error) {
+	err = b.db.QueryRowContext(ctx, b.dialect.Bind("SELECT COUNT(*) FROM stock_dispute WHERE sale = ?"), sale).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("stock: count the disputes: %w", err)
+	}
+	return n, nil
 }
 
 // Dispute returns the disputed order with an id, the oldest of them, or ErrNoDispute. It

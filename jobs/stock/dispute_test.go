@@ -3,6 +3,7 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,6 +202,12 @@ func TestDisputeWithoutRoom(t *testing.T) {
 	}
 	wantProduct(t, s, "cup", 1, 1, 0, 0)
 	wantDisputes(t, s, "o-00 paid 2 paid")
+	if n, err := s.CountDisputes(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d disputes are counted, %v, want the one that is listed", n, err)
+	}
+	if _, _, err := reconcile(t, s, p, 1); err == nil || !strings.Contains(err.Error(), "1 orders are not as they must be") {
+		t.Errorf("reconcile: %v, want the dispute", err)
+	}
 	if err := s.Resolve(t.Context(), decide(stock.Accept, "n-1")); !errors.Is(err, stock.ErrNotOnShelf) {
 		t.Errorf("accept: %v, want ErrNotOnShelf", err)
 	}
@@ -208,6 +215,9 @@ func TestDisputeWithoutRoom(t *testing.T) {
 		t.Error(err)
 	}
 	wantDisputes(t, s)
+	if n, err := s.CountDisputes(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d disputes are counted, %v, want none", n, err)
+	}
 	wantProduct(t, s, "cup", 1, 1, 0, 0)
 }
 

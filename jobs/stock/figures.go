@@ -12,8 +12,8 @@ const MaxFigures = 200
 // Figures are what is measured of a sale.
 type Figures struct {
 	Unsettled int64            // orders whose state the book does not have yet
-	Lag       time.Duration    // for how long the book has lacked the oldest of them
-	Disputed  int64            // orders that the book has otherwise: see Sale.Disputes
+	Lag       time.Duration    // for how long the book has lacked the oldest of these orders
+	Totals    int64            // products of which the book does not have yet what was put in
 	Products  int64            // how many there are
 	Stock     map[string]int64 // what is left, by product; nil while that is not known: see Sale.Known
 }
@@ -26,7 +26,7 @@ func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
 	if len(skus) > MaxFigures {
 		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
 	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyDisputed, keyOffer), argsOf(skus, MaxFigures)...)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer), argsOf(skus, MaxFigures)...)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)
@@ -43,7 +43,7 @@ func (s *Sale) parseFigures(ctx context.Context, answer []string) (f Figures, er
 		return f, strange(answer)
 	}
 	var now, oldest int64
-	if err := parseNumbers(answer[:head-1], &f.Unsettled, &f.Disputed, &f.Products, &now, &oldest); err != nil {
+	if err := parseNumbers(answer[:head-1], &f.Unsettled, &f.Totals, &f.Products, &now, &oldest); err != nil {
 		return f, err
 	}
 	if first := answer[head-1]; first != "" {

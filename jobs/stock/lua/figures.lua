@@ -1,10 +1,10 @@
 -- figures: reads what is measured of a sale. It changes nothing.
 --
--- KEYS  1 stock  2 fresh  3 unsettled  4 disputed  5 offer
+-- KEYS  1 stock  2 fresh  3 unsettled  4 restocked  5 offer
 -- ARGV  1 how many products at most, then skus: of these alone
 --
--- Returns {orders that are unsettled, disputed, products, now, since when the oldest
--- unsettled one is ('': none), the fresh one that is due first (''), sku, stock, …}. Of more
+-- Returns {orders that are unsettled, products whose total is, products, now, since when the oldest
+-- unsettled order is ('': none), the fresh one that is due first (''), sku, stock, …}. Of more
 -- products than at most there is none, unless they are named.
 local t = redis.call('TIME')
 local answer = {

@@ -1,0 +1,33 @@
+package stock_test
+
+import (
+	"testing"
+
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// What was put in of products waits for the book like orders do, and is counted by itself: it is no order,
+// and has no age.
+func TestFiguresOfTotals(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	want := func(totals, unsettled int64) {
+		t.Helper()
+		f, err := s.Figures(t.Context())
+		if err != nil || f.Totals != totals || f.Unsettled != unsettled || totals > 0 && f.Lag != 0 {
+			t.Errorf("%+v, %v, want %d totals and %d orders that are unsettled", f, err, totals, unsettled)
+		}
+	}
+	put(t, s, "tea", 5)
+	put(t, s, "cup", 5)
+	want(2, 0)
+	settleAll(t, s, p)
+	want(0, 0)
+	reserve(t, s, order("a"))
+	want(0, 1)
+	if _, err := s.Supply(t.Context(), "cup", "d-1", 5); err != nil {
+		t.Fatal(err)
+	}
+	settleAll(t, s, p)
+	want(0, 0)
+}
