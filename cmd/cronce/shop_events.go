@@ -116,7 +116,11 @@ func printTargets(w io.Writer, targets []stock.TargetStatus) error {
 	for _, t := range targets {
 		trouble := terminal.Dash(t.Trouble)
 		if t.Trouble != "" {
-			trouble = fmt.Sprintf("%s (%d times, asked again in %v)", t.Trouble, t.Tries, t.Wait.Round(time.Second))
+			again := fmt.Sprintf("asked again in %v", t.Wait.Round(time.Second))
+			if t.Tries > 0 { // otherwise it is about an event that was put aside
+				again = plural(int(t.Tries), "time") + ", " + again
+			}
+			trouble = t.Trouble + " (" + again + ")"
 		}
 		terminal.PrintRow(table, t.Name, t.Seq, t.Lag, t.Behind.Round(time.Second), t.Aside, trouble)
 	}

@@ -23,8 +23,7 @@ func (c *courier) tryAgain(ctx context.Context) error {
 		failed := len(d.Refused) == 0 && d.Done == 0
 		switch {
 		case failed && (d.After > 0 && c.done == 0 || ctx.Err() != nil):
-			d.After = min(d.After, longWait) // events that come meanwhile wait, too
-			return c.trouble(ctx, seq, d)
+			return c.busy(ctx, seq, d)
 		case failed:
 			refused = d.Err.Error()
 		case len(d.Refused) > 0:
@@ -40,4 +39,14 @@ func (c *courier) tryAgain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// busy leaves the target alone as long as it says about an event that was tried again, and is the error
+// of the run. Events that come meanwhile wait, too: not for long, since it may be about this one alone. It
+// says nothing of the next one, which has not failed by it.
+func (c *courier) busy(ctx context.Context, seq int64, d Delivery) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it is not the target's
+	}
+	return c.leave(ctx, seq, advance{seq: c.at.seq, err: d.Err, wait: min(d.After, longWait), other: true})
 }

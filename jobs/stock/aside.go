@@ -147,16 +147,6 @@ func asideWhere(sale, target string, seq int64) (where string, args []any) {
 // maxAgain is how many events that were put aside one run tries again.
 const maxAgain = 100
 
-// allAside reports whether all events of a target after one and up to another were put aside.
-func (b *Database) allAside(ctx context.Context, sale, target string, after, to int64) (bool, error) {
-	query := b.dialect.Bind("SELECT COUNT(*) FROM stock_event_aside WHERE sale = ? AND target = ? AND seq > ? AND seq <= ?")
-	var n int64
-	if err := b.db.QueryRowContext(ctx, query, sale, target, after, to).Scan(&n); err != nil {
-		return false, fmt.Errorf("count the events that were put aside: %w", err)
-	}
-	return n == to-after, nil
-}
-
 // asideAgain reads the events of a target that are to be tried again.
 func (b *Database) asideAgain(ctx context.Context, sale, target string) ([]Event, error) {
 	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event_aside WHERE sale = ? AND target = ? AND again ORDER BY seq LIMIT " + strconv.Itoa(maxAgain))

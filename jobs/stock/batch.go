@@ -10,17 +10,25 @@ import (
 // MaxRead is how many orders ReadOrders reads at once.
 const MaxRead = 100
 
-// ReadOrders returns the orders with these ids, 1 to MaxRead, each once, in their order, and the
-// ids of those that are not known. Each is as [Sale.Order] would return it. It is refused
-// with a *FieldError for each id that is not allowed.
-func (s *Sale) ReadOrders(ctx context.Context, ids []string) (orders []Record, unknown []string, err error) {
-	if err = checkIDs(ids); err == nil {
-		orders, unknown, err = s.readOrders(ctx, ids)
+// A Reading is what was read of some orders, each in the order of the ids.
+type Reading struct {
+	Orders     []Record
+	Unknown    []string // the ids of which there is no order
+	Unreadable []string // the ids of those whose records cannot be read; the error of [Sale.Order] says why
+}
+
+// ReadOrders reads the orders with these ids, 1 to MaxRead, each once. Each is as [Sale.Order] would
+// return it. It is refused with a *FieldError for each id that is not allowed.
+func (s *Sale) ReadOrders(ctx context.Context, ids []string) (Reading, error) {
+	var all Reading
+	err := checkIDs(ids)
+	if err == nil {
+		all, err = s.readOrders(ctx, ids)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("stock: read orders: %w", err)
+		return Reading{}, fmt.Errorf("stock: read orders: %w", err)
 	}
-	return orders, unknown, nil
+	return all, nil
 }
 
 func checkIDs(ids []string) error {
@@ -42,11 +50,11 @@ func checkIDs(ids []string) error {
 }
 
 // readOrders reads orders from the store, and those that it lacks from the book, at once.
-func (s *Sale) readOrders(ctx context.Context, ids []string) (orders []Record, unknown []string, err error) {
+func (s *Sale) readOrders(ctx context.Context, ids []string) (all Reading, err error) {
 	epoch := s.epoch()
 	lines, err := s.lines(ctx, ids)
 	if err != nil {
-		return nil, nil, err
+		return all, err
 	}
 	var lacking []string
 	for i, line := range lines {
@@ -56,21 +64,22 @@ func (s *Sale) readOrders(ctx context.Context, ids []string) (orders []Record, u
 	}
 	found, err := s.booked(ctx, epoch, lacking)
 	if err != nil {
-		return nil, nil, err
+		return all, err
 	}
-	for i, line := range lines {
-		r, known := found[ids[i]]
-		if text, ok := line.(string); ok {
-			if r, err = parseRecord(ids[i], text); err != nil {
-				return nil, nil, fmt.Errorf("order %q: %w", ids[i], err)
+	for i, id := range ids {
+		r, known := found[id]
+		if text, ok := lines[i].(string); ok {
+			if r, err = parseRecord(id, text); err != nil {
+				all.Unreadable = append(all.Unreadable, id)
+				continue
 			}
 			known = true
 		}
 		if known {
-			orders = append(orders, r)
+			all.Orders = append(all.Orders, r)
 		} else {
-			unknown = append(unknown, ids[i])
+			all.Unknown = append(all.Unknown, id)
 		}
 	}
-	return orders, unknown, nil
+	return all, nil
 }

@@ -19,6 +19,9 @@ type cursor struct {
 	failing time.Duration // since the first of these
 	wait    time.Duration // for which it is left alone
 	seen    time.Duration // since a node had it in its configuration
+
+	troubled bool  // something is written down about why it is, or was, left alone
+	skipped  int64 // the event behind which all up to seq were skipped; -1: none was
 }
 
 // seenEvery is how often it is written down that a target is still there.
@@ -28,11 +31,12 @@ const seenEvery = time.Minute
 func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
 	now := b.dialect.Now()
 	query := b.dialect.Bind("SELECT since, seq, tries, passed, CASE WHEN tries > 0 AND failing_at > 0 THEN " + now + " - failing_at ELSE 0 END, next_at - " + now + ", " + now +
-		" - seen_at FROM stock_cursor WHERE sale = ? AND target = ?")
+		" - seen_at, trouble, skipped_after FROM stock_cursor WHERE sale = ? AND target = ?")
 	var failing, wait, seen int64
-	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &failing, &wait, &seen)
+	var trouble string
+	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &failing, &wait, &seen, &trouble, &c.skipped)
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	c.failing, c.wait, c.seen = ms(failing), ms(wait), ms(seen)
+	c.failing, c.wait, c.seen, c.troubled = ms(failing), ms(wait), ms(seen), trouble != ""
 	return c, err
 }
 
@@ -87,6 +91,8 @@ type advance struct {
 	err   error         // why it does not have the next one; nil: nothing is wrong
 	later int64         // 1 if later events got through, else 0
 	wait  time.Duration // for which it is left alone
+	other bool          // err is about another event than the next one
+	has   bool          // the target itself has the event seq, or has lost it
 }
 
 // advance moves the cursor of a target on, or back when the target has lost something. A run
@@ -107,10 +113,17 @@ func (b *Database) advance(ctx context.Context, sale, target string, fence int64
 			return err
 		}
 		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''", []any{a.seq}
-		if a.err != nil { // MySQL writes one column after the other, and reads what it has written
+		switch {
+		case a.other:
+			sets = "seq = ?, next_at = " + tx.dialect.Now() + " + ?, tries = 0, passed = 0, failing_at = 0, trouble = ?"
+			args = append(args, a.wait.Milliseconds(), trouble(a.err))
+		case a.err != nil: // MySQL writes one column after the other, and reads what it has written
 			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, failing_at = CASE WHEN seq = ? AND tries > 0 AND failing_at > 0 THEN failing_at ELSE " + tx.dialect.Now() +
 				" END, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
 			args = []any{a.seq, a.later, a.seq, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
+		}
+		if a.has {
+			sets += ", skipped_after = -1"
 		}
 		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET "+sets+" WHERE sale = ? AND target = ?"), append(args, sale, target)...)
 		return err

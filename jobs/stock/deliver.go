@@ -101,7 +101,7 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if err = c.passes(ctx); err == nil {
 		err = c.tryAgain(ctx)
 	}
-	if err == nil && c.at.tries > 0 { // there was nothing to deliver, and its trouble is over
+	if err == nil && c.at.troubled { // there was nothing to deliver, and its trouble is over
 		err = c.move(ctx, advance{seq: c.at.seq})
 	}
 	if err != nil {
@@ -135,17 +135,13 @@ func (c *courier) position(ctx context.Context) error {
 		return nil
 	}
 	if at < c.at.seq {
-		skipped, err := c.book.allAside(ctx, c.sale.ID(), c.target.Name(), at, c.at.seq)
-		if err != nil {
-			return fmt.Errorf("stock: deliver events: %w", err)
-		}
-		if skipped {
-			return nil // it never had them
+		if c.at.skipped >= 0 && at >= c.at.skipped {
+			return nil // it never had the events between
 		}
 		c.work.log.Warn("events lost by their target", zap.String("target", c.target.Name()), zap.Int64("from", at+1), zap.Int64("to", c.at.seq))
 	}
 	c.at.seq = at
-	return c.move(ctx, advance{seq: at})
+	return c.move(ctx, advance{seq: at, has: true})
 }
 
 // pass delivers some events, and reports whether there may be more.
@@ -185,7 +181,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if d.Done > 0 {
-		c.at.seq, c.at.tries, c.at.passed = events[d.Done-1].Seq, 0, 0
+		c.at.seq, c.at.tries, c.at.passed, c.at.troubled = events[d.Done-1].Seq, 0, 0, false
 		c.done += d.Done - len(d.Refused)
 	}
 	for _, r := range d.Refused {
@@ -195,7 +191,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 	if d.Err != nil {
 		return false, c.trouble(ctx, c.at.seq+1, d)
 	}
-	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused})
+	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, has: true})
 }
 
 // room refuses to put more events aside than there may be: something else is wrong with a
@@ -246,14 +242,19 @@ func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 	if d.Passable && d.Outage {
 		wait = min(wait, besideWait) // it is not out
 	}
-	a := advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait}
+	a := advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait, has: d.Done > 0}
 	if d.Passable {
 		a.later = 1
 	}
+	return c.leave(ctx, seq, a)
+}
+
+// leave writes down for how long the target is left alone, and why, which is the error of the run.
+func (c *courier) leave(ctx context.Context, seq int64, a advance) error {
 	if err := c.move(ctx, a); err != nil {
 		return err
 	}
-	return fmt.Errorf("event %d, asked again in %v: %w", seq, wait.Round(time.Millisecond), d.Err)
+	return fmt.Errorf("event %d, asked again in %v: %w", seq, a.wait.Round(time.Millisecond), a.err)
 }
 
 func (c *courier) move(ctx context.Context, a advance) error {

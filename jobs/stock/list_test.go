@@ -207,15 +207,26 @@ func TestReadOrders(t *testing.T) {
 	}
 	settle(t, s, p, 1, 3)
 	m.Del("cronce:v1:stock:{cronce:shop}:order:b") // as after its retention
-	orders, unknown, err := s.ReadOrders(t.Context(), []string{"c", "x", "b", "a"})
-	if fmt.Sprint(orders, unknown, err) != `[order "c" of 1 items for A***, reserved order "b" of 1 items for A***, cancelled order "a" of 1 items for A***, reserved] [x] <nil>` {
-		t.Error(orders, unknown, err)
+	want := func(want string) {
+		t.Helper()
+		all, err := s.ReadOrders(t.Context(), []string{"c", "x", "b", "a"})
+		if got := fmt.Sprint(all.Orders, all.Unknown, all.Unreadable, err); got != want {
+			t.Errorf("read %s, want %s", got, want)
+		}
+	}
+	want(`[order "c" of 1 items for A***, reserved order "b" of 1 items for A***, cancelled order "a" of 1 items for A***, reserved] [x] [] <nil>`)
+	if err := m.Set("cronce:v1:stock:{cronce:shop}:order:c", "reserved"); err != nil {
+		t.Fatal(err)
+	}
+	want(`[order "b" of 1 items for A***, cancelled order "a" of 1 items for A***, reserved] [x] [c] <nil>`)
+	if _, err := s.Order(t.Context(), "c"); err == nil {
+		t.Error("an order whose record is broken is read")
 	}
 	for _, c := range []struct {
 		ids    []string
 		fields string
 	}{{nil, "ids"}, {make([]string, stock.MaxRead+1), "ids"}, {[]string{"a", "", "a"}, "ids[1] ids[2]"}} {
-		if _, _, err := s.ReadOrders(t.Context(), c.ids); strings.Join(fields(err), " ") != c.fields {
+		if _, err := s.ReadOrders(t.Context(), c.ids); strings.Join(fields(err), " ") != c.fields {
 			t.Errorf("%d ids: %v, want %s", len(c.ids), err, c.fields)
 		}
 	}
@@ -251,14 +262,14 @@ func TestReadOrdersAtOnce(t *testing.T) {
 			return n
 		}
 		before := asked()
-		orders, unknown, err := s.ReadOrders(t.Context(), append([]string{"x-1", "x-2"}, ids...))
+		all, err := s.ReadOrders(t.Context(), append([]string{"x-1", "x-2"}, ids...))
 		if n := asked() - before; n > 3 { // orders, items, payments
 			t.Errorf("%d queries", n)
 		}
-		if len(orders) != 60 || fmt.Sprint(unknown) != "[x-1 x-2]" || err != nil {
-			t.Errorf("%d orders, unknown %q, %v", len(orders), unknown, err)
+		if len(all.Orders) != 60 || fmt.Sprint(all.Unknown, all.Unreadable) != "[x-1 x-2] []" || err != nil {
+			t.Errorf("%d orders, unknown %q, unreadable %q, %v", len(all.Orders), all.Unknown, all.Unreadable, err)
 		}
-		for i, r := range orders {
+		for i, r := range all.Orders {
 			if r.ID != ids[i] || len(r.Items) != 1 || len(r.Payments) != map[stock.State]int{stock.Paid: 1}[r.State] || (r.State == stock.Paid) != (i < len(keys)) {
 				t.Errorf("%d: %+v", i, r)
 			}
@@ -266,7 +277,7 @@ func TestReadOrdersAtOnce(t *testing.T) {
 		if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:o-50").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.ReadOrders(t.Context(), ids); !errors.Is(err, stock.ErrStockUnknown) {
+		if _, err := s.ReadOrders(t.Context(), ids); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("with an order that the store lost: %v", err)
 		}
 	})
@@ -287,7 +298,7 @@ func TestReadOrdersWhileClosed(t *testing.T) {
 	if _, err := s.Order(t.Context(), "a"); err != nil {
 		t.Errorf("Order: %v", err)
 	}
-	if _, _, err := s.ReadOrders(t.Context(), []string{"a"}); err != nil {
+	if _, err := s.ReadOrders(t.Context(), []string{"a"}); err != nil {
 		t.Errorf("ReadOrders: %v", err)
 	}
 }

@@ -61,8 +61,9 @@ type readForm struct {
 
 // A readView is orders that were read as they are shown.
 type readView struct {
-	Orders  []recordView `json:"orders"`
-	Unknown []string     `json:"unknown"`
+	Orders     []recordView `json:"orders"`
+	Unknown    []string     `json:"unknown"`
+	Unreadable []string     `json:"unreadable"` // there is such an order, and its record is broken
 }
 
 func viewRecords(records []Record) []recordView {
@@ -104,6 +105,6 @@ func listOrders(s *Sale, r *http.Request) (reply, error) {
 }
 
 func readOrders(s *Sale, r *http.Request, form readForm) (reply, error) {
-	orders, unknown, err := s.ReadOrders(r.Context(), form.IDs)
-	return reply{view: readView{viewRecords(orders), append([]string{}, unknown...)}}, err
+	all, err := s.ReadOrders(r.Context(), form.IDs)
+	return reply{view: readView{viewRecords(all.Orders), append([]string{}, all.Unknown...), append([]string{}, all.Unreadable...)}}, err
 }

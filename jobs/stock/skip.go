@@ -48,8 +48,9 @@ func (tx *transaction) skip(ctx context.Context, target string, seq int64, d Dec
 	if err := tx.putAside(ctx, target, []Refusal{{e, "skipped: " + d.Reason}}); err != nil {
 		return err
 	}
-	moved := "UPDATE stock_cursor SET seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = '' WHERE sale = ? AND target = ?"
-	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(moved), seq, tx.sale, target); err != nil {
+	moved := "UPDATE stock_cursor SET seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''," +
+		" skipped_after = CASE WHEN skipped_after < 0 THEN ? ELSE skipped_after END WHERE sale = ? AND target = ?"
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(moved), seq, has, tx.sale, target); err != nil {
 		return err
 	}
 	return tx.record(ctx, Decision{Action: SkipEvent, Order: e.Order, By: d.By, Reason: d.Reason, storeHas: target, bookHas: string(e.Payload)})
