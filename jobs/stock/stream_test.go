@@ -139,15 +139,20 @@ func TestSkipEventOfStream(t *testing.T) {
 	deliver(t, s, to)
 	wantStream(t, client, to.Key(), "1-0 reserved a", "3-0 reserved c")
 
+	older := to.Key() + ".older"
+	if err := client.Copy(t.Context(), to.Key(), older, 0, false).Err(); err != nil {
+		t.Fatal(err)
+	}
 	reserve(t, s, order("d"))
 	settleAll(t, s, p)
+	want := []string{"1-0 reserved a", "3-0 reserved c", "4-0 reserved d"}
 	deliver(t, s, to)
-	wantStream(t, client, to.Key(), "1-0 reserved a", "3-0 reserved c", "4-0 reserved d")
-	if err := client.Del(t.Context(), to.Key()).Err(); err != nil {
+	wantStream(t, client, to.Key(), want...)
+	if err := client.Rename(t.Context(), older, to.Key()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	deliver(t, s, to)
-	wantStream(t, client, to.Key(), "1-0 reserved a", "2-0 reserved b", "3-0 reserved c", "4-0 reserved d")
+	wantStream(t, client, to.Key(), want...)
 }
 
 // A stream that begins later begins with what comes then, and one with events that the book
