@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -159,7 +160,7 @@ func (c *config) tlsConfig() (*tls.Config, error) {
 const maxCertificates = 4 << 20
 
 func (c *config) authorities(name string) (*x509.CertPool, error) {
-	pem, err := readBounded(name, maxCertificates)
+	pem, err := boundedfile.Read(name, maxCertificates)
 	if err != nil {
 		return nil, c.fault("redis.tls.ca", "names a file that cannot be used: %v", err)
 	}
@@ -171,11 +172,11 @@ func (c *config) authorities(name string) (*x509.CertPool, error) {
 }
 
 func (c *config) keyPair(cert, key string) (tls.Certificate, error) {
-	certPEM, err := readBounded(cert, maxCertificates)
+	certPEM, err := boundedfile.Read(cert, maxCertificates)
 	if err != nil {
 		return tls.Certificate{}, c.fault("redis.tls.cert", "names a file that cannot be used: %v", err)
 	}
-	keyPEM, err := readBounded(key, maxCertificates)
+	keyPEM, err := boundedfile.Read(key, maxCertificates)
 	if err != nil {
 		return tls.Certificate{}, c.fault("redis.tls.key", "names a file that cannot be used: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/jobs/sms"
@@ -170,7 +171,7 @@ func TestPipeIsReadOnce(t *testing.T) {
 		if calls++; calls > 1 {
 			return "", errors.New("read again")
 		}
-		text, err := readBounded(name, 10)
+		text, err := boundedfile.Read(name, 10)
 		return string(text), err
 	}, name)
 	if err != nil || c.value() != "one" || c.value() != "one" || calls != 1 {

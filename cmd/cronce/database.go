@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -179,11 +180,11 @@ func openFile(name string) (*sql.DB, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is a %s, allowed is a regular file", kindOf(info.Mode()))
+		return nil, fmt.Errorf("is a %s, allowed is a regular file", boundedfile.Kind(info.Mode()))
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("names a file that cannot be used: %w", nameless(err)) // the name may be a DSN in the wrong place
+		return nil, fmt.Errorf("names a file that cannot be used: %w", boundedfile.WithoutName(err)) // the name may be a DSN in the wrong place
 	}
 	if err := f.Close(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
@@ -130,7 +131,7 @@ func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 	if name == "" {
 		return "", nil, nil
 	}
-	if data, err = readBounded(name, strictyaml.MaxSize); err != nil {
+	if data, err = boundedfile.Read(name, strictyaml.MaxSize); err != nil {
 		if strictyaml.HasCredentials(name) {
 			name = notShown
 		}

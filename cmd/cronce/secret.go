@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"strings"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 )
 
 // A secret prints as ***, however it is printed: what it hides is behind a
@@ -51,7 +53,7 @@ func (c *config) readSecret(path, file, env, defaultEnv string) (secret, error) 
 // secretFile does not insist on a file that only its owner can read: that is not
 // how Kubernetes mounts secrets.
 func (c *config) secretFile(path, name string) (secret, error) {
-	text, err := readBounded(name, maxSecret)
+	text, err := boundedfile.Read(name, maxSecret)
 	if err != nil {
 		return secret{}, c.fault(path, "names a file that cannot be used: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -27,7 +28,7 @@ type importPlace struct {
 
 // load reads the place; without a file it is the beginning.
 func (p *importPlace) load() (sms.Checkpoint, error) {
-	text, err := readBounded(p.file, 4<<10)
+	text, err := boundedfile.Read(p.file, 4<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sms.Checkpoint{}, nil
 	}

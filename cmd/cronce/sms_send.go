@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -96,7 +97,7 @@ func (f *sendFlags) read(in io.Reader) (string, error) {
 	case f.textFile != "" && f.text != "":
 		return "", errors.New("--text and --text-file are both set, allowed is one of them")
 	case f.textFile != "":
-		text, err = readBounded(f.textFile, most)
+		text, err = boundedfile.Read(f.textFile, most)
 	case f.text == "-":
 		text, err = io.ReadAll(io.LimitReader(in, most+1))
 	default:

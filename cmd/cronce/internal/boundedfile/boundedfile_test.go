@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package boundedfile
 
 import (
 	"os"
@@ -15,6 +15,13 @@ import (
 // name: never a device, and never more than it may be.
 func TestReadBounded(t *testing.T) {
 	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	pipe := func(name string) string {
 		path := filepath.Join(folder, name)
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -30,8 +37,8 @@ func TestReadBounded(t *testing.T) {
 		}
 	}()
 	for name, want := range map[string]string{
-		file(t, "fits", "abcd"):       "abcd",
-		file(t, "too long", "abcde"):  "is 5 bytes long, allowed is up to 4",
+		file("fits", "abcd"):          "abcd",
+		file("too long", "abcde"):     "is 5 bytes long, allowed is up to 4",
 		ends:                          "abcd",
 		endless:                       "is longer than 4 bytes",
 		silent:                        "did not end within 50ms",

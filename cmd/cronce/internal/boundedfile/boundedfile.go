@@ -1,4 +1,6 @@
-package main
+// Package boundedfile reads files that a person names: never a device, never more than is
+// allowed, and never for ever.
+package boundedfile
 
 import (
 	"errors"
@@ -12,10 +14,10 @@ import (
 // pipePatience is how long a file may take to be read: a pipe may never end.
 const pipePatience = 10 * time.Second
 
-// readBounded reads a file that the configuration names: a regular one, or a pipe
-// that ends, of at most most bytes. Its error does not repeat the name, which may be
-// a secret in the wrong place.
-func readBounded(name string, most int64) ([]byte, error) {
+// Read reads a file: a regular one, or a pipe that ends, of at most most bytes. It
+// waits for a pipe for ten seconds. Its error does not repeat the name, which may be a
+// secret in the wrong place.
+func Read(name string, most int64) ([]byte, error) {
 	return readWithin(name, most, pipePatience)
 }
 
@@ -23,9 +25,9 @@ func readWithin(name string, most int64, patience time.Duration) ([]byte, error)
 	info, err := os.Stat(name) // before it is opened, which can change a device, or wait for ever
 	switch {
 	case err != nil:
-		return nil, nameless(err)
+		return nil, WithoutName(err)
 	case info.Mode()&(os.ModeType&^os.ModeNamedPipe) != 0:
-		return nil, fmt.Errorf("is a %s, allowed is a regular file or a pipe", kindOf(info.Mode()))
+		return nil, fmt.Errorf("is a %s, allowed is a regular file or a pipe", Kind(info.Mode()))
 	case info.Size() > most:
 		return nil, fmt.Errorf("is %d bytes long, allowed is up to %d", info.Size(), most)
 	}
@@ -51,28 +53,29 @@ func readWithin(name string, most int64, patience time.Duration) ([]byte, error)
 func readAtMost(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, nameless(err)
+		return nil, WithoutName(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, nameless(err)
+		return nil, WithoutName(err)
 	case int64(len(data)) > most:
 		return nil, fmt.Errorf("is longer than %d bytes", most)
 	}
 	return data, nil
 }
 
-// nameless is an error of a file without the file's name.
-func nameless(err error) error {
+// WithoutName returns an error of a file without the file's name.
+func WithoutName(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err
 }
 
-func kindOf(mode fs.FileMode) string {
+// Kind returns the word for what a file is that is not a regular one.
+func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "directory"
