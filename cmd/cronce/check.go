@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
@@ -17,7 +18,7 @@ import (
 
 // dryRun finds everything that is wrong with the jobs, without secrets and
 // without connecting.
-func (c *config) dryRun() (scheduler.Config, error) {
+func dryRun(c *config.Config) (scheduler.Config, error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // else it would look up its name when it is made
 	client := redis.NewClient(unused)
@@ -27,22 +28,22 @@ func (c *config) dryRun() (scheduler.Config, error) {
 		return scheduler.Config{}, err
 	}
 	defer shop.close()
-	settings, faults := c.schedulerConfig(parts{client: client, out: io.Discard, shop: shop, dry: true})
+	settings, faults := schedulerConfig(c, parts{client: client, out: io.Discard, shop: shop, dry: true})
 	store, err := redislock.New(client, redislock.Options{})
 	if err == nil {
 		settings.Store = store
 		_, err = scheduler.New(settings)
 	}
-	return settings, c.locate(errors.Join(faults, err))
+	return settings, c.Locate(errors.Join(faults, err))
 }
 
 // checkConfig prints what the jobs of a configuration would do next.
-func checkConfig(w io.Writer, c *config, now time.Time) error {
-	settings, err := c.dryRun()
+func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
+	settings, err := dryRun(c)
 	if err != nil {
 		return refused(err)
 	}
-	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.where()))
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.RedisName()))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
 	for i := range settings.Jobs {

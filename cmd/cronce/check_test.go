@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // A configuration is checked, and a client is made, without any question to the network:
@@ -20,7 +22,7 @@ func TestCheckAsksNoNameServer(t *testing.T) {
 	t.Cleanup(func() { net.DefaultResolver = old })
 	name := file(t, "c.yaml", "redis: {addresses: ['redis.example.invalid:6379']}\njobs: {sendSms: {spec: '@hourly'}}\n")
 	cronce(t, "node", "--check", "--config", name)
-	c := new(config)
+	c := new(config.Config)
 	c.Redis.Addresses = []string{"redis.example.invalid:6379"}
 	client, err := newClient(c)
 	if err != nil {

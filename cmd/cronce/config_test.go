@@ -12,21 +12,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
 const exampleFile = "../../config.yaml"
 
 // nodeConfig loads a configuration as node does.
-func nodeConfig(t *testing.T, args ...string) (*config, error) {
+func nodeConfig(t *testing.T, args ...string) (*config.Config, error) {
 	t.Helper()
-	var c *config
+	var c *config.Config
 	var err error
 	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
 		c, err = loadNodeConfig(cmd)
 		return nil
 	}}
-	configFlags(cmd, nodeOverrides)
+	configFlags(cmd, config.NodeOverrides)
 	cmd.SetArgs(args)
 	if e := cmd.Execute(); e != nil {
 		t.Fatal(e)
@@ -45,7 +46,7 @@ func TestExampleHasEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range exampleKeys(reflect.TypeFor[config]()) {
+	for key := range exampleKeys(reflect.TypeFor[config.Config]()) {
 		if !strings.Contains(string(text), " "+key+":") && !strings.Contains(string(text), "\n"+key+":") {
 			t.Errorf("the example does not have %q", key)
 		}
@@ -76,7 +77,7 @@ func TestExampleComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := exampleKeys(reflect.TypeFor[config]())
+	known := exampleKeys(reflect.TypeFor[config.Config]())
 	for line := range strings.Lines(string(text)) {
 		key, rest, ok := strings.Cut(strings.TrimLeft(line, "# -"), ":")
 		if ok && !strings.HasPrefix(rest, "//") && !strings.ContainsAny(key, " `(") && !known[key] {
@@ -94,10 +95,10 @@ func TestFlagsOverEnvironmentOverFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Name + " " + c.Namespace + " " + c.where(); got != "from-env from-flag redis://file:1" {
+	if got := c.Name + " " + c.Namespace + " " + c.RedisName(); got != "from-env from-flag redis://file:1" {
 		t.Error(got)
 	}
-	if c, err = nodeConfig(t, "--redis", "rediss://me@flag:2/3"); err != nil || c.where() != "rediss://flag:2/3" || c.Redis.URL != "rediss://me@flag:2/3" {
+	if c, err = nodeConfig(t, "--redis", "rediss://me@flag:2/3"); err != nil || c.RedisName() != "rediss://flag:2/3" || c.Redis.URL != "rediss://me@flag:2/3" {
 		t.Error(c, err)
 	}
 }
@@ -106,11 +107,11 @@ func TestFlagsOverEnvironmentOverFile(t *testing.T) {
 func TestURLOverAddresses(t *testing.T) {
 	path := file(t, "c.yaml", "redis:\n  addresses: [one:26379, two:26379]\n  master_name: m\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n")
 	c, err := nodeConfig(t, "--config", path)
-	if err != nil || c.where() != `Redis master "m" of Sentinels [one:26379 two:26379]` {
+	if err != nil || c.RedisName() != `Redis master "m" of Sentinels [one:26379 two:26379]` {
 		t.Error(c, err)
 	}
 	c, err = nodeConfig(t, "--config", path, "--redis", "redis://x")
-	if err != nil || c.where() != "redis://x:6379" {
+	if err != nil || c.RedisName() != "redis://x:6379" {
 		t.Error(c, err)
 	}
 }
@@ -214,7 +215,7 @@ func TestBounds(t *testing.T) {
 		"redis: {journal_lines: 1, shards: 32}": "",
 	} {
 		_, err := nodeConfig(t, "--config", file(t, "c.yaml", setting+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
-		switch n := len(leaves(err)); {
+		switch n := len(config.Split(err)); {
 		case want == "" && err != nil, want != "" && n != 1:
 			t.Errorf("%s: %d faults: %v", setting, n, err)
 		case want != "" && !strings.Contains(err.Error(), want):
@@ -231,7 +232,7 @@ func TestBounds(t *testing.T) {
 func TestBadNamespace(t *testing.T) {
 	for _, args := range [][]string{{"--namespace", "a b"}, {"--namespace", "a:b"}, {"--namespace", strings.Repeat("n", 65)}} {
 		_, err := nodeConfig(t, append(args, "--config", exampleFile)...)
-		if n := len(leaves(err)); n != 1 || !strings.Contains(err.Error(), "--namespace: is ") {
+		if n := len(config.Split(err)); n != 1 || !strings.Contains(err.Error(), "--namespace: is ") {
 			t.Errorf("%q: %d faults: %v", args[1], n, err)
 		}
 	}
@@ -256,12 +257,12 @@ func TestConfigHidesPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := c.redisOptions()
+	o, err := c.RedisOptions()
 	if err != nil || o.Password != "hunter2" || o.Username != "u" {
 		t.Errorf("the client does not get the password: %v", err)
 	}
 	text, err := json.Marshal(c)
-	if shown := fmt.Sprintf("%v %+v %#v %s %s", c, c, c, text, c.where()); strings.Contains(shown, "hunter2") || err != nil {
+	if shown := fmt.Sprintf("%v %+v %#v %s %s", c, c, c, text, c.RedisName()); strings.Contains(shown, "hunter2") || err != nil {
 		t.Error("the password is shown", err)
 	}
 }
@@ -283,13 +284,13 @@ func TestPasswords(t *testing.T) {
 		"the secret itself, file":     {"password_file: hunter2", "", "", "redis.password_file: names a file that cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(defaultPasswordEnv, c.env)
+			t.Setenv(config.PasswordEnv, c.env)
 			t.Setenv("HOME_OF_IT", "named")
 			conf, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis:\n  db: 0\n  "+c.yaml+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := conf.redisOptions()
+			o, err := conf.RedisOptions()
 			switch {
 			case c.fault == "" && (err != nil || o.Password != c.want):
 				t.Errorf("got %v, want %q", err, c.want)
@@ -303,7 +304,7 @@ func TestPasswords(t *testing.T) {
 // What the file says about Sentinels reaches the client.
 func TestSentinel(t *testing.T) {
 	t.Setenv("OF_THE_SENTINELS", "sentinels'")
-	t.Setenv(defaultPasswordEnv, "redis's")
+	t.Setenv(config.PasswordEnv, "redis's")
 	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
 redis:
   addresses: [one:26379, two:26379]
@@ -317,7 +318,7 @@ jobs: [{kind: sleep, name: a, spec: '@daily'}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := c.redisOptions()
+	o, err := c.RedisOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := c.redisOptions()
+		o, err := c.RedisOptions()
 		if err != nil || (o.TLSConfig != nil) != want || want && (o.TLSConfig.MinVersion != 0x0303 || o.TLSConfig.InsecureSkipVerify) {
 			t.Errorf("%s: %v, %v", yaml, o.TLSConfig, err)
 		}
@@ -349,7 +350,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = c.redisOptions(); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: names a file that has no certificate") {
+	if _, err = c.RedisOptions(); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: names a file that has no certificate") {
 		t.Error(err)
 	}
 }
@@ -367,7 +368,7 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.dryRun()
+	s, err := dryRun(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,14 +389,12 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte("namespace: a b\njobs: [{kind: sms, sms: {gateway: console}}]\nshop: {sale: x}\n"))
 	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := defaultConfig()
-		var err error
-		if c.file, err = strictyaml.Decode("c.yaml", data, c); c.file.Unreadable() {
+		c, err := config.Read(config.Source{Name: "c.yaml", Data: data}, nil, nil)
+		if c == nil {
 			return
 		}
-		faults := errors.Join(c.faults()...)
-		_, jobs := c.dryRun()
-		for _, e := range leaves(errors.Join(err, faults, jobs)) {
+		_, jobs := dryRun(c)
+		for _, e := range config.Split(errors.Join(err, jobs)) {
 			if _, ok := errors.AsType[*strictyaml.Error](e); !ok && !strings.Contains(e.Error(), " more") {
 				t.Errorf("a fault without its place: %v", e)
 			}

@@ -9,7 +9,7 @@ import (
 // them there: an argument, a flag that there is not, a flag, variable or key of another kind.
 func TestMisplacedCredentials(t *testing.T) {
 	const job = "\njobs: [{kind: sleep, name: a, spec: '* * * * *'}]\n"
-	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, slips...) {
+	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, typedSlips...) {
 		yaml := "'" + strings.NewReplacer("'", "''", "\n", "", "\x1b", "").Replace(raw) + "'"
 		for _, args := range [][]string{
 			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "import", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},

@@ -3,18 +3,16 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/jobs/sms"
@@ -50,7 +48,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	c.stale = func(err error) { told = append(told, err.Error()) }
+	c.OnStale(func(err error) { told = append(told, err.Error()) })
 	client, err := newClient(c)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +111,7 @@ func TestTokenRotation(t *testing.T) {
 	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Authorization") }))
 	defer gateway.Close()
 	token := file(t, "token", "one\n")
-	g, err := defaultConfig().gateway("jobs[0].sms", &smsConfig{Gateway: "http", URL: gateway.URL, TokenFile: token}, parts{})
+	g, err := smsGateway(config.Default(os.LookupEnv), "jobs[0].sms", &config.SMS{Gateway: "http", URL: gateway.URL, TokenFile: token}, parts{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,56 +123,5 @@ func TestTokenRotation(t *testing.T) {
 		if got := <-seen; got != "Bearer "+want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// The shop connects with the DSN that its file has at that time, to the same kind of database.
-func TestDSNRotation(t *testing.T) {
-	dsn := file(t, "dsn", "mysql://one:x@127.0.0.1:1/db\n")
-	c := defaultConfig()
-	var told []string
-	c.stale = func(err error) { told = append(told, err.Error()) }
-	first, dialect, err := connectorOf("mysql://one:x@127.0.0.1:1/db")
-	if err != nil {
-		t.Fatal(err)
-	}
-	connector, err := c.rereadDSN(dsn, dialect)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if connector.Driver() != first.Driver() {
-		t.Error("another driver")
-	}
-	at := func() string { _, err := connector.Connect(t.Context()); return fmt.Sprint(err) }
-	if got := at(); !strings.Contains(got, "127.0.0.1:1:") {
-		t.Error(got)
-	}
-	write(t, dsn, "mysql://two:x@127.0.0.1:2/db\n")
-	if got := at(); !strings.Contains(got, "127.0.0.1:2:") {
-		t.Error(got)
-	}
-	write(t, dsn, "postgres://two:s3cr3t@127.0.0.1:3/db\n")
-	if got := at(); !strings.Contains(got, "127.0.0.1:2:") || len(told) != 1 || strings.Contains(told[0], "s3cr3t") {
-		t.Errorf("%s, told %q", got, told)
-	}
-}
-
-// A pipe is read once; what was in it stays.
-func TestPipeIsReadOnce(t *testing.T) {
-	name := t.TempDir() + "/pipe"
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = os.WriteFile(name, []byte("one"), 0) }()
-	calls := 0
-	c, err := newCurrent(nil, func() (string, error) {
-		if calls++; calls > 1 {
-			return "", errors.New("read again")
-		}
-		text, err := boundedfile.Read(name, 10)
-		return string(text), err
-	}, name)
-	if err != nil || c.value() != "one" || c.value() != "one" || calls != 1 {
-		t.Errorf("%q, %v, %d calls", c.last, err, calls)
 	}
 }

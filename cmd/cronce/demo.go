@@ -4,12 +4,13 @@ import (
 	"context"
 	_ "embed" // what the nodes run
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 //go:embed demo.yaml
@@ -64,19 +65,18 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// demoConfig is the configuration of a demo's nodes. Without a URL it is not yet
-// known where the Redis is.
-func demoConfig(url string) (*config, error) {
-	c := defaultConfig()
-	file, err := strictyaml.Decode(demoFileName, demoFile, c)
+// demoConfig is the configuration of a demo's nodes, on the Redis that a URL names; embedded, it
+// is inside this process.
+func demoConfig(url string, embedded bool) (*config.Config, error) {
+	c, err := config.Read(config.Source{Name: demoFileName, Data: demoFile, Env: os.LookupEnv}, nil, func(c *config.Config) {
+		c.Namespace = "demo-" + uuid.NewString()[:8]
+		if embedded {
+			c.SetEmbeddedRedis(url)
+		} else {
+			c.SetRedisURL(url, "--redis")
+		}
+	})
 	if err != nil {
-		return nil, err
-	}
-	c.file, c.Namespace, c.embedded = file, "demo-"+uuid.NewString()[:8], url == ""
-	if url != "" {
-		c.set(storeOverrides[0], url, "--redis")
-	}
-	for _, err := range c.faults() {
 		return nil, refused(err)
 	}
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
@@ -37,16 +38,16 @@ var demoJobs = [][2]string{
 }
 
 // intro says what is going to be seen.
-func (d *demoLog) intro(f demoFlags, c *config, imported int) {
+func (d *demoLog) intro(f demoFlags, c *config.Config, imported int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.own = c.embedded
+	d.own = c.Embedded()
 	if d.json {
 		return
 	}
-	where := "the Redis " + c.where()
-	if c.embedded {
-		where = "a Redis inside this process (" + c.endpoint.address + ")"
+	where := "the Redis " + c.RedisName()
+	if c.Embedded() {
+		where = "a Redis inside this process (" + strings.TrimPrefix(c.Redis.URL, "redis://") + ")"
 	}
 	fmt.Fprintf(d.w, "%d nodes on %s, for %v or until Ctrl-C.\n%d messages wait to be sent. Times are UTC.\n\n", f.nodes, where, f.duration, imported)
 	table := tabwriter.NewWriter(d.w, 0, 0, 2, ' ', 0)

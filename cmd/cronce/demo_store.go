@@ -20,19 +20,20 @@ type demoStore struct {
 
 // openDemoStore starts a Redis in this process, unless a URL names another.
 func openDemoStore(url string) (*demoStore, error) {
-	c, err := demoConfig(url)
-	if err != nil {
-		return nil, err
-	}
 	d := &demoStore{}
-	if c.embedded {
+	embedded := url == ""
+	if embedded {
 		d.server = miniredis.NewMiniRedis()
 		d.server.ClockTTL(true) // its leases expire as time passes
 		if err := d.server.StartAddr("127.0.0.1:0"); err != nil {
 			return nil, fmt.Errorf("demo: start a Redis: %w", err)
 		}
-		c.endpoint = endpoint{address: d.server.Addr()}
-		c.Redis.URL = c.endpoint.String()
+		url = "redis://" + d.server.Addr()
+	}
+	c, err := demoConfig(url, embedded)
+	if err != nil {
+		d.close()
+		return nil, err
 	}
 	if d.store, err = newStore(c); err == nil {
 		d.outbox, err = sms.NewOutbox(d.client, sms.Options{Namespace: c.Namespace})

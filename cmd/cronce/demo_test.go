@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -104,21 +105,21 @@ func TestDemoInterrupted(t *testing.T) {
 
 // What the environment says about another Redis is not for the one inside.
 func TestDemoEnvironment(t *testing.T) {
-	t.Setenv(defaultPasswordEnv, "of another Redis")
+	t.Setenv(config.PasswordEnv, "of another Redis")
 	t.Setenv("CRONCE_NAMESPACE", "of another Redis")
 	has := func(environ []string, name string) bool {
 		return slices.ContainsFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
 	}
-	if inside, real := demoEnv(true), demoEnv(false); has(inside, defaultPasswordEnv) || !has(real, defaultPasswordEnv) || has(real, "CRONCE_NAMESPACE") || !has(inside, "PATH") {
+	if inside, real := config.NodeEnv(os.Environ(), true), config.NodeEnv(os.Environ(), false); has(inside, config.PasswordEnv) || !has(real, config.PasswordEnv) || has(real, "CRONCE_NAMESPACE") || !has(inside, "PATH") {
 		t.Errorf("inside %v, real %v", inside, real)
 	}
-	for url, want := range map[string]string{"": "", "redis://h": "of another Redis"} {
-		c, err := demoConfig(url)
+	for embedded, want := range map[bool]string{true: "", false: "of another Redis"} {
+		c, err := demoConfig("redis://h", embedded)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := c.redisOptions(); err != nil || o.Password != want {
-			t.Errorf("%q: password %q, %v", url, o.Password, err)
+		if o, err := c.RedisOptions(); err != nil || o.Password != want {
+			t.Errorf("inside %v: password %q, %v", embedded, o.Password, err)
 		}
 	}
 }
@@ -226,11 +227,11 @@ func TestDemoCanFail(t *testing.T) {
 
 // Each job of the demo is introduced.
 func TestDemoJobs(t *testing.T) {
-	c, err := demoConfig("")
+	c, err := demoConfig("redis://h", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.dryRun()
+	s, err := dryRun(c)
 	if err != nil || len(s.Jobs) != len(demoJobs) {
 		t.Fatal(err, len(s.Jobs))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestDeniedJob(t *testing.T) {
 	t.Parallel()
 	url := "redis://" + redisserver.Start(t).Addr()
-	admin := storeAt(t, url, func(*config) {})
+	admin := storeAt(t, url, func(*config.Config) {})
 	for _, job := range []string{"job", "other", "secret"} {
 		opened(t, admin, job)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // manifest reads a YAML file of the repository into a value.
@@ -106,7 +108,7 @@ func TestKubernetesGrace(t *testing.T) {
 }
 
 // holdsDrain leaves some seconds for the end of requests beyond the two graces.
-func holdsDrain(t *testing.T, c *config, grace time.Duration) {
+func holdsDrain(t *testing.T, c *config.Config, grace time.Duration) {
 	t.Helper()
 	if drain := time.Duration(c.Scheduler.Grace + c.Scheduler.CancelGrace); grace < drain+5*time.Second {
 		t.Errorf("killed after %v, but a drain may take %v", grace, drain)
@@ -132,15 +134,15 @@ func TestKubernetesDeployment(t *testing.T) {
 	if port := node.Ports[0]; node.Liveness.Get.Port != port.Name || node.Readiness.Get.Port != port.Name || !strings.Contains(m.config.Data["config.yaml"], ":8080") || port.Port != 8080 {
 		t.Errorf("ports: %+v", node)
 	}
-	known := map[string]bool{configEnv: true, defaultPasswordEnv: true}
-	for _, o := range nodeOverrides {
-		known[o.env] = true
+	known := map[string]bool{config.FileEnv: true, config.PasswordEnv: true}
+	for _, o := range config.NodeOverrides {
+		known[o.Env] = true
 	}
 	for _, e := range node.Env {
 		if !known[e.Name] {
 			t.Errorf("nobody reads %s", e.Name)
 		}
-		if e.Name == defaultPasswordEnv && (e.Value != "" || e.ValueFrom.Secret.Name == "") {
+		if e.Name == config.PasswordEnv && (e.Value != "" || e.ValueFrom.Secret.Name == "") {
 			t.Error("the password is no reference to a Secret")
 		}
 	}
@@ -175,7 +177,7 @@ func TestCompose(t *testing.T) {
 	} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); err != nil || cmd.Name() != "healthcheck" {
 		t.Errorf("health check %q: %v", check, err)
 	}
-	if _, asks := node.Environment[defaultPasswordEnv]; asks {
+	if _, asks := node.Environment[config.PasswordEnv]; asks {
 		t.Error("the nodes have a password that the Redis does not ask for")
 	}
 }

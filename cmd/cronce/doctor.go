@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
@@ -44,7 +45,7 @@ func doctorCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -109,7 +110,7 @@ const checkTimeout = 5 * time.Second
 func (s *store) check(ctx context.Context) ([]redislock.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
-	return redislock.Check(ctx, s.client, s.config.checkOptions())
+	return redislock.Check(ctx, s.client, checkOptions(s.config))
 }
 
 // report prints the findings.

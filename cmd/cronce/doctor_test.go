@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 )
@@ -32,7 +33,7 @@ func TestDoctor(t *testing.T) {
 // to rewind. The machine's clock is off by as much, which is only a warning.
 func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
-	s := storeAt(t, url, func(*config) {})
+	s := storeAt(t, url, func(*config.Config) {})
 	m.SetTime(time.Now().Add(time.Hour))
 	if o := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // drainPatience is how long nodes may take to drain: longer than their graces.
@@ -20,7 +22,7 @@ const drainPatience = 10 * time.Second
 
 // A fleet is the node processes of a demo.
 type fleet struct {
-	config *config
+	config *config.Config
 	log    *demoLog
 	count  int
 	nodes  []*process
@@ -47,7 +49,7 @@ func (fl *fleet) start() error {
 	fl.count++ // names are never used again
 	p := &process{name: fmt.Sprintf("node-%d", fl.count), done: make(chan struct{})}
 	p.cmd = exec.Command(self, "node", "--demo", "--name", p.name, "--redis", fl.config.Redis.URL, "--namespace", fl.config.Namespace)
-	p.cmd.Env = demoEnv(fl.config.embedded)
+	p.cmd.Env = config.NodeEnv(os.Environ(), fl.config.Embedded())
 	p.cmd.SysProcAttr = apart()
 	if err := fl.run(p); err != nil {
 		return fmt.Errorf("demo: start %s: %w", p.name, err)
@@ -103,21 +105,6 @@ func eachLine(r io.Reader, f func(string)) {
 			return
 		}
 	}
-}
-
-// demoEnv keeps what this process is told about another Redis from the nodes.
-func demoEnv(embedded bool) []string {
-	drop := []string{configEnv}
-	for _, o := range nodeOverrides {
-		drop = append(drop, o.env)
-	}
-	if embedded {
-		drop = append(drop, defaultPasswordEnv)
-	}
-	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(drop, name)
-	})
 }
 
 // replaceOne kills a random node, as a crash would, and starts another.

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
@@ -24,13 +25,13 @@ type besideServer struct {
 // serveHealth serves /healthz, which only says that the process lives, so that an
 // outage of the store does not restart the fleet, and /readyz, which is ready's
 // answer; when that is yes, what is wrong with a part follows; and /metrics. The result is not nil, even if nothing is served.
-func serveHealth(c httpConfig, ready func() error, remarks func() []string, metrics http.Handler, log *zap.Logger) (*besideServer, error) {
+func serveHealth(c config.HTTP, ready func() error, remarks func() []string, metrics http.Handler, log *zap.Logger) (*besideServer, error) {
 	return serveBeside("http", c, healthHandler(ready, remarks, metrics), "health served", log)
 }
 
 // serveBeside serves what the section at a path of the file says, until stop.
-func serveBeside(path string, c httpConfig, handler http.Handler, said string, log *zap.Logger) (*besideServer, error) {
-	if c.off() {
+func serveBeside(path string, c config.HTTP, handler http.Handler, said string, log *zap.Logger) (*besideServer, error) {
+	if c.Off() {
 		return &besideServer{}, nil
 	}
 	listener, err := listen(c.Address, maxHealthConnections)

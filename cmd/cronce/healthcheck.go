@@ -13,17 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // healthcheckTimeout is how long a node may take to answer.
 const healthcheckTimeout = 3 * time.Second
-
-// The setting that tells where a node serves its health.
-var healthOverrides = []override{
-	{"http.address", "http", "CRONCE_HTTP", "where the node serves /readyz (default " + defaultHTTP + ")",
-		func(c *config) *string { return &c.HTTP.Address }},
-}
 
 // healthcheckCommand is for images that have no other client of HTTP.
 func healthcheckCommand() *cobra.Command {
@@ -35,11 +30,11 @@ func healthcheckCommand() *cobra.Command {
 			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := readConfig(cmd, healthOverrides)
+			c, err := readConfig(cmd, config.HealthOverrides)
 			if err != nil {
 				return refused(err)
 			}
-			if c.HTTP.off() {
+			if c.HTTP.Off() {
 				return usagef("healthcheck: http.address is %s, so nothing is served", shorten(c.HTTP.Address))
 			}
 			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
@@ -48,7 +43,7 @@ func healthcheckCommand() *cobra.Command {
 			return nil
 		},
 	}
-	configFlags(cmd, healthOverrides)
+	configFlags(cmd, config.HealthOverrides)
 	return cmd
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // healthOf serves the health of a node and returns its address.
@@ -19,7 +21,7 @@ func healthOf(t *testing.T, ready func() error) string {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	h, err := serveHealth(httpConfig{Address: address}, ready, func() []string { return nil }, http.NotFoundHandler(), zap.NewNop())
+	h, err := serveHealth(config.HTTP{Address: address}, ready, func() []string { return nil }, http.NotFoundHandler(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,57 +8,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/jobs/sms"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The kinds of jobs that deliver the events of the shop, each to one target.
-const (
-	streamKind  = stock.DeliverEventsName + ".stream"
-	webhookKind = stock.DeliverEventsName + ".webhook"
-	textsKind   = stock.DeliverEventsName + ".sms"
-)
-
 // deliverKinds make the targets.
-var deliverKinds = map[string]func(c *config, p parts) (stock.Target, error){
-	streamKind: (*config).stream, webhookKind: (*config).webhook, textsKind: (*config).texts,
-}
-
-// eventKinds are the kinds of jobs that deliver to the targets of the configuration.
-func (c *config) eventKinds() (names []string) {
-	if c.Shop == nil || c.Shop.Events == nil {
-		return nil
-	}
-	e := c.Shop.Events
-	for name, set := range map[string]bool{streamKind: e.Stream != nil, webhookKind: e.Webhook != nil, textsKind: e.SMS != nil} {
-		if set {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// eventTargets are the names of the targets of the configuration.
-func (c *config) eventTargets() (names []string) {
-	for _, kind := range c.eventKinds() {
-		names = append(names, strings.TrimPrefix(kind, stock.DeliverEventsName+"."))
-	}
-	return names
-}
-
-// isShopKind reports whether jobs of a kind belong to a shop.
-func isShopKind(kind string) bool {
-	return slices.Contains(shopKinds, kind) || deliverKinds[kind] != nil
+var deliverKinds = map[string]func(c *config.Config, p parts) (stock.Target, error){
+	config.KindStream: streamTarget, config.KindWebhook: webhookTarget, config.KindTexts: textsTarget,
 }
 
 // deliverKind delivers the events of the shop to a target.
-func deliverKind(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error) {
+func deliverKind(c *config.Config, at string, j *config.Job, p parts) (scheduler.Job, error) {
 	idle := scheduler.Job{Name: j.Kind, Spec: stock.DeliverEventsSpec, Func: idle}
 	switch {
-	case !slices.Contains(c.eventKinds(), j.Kind):
-		return idle, c.fault(at+".kind", "is %s, but there is no such target: set it in the section shop.events", j.Kind)
+	case !slices.Contains(c.EventKinds(), j.Kind):
+		return idle, c.Fault(at+".kind", "is %s, but there is no such target: set it in the section shop.events", j.Kind)
 	case p.shop.sale == nil: // the shop has a fault
 		return idle, nil
 	}
@@ -69,68 +35,58 @@ func deliverKind(c *config, at string, j *jobConfig, p parts) (scheduler.Job, er
 	return stock.DeliverEvents(p.shop.sale, target)
 }
 
-// stream is the stream of Redis that events are added to.
-func (c *config) stream(p parts) (stock.Target, error) {
+// streamTarget is the stream of Redis that events are added to.
+func streamTarget(c *config.Config, p parts) (stock.Target, error) {
 	o := c.Shop.Events.Stream
 	s, err := stock.NewStream(p.shop.sale, p.client, stock.StreamOptions{Key: o.Key, Length: o.Length})
-	return s, c.eventFaults("shop.events.stream", err)
+	return s, eventFaults(c, "shop.events.stream", err)
 }
 
-// webhook is where events are posted.
-func (c *config) webhook(p parts) (stock.Target, error) {
+// webhookTarget is where events are posted.
+func webhookTarget(c *config.Config, p parts) (stock.Target, error) {
 	const at = "shop.events.webhook"
 	o := c.Shop.Events.Webhook
-	secrets, err := c.webhookSecrets(at, o, p.dry)
+	secrets, err := webhookSecrets(c, at, o, p.dry)
 	if err != nil {
 		return nil, err
 	}
 	w, err := stock.NewWebhook(p.shop.sale, stock.WebhookOptions{URL: o.URL, Plain: o.AllowPlain, Secrets: secrets, Timeout: time.Duration(o.Timeout),
 		Concurrency: o.Concurrency, Receiver: o.Receiver})
-	return w, c.eventFaults(at, err)
+	return w, eventFaults(c, at, err)
 }
 
 // webhookSecrets are the keys that events are signed with: one, and an old one until the receiver
 // has the new one. Those in files are read again when they change.
-func (c *config) webhookSecrets(at string, o *webhookConfig, dry bool) (func() []string, error) {
+func webhookSecrets(c *config.Config, at string, o *config.Webhook, dry bool) (func() []string, error) {
 	if o.SecretEnv == "" && o.SecretFile == "" {
-		return nil, c.fault(at+".secret_env", "and secret_file are both missing, needed is one of them: the receiver proves by the secret where an event is from")
+		return nil, c.Fault(at+".secret_env", "and secret_file are both missing, needed is one of them: the receiver proves by the secret where an event is from")
 	}
 	if dry {
 		return func() []string { return []string{"not read, and longer than is needed"} }, nil
 	}
-	now, err := c.secretSource(at+".secret", o.SecretFile, o.SecretEnv)
+	now, err := c.SecretSource(at+".secret", o.SecretFile, o.SecretEnv)
 	if err != nil {
 		return nil, err
 	}
-	old, err := c.secretSource(at+".old_secret", o.OldSecretFile, o.OldSecretEnv)
+	old, err := c.SecretSource(at+".old_secret", o.OldSecretFile, o.OldSecretEnv)
 	if err != nil {
 		return nil, err
 	}
 	return func() []string {
-		secrets := []string{now().text()}
-		if text := old().text(); text != "" {
+		secrets := []string{now().Text()}
+		if text := old().Text(); text != "" {
 			secrets = append(secrets, text)
 		}
 		return secrets
 	}, nil
 }
 
-// secretSource reads a secret, and a file with one again when it changes.
-func (c *config) secretSource(path, file, env string) (func() secret, error) {
-	s, err := c.readSecret(path, file, env, "")
-	if err != nil || file == "" {
-		return func() secret { return s }, err
-	}
-	now, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile(path+"_file", file) }, file)
-	return now.value, err
-}
-
-// texts are the texts that buyers get.
-func (c *config) texts(p parts) (stock.Target, error) {
+// textsTarget are the texts that buyers get.
+func textsTarget(c *config.Config, p parts) (stock.Target, error) {
 	const at = "shop.events.sms"
 	outbox, err := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace})
 	if err != nil {
-		return nil, c.under(at, err)
+		return nil, smsFaults(c, at, err)
 	}
 	o := c.Shop.Events.SMS
 	templates := map[stock.State]string{}
@@ -141,7 +97,7 @@ func (c *config) texts(p parts) (stock.Target, error) {
 		}
 	}
 	t, err := stock.NewTexts(p.shop.sale, textOutbox{outbox}, stock.TextOptions{Templates: templates})
-	return t, c.eventFaults(at, err)
+	return t, eventFaults(c, at, err)
 }
 
 // A textOutbox puts the texts of a shop into an outbox of messages.
@@ -161,11 +117,11 @@ func (o textOutbox) Accept(ctx context.Context, id, phone, text string) error {
 }
 
 // eventFaults gives what a target refuses its place in the file.
-func (c *config) eventFaults(at string, err error) error {
+func eventFaults(c *config.Config, at string, err error) error {
 	var errs []error
-	for _, e := range leaves(err) {
+	for _, e := range config.Split(err) {
 		if f, ok := errors.AsType[*stock.FieldError](e); ok {
-			e = c.fault(at+"."+strings.TrimPrefix(f.Field, "texts."), "is %s, allowed is %s", f.Value, f.Allowed)
+			e = c.Fault(at+"."+strings.TrimPrefix(f.Field, "texts."), "is %s, allowed is %s", f.Value, f.Allowed)
 		}
 		errs = append(errs, e)
 	}

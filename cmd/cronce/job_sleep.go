@@ -4,18 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/scheduler"
 )
 
 // sleepKind does nothing for a while: to try policies with.
-func sleepKind(c *config, at string, j *jobConfig, _ parts) (scheduler.Job, error) {
+func sleepKind(c *config.Config, at string, j *config.Job, _ parts) (scheduler.Job, error) {
 	var pause time.Duration
 	if j.Sleep != nil {
 		pause = time.Duration(j.Sleep.For)
 	}
 	job := scheduler.Job{Func: func(ctx context.Context, _ *scheduler.Run) error { return sleep(ctx, pause) }}
 	if pause < 0 {
-		return job, c.fault(at+".sleep.for", "is %v, allowed is 0 or more", pause)
+		return job, c.Fault(at+".sleep.for", "is %v, allowed is 0 or more", pause)
 	}
 	return job, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -26,67 +27,63 @@ type parts struct {
 }
 
 // A kind makes a job of its settings, with the policies that suit it.
-type kind func(c *config, at string, j *jobConfig, p parts) (scheduler.Job, error)
+type kind func(c *config.Config, at string, j *config.Job, p parts) (scheduler.Job, error)
 
 // kinds are all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
 	"sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
-	streamKind: deliverKind, webhookKind: deliverKind, textsKind: deliverKind,
+	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
 }
 
 // schedulerConfig makes what the scheduler wants of the configuration. Its error
 // joins what is wrong with the jobs' kinds and settings; a job with a fault has
 // its place all the same, so that paths count the same everywhere.
-func (c *config) schedulerConfig(p parts) (scheduler.Config, error) {
+func schedulerConfig(c *config.Config, p parts) (scheduler.Config, error) {
 	t := &c.Scheduler
-	zone, _ := parseZone(c.Zone) // config.faults has refused one that is not known
+	zone, _ := config.ParseZone(c.Zone) // config.faults has refused one that is not known
 	out := scheduler.Config{
 		Name: c.Name, Zone: zone,
 		Concurrency: t.Concurrency, Grace: time.Duration(t.Grace), CancelGrace: time.Duration(t.CancelGrace),
 		Spread: time.Duration(t.Spread), StoreTimeout: time.Duration(t.StoreTimeout), ClockWarn: time.Duration(t.ClockWarn),
 	}
 	var errs []error
-	jobs := c.withShopJobs()
-	if len(jobs) == 0 {
-		errs = append(errs, c.fault("jobs", "none, at least one is needed (see config.yaml for an example)"))
-	}
+	jobs, unfit := c.AllJobs()
 	for i := range jobs {
-		job, err := c.job(fmt.Sprintf("jobs[%d]", i), &jobs[i], p)
+		job, err := newJob(c, fmt.Sprintf("jobs[%d]", i), &jobs[i], p)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
 	}
-	errs = append(errs, c.oneOfEach())
-	return out, errors.Join(errs...)
+	return out, errors.Join(append(errs, unfit)...)
 }
 
-// job makes one job: what its kind says, and over it what the file says.
-func (c *config) job(at string, j *jobConfig, p parts) (scheduler.Job, error) {
+// newJob makes one job: what its kind says, and over it what the file says.
+func newJob(c *config.Config, at string, j *config.Job, p parts) (scheduler.Job, error) {
 	job := scheduler.Job{Func: idle}
 	var err error
 	if build, ok := kinds[j.Kind]; ok {
 		job, err = build(c, at, j, p)
 	} else {
 		names := strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
-		err = c.fault(at+".kind", "is %s, allowed is %s", shorten(j.Kind), names)
+		err = c.Fault(at+".kind", "is %s, allowed is %s", shorten(j.Kind), names)
 	}
-	j.over(&job)
-	return job, errors.Join(err, c.foreign(at, j))
+	setPolicies(&job, j)
+	return job, errors.Join(err, foreignSettings(c, at, j))
 }
 
-// foreign refuses settings of a kind that the job is not.
-func (c *config) foreign(at string, j *jobConfig) error {
+// foreignSettings refuses settings of a kind that the job is not.
+func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
 	for name, set := range map[string]bool{"sms": j.SMS != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {
-			errs = append(errs, c.fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, shorten(j.Kind)))
+			errs = append(errs, c.Fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, shorten(j.Kind)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// over puts what the file says over what the kind says.
-func (j *jobConfig) over(job *scheduler.Job) {
+// setPolicies sets what the file says of a job, over what its kind says.
+func setPolicies(job *scheduler.Job, j *config.Job) {
 	job.Name = cmp.Or(j.Name, job.Name)
 	job.Spec = cmp.Or(j.Spec, job.Spec)
 	replace(&job.Overlap, j.Overlap)

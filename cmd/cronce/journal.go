@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 )
@@ -47,7 +48,7 @@ func journalCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many lines, the newest")
 	cmd.Flags().StringVar(&f.since, "since", "", "only lines of ticks from here on: how long ago (1h), or RFC 3339")
 	cmd.Flags().StringVar(&f.until, "until", "", "only lines of ticks up to here")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"net"
 	"net/http"
 	"slices"
@@ -55,10 +54,4 @@ func hostAllowed(hosts []string, host string) bool {
 		return true
 	}
 	return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) })
-}
-
-// servedAs are the names that a shop is asked by: those listed, and that of its address.
-func (s *shopConfig) servedAs() []string {
-	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultShop))
-	return append(slices.Clone(s.Hosts), host)
 }

@@ -6,11 +6,13 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // A browser that a page of another site leads here by its own name is refused.
 func TestOnlyHosts(t *testing.T) {
-	s := shopConfig{Address: "shop.internal:8081", Hosts: []string{"Shop.Example.com"}}
+	s := config.Shop{Address: "shop.internal:8081", Hosts: []string{"Shop.Example.com"}}
 	fine := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for host, want := range map[string]int{
 		"127.0.0.1:8081": 200, "[::1]:8081": 200, "[::1]": 200, "10.1.2.3": 200, "localhost:8081": 200, "LOCALHOST": 200, "localhost.": 200,
@@ -20,7 +22,7 @@ func TestOnlyHosts(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/products/tea", nil)
 		r.Host = host
 		w := httptest.NewRecorder()
-		onlyHosts(s.servedAs(), fine).ServeHTTP(w, r)
+		onlyHosts(s.ServedAs(), fine).ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%q: %d, want %d", host, w.Code, want)
 		}

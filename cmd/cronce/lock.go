@@ -15,12 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 )
-
-// fenceEnv is where a command under a lock finds its fence.
-const fenceEnv = "CRONCE_FENCE"
 
 type lockFlags struct {
 	try, shared, show bool
@@ -51,7 +49,7 @@ func lockCommand() *cobra.Command {
 			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
 			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
 			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
-			fenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
+			config.FenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
 			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
 			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
 			"in it, unless --with-secrets is given.\n\n" +
@@ -88,7 +86,7 @@ func lockCommand() *cobra.Command {
 			return runLocked(cmd, args[0], args[1:], f)
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVarP(&f.try, "try", "n", false, "do not wait if another holds the lock")
 	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
 	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
@@ -196,7 +194,7 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	}
 	environ := os.Environ()
 	if !f.secrets {
-		environ = c.childEnv(environ)
+		environ = c.ChildEnv(environ)
 	}
 	err = execute(lease, command, environ, f.grace, cmd)
 	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -260,8 +258,8 @@ const fitTime = 3 * time.Second
 func (s *store) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
-	if _, err := redislock.Check(ctx, s.client, s.config.checkOptions()); errors.Is(err, lock.ErrUnfit) {
-		return fmt.Errorf("%s: %w", s.config.where(), err)
+	if _, err := redislock.Check(ctx, s.client, checkOptions(s.config)); errors.Is(err, lock.ErrUnfit) {
+		return fmt.Errorf("%s: %w", s.config.RedisName(), err)
 	}
 	return nil
 }
@@ -271,7 +269,7 @@ func (s *store) fitForLocks(ctx context.Context) error {
 func execute(lease *lock.Lease, command, environ []string, grace time.Duration, s streams) error {
 	c := exec.CommandContext(lease.Context(), command[0], command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
-	c.Env = append(environ, fenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
+	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
 	c.SysProcAttr = within()

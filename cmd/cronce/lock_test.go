@@ -16,6 +16,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -81,7 +82,7 @@ func hold(t *testing.T, url string) *lock.Lease { return holdWith(t, url, lock.O
 
 func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 	t.Helper()
-	s := storeAt(t, url, func(*config) {})
+	s := storeAt(t, url, func(*config.Config) {})
 	lease, err := lock.New(s.driver, "").TryAcquire(t.Context(), "key", o)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
 // actAsMain makes the test binary be cronce: demo starts nodes of its own binary,
@@ -19,11 +21,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(actAsMain) == "1" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	for _, o := range nodeOverrides { // what the machine says must not reach the tests
-		_ = os.Unsetenv(o.env)
+	for _, o := range config.NodeOverrides { // what the machine says must not reach the tests
+		_ = os.Unsetenv(o.Env)
 	}
-	_ = os.Unsetenv(configEnv)
-	_ = os.Unsetenv(defaultPasswordEnv)
+	_ = os.Unsetenv(config.FileEnv)
+	_ = os.Unsetenv(config.PasswordEnv)
 	os.Exit(m.Run())
 }
 

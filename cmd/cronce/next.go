@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -55,7 +56,7 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	if f.n < 1 || f.n > maxNext {
 		return usagef("next: -n is %d, allowed is 1 to %d", f.n, maxNext)
 	}
-	zone, err := parseZone(f.zone)
+	zone, err := config.ParseZone(f.zone)
 	if err != nil {
 		return usagef("next: --tz %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -29,13 +30,13 @@ func nodeCommand() *cobra.Command {
 			"scheduler.grace to end. A second signal ends the process at once. Under nohup SIGHUP does\n" +
 			"nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
-			"$" + defaultPasswordEnv + ", or from the variables and files that the file names; --check\n" +
+			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither them nor certificates, so it cannot tell whether they are right.",
 		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	configFlags(cmd, nodeOverrides)
+	configFlags(cmd, config.NodeOverrides)
 	cmd.Flags().BoolVar(&f.check, "check", false, "check the configuration and print the next ticks, without connecting")
 	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift what this node believes the time to be; changes nothing but a warning")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "run the jobs of the demo, and drain when standard input ends")
@@ -49,7 +50,7 @@ func (f nodeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.check {
-		c.warnOfVariables(cmd.ErrOrStderr())
+		warnOfVariables(cmd.ErrOrStderr(), c)
 		return checkConfig(cmd.OutOrStdout(), c, time.Now())
 	}
 	ctx, stop := withSignals(cmd.Context())
@@ -73,14 +74,14 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 
 // runNode runs a node until ctx ends. It serves its health from the beginning,
 // and its shop once the node is ready: the Redis answers then, and is fit.
-func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writer) error {
+func runNode(ctx context.Context, c *config.Config, f nodeFlags, stdout, stderr io.Writer) error {
 	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
-	c.warn = func(path, text string) {
+	c.OnPlaintext(func(path, text string) {
 		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
-	}
-	c.stale = func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) }
+	})
+	c.OnStale(func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) })
 	if !f.demo { // there the environment is meant for other nodes
-		c.logVariables(log)
+		logVariables(c, log)
 	}
 	client, err := newClient(c)
 	if err != nil {
@@ -92,7 +93,7 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 		return err
 	}
 	defer shop.close()
-	if shop.tokens, err = c.shopTokens(log); err != nil {
+	if shop.tokens, err = readShopTokens(c, log); err != nil {
 		return err
 	}
 	node, err := newNode(c, client, shop, f, stdout, log)
@@ -113,16 +114,16 @@ func runNode(ctx context.Context, c *config, f nodeFlags, stdout, stderr io.Writ
 	return shop.beside(ctx, node, log)
 }
 
-func newNode(c *config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
+func newNode(c *config.Config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
 	driver, err := newDriver(c, client)
 	if err != nil {
 		return nil, err
 	}
-	settings, faults := c.schedulerConfig(parts{client: client, out: stdout, shop: shop})
+	settings, faults := schedulerConfig(c, parts{client: client, out: stdout, shop: shop})
 	settings.Store, settings.Logger, settings.ClockOffset = driver, log, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {
-		return nil, refused(c.locate(err))
+		return nil, refused(c.Locate(err))
 	}
 	return node, nil
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -199,13 +200,13 @@ func TestPassword(t *testing.T) {
 	if r := cronce(t, "doctor", "--redis", url); r.code != exitRefused {
 		r.want(t, exitRefused)
 	}
-	t.Setenv(defaultPasswordEnv, "hunter2")
+	t.Setenv(config.PasswordEnv, "hunter2")
 	cronce(t, "doctor", "--redis", url).want(t, exitFine)
 	n := startNode(t, url, everySecond, "--log-level", "debug")
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 	n.signal(syscall.SIGTERM)
 	n.code()
-	t.Setenv(defaultPasswordEnv, "hunter3")
+	t.Setenv(config.PasswordEnv, "hunter3")
 	r := cronce(t, "verify", "--redis", url)
 	r.want(t, exitRefused)
 	if shown := n.stderr.String() + n.stdout.String() + r.stderr; strings.Contains(shown, "hunter") {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -50,7 +51,7 @@ func TestOverdueNamesTheStoresRisk(t *testing.T) {
 // hour ago.
 func openJob(t *testing.T, url string) (earlier func()) {
 	t.Helper()
-	s := storeAt(t, url, func(c *config) { c.Redis.AllowEviction = true })
+	s := storeAt(t, url, func(c *config.Config) { c.Redis.AllowEviction = true })
 	schedule, err := spec.Parse("@every 1s", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
@@ -77,7 +78,7 @@ func oversellCommand() *cobra.Command {
 	flags.DurationVar(&f.work, "work", 0, "what a shop does between reading and writing (default 20ms, and 2s at most for all items)")
 	flags.DurationVar(&f.patience, "patience", 5*time.Minute, "how long a buyer waits for an answer")
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "only these strategies")
-	flags.StringArrayVar(&f.redis, "redis", nil, "a real Redis, without a password: redis://[user@]host[:port][/db], the password is in $"+defaultPasswordEnv+
+	flags.StringArrayVar(&f.redis, "redis", nil, "a real Redis, without a password: redis://[user@]host[:port][/db], the password is in $"+config.PasswordEnv+
 		"; named 3, 5 or 7 times, redlock uses them all")
 	flags.StringVar(&f.dsn, "dsn", "", "a real database, without a password: postgres:// or mysql://user@host:port/database, or sqlite:path")
 	flags.StringVar(&f.dsnEnv, "dsn-env", "", "the variable that has the DSN, which may have a password")
@@ -168,19 +169,19 @@ func (f *oversellFlags) database() (string, error) {
 		}
 	case f.dsnFile != "":
 		flag = "--dsn-file"
-		line, err := defaultConfig().secretFile("dsn", f.dsnFile)
+		line, err := config.Default(os.LookupEnv).SecretFile("dsn", f.dsnFile)
 		if err != nil {
 			return "", usagef("oversell: %s: %w", flag, err)
 		}
-		dsn = line.text()
+		dsn = line.Text()
 	case dsn == "":
 		return "", nil
 	}
-	d, err := parseDSN(dsn)
+	d, err := config.ParseDSN(dsn)
 	switch {
 	case err != nil:
 		return "", usagef("oversell: %s %w", flag, err)
-	case d.hasPassword && f.dsn != "":
+	case d.HasPassword && f.dsn != "":
 		return "", usagef("oversell: --dsn has a password, which may not stand here: name a variable or a file that has the DSN with --dsn-env or --dsn-file")
 	}
 	return dsn, nil

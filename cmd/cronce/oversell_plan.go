@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -61,13 +62,18 @@ const saleConnections = 32
 
 // redisClient lets buyers wait for a connection for as long as they wait at all.
 func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis.UniversalClient, error) {
-	c := defaultConfig()
-	c.embedded, c.warn = embedded, p.warn
-	c.set(storeOverrides[0], url, "--redis")
-	if err := errors.Join(c.faults()...); err != nil {
+	c, err := config.Read(config.Source{Env: os.LookupEnv}, nil, func(c *config.Config) {
+		if embedded {
+			c.SetEmbeddedRedis(url)
+		} else {
+			c.SetRedisURL(url, "--redis")
+		}
+		c.OnPlaintext(p.warn)
+	})
+	if err != nil {
 		return nil, refused(err)
 	}
-	o, err := c.redisOptions()
+	o, err := c.RedisOptions()
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -77,32 +83,32 @@ func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis
 	client := redis.NewUniversalClient(o)
 	if err := client.Ping(ctx).Err(); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("oversell: %s: %w", c.where(), err)
+		return nil, fmt.Errorf("oversell: %s: %w", c.RedisName(), err)
 	}
 	return client, nil
 }
 
 func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
-	d, err := parseDSN(p.DSN)
+	d, err := config.ParseDSN(p.DSN)
 	if err != nil {
 		return err
 	}
-	if p.warn != nil && dsnInPlain(p.DSN) {
-		p.warn("the DSN", plainDSN)
+	if text := d.InPlain(); p.warn != nil && text != "" {
+		p.warn("the DSN", text)
 	}
-	db, err := sql.Open(d.driver, d.source)
+	db, err := sql.Open(d.Driver, d.Source)
 	if err != nil {
-		return fmt.Errorf("oversell: open %s: %w", d.shown, err)
+		return fmt.Errorf("oversell: open %s: %w", d.Shown, err)
 	}
 	n := saleConnections
-	if d.dialect == oversell.SQLite {
+	if d.Dialect == oversell.SQLite {
 		n = 1 // one writes at a time, and here they wait in order
 	}
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
-	e.Tables = oversell.Tables{DB: db, Dialect: d.dialect, Run: p.Run}
+	e.Tables = oversell.Tables{DB: db, Dialect: d.Dialect, Run: p.Run}
 	if err := db.PingContext(ctx); err != nil {
-		return fmt.Errorf("oversell: %s: %w", d.shown, err)
+		return fmt.Errorf("oversell: %s: %w", d.Shown, err)
 	}
 	return nil
 }

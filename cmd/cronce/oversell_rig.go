@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -82,12 +83,12 @@ func (r *rig) open(ctx context.Context) (err error) {
 // openBook makes the database that reserve loses Redis with. It is always a file: the tables
 // of a shop have no name of their own in a database that was named.
 func (r *rig) openBook() error {
-	d, err := sqliteDSN(filepath.Join(r.folder, "book.db"))
+	d, err := config.SQLiteDSN(filepath.Join(r.folder, "book.db"))
 	if err != nil {
 		return err
 	}
-	if r.book, err = sql.Open(d.driver, d.source); err != nil {
-		return fmt.Errorf("oversell: open %s: %w", d.shown, err)
+	if r.book, err = sql.Open(d.Driver, d.Source); err != nil {
+		return fmt.Errorf("oversell: open %s: %w", d.Shown, err)
 	}
 	r.Book, err = stock.NewDatabase(r.book, stock.SQLite)
 	return err
@@ -166,17 +167,17 @@ func (r *rig) sell(ctx context.Context, c *crew, k oversell.Kind) (oversell.Resu
 func (r *rig) where() string {
 	parts := []string{"Redis inside this process", "3 more inside for redlock"}
 	if !r.plan.Embedded {
-		if e, err := parseRedisURL(r.plan.Redis[0]); err == nil {
-			parts[0] = e.String()
+		if shown, err := config.ShownRedisURL(r.plan.Redis[0]); err == nil {
+			parts[0] = shown
 		}
 	}
 	if len(r.plan.Redis) >= embeddedRedlock {
 		parts[1] = fmt.Sprintf("redlock over %d", len(r.plan.Redis))
 	}
-	if d, err := parseDSN(r.plan.DSN); r.inFile {
+	if d, err := config.ParseDSN(r.plan.DSN); r.inFile {
 		parts = append(parts, "an SQLite file")
 	} else if err == nil {
-		parts = append(parts, d.shown)
+		parts = append(parts, d.Shown)
 	}
 	if len(r.ZooKeeper) > 0 {
 		parts = append(parts, "ZooKeeper "+strings.Join(r.ZooKeeper, ","))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/sqlserver"
@@ -117,7 +118,7 @@ func TestOversellOnRealStores(t *testing.T) {
 		args = append(args, "--redis", "redis://"+s.Addr())
 	}
 	dsn := strings.Replace(pg.DSN(name), "@", ":sesame@", 1)
-	c := startWith(t, []string{"SHOP=" + dsn, defaultPasswordEnv + "=hunter2"}, args...)
+	c := startWith(t, []string{"SHOP=" + dsn, config.PasswordEnv + "=hunter2"}, args...)
 	if code := c.code(); code != exitFine {
 		t.Errorf("exit code %d", code)
 	}

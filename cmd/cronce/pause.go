@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -63,7 +64,7 @@ func resumeCommand() *cobra.Command {
 }
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
 	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
 }

@@ -2,45 +2,40 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
-)
 
-func TestRemote(t *testing.T) {
-	for address, want := range map[string]bool{
-		"": false, "localhost:6379": false, "LOCALHOST": false, "127.0.0.1:1": false, "127.9.9.9": false, "[::1]:7": false, "::1": false, "/run/pg": false,
-		"h": true, "h:1": true, "10.0.0.1:1": true, "[fe80::1]:1": true, "0.0.0.0:1": true, "localhost.evil.example": true,
-	} {
-		if remote(address) != want {
-			t.Errorf("%q", address)
-		}
-	}
-}
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+)
 
 // A secret that would be sent to another machine without TLS is warned of, an error
 // in strict mode, and fine where the configuration says so.
 func TestPlaintext(t *testing.T) {
-	redisAt := func(url string) func(c *config) error {
-		return func(c *config) error {
-			c.Redis.URL = url
-			for _, err := range c.faults() {
+	redisAt := func(url string) func(c *config.Config) error {
+		return func(c *config.Config) error {
+			c, err := config.Read(config.Source{}, nil, func(read *config.Config) {
+				*read = *c
+				read.Redis.URL = url
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
-			_, err := c.redisOptions()
+			_, err = c.RedisOptions()
 			return err
 		}
 	}
-	gateway := func(url string) func(c *config) error {
-		return func(c *config) error {
-			_, err := c.gateway("jobs[0].sms", &smsConfig{Gateway: "http", URL: url, TokenEnv: "A_TOKEN"}, parts{})
+	gateway := func(url string) func(c *config.Config) error {
+		return func(c *config.Config) error {
+			_, err := smsGateway(c, "jobs[0].sms", &config.SMS{Gateway: "http", URL: url, TokenEnv: "A_TOKEN"}, parts{})
 			return err
 		}
 	}
-	database := func(dsn string) func(c *config) error {
-		return func(c *config) error {
-			t.Setenv(defaultDSNEnv, dsn)
-			c.Shop = &shopConfig{}
-			db, _, err := c.openDatabase(false)
+	database := func(dsn string) func(c *config.Config) error {
+		return func(c *config.Config) error {
+			t.Setenv(config.DSNEnv, dsn)
+			c.Shop = &config.Shop{}
+			db, _, err := openDatabase(c, false)
 			if err == nil {
 				err = db.Close()
 			}
@@ -48,10 +43,10 @@ func TestPlaintext(t *testing.T) {
 		}
 	}
 	t.Setenv("A_TOKEN", "x")
-	t.Setenv(defaultPasswordEnv, "hunter2")
+	t.Setenv(config.PasswordEnv, "hunter2")
 	t.Setenv("PGSSLMODE", "")
 	for name, c := range map[string]struct {
-		do   func(c *config) error
+		do   func(c *config.Config) error
 		warn string // the path; empty: nothing is wrong
 	}{
 		"redis":               {redisAt("redis://h"), "redis.tls"},
@@ -71,14 +66,14 @@ func TestPlaintext(t *testing.T) {
 		"mysql, TLS":          {database("mysql://u:p@h/d?tls=true"), ""},
 		"mysql here":          {database("mysql://u:p@127.0.0.1/d"), ""},
 	} {
-		for mode, want := range map[string]string{"": "warns", plaintextAllow: "fine", plaintextRefuse: "refuses", "strict": "refuses"} {
-			conf := defaultConfig()
+		for mode, want := range map[string]string{"": "warns", "allow": "fine", "refuse": "refuses", "strict": "refuses"} {
+			conf := config.Default(os.LookupEnv)
 			conf.Plaintext = mode
 			if mode == "strict" {
 				conf.Plaintext, conf.Redis.Strict = "", true
 			}
 			var warned []string
-			conf.warn = func(path, _ string) { warned = append(warned, path) }
+			conf.OnPlaintext(func(path, _ string) { warned = append(warned, path) })
 			err := c.do(conf)
 			got := "fine"
 			switch {

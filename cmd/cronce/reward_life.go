@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock"
@@ -67,7 +68,7 @@ func rewardStepCommand(use, short string, do func(context.Context, *reward.Desk,
 		}
 		return nil
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -94,7 +95,7 @@ func rewardListCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	cmd.Flags().IntVarP(&limit, "count", "n", 100, "how many at most")
 	cmd.Flags().StringVar(&after, "after", "", "the last reward of the page before")
 	outputFlag(cmd, &output)
@@ -118,8 +119,8 @@ func rewardError(err error) error {
 
 // withRewards lets f use the rewards of the shop.
 func withRewards(cmd *cobra.Command, f func(context.Context, *reward.Desk, *reward.Book) error) error {
-	return withShopClient(cmd, func(ctx context.Context, c *config, client redis.UniversalClient) error {
-		db, dialect, err := c.openDatabase(false)
+	return withShopClient(cmd, func(ctx context.Context, c *config.Config, client redis.UniversalClient) error {
+		db, dialect, err := openDatabase(c, false)
 		if err != nil {
 			return usage(err)
 		}
@@ -138,7 +139,7 @@ func withRewards(cmd *cobra.Command, f func(context.Context, *reward.Desk, *rewa
 }
 
 // newDesk is where the rewards of the shop are claimed. Done frees what it uses.
-func newDesk(c *config, client redis.UniversalClient, book *reward.Book, log *zap.Logger) (desk *reward.Desk, done func(), err error) {
+func newDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *zap.Logger) (desk *reward.Desk, done func(), err error) {
 	driver, err := newDriver(c, client)
 	if err != nil {
 		return nil, nil, err

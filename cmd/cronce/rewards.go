@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -34,32 +35,25 @@ func (s *shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, do
 
 // openRewards makes what serves the rewards of a shop; nil without the section. It connects
 // to nothing; dry, it reads no token either. Without a token nothing is served to anyone.
-func openRewards(c *config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
+func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
 	r := c.Shop.Rewards
 	if r == nil {
 		return nil, nil
 	}
 	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		return nil, c.fault("shop.rewards", "token_env and token_file are both missing or both set, needed is one of them")
+		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing or both set, needed is one of them")
 	}
 	if dry {
 		return nil, nil
 	}
-	token, err := c.readSecret("shop.rewards.token", r.TokenFile, r.TokenEnv, "")
-	if err == nil && token.text() == "" {
-		err = c.fault("shop.rewards.token_env", "names a variable that is empty")
+	token, err := c.SecretSource("shop.rewards.token", r.TokenFile, r.TokenEnv)
+	if err == nil && token().Text() == "" {
+		err = c.Fault("shop.rewards.token_env", "names a variable that is empty")
 	}
 	if err != nil {
 		return nil, err
 	}
-	now := token.text
-	if r.TokenFile != "" {
-		current, err := newCurrent(c.stale, func() (secret, error) { return c.secretFile("shop.rewards.token_file", r.TokenFile) }, r.TokenFile)
-		if err != nil {
-			return nil, err
-		}
-		now = func() string { return current.value().text() }
-	}
+	now := func() string { return token().Text() }
 	return func(ctx context.Context, log *zap.Logger) (http.Handler, func(), error) {
 		ctx, stop := context.WithTimeout(ctx, firstLookTime)
 		defer stop()

@@ -15,19 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
-
-// shopOverrides are the settings of a node, and where the shop is served.
-var shopOverrides = append([]override{
-	{"shop.address", "address", "CRONCE_SHOP", "where the shop is served (default " + defaultShop + ")", func(c *config) *string {
-		if c.Shop == nil {
-			c.Shop = &shopConfig{}
-		}
-		return &c.Shop.Address
-	}},
-}, nodeOverrides...)
 
 func shopCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,8 +26,8 @@ func shopCommand() *cobra.Command {
 		Short: "Serve a sale over HTTP, and run its jobs",
 		Long: "Serve a sale over HTTP, and run its jobs (settleOrders, releaseExpired, reconcile) as a\n" +
 			"node of the cluster, until SIGTERM, SIGINT or SIGHUP; then finish what was begun. Any number may\n" +
-			"run side by side. Without a file, orders go to the SQLite database " + defaultDatabase + " in this\n" +
-			"folder; another database is named by its DSN in $" + defaultDSNEnv + ", which is never a flag.\n\n" +
+			"run side by side. Without a file, orders go to the SQLite database " + config.DefaultDatabase + " in this\n" +
+			"folder; another database is named by its DSN in $" + config.DSNEnv + ", which is never a flag.\n\n" +
 			"See docs/stock.md.",
 		Example: "  cronce shop\n  cronce shop --config config.yaml --address 127.0.0.1:9000",
 		Args:    cobra.NoArgs,
@@ -50,14 +41,14 @@ func shopCommand() *cobra.Command {
 			return runNode(ctx, c, nodeFlags{}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	cmd.AddCommand(shopRestoreCommand(), shopReconcileCommand(), shopDisputesCommand(), shopFreeCommand(), shopRefundsCommand(), shopEventsCommand())
 	return cmd
 }
 
 // loadShopConfig reads what a node has to know that has nothing but the shop.
-func loadShopConfig(cmd *cobra.Command) (*config, error) {
-	c, err := readConfigThen(cmd, shopOverrides, (*config).onlyShop)
+func loadShopConfig(cmd *cobra.Command) (*config.Config, error) {
+	c, err := readConfigThen(cmd, config.ShopOverrides, (*config.Config).OnlyShop)
 	return checked(cmd, c, err)
 }
 
@@ -79,7 +70,7 @@ type shop struct {
 
 // openShop makes the shop of a configuration, which need not have one. It
 // connects to nothing; dry, it reads no secrets either.
-func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) {
+func openShop(c *config.Config, client redis.UniversalClient, dry bool) (*shop, error) {
 	s := &shop{}
 	if c.Shop == nil {
 		return s, nil
@@ -87,30 +78,39 @@ func openShop(c *config, client redis.UniversalClient, dry bool) (*shop, error) 
 	o := c.Shop
 	options := stock.Options{
 		Namespace: c.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), PayTime: time.Duration(o.PayTime), Retention: time.Duration(o.Retention),
-		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == restoreAuto,
+		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == config.RestoreAuto,
 	}
 	if o.Events != nil {
 		options.EventRetention = time.Duration(o.Events.Retention)
 	}
 	if _, err := stock.NewSale(client, options); err != nil { // before a database is created for it
-		return s, usage(c.saleFaults(err))
+		return s, usage(saleFaults(c, err))
 	}
-	db, dialect, err := c.openDatabase(dry)
+	db, dialect, err := openDatabase(c, dry)
 	if err != nil {
 		return s, usage(err)
 	}
-	s.db, s.address, s.hosts = db, o.Address, o.servedAs()
-	s.gate, s.measured = o.gate(), o.MetricsProducts
-	s.targets = c.eventTargets()
+	s.db, s.address, s.hosts = db, o.Address, o.ServedAs()
+	s.gate, s.measured = o.Gate(), o.MetricsProducts
+	s.targets = c.EventTargets()
 	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
 		return s, usage(err)
 	}
 	if s.database, err = stock.NewDatabase(db, dialect); err != nil {
 		return s, err
 	}
-	options.Book, options.Settled = s.database, o.Durability == durabilitySettled
+	options.Book, options.Settled = s.database, o.Durability == config.DurabilitySettled
 	s.sale, err = stock.NewSale(client, options)
 	return s, err
+}
+
+// readShopTokens reads the tokens of the shop a first time, and logs a warning if it is open.
+func readShopTokens(c *config.Config, log *zap.Logger) (func(stock.Role) []string, error) {
+	tokens, err := c.ShopTokens()
+	if err == nil && tokens == nil && c.ServesShop() {
+		log.Warn("shop open", zap.String("text", "there are no tokens, so all programs of this machine may do everything"), zap.Strings("variables", config.ShopTokenEnvs))
+	}
+	return tokens, usage(err)
 }
 
 // remarks are what /readyz says of the shop: a sale whose stock is not known answers
@@ -154,7 +154,7 @@ func (s *shop) beside(ctx context.Context, node *scheduler.Node, log *zap.Logger
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	serve := func() error { return s.serveOnce(ctx, node.Ready, log) }
-	if (httpConfig{Address: s.address}).off() {
+	if (config.HTTP{Address: s.address}).Off() {
 		serve = func() error { s.sale.Watch(ctx, log); return nil } // its metrics say what the store is, too
 	}
 	served := make(chan error, 1)

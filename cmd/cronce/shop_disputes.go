@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -21,7 +22,7 @@ func withSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) err
 
 // withOpenSale calls f with the sale of a configuration, and returns its error.
 func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale) error) error {
-	return withShopClient(cmd, func(ctx context.Context, c *config, client redis.UniversalClient) error {
+	return withShopClient(cmd, func(ctx context.Context, c *config.Config, client redis.UniversalClient) error {
 		shop, err := openShop(c, client, false)
 		if err != nil {
 			return err
@@ -33,7 +34,7 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 
 // withShopClient calls f with the configuration of a shop and a client of its store, until a signal
 // ends ctx, and returns its error.
-func withShopClient(cmd *cobra.Command, f func(ctx context.Context, c *config, client redis.UniversalClient) error) error {
+func withShopClient(cmd *cobra.Command, f func(ctx context.Context, c *config.Config, client redis.UniversalClient) error) error {
 	c, err := loadShopConfig(cmd)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func shopDisputesCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	outputFlag(cmd, &output)
 	cmd.AddCommand(shopDisputesShowCommand(), shopDecideCommand(stock.Accept, "Let a disputed order go on under another id"),
 		shopDecideCommand(stock.Refund, "End a disputed order whose money goes back; its items are back in stock"),
@@ -133,7 +134,7 @@ func shopDisputesShowCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -161,7 +162,7 @@ func shopDecideCommand(action stock.Action, short string) *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	by.flags(cmd)
 	if action == stock.Accept {
 		cmd.Flags().StringVar(&newID, "as", "", "the new id (required)")

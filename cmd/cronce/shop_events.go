@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -43,7 +44,7 @@ func shopEventsCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	cmd.Flags().IntVarP(&n, "count", "n", 20, "how many events at most")
 	cmd.Flags().BoolVar(&failed, "failed", false, "the events that targets have refused")
 	outputFlag(cmd, &output)
@@ -198,7 +199,7 @@ func shopEventsRetryCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	cmd.Flags().BoolVar(&all, "all", false, "each event that the target has refused")
 	return cmd
 }
@@ -244,7 +245,7 @@ func oneEventCommand(verb, short string, action stock.Action, decide func(*stock
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	by.flags(cmd)
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -44,7 +45,7 @@ func shopReconcileCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	by.flags(cmd)
 	cmd.Flags().BoolVar(&repair, "repair", false, "repair what differs; do it without first")
 	return cmd
@@ -95,7 +96,7 @@ func shopFreeCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	by.flags(cmd)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -34,7 +35,7 @@ func shopRefundsCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, shopOverrides)
+	configFlags(cmd, config.ShopOverrides)
 	outputFlag(cmd, &output)
 	cmd.Flags().IntVar(&limit, "limit", 1000, fmt.Sprintf("how many at most, up to %d", stock.MaxRefunds))
 	return cmd

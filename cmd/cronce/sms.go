@@ -22,7 +22,7 @@ func withOutbox(cmd *cobra.Command, f func(ctx context.Context, o *sms.Outbox) e
 			return &usageError{err}
 		}
 		if err := f(ctx, o); err != nil {
-			return fmt.Errorf("%s: %w", s.config.where(), err)
+			return fmt.Errorf("%s: %w", s.config.RedisName(), err)
 		}
 		return nil
 	})

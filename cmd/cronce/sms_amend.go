@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -28,7 +29,7 @@ func smsGetCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -73,7 +74,7 @@ func smsRetryCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&failed, "failed", false, "all messages that failed")
 	return cmd
 }
@@ -90,7 +91,7 @@ func smsCancelCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -39,6 +40,6 @@ func smsForgetCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	return cmd
 }

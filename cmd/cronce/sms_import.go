@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -30,7 +31,7 @@ func smsImportCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return smsImport(cmd, args[0], f) },
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "keep the place beside the file, and go on from there")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of times that name none")
 	return cmd
@@ -42,7 +43,7 @@ type importFlags struct {
 }
 
 func smsImport(cmd *cobra.Command, name string, f importFlags) error {
-	zone, err := parseZone(f.zone)
+	zone, err := config.ParseZone(f.zone)
 	if err != nil {
 		return usagef("sms import: --tz %w", err)
 	}

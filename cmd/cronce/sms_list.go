@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -41,7 +42,7 @@ func smsListCommand() *cobra.Command {
 			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error { return smsList(ctx, cmd.OutOrStdout(), o, f) })
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, expired, cancelled or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
 	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -33,7 +34,7 @@ func smsSendCommand() *cobra.Command {
 			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error { return smsSend(ctx, cmd.OutOrStdout(), o, m) })
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.to, "to", "", "the recipient: + and 8 to 15 digits")
 	cmd.Flags().StringVar(&f.text, "text", "", "the text, up to 1000 characters; - reads it from standard input")
 	cmd.Flags().StringVar(&f.textFile, "text-file", "", "a file with the text; one line break at its end is not part of it")
@@ -66,7 +67,7 @@ func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	if err != nil {
 		return sms.Message{}, err
 	}
-	zone, err := parseZone(f.zone)
+	zone, err := config.ParseZone(f.zone)
 	if err != nil {
 		return sms.Message{}, fmt.Errorf("--tz %w", err)
 	}

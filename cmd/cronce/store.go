@@ -9,13 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
 // A store is what a command asks about the cluster.
 type store struct {
-	config *config
+	config *config.Config
 	client redis.UniversalClient
 	driver *redislock.Driver
 }
@@ -39,7 +40,7 @@ func withStore(cmd *cobra.Command, f func(ctx context.Context, s *store) error) 
 	return f(ctx, s)
 }
 
-func newStore(c *config) (*store, error) {
+func newStore(c *config.Config) (*store, error) {
 	client, err := newClient(c)
 	if err != nil {
 		return nil, err
@@ -72,13 +73,13 @@ func (s *store) failed(err error) error {
 	if why := s.driver.Explain(err); why != "" {
 		err = fmt.Errorf("%s: %w", why, err)
 	}
-	return &doubtError{fmt.Errorf("%s: %w", s.config.where(), err)}
+	return &doubtError{fmt.Errorf("%s: %w", s.config.RedisName(), err)}
 }
 
 // noRecord is the doubt about a namespace without a job: a store that lost all its data looks the
 // same as one in which no node was ever started, or as another than the one that was meant.
 func (s *store) noRecord() error {
-	return &doubtError{fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.config.Namespace, s.config.where())}
+	return &doubtError{fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.config.Namespace, s.config.RedisName())}
 }
 
 // jobs lists the jobs of the namespace, or the one that is asked for. Where a part of the
@@ -100,7 +101,7 @@ func (s *store) jobs(ctx context.Context, only string) ([]string, error) {
 	if len(keys) == 0 {
 		return nil, s.noRecord()
 	}
-	err = usagef("job %s is not known in namespace %q of %s", shorten(only), s.config.Namespace, s.config.where())
+	err = usagef("job %s is not known in namespace %q of %s", shorten(only), s.config.Namespace, s.config.RedisName())
 	if near := strictyaml.Nearest(only, keys); near != "" {
 		err = usagef("%w, did you mean %q?", err, near)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
@@ -50,7 +51,7 @@ func verifyCommand() *cobra.Command {
 			return withStore(cmd, func(ctx context.Context, s *store) error { return f.run(ctx, cmd.OutOrStdout(), s) })
 		},
 	}
-	configFlags(cmd, storeOverrides)
+	configFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
 	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed")
@@ -155,7 +156,7 @@ func (s *store) prove(ctx context.Context, f verifyFlags) (*proof, error) {
 // nodes live.
 func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) error {
 	jobs, err := s.jobs(ctx, only)
-	missing := s.config.missing(jobs, only)
+	missing := missingJobs(s.config, jobs, only)
 	switch {
 	case err == nil:
 	case only != "" && len(missing) > 0 && len(jobs) == 0 && exitCode(err, true) == exitUsage: // the configuration knows it
@@ -165,7 +166,7 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 		p.doubt("not all jobs are known: ", err)
 		missing = nil
 	}
-	exclusive := s.config.exclusive()
+	exclusive := exclusiveJobs(s.config)
 	seen := make([]jobProof, len(jobs))
 	look := func(i int) {
 		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.known()}
@@ -195,13 +196,13 @@ func (s *store) proveJobs(ctx context.Context, only string, p *proof, f *roll) e
 // neverOpened is the fault of a job of the configuration that the store does not have.
 const neverOpened = "it is in the configuration, and not on record: no node has opened it, or the store lost it"
 
-// missing are the jobs of the configuration, or the one that is asked for, that are not
+// missingJobs are the jobs of the configuration, or the one that is asked for, that are not
 // among those of the store. Of a store without any job there is nothing to say of one.
-func (c *config) missing(jobs []string, only string) (names []string) {
+func missingJobs(c *config.Config, jobs []string, only string) (names []string) {
 	if len(c.Jobs) == 0 {
 		return nil
 	}
-	settings, _ := c.dryRun() // its faults are the nodes' concern
+	settings, _ := dryRun(c) // its faults are the nodes' concern
 	for i := range settings.Jobs {
 		name := settings.Jobs[i].Name
 		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
@@ -336,14 +337,14 @@ func unreadable(err error) error {
 	return err
 }
 
-// exclusive are the jobs of the file whose runs must not overlap. Without a file
+// exclusiveJobs are the jobs of the file whose runs must not overlap. Without a file
 // nobody says so.
-func (c *config) exclusive() map[string]bool {
+func exclusiveJobs(c *config.Config) map[string]bool {
 	jobs := map[string]bool{}
 	if len(c.Jobs) == 0 {
 		return jobs
 	}
-	settings, _ := c.dryRun() // its faults are the nodes' concern
+	settings, _ := dryRun(c) // its faults are the nodes' concern
 	for i := range settings.Jobs {
 		j := &settings.Jobs[i]
 		jobs[j.Name] = j.Overlap != scheduler.OverlapAllow

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -96,7 +97,7 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 func TestVerifyOfOneShard(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)
-	s := storeAt(t, url, func(c *config) { c.Redis.Shards = 2 })
+	s := storeAt(t, url, func(c *config.Config) { c.Redis.Shards = 2 })
 	proven := ""
 	for _, job := range []string{"a", "b", "c", "d", "e", "f"} {
 		opened(t, s, job)

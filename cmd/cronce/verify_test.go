@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -30,7 +31,7 @@ type cluster struct {
 func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	t.Helper()
 	m, url := newRedis(t)
-	s := storeAt(t, url, func(c *config) { c.Redis.JournalLines = journalLines })
+	s := storeAt(t, url, func(c *config.Config) { c.Redis.JournalLines = journalLines })
 	schedule, err := spec.Parse("@every 1s", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +53,14 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 }
 
 // storeAt is the store at url, as a command has it, with a setting changed.
-func storeAt(t *testing.T, url string, set func(*config)) *store {
+func storeAt(t *testing.T, url string, set func(*config.Config)) *store {
 	t.Helper()
-	c := defaultConfig()
-	c.Redis.URL = url
-	set(c)
-	if errs := c.faults(); len(errs) > 0 {
-		t.Fatal(errs)
+	c, err := config.Read(config.Source{}, nil, func(c *config.Config) {
+		c.Redis.URL = url
+		set(c)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	s, err := newStore(c)
 	if err != nil {
@@ -188,7 +190,7 @@ func TestVerifyExclusive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.exclusive(); !got["a"] || got["b"] || defaultConfig().exclusive()["a"] {
+	if got := exclusiveJobs(c); !got["a"] || got["b"] || exclusiveJobs(config.Default(nil))["a"] {
 		t.Error(got)
 	}
 }
@@ -239,7 +241,7 @@ func TestForeignKeysAreReported(t *testing.T) {
 	t.Run("on a server", func(t *testing.T) {
 		t.Parallel()
 		url := "redis://" + redisserver.Start(t).Addr()
-		s := storeAt(t, url, func(*config) {})
+		s := storeAt(t, url, func(*config.Config) {})
 		opened(t, s, "job")
 		foreignKeys(t, s, url, "0    0 ")
 	})

@@ -66,6 +66,12 @@ func readAtMost(name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
+// Once reports whether a file is there that can be read only once, as a pipe.
+func Once(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
+}
+
 // WithoutName returns an error of a file without the file's name.
 func WithoutName(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

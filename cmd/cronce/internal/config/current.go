@@ -1,8 +1,9 @@
-package main
+package config
 
 import (
-	"os"
 	"sync"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 )
 
 // A current value is made of files and made again each time it is asked for: secrets
@@ -22,8 +23,7 @@ type current[T any] struct {
 func newCurrent[T any](stale func(error), make func() (T, error), files ...string) (*current[T], error) {
 	c := &current[T]{make: make, stale: stale}
 	for _, name := range files {
-		info, err := os.Stat(name)
-		c.fixed = c.fixed || err == nil && !info.Mode().IsRegular()
+		c.fixed = c.fixed || boundedfile.Once(name)
 	}
 	var err error
 	c.last, err = make()

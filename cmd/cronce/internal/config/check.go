@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"net"
@@ -7,28 +7,30 @@ import (
 	"strings"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
 var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // faults returns what is wrong with the configuration itself; what is wrong with
 // its jobs, only a scheduler knows.
-func (c *config) faults() (errs []error) {
-	bad := func(path, format string, args ...any) { errs = append(errs, c.fault(path, format, args...)) }
+func (c *Config) faults() (errs []error) {
+	bad := func(path, format string, args ...any) { errs = append(errs, c.Fault(path, format, args...)) }
 	if !namespacePattern.MatchString(c.Namespace) {
-		bad("namespace", "is %s, allowed is %s", shorten(c.Namespace), namespacePattern)
+		bad("namespace", "is %s, allowed is %s", strictyaml.Quote(c.Namespace), namespacePattern)
 	}
-	if _, err := parseZone(c.Zone); err != nil {
+	if _, err := ParseZone(c.Zone); err != nil {
 		bad("zone", "%v", err)
 	}
 	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // zap knows more, under which errors would be silent
-		bad("log.level", "is %s, allowed is debug, info, warn or error", shorten(c.Log.Level))
+		bad("log.level", "is %s, allowed is debug, info, warn or error", strictyaml.Quote(c.Log.Level))
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
-		bad("log.format", "is %s, allowed is auto, json or console", shorten(c.Log.Format))
+		bad("log.format", "is %s, allowed is auto, json or console", strictyaml.Quote(c.Log.Format))
 	}
 	if !slices.Contains([]string{"", plaintextWarn, plaintextRefuse, plaintextAllow}, c.Plaintext) {
-		bad("plaintext", "is %s, allowed is warn, refuse or allow", shorten(c.Plaintext))
+		bad("plaintext", "is %s, allowed is warn, refuse or allow", strictyaml.Quote(c.Plaintext))
 	}
 	c.listenFaults(bad, "http", c.HTTP)
 	c.shopFaults(bad)
@@ -40,32 +42,32 @@ func (c *config) faults() (errs []error) {
 	return errs
 }
 
-// off reports whether nothing is served.
-func (h httpConfig) off() bool { return h.Address == "" || h.Address == "off" }
+// Off reports whether nothing is served.
+func (h HTTP) Off() bool { return h.Address == "" || h.Address == "off" }
 
 // loopback reports whether only this machine can reach the address.
-func (h httpConfig) loopback() bool {
+func (h HTTP) loopback() bool {
 	host, _, _ := net.SplitHostPort(h.Address)
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // listenFaults checks where something is served: by default not to other machines.
-func (c *config) listenFaults(bad func(path, format string, args ...any), at string, h httpConfig) {
-	if h.off() {
+func (c *Config) listenFaults(bad func(path, format string, args ...any), at string, h HTTP) {
+	if h.Off() {
 		return
 	}
 	if _, _, err := net.SplitHostPort(h.Address); err != nil {
-		bad(at+".address", "is %s, allowed is host:port, such as %s, or off", shorten(h.Address), defaultHTTP)
+		bad(at+".address", "is %s, allowed is host:port, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
 		return
 	}
 	if !h.loopback() && !h.AllowRemote {
-		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", shorten(h.Address), at)
+		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", strictyaml.Quote(h.Address), at)
 	}
 }
 
 // redisFaults checks where the Redis is.
-func (c *config) redisFaults(bad func(path, format string, args ...any)) {
+func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.URL == "" && len(r.Addresses) == 0 {
 		r.URL = defaultRedis
@@ -81,7 +83,7 @@ func (c *config) redisFaults(bad func(path, format string, args ...any)) {
 		case strings.Contains(address, "@"): // and before it maybe a password
 			bad("redis.addresses", "has an address with a user, allowed is host:port")
 		case err != nil || port == "":
-			bad("redis.addresses", "has %s, allowed is host:port", shorten(address))
+			bad("redis.addresses", "has %s, allowed is host:port", strictyaml.Quote(address))
 		}
 	}
 	c.topologyFaults(bad)
@@ -89,18 +91,18 @@ func (c *config) redisFaults(bad func(path, format string, args ...any)) {
 
 // urlFaults refuses a password, but in the environment, where it is as hidden as
 // one in a variable of its own. The configuration keeps a URL without it.
-func (c *config) urlFaults(bad func(path, format string, args ...any)) {
+func (c *Config) urlFaults(bad func(path, format string, args ...any)) {
 	e, err := parseRedisURL(c.Redis.URL)
 	switch {
 	case err != nil:
 		bad("redis.url", "%v", err)
 	case e.hasPassword() && c.origin["redis.url"] != redisURLEnv:
-		bad("redis.url", "has a password, which may not stand here: set $%s, redis.password_env or redis.password_file", defaultPasswordEnv)
+		bad("redis.url", "has a password, which may not stand here: set $%s, redis.password_env or redis.password_file", PasswordEnv)
 	}
 	c.endpoint, c.Redis.URL = e, e.forFlag()
 }
 
-func (c *config) topologyFaults(bad func(path, format string, args ...any)) {
+func (c *Config) topologyFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	switch {
 	case r.MasterName != "" && r.Cluster:
@@ -115,7 +117,7 @@ func (c *config) topologyFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-func (c *config) tlsFaults(bad func(path, format string, args ...any)) {
+func (c *Config) tlsFaults(bad func(path, format string, args ...any)) {
 	if t := c.Redis.TLS; (t.Cert == "") != (t.Key == "") {
 		bad("redis.tls", "has a cert without its key, or a key without its cert")
 	}

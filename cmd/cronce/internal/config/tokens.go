@@ -1,10 +1,8 @@
-package main
+package config
 
 import (
 	"errors"
 	"strings"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -16,41 +14,45 @@ type tokenSource struct {
 	file, env, defaultEnv string
 }
 
-// shopTokenEnvs are the variables that tokens are in unless the configuration names others.
-var shopTokenEnvs = []string{"CRONCE_SHOP_BUYER_TOKEN", "CRONCE_SHOP_SELLER_TOKEN", "CRONCE_SHOP_PAYMENT_TOKEN"}
+// ShopTokenEnvs are the variables that tokens are in unless the configuration names others.
+var ShopTokenEnvs = []string{"CRONCE_SHOP_BUYER_TOKEN", "CRONCE_SHOP_SELLER_TOKEN", "CRONCE_SHOP_PAYMENT_TOKEN"}
 
-func (s *shopConfig) tokenSources() []tokenSource {
+func (s *Shop) tokenSources() []tokenSource {
 	return []tokenSource{
-		{stock.Buyer, "shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv, shopTokenEnvs[0]},
-		{stock.Seller, "shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv, shopTokenEnvs[1]},
-		{stock.PaymentService, "shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv, shopTokenEnvs[2]},
+		{stock.Buyer, "shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv, ShopTokenEnvs[0]},
+		{stock.Seller, "shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv, ShopTokenEnvs[1]},
+		{stock.PaymentService, "shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv, ShopTokenEnvs[2]},
 	}
 }
 
-// shopTokens returns the tokens of each role, as they are when it is asked. It is nil, and a
-// warning is logged, when no role has any: so much is allowed on the loopback address alone.
-// Where one role has a token, each must.
-func (c *config) shopTokens(log *zap.Logger) (func(stock.Role) []string, error) {
-	if c.Shop == nil || (httpConfig{Address: c.Shop.Address}).off() {
+// ShopTokens returns the tokens of each role, as they are when it is asked. It is nil when no
+// role has any, and all may do everything: so much is allowed on the loopback address alone. It
+// is nil too where no shop is served. Where one role has a token, each must.
+func (c *Config) ShopTokens() (func(stock.Role) []string, error) {
+	if !c.ServesShop() {
 		return nil, nil
 	}
 	now, first, err := c.readTokens()
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
-	if len(first) == 0 && (httpConfig{Address: c.Shop.Address}).loopback() {
-		log.Warn("shop open", zap.String("text", "there are no tokens, so all programs of this machine may do everything"), zap.Strings("variables", shopTokenEnvs))
+	if len(first) == 0 && (HTTP{Address: c.Shop.Address}).loopback() {
 		return nil, nil
 	}
 	if err := c.tokenFaults(first); err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
 	return now, nil
 }
 
+// ServesShop reports whether a shop is served.
+func (c *Config) ServesShop() bool {
+	return c.Shop != nil && !(HTTP{Address: c.Shop.Address}).Off()
+}
+
 // readTokens reads the tokens of each role that has any, a first time, and returns with them
 // how they are read again: those of a file whenever they are asked for.
-func (c *config) readTokens() (now func(stock.Role) []string, first map[stock.Role][]string, err error) {
+func (c *Config) readTokens() (now func(stock.Role) []string, first map[stock.Role][]string, err error) {
 	first = map[stock.Role][]string{}
 	files := map[stock.Role]*current[[]string]{}
 	var faults []error
@@ -79,32 +81,32 @@ func (c *config) readTokens() (now func(stock.Role) []string, first map[stock.Ro
 const minToken = 16
 
 // tokens reads the tokens of a role.
-func (c *config) tokens(s tokenSource) ([]string, error) {
+func (c *Config) tokens(s tokenSource) ([]string, error) {
 	text, err := c.readSecret(s.path, s.file, s.env, s.defaultEnv)
-	list := strings.Fields(text.text())
+	list := strings.Fields(text.Text())
 	if err == nil && len(list) == 0 && s.file+s.env != "" { // the shop would be open, against what is configured
-		return nil, c.fault(s.path+"_env", "or the file has no token, allowed are tokens of %d characters or more", minToken)
+		return nil, c.Fault(s.path+"_env", "or the file has no token, allowed are tokens of %d characters or more", minToken)
 	}
 	for _, token := range list {
 		if len(token) < minToken {
-			return nil, c.fault(s.path+"_env", "or the file has a token of %d characters, allowed is %d or more", len(token), minToken)
+			return nil, c.Fault(s.path+"_env", "or the file has a token of %d characters, allowed is %d or more", len(token), minToken)
 		}
 	}
 	return list, err
 }
 
 // tokenFaults refuses a role that has no token, and a token of two roles.
-func (c *config) tokenFaults(tokens map[stock.Role][]string) error {
+func (c *Config) tokenFaults(tokens map[stock.Role][]string) error {
 	var faults []error
 	owner := map[string]stock.Role{}
 	for _, s := range c.Shop.tokenSources() {
 		if len(tokens[s.role]) == 0 {
-			faults = append(faults, c.fault(s.path+"_env", "and %s_file are missing, and %s is not set: each role needs a token, unless none has one and shop.address is a loopback address",
+			faults = append(faults, c.Fault(s.path+"_env", "and %s_file are missing, and %s is not set: each role needs a token, unless none has one and shop.address is a loopback address",
 				s.path, s.defaultEnv))
 		}
 		for _, token := range tokens[s.role] {
 			if other, taken := owner[token]; taken && other != s.role {
-				faults = append(faults, c.fault(s.path+"_env", "or the file has a token of the %s, allowed is one of the role's own", other))
+				faults = append(faults, c.Fault(s.path+"_env", "or the file has a token of the %s, allowed is one of the role's own", other))
 			}
 			owner[token] = s.role
 		}

@@ -1,17 +1,16 @@
-package main
+package config
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// leaves takes joined errors apart, also below wrappers around them.
-func leaves(err error) []error {
+// Split takes joined errors apart, also below wrappers around them.
+func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -19,7 +18,7 @@ func leaves(err error) []error {
 		if joined, ok := inner.(interface{ Unwrap() []error }); ok {
 			var all []error
 			for _, e := range joined.Unwrap() {
-				all = append(all, leaves(e)...)
+				all = append(all, Split(e)...)
 			}
 			return all
 		}
@@ -27,14 +26,14 @@ func leaves(err error) []error {
 	return []error{err}
 }
 
-// locate gives faults of the scheduler (jobs[2].spec: …) their place in the file.
-func (c *config) locate(err error) error {
+// Locate gives faults of the scheduler (jobs[2].spec: …) their place in the file.
+func (c *Config) Locate(err error) error {
 	var errs []error
-	for _, e := range leaves(err) {
+	for _, e := range Split(err) {
 		path, text, ok := strings.Cut(e.Error(), ": ")
 		if _, located := errors.AsType[*strictyaml.Error](e); ok && !located {
 			if at := pathInFile(path); at != "" {
-				e = c.fault(at, "%s", text)
+				e = c.Fault(at, "%s", text)
 			}
 		}
 		errs = append(errs, e)
@@ -54,9 +53,9 @@ func pathInFile(path string) string {
 	return ""
 }
 
-// refused makes a usageError of faults, in the order of the file.
-func refused(err error) error {
-	errs := leaves(err)
+// InFileOrder joins faults in the order of the file.
+func InFileOrder(err error) error {
+	errs := Split(err)
 	line := func(err error) int {
 		if f, ok := errors.AsType[*strictyaml.Error](err); ok {
 			return f.Line
@@ -64,5 +63,5 @@ func refused(err error) error {
 		return 0
 	}
 	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
-	return &usageError{fmt.Errorf("configuration:\n%w", errors.Join(errs...))}
+	return errors.Join(errs...)
 }

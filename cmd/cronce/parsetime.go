@@ -23,19 +23,6 @@ func parseInstant(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("is %s, allowed is RFC 3339 (2026-03-29T01:00:00Z) or a local time (2026-03-29 01:00)", shorten(s))
 }
 
-// parseZone finds a zone by name. The machine's own zone is refused: the same
-// configuration must mean the same everywhere.
-func parseZone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("is %s, allowed is a name of the time zone database, such as UTC or Asia/Shanghai", shorten(name))
-	}
-	return zone, nil
-}
-
 // shorten quotes s and cuts it, so that an error cannot be flooded, and repeats no
 // credentials.
 func shorten(s string) string { return strictyaml.Quote(s) }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ type endpoint struct {
 	address  string
 	db       int
 	username string
-	password secret
+	password Secret
 	tls      bool
 }
 
@@ -48,6 +48,12 @@ func parseRedisURL(raw string) (endpoint, error) {
 		}
 	}
 	return e, nil
+}
+
+// ShownRedisURL is the URL of a Redis without its user and password.
+func ShownRedisURL(raw string) (string, error) {
+	e, err := parseRedisURL(raw)
+	return e.String(), err
 }
 
 const strayAtSays = "has an @ behind its host: in a password write %2F for /, %3F for ?, %23 for # and %40 for @, and elsewhere %40 for @"

@@ -1,8 +1,9 @@
-package main
+package config
 
 import (
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // sizeFaults checks the numbers of the Redis.
-func (c *config) sizeFaults(bad func(path, format string, args ...any)) {
+func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
 		bad("redis.pool_size", "is %d, allowed is 0 to %d", r.PoolSize, maxPoolSize)
@@ -25,7 +26,7 @@ func (c *config) sizeFaults(bad func(path, format string, args ...any)) {
 		bad("redis.shards", "is %d, allowed is 1 to 1024", r.Shards)
 	}
 	if len(r.GroupBy) > 16 || r.GroupBy != "" && lock.CheckKey(r.GroupBy) != nil {
-		bad("redis.group_by", "is %s, allowed is up to 16 bytes of printable UTF-8", shorten(r.GroupBy))
+		bad("redis.group_by", "is %s, allowed is up to 16 bytes of printable UTF-8", strictyaml.Quote(r.GroupBy))
 	}
 	if r.JournalLines < 0 {
 		bad("redis.journal_lines", "is %d, allowed is 0 or more", r.JournalLines)
@@ -37,7 +38,7 @@ func (c *config) sizeFaults(bad func(path, format string, args ...any)) {
 
 // tuningFaults checks upper bounds, which the scheduler leaves to whoever uses it;
 // it refuses by itself what is negative.
-func (c *config) tuningFaults(bad func(path, format string, args ...any)) {
+func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
 	t := &c.Scheduler
 	if t.Concurrency < -1 {
 		bad("scheduler.concurrency", "is %d, allowed is 1 or more, 0 for the default, -1 for no bound", t.Concurrency)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const (
 
 // inPlain is called for each setting with which a secret is, or may be, sent to
 // another machine without TLS.
-func (c *config) inPlain(path, text string) error {
+func (c *Config) inPlain(path, text string) error {
 	otherwise := plaintextWarn
 	if c.Redis.Strict {
 		otherwise = plaintextRefuse
@@ -31,16 +31,16 @@ func (c *config) inPlain(path, text string) error {
 	case plaintextAllow:
 		return nil
 	case plaintextRefuse:
-		return c.fault(path, "%s; plaintext: allow permits it", text)
+		return c.Fault(path, "%s; plaintext: allow permits it", text)
 	}
-	if c.warn != nil {
-		c.warn(path, text)
+	if c.plain != nil {
+		c.plain(path, text)
 	}
 	return nil
 }
 
 // redisInPlain looks at a password for a Redis, or for Sentinels.
-func (c *config) redisInPlain(o *redis.UniversalOptions) error {
+func (c *Config) redisInPlain(o *redis.UniversalOptions) error {
 	secret := o.Password != "" || o.CredentialsProvider != nil || o.SentinelPassword != ""
 	if !secret || o.TLSConfig != nil || !slices.ContainsFunc(o.Addrs, remote) {
 		return nil
@@ -58,6 +58,14 @@ func remote(address string) bool {
 	local := host == "" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || // the last two are sockets
 		strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 	return !local
+}
+
+// TokenInPlain looks at a URL that a token is sent to.
+func (c *Config) TokenInPlain(path, url string) error {
+	if !gatewayInPlain(url) {
+		return nil
+	}
+	return c.inPlain(path, "is http, so the token is sent to another machine in plain text: use https")
 }
 
 // gatewayInPlain reports whether a token would be sent to another machine over http.

@@ -1,0 +1,280 @@
+package config
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+// A Config is what config.yaml says, with environment and flags over it.
+type Config struct {
+	Name      string    `yaml:"name"`
+	Namespace string    `yaml:"namespace"`
+	Zone      string    `yaml:"zone"`
+	Plaintext string    `yaml:"plaintext"`
+	Redis     Redis     `yaml:"redis"`
+	HTTP      HTTP      `yaml:"http"`
+	Log       Log       `yaml:"log"`
+	Scheduler Scheduler `yaml:"scheduler"`
+	Jobs      []Job     `yaml:"jobs"`
+	Shop      *Shop     `yaml:"shop"`
+
+	file     *strictyaml.File
+	origin   map[string]string                         // paths that environment or flags set, and which
+	endpoint endpoint                                  // what redis.url says, with a password from the environment
+	env      func(name string) (value string, ok bool) // nil: no variable is set
+	stale    func(error)                               // nil: ignored
+	plain    func(path, text string)                   // nil: ignored
+	embedded bool                                      // the Redis is inside this process: what the environment says about another does not count
+}
+
+// Redis is the section of the store: where it is, how nodes prove their right, and what is kept.
+type Redis struct {
+	URL                  string   `yaml:"url"`
+	Addresses            []string `yaml:"addresses"`
+	MasterName           string   `yaml:"master_name"`
+	Cluster              bool     `yaml:"cluster"`
+	DB                   int      `yaml:"db"`
+	Username             string   `yaml:"username"`
+	PasswordEnv          string   `yaml:"password_env"`
+	PasswordFile         string   `yaml:"password_file"`
+	SentinelUsername     string   `yaml:"sentinel_username"`
+	SentinelPasswordEnv  string   `yaml:"sentinel_password_env"`
+	SentinelPasswordFile string   `yaml:"sentinel_password_file"`
+	TLS                  TLS      `yaml:"tls"`
+	PoolSize             int      `yaml:"pool_size"`
+	Shards               int      `yaml:"shards"`
+	GroupBy              string   `yaml:"group_by"`
+	JournalLines         int      `yaml:"journal_lines"`
+	JournalBytes         int64    `yaml:"journal_bytes"`
+	Strict               bool     `yaml:"strict"`
+	AllowEviction        bool     `yaml:"allow_eviction"`
+}
+
+// TLS is how connections to the Redis are encrypted; the names are those of files.
+type TLS struct {
+	Enabled    bool   `yaml:"enabled"`
+	CA         string `yaml:"ca"`
+	Cert       string `yaml:"cert"`
+	Key        string `yaml:"key"`
+	ServerName string `yaml:"server_name"`
+}
+
+// HTTP is where something is served: host:port, or "off".
+type HTTP struct {
+	Address     string `yaml:"address"`
+	AllowRemote bool   `yaml:"allow_remote"`
+}
+
+// Log is what a node logs, and how.
+type Log struct {
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
+}
+
+// Scheduler are scheduler.Config's settings; what is zero has its default there.
+type Scheduler struct {
+	Concurrency  int      `yaml:"concurrency"`
+	Grace        duration `yaml:"grace"`
+	CancelGrace  duration `yaml:"cancel_grace"`
+	Spread       duration `yaml:"spread"`
+	StoreTimeout duration `yaml:"store_timeout"`
+	ClockWarn    duration `yaml:"clock_warn"`
+}
+
+// A Job names a kind of job and overrides what that kind says by itself.
+type Job struct {
+	Name        string       `yaml:"name"`
+	Kind        string       `yaml:"kind"`
+	Spec        string       `yaml:"spec"`
+	Overlap     *overlap     `yaml:"overlap"`
+	Misfire     *misfire     `yaml:"misfire"`
+	Takeover    *takeover    `yaml:"takeover"`
+	Interrupted *interrupted `yaml:"interrupted"`
+	Attempts    *int         `yaml:"attempts"`
+	Window      *duration    `yaml:"window"`
+	Deadline    *duration    `yaml:"deadline"`
+	Timeout     *duration    `yaml:"timeout"`
+	Retry       *Retry       `yaml:"retry"`
+	Jitter      *duration    `yaml:"jitter"`
+	Lease       *duration    `yaml:"lease"`
+	Replicas    *int         `yaml:"replicas"`
+
+	SMS   *SMS   `yaml:"sms"`
+	Sleep *Sleep `yaml:"sleep"`
+}
+
+// Retry is how often a run is tried, and how long it waits in between.
+type Retry struct {
+	Tries int      `yaml:"tries"`
+	Wait  duration `yaml:"wait"`
+	Max   duration `yaml:"max"`
+}
+
+// SMS are the settings of kind sms.
+type SMS struct {
+	Gateway     string   `yaml:"gateway"`
+	URL         string   `yaml:"url"`
+	TokenEnv    string   `yaml:"token_env"`
+	TokenFile   string   `yaml:"token_file"`
+	Timeout     duration `yaml:"timeout"`
+	Batch       int      `yaml:"batch"`
+	Concurrency int      `yaml:"concurrency"`
+	Rate        int      `yaml:"rate"`
+	Attempts    int      `yaml:"attempts"`
+	Retention   duration `yaml:"retention"`
+	Quiet       string   `yaml:"quiet"`
+	QuietZone   string   `yaml:"quiet_zone"`
+
+	Receipts *Receipts `yaml:"receipts"`
+}
+
+// Receipts says where a gateway sends its receipts.
+type Receipts struct {
+	Address     string `yaml:"address"`
+	AllowRemote bool   `yaml:"allow_remote"`
+	TokenEnv    string `yaml:"token_env"`
+	TokenFile   string `yaml:"token_file"`
+}
+
+// Sleep are the settings of kind sleep.
+type Sleep struct {
+	For duration `yaml:"for"`
+}
+
+// Shop are the settings of a sale: where it is served, and its jobs' parts.
+type Shop struct {
+	Sale           string   `yaml:"sale"`
+	Address        string   `yaml:"address"`
+	AllowRemote    bool     `yaml:"allow_remote"`
+	Hosts          []string `yaml:"hosts"`
+	Hold           duration `yaml:"hold"`
+	PayTime        duration `yaml:"pay_time"`
+	Retention      duration `yaml:"retention"`
+	Replicas       int      `yaml:"replicas"`
+	ReplicaTimeout duration `yaml:"replica_timeout"`
+	Batch          int      `yaml:"batch"`
+	Restore        string   `yaml:"restore"`
+	Durability     string   `yaml:"durability"`
+	Database       Database `yaml:"database"`
+	Rewards        *Rewards `yaml:"rewards"`
+	Events         *Events  `yaml:"events"`
+
+	InFlight        int      `yaml:"in_flight"`
+	Wait            duration `yaml:"wait"`
+	Timeout         duration `yaml:"timeout"`
+	BuyerRate       Rate     `yaml:"buyer_rate"`
+	AddressRate     Rate     `yaml:"address_rate"`
+	TrustedProxies  []string `yaml:"trusted_proxies"`
+	MetricsProducts []string `yaml:"metrics_products"`
+
+	BuyerTokenEnv    string `yaml:"buyer_token_env"`
+	BuyerTokenFile   string `yaml:"buyer_token_file"`
+	SellerTokenEnv   string `yaml:"seller_token_env"`
+	SellerTokenFile  string `yaml:"seller_token_file"`
+	PaymentTokenEnv  string `yaml:"payment_token_env"`
+	PaymentTokenFile string `yaml:"payment_token_file"`
+}
+
+// Events says where the events of orders go.
+type Events struct {
+	Retention duration `yaml:"retention"`
+	Stream    *Stream  `yaml:"stream"`
+	Webhook   *Webhook `yaml:"webhook"`
+	SMS       *Texts   `yaml:"sms"`
+}
+
+// A Webhook is where events are posted.
+type Webhook struct {
+	URL           string   `yaml:"url"`
+	AllowPlain    bool     `yaml:"allow_plain"`
+	SecretEnv     string   `yaml:"secret_env"`
+	SecretFile    string   `yaml:"secret_file"`
+	OldSecretEnv  string   `yaml:"old_secret_env"`
+	OldSecretFile string   `yaml:"old_secret_file"`
+	Timeout       duration `yaml:"timeout"`
+	Concurrency   int      `yaml:"concurrency"`
+	Receiver      bool     `yaml:"receiver"`
+}
+
+// Texts are the templates of texts by the kind of event; empty: none is sent.
+type Texts struct {
+	Reserved  string `yaml:"reserved"`
+	Paid      string `yaml:"paid"`
+	Cancelled string `yaml:"cancelled"`
+	Expired   string `yaml:"expired"`
+	Returned  string `yaml:"returned"`
+	Refunded  string `yaml:"refunded"`
+}
+
+// A Stream is the stream of the Redis that events are added to.
+type Stream struct {
+	Key    string `yaml:"key"`
+	Length int64  `yaml:"length"`
+}
+
+// Rewards has the rewards of families served beside the shop.
+type Rewards struct {
+	OfferedOnly bool   `yaml:"offered_only"`
+	TokenEnv    string `yaml:"token_env"`
+	TokenFile   string `yaml:"token_file"`
+}
+
+// Database is where orders are kept: an SQLite file, or what a DSN names.
+type Database struct {
+	File    string `yaml:"file"`
+	DSNEnv  string `yaml:"dsn_env"`
+	DSNFile string `yaml:"dsn_file"`
+}
+
+// The defaults of what the library does not decide itself.
+const (
+	defaultNamespace   = "cronce"
+	defaultRedis       = "redis://127.0.0.1:6379"
+	defaultHTTP        = "127.0.0.1:8080"
+	defaultShop        = "127.0.0.1:8081"
+	DefaultDatabase    = "cronce-shop.db"
+	PasswordEnv        = "CRONCE_REDIS_PASSWORD"
+	DSNEnv             = "CRONCE_SHOP_DSN"
+	defaultGrace       = 20 * time.Second
+	defaultCancelGrace = 5 * time.Second
+)
+
+// Default returns what holds where neither file nor environment nor flags say anything.
+// Secrets are read from the variables of env, which is as os.LookupEnv.
+func Default(env func(name string) (value string, ok bool)) *Config {
+	return &Config{
+		Namespace: defaultNamespace,
+		HTTP:      HTTP{Address: defaultHTTP},
+		Log:       Log{Level: "info", Format: "auto"},
+		Scheduler: Scheduler{Grace: duration(defaultGrace), CancelGrace: duration(defaultCancelGrace)},
+		file:      &strictyaml.File{},
+		env:       env,
+		origin:    map[string]string{},
+	}
+}
+
+// OnPlaintext sets the function that is called with the setting by which a secret is, or may
+// be, sent to another machine without TLS.
+func (c *Config) OnPlaintext(warn func(path, text string)) { c.plain = warn }
+
+// OnStale sets the function that is called with the error of a secret or certificate that can
+// no longer be read. The last value is used on.
+func (c *Config) OnStale(warn func(error)) { c.stale = warn }
+
+// variable returns the value of a variable of the environment, and whether it is set.
+func (c *Config) variable(name string) (value string, ok bool) {
+	if c.env == nil {
+		return "", false
+	}
+	return c.env(name)
+}
+
+// Fault makes a fault of the value at path, and tells where it was set.
+func (c *Config) Fault(path, format string, args ...any) error {
+	if origin := c.origin[path]; origin != "" {
+		var elsewhere strictyaml.File
+		return elsewhere.Fault(origin, format, args...)
+	}
+	return c.file.Fault(path, format, args...)
+}

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+)
+
+// Receipts finds where the job sendSms has its receipts served; nil: nowhere.
+func (c *Config) Receipts() (at string, r *Receipts) {
+	for i := range c.Jobs {
+		if s := c.Jobs[i].SMS; s != nil && s.Receipts != nil {
+			return fmt.Sprintf("jobs[%d].sms.receipts", i), s.Receipts
+		}
+	}
+	return "", nil
+}
+
+// receiptsFaults checks the section: without a token nothing is served to anyone.
+func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
+	at, r := c.Receipts()
+	if r == nil {
+		return
+	}
+	if r.Address == "" {
+		bad(at+".address", "is missing, allowed is host:port, such as 127.0.0.1:8082, or off")
+	}
+	c.listenFaults(bad, at, HTTP{Address: r.Address, AllowRemote: r.AllowRemote})
+	if (r.TokenEnv == "") == (r.TokenFile == "") {
+		bad(at+".token_env", "and token_file are both missing or both set, needed is one of them: the gateway proves by the token who it is")
+	}
+}

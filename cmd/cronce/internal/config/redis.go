@@ -1,0 +1,174 @@
+package config
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+)
+
+// RedisOptions reads secrets and certificates.
+func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
+	r := &c.Redis
+	password, sentinel, err := c.passwords()
+	if err != nil {
+		return nil, err
+	}
+	o := &redis.UniversalOptions{
+		Addrs: r.Addresses, MasterName: r.MasterName, IsClusterMode: r.Cluster, DB: r.DB, PoolSize: r.PoolSize,
+		Username: r.Username, Password: password.Text(),
+		SentinelUsername: r.SentinelUsername, SentinelPassword: sentinel.Text(),
+	}
+	encrypted := r.TLS != TLS{}
+	if r.URL != "" {
+		c.endpoint.fill(o)
+		encrypted = encrypted || c.endpoint.tls
+	}
+	if encrypted {
+		if err = c.encrypt(o); err != nil {
+			return nil, err
+		}
+	}
+	if err = c.reread(o); err != nil {
+		return nil, err
+	}
+	return o, c.redisInPlain(o)
+}
+
+// reread asks for the password each time that a connection is made, if it is in a
+// file. That of the Sentinels is read once: the client takes no other.
+func (c *Config) reread(o *redis.UniversalOptions) error {
+	name := c.Redis.PasswordFile
+	if name == "" || c.embedded || c.endpoint.hasPassword() {
+		return nil
+	}
+	password, err := newCurrent(c.stale, func() (Secret, error) { return c.SecretFile("redis.password_file", name) }, name)
+	if err != nil {
+		return err
+	}
+	username := o.Username
+	o.CredentialsProvider = func() (string, string) { return username, password.value().Text() }
+	return nil
+}
+
+// encrypt makes connections with the certificates as they are when one is made.
+func (c *Config) encrypt(o *redis.UniversalOptions) error {
+	t := &c.Redis.TLS
+	var files []string
+	for _, name := range []string{t.CA, t.Cert, t.Key} {
+		if name != "" {
+			files = append(files, name)
+		}
+	}
+	settings, err := newCurrent(c.stale, c.tlsConfig, files...)
+	if err != nil {
+		return err
+	}
+	o.TLSConfig = settings.last
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: o.DialTimeout, KeepAlive: keepAlive}, Config: settings.value()}
+		return d.DialContext(ctx, network, address)
+	}
+	return nil
+}
+
+// keepAlive is how often an idle connection is looked after, as the client does by itself.
+const keepAlive = 5 * time.Minute
+
+// passwords reads those of the Redis and of its Sentinels.
+func (c *Config) passwords() (password, sentinel Secret, err error) {
+	r, otherwise := &c.Redis, PasswordEnv
+	if c.embedded {
+		otherwise = ""
+	}
+	password, err = c.readSecret("redis.password", r.PasswordFile, r.PasswordEnv, otherwise)
+	if err != nil {
+		return Secret{}, Secret{}, err
+	}
+	sentinel, err = c.readSecret("redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv, "")
+	return password, sentinel, err
+}
+
+// fill takes what a URL says; what it does not say stays.
+func (e endpoint) fill(o *redis.UniversalOptions) {
+	o.Addrs = []string{e.address}
+	if e.db != 0 {
+		o.DB = e.db
+	}
+	if e.username != "" {
+		o.Username = e.username
+	}
+	if e.hasPassword() {
+		o.Password = e.password.Text()
+	}
+}
+
+func (c *Config) tlsConfig() (*tls.Config, error) {
+	t := &c.Redis.TLS
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		var err error
+		if out.RootCAs, err = c.authorities(t.CA); err != nil {
+			return nil, err
+		}
+	}
+	if t.Cert != "" {
+		pair, err := c.keyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, err
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// maxCertificates is how many bytes a file of certificates, or a key, may have.
+const maxCertificates = 4 << 20
+
+func (c *Config) authorities(name string) (*x509.CertPool, error) {
+	pem, err := boundedfile.Read(name, maxCertificates)
+	if err != nil {
+		return nil, c.Fault("redis.tls.ca", "names a file that cannot be used: %v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, c.Fault("redis.tls.ca", "names a file that has no certificate in PEM")
+	}
+	return pool, nil
+}
+
+func (c *Config) keyPair(cert, key string) (tls.Certificate, error) {
+	certPEM, err := boundedfile.Read(cert, maxCertificates)
+	if err != nil {
+		return tls.Certificate{}, c.Fault("redis.tls.cert", "names a file that cannot be used: %v", err)
+	}
+	keyPEM, err := boundedfile.Read(key, maxCertificates)
+	if err != nil {
+		return tls.Certificate{}, c.Fault("redis.tls.key", "names a file that cannot be used: %v", err)
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return tls.Certificate{}, c.Fault("redis.tls.cert", "and redis.tls.key are no pair: %v", err)
+	}
+	return pair, nil
+}
+
+// RedisName says which Redis is meant, without any secret.
+func (c *Config) RedisName() string {
+	r := &c.Redis
+	switch {
+	case r.MasterName != "":
+		return fmt.Sprintf("Redis master %q of Sentinels %v", r.MasterName, r.Addresses)
+	case len(r.Addresses) > 1:
+		return fmt.Sprintf("Redis Cluster %v", r.Addresses)
+	case len(r.Addresses) == 1:
+		return "Redis " + r.Addresses[0]
+	}
+	return c.endpoint.String()
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// What may rebuild a shelf that has lost something: the command shop restore alone,
+// the default, or settleOrders too.
+const (
+	restoreManual = "manual"
+	RestoreAuto   = "auto"
+)
+
+// When an order is acknowledged: when Redis has it, the default, or the database too.
+const (
+	durabilityReserved = "reserved"
+	DurabilitySettled  = "settled"
+)
+
+// shopFaults checks what only the shop has; what a sale refuses, openShop tells.
+func (c *Config) shopFaults(bad func(path, format string, args ...any)) {
+	s := c.Shop
+	if s == nil {
+		return
+	}
+	if s.Address == "" {
+		s.Address = defaultShop
+	}
+	c.listenFaults(bad, "shop", HTTP{Address: s.Address, AllowRemote: s.AllowRemote})
+	for i, host := range s.Hosts {
+		if host == "" || strings.ContainsAny(host, ":/@ []") {
+			bad(fmt.Sprintf("shop.hosts[%d]", i), "is %s, allowed is a name without a port, or * for any", strictyaml.Quote(host))
+		}
+	}
+	s.gateFaults(bad)
+	if s.Batch < 0 || s.Batch > stock.MaxBatch {
+		bad("shop.batch", "is %d, allowed is 1 to %d", s.Batch, stock.MaxBatch)
+	}
+	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
+		bad("shop.restore", "is %s, allowed is manual or auto", strictyaml.Quote(s.Restore))
+	}
+	if !slices.Contains([]string{"", durabilityReserved, DurabilitySettled}, s.Durability) {
+		bad("shop.durability", "is %s, allowed is reserved or settled", strictyaml.Quote(s.Durability))
+	}
+	if d := s.Database; d.File != "" && (d.DSNEnv != "" || d.DSNFile != "") {
+		bad("shop.database.file", "and a DSN are both set, allowed is one of them")
+	}
+}
+
+// The bounds of what a shop is given.
+const (
+	maxInFlight  = 4096
+	maxShopWait  = 5 * time.Second
+	maxPerMinute = 1_000_000
+)
+
+// Rate says how often something may be done.
+type Rate struct {
+	PerMinute int `yaml:"per_minute"`
+	Burst     int `yaml:"burst"`
+}
+
+func (r Rate) rate() stock.Rate { return stock.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
+
+// Gate is what a shop lets in, and how much of it at once.
+func (s *Shop) Gate() stock.HandlerOptions {
+	o := stock.HandlerOptions{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout),
+		BuyerRate: s.BuyerRate.rate(), AddressRate: s.AddressRate.rate()}
+	for _, text := range s.TrustedProxies {
+		if p, err := proxyPrefix(text); err == nil { // gateFaults has refused others
+			o.TrustedProxies = append(o.TrustedProxies, p)
+		}
+	}
+	return o
+}
+
+// proxyPrefix reads an address, or a range of them.
+func proxyPrefix(text string) (netip.Prefix, error) {
+	if at, err := netip.ParseAddr(text); err == nil {
+		at = at.Unmap().WithZone("")
+		return netip.PrefixFrom(at, at.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err == nil && p.Addr().Is4In6() && p.Bits() < 96 {
+		err = errors.New("a range of IPv4-mapped addresses has 96 bits or more") // it would match none
+	}
+	return p.Masked(), err
+}
+
+// gateFaults checks it.
+func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
+	if s.InFlight < 0 || s.InFlight > maxInFlight {
+		bad("shop.in_flight", "is %d, allowed is 1 to %d", s.InFlight, maxInFlight)
+	}
+	for name, d := range map[string]duration{"wait": s.Wait, "timeout": s.Timeout} {
+		if d < 0 || time.Duration(d) > maxShopWait {
+			bad("shop."+name, "is %v, allowed is 1ms to %v", time.Duration(d), maxShopWait)
+		}
+	}
+	for name, r := range map[string]Rate{"buyer_rate": s.BuyerRate, "address_rate": s.AddressRate} {
+		if r.PerMinute < 0 || r.PerMinute > maxPerMinute {
+			bad("shop."+name+".per_minute", "is %d, allowed is 1 to %d, or 0 for any number", r.PerMinute, maxPerMinute)
+		}
+		if r.Burst < 0 || r.Burst > maxPerMinute {
+			bad("shop."+name+".burst", "is %d, allowed is 1 to %d", r.Burst, maxPerMinute)
+		}
+	}
+	for i, text := range s.TrustedProxies {
+		if _, err := proxyPrefix(text); err != nil {
+			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, allowed is an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", strictyaml.Quote(text))
+		}
+	}
+	if len(s.MetricsProducts) > stock.MaxFigures {
+		bad("shop.metrics_products", "are %d, allowed are up to %d", len(s.MetricsProducts), stock.MaxFigures)
+	}
+}
+
+// ServedAs are the names that a shop is asked by: those listed, and that of its address.
+func (s *Shop) ServedAs() []string {
+	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultShop))
+	return append(slices.Clone(s.Hosts), host)
+}

@@ -1,0 +1,21 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+// ParseZone finds a zone by name. The machine's own zone is refused: the same
+// configuration must mean the same everywhere.
+func ParseZone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fmt.Errorf("is %s, allowed is a name of the time zone database, such as UTC or Asia/Shanghai", strictyaml.Quote(name))
+	}
+	return zone, nil
+}
