@@ -119,7 +119,7 @@ func printTargets(w io.Writer, targets []stock.TargetStatus) error {
 		if t.Trouble != "" {
 			again := fmt.Sprintf("asked again in %v", t.Wait.Round(time.Second))
 			if t.Tries > 0 { // otherwise it is about an event that was put aside
-				again = plural(int(t.Tries), "time") + ", " + again
+				again = terminal.Plural(int(t.Tries), "time") + ", " + again
 			}
 			trouble = t.Trouble + " (" + again + ")"
 		}
