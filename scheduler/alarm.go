@@ -150,7 +150,7 @@ func (n *Node) sleep() time.Duration {
 	if at := n.shelf.next(); at != 0 && (next == 0 || at < next) {
 		next = at
 	}
-	if at := n.table.top() - n.lead.ms(); at > 0 && !n.draining.Load() && (next == 0 || at < next) {
+	if at := n.table.Next() - n.lead.ms(); at > 0 && !n.draining.Load() && (next == 0 || at < next) {
 		next = at
 	}
 	if next == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // answered takes the answers to a batch: starts what was granted, asks again
@@ -37,7 +38,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	if heard {
 		failed = nil
 	}
-	n.monitor.Answered(health.Part{Shard: int(asks[0].e.shard), Kind: health.Claims}, failed)
+	n.monitor.Answered(health.Part{Shard: int(asks[0].e.Shard), Kind: health.Claims}, failed)
 	for i, a := range asks {
 		n.tell(a, &answers[i])
 	}
@@ -75,7 +76,7 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 	case lock.Granted:
 		n.done(a)
 		n.outrun(a.e, a.after, c)
-		if a.e.rules.overlap == OverlapAllow {
+		if a.e.Rules.Overlap == lock.OverlapAllow {
 			n.follow(a, c.Mark, now)
 		}
 		return n.newRunning(a, c)
@@ -184,15 +185,15 @@ func (n *Node) expired(a *ask, now int64) {
 func (n *Node) gap(a *ask, c *lock.Answer, now int64) {
 	e := a.e
 	switch {
-	case n.draining.Load(), a.tick < e.prev && e.latest != a: // others, or a newer tick, cover this one
+	case n.draining.Load(), a.tick < e.Last() && e.latest != a: // others, or a newer tick, cover this one
 		n.drop(a, now)
-	case e.rules.misfire == MisfireAll:
+	case e.Rules.Backlog():
 		n.drop(a, now)
 		if e.link == nil {
 			n.link(e, c.Mark, now)
 		}
 	default:
-		a.after, a.between = c.Mark, e.spec.Count(max(c.Mark, e.since), a.tick-1, countLimit)
+		a.after, a.between = c.Mark, e.Spec.Count(max(c.Mark, e.since), a.tick-1, countLimit)
 		n.agenda.add(now, a) // with its slot
 	}
 }
@@ -201,7 +202,7 @@ func (n *Node) gap(a *ask, c *lock.Answer, now int64) {
 const countLimit = 1_000_000
 
 // link asks for the next missed tick of a chain: the oldest, or the one from
-// which on only backlogCap are left. It takes the place of an ask that waits for
+// which on only policy.Backlog are left. It takes the place of an ask that waits for
 // the end of a run. Without a missed tick the chain ends.
 func (n *Node) link(e *entry, mark, now int64) {
 	if old := e.link; old != nil {
@@ -212,18 +213,18 @@ func (n *Node) link(e *entry, mark, now int64) {
 		n.outdate(old, now)
 		e.link = nil
 	}
-	first, oldest := max(mark, e.since), e.dueLast(now)
+	first, oldest := max(mark, e.since), e.DueLast(now)
 	if oldest <= first || n.draining.Load() {
 		return
 	}
-	for range backlogCap - 1 {
-		before := e.spec.PrevMilli(oldest - 1)
+	for range policy.Backlog - 1 {
+		before := e.Spec.PrevMilli(oldest - 1)
 		if before <= first {
 			break
 		}
 		oldest = before
 	}
-	skip := e.spec.Count(first, oldest-1, countLimit)
+	skip := e.Spec.Count(first, oldest-1, countLimit)
 	e.link = &ask{e: e, tick: oldest, after: mark, between: skip, backlog: true}
 	n.agenda.add(now, e.link)
 }

@@ -35,13 +35,13 @@ type ask struct {
 
 // claim is the ask as the store wants it.
 func (n *Node) claim(a *ask, now int64) lock.Claim {
-	r := a.e.rules
-	deadline, late := r.startWithin(a.e.interval(a.tick))
+	r := a.e.Rules
+	deadline, late := r.StartWithin(a.e.Interval(a.tick))
 	c := lock.Claim{
-		Key: a.e.name, Owner: a.owner, Number: a.tick, After: a.after, Between: a.between, From: a.from,
-		TTL: r.lease, Deadline: deadline, Late: late, Attempts: r.attempts, Rerun: r.takeover == TakeoverRerun,
-		Window: r.window, Overlap: lock.Overlap(r.overlap), Backlog: a.backlog,
-		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revision(a.e.spec, now), Replicas: r.replicas,
+		Key: a.e.Name, Owner: a.owner, Number: a.tick, After: a.after, Between: a.between, From: a.from,
+		TTL: r.Lease, Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
+		Window: r.Window, Overlap: r.Overlap, Backlog: a.backlog,
+		Latest: now + n.cfg.StoreTimeout.Milliseconds(), Revision: n.revisions.Of(a.e.Spec, now), Replicas: r.Replicas,
 	}
 	if a.stale || n.draining.Load() {
 		c.Latest = past // only an owner that was granted gets more than a no
@@ -97,7 +97,7 @@ func (a *ask) unsure() bool { return a.doubt || a.until != 0 }
 // hopeless reports whether a lease that an ask may hold is over by now: whoever
 // finds the run settles it.
 func (a *ask) hopeless(ms int64) bool {
-	return a.until != 0 && ms > a.until+a.e.rules.lease.Milliseconds()
+	return a.until != 0 && ms > a.until+a.e.Rules.Lease.Milliseconds()
 }
 
 // doubts returns an agenda with the asks alone that may hold a lease.

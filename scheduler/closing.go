@@ -112,7 +112,7 @@ func (r *running) Refused() {
 	if r.refused == 0 {
 		r.refused = now
 	}
-	if now-r.refused <= r.e.rules.lease {
+	if now-r.refused <= r.e.Rules.Lease {
 		return
 	}
 	n.mu.Lock()

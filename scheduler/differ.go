@@ -30,7 +30,7 @@ func (n *Node) compare(ctx context.Context) {
 	n.differing = nil
 	n.mu.Unlock()
 	for _, e := range es {
-		own, other := inZone(e.spec.Text(), e.spec.Zone().String()), n.otherSpec(ctx, e)
+		own, other := inZone(e.Spec.Text(), e.Spec.Zone().String()), n.otherSpec(ctx, e)
 		if other == own {
 			other += ", by another time zone database"
 		}
@@ -45,7 +45,7 @@ func (n *Node) otherSpec(ctx context.Context, e *entry) string {
 	other := n.differ[e]
 	n.mu.Unlock()
 	j, _ := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Journal, error) {
-		return n.cfg.Store.Journal(ctx, e.name, 1)
+		return n.cfg.Store.Journal(ctx, e.Name, 1)
 	})
 	for _, r := range j.Revisions {
 		if r.Revision == other {

@@ -71,7 +71,7 @@ func (n *Node) left() error {
 	}
 	var names []string
 	for _, r := range n.runs {
-		names = append(names, r.e.name+"@"+formatTick(r.tick))
+		names = append(names, r.e.Name+"@"+formatTick(r.tick))
 		if !r.named {
 			n.afterUnlock(func() { n.events.ignoresContext(r) })
 		}

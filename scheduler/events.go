@@ -125,7 +125,7 @@ func (e *events) runStarted(r *running) {
 		return // before tell, whose frame would grow the stack of a short run
 	}
 	late := r.node.clock.Now().Sub(time.UnixMilli(r.tick))
-	e.tell(zapcore.InfoLevel, "run started", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+	e.tell(zapcore.InfoLevel, "run started", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
 		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
@@ -140,63 +140,63 @@ func (e *events) runFinished(r *running, outcome string, began time.Time, f *run
 	}
 	took := time.Since(began)
 	if f != nil && f.stack != nil { // kept off the line of the outcome, whose keys are constant
-		e.tell(zapcore.ErrorLevel, "run panicked", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+		e.tell(zapcore.ErrorLevel, "run panicked", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
 			zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", f.stack))
 	}
-	e.tell(level, "run finished", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+	e.tell(level, "run finished", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
 		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.err()))
 }
 
 // tryFailed logs a try after which there is another. The last one is the run's end.
 func (e *events) tryFailed(r *running, try int, f *runError) {
-	e.tell(zapcore.WarnLevel, "try failed", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+	e.tell(zapcore.WarnLevel, "try failed", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
 		zap.Int64("fence", r.lease.Fence()), zap.Int("try", try), zap.String("err", f.err()))
 }
 
 func (e *events) leaseLost(r *running) {
-	e.tell(zapcore.ErrorLevel, "lease lost", job(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
 }
 
 func (e *events) ignoresContext(r *running) {
-	e.tell(zapcore.WarnLevel, "run ignores its context", job(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
+	e.tell(zapcore.WarnLevel, "run ignores its context", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
 		zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
 }
 
 func (e *events) passed(j *entry, t int64, winner string) {
 	if e.tellsPassed() {
-		e.tell(zapcore.DebugLevel, "tick passed", job(j), tick(t), zap.String("winner", winner))
+		e.tell(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
 	}
 }
 
 func (e *events) unreplicated(j *entry, t int64, short *lock.ReplicasError) {
-	e.tell(zapcore.WarnLevel, "claim not replicated", job(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
+	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
 }
 
 // tellsPassed reports whether anybody wants to know who has a tick.
 func (e *events) tellsPassed() bool { return e.enabled(zapcore.DebugLevel) }
 
 func (e *events) waiting(j *entry, t int64) {
-	e.tell(zapcore.DebugLevel, "tick waiting", job(j), tick(t))
+	e.tell(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
 }
 
 func (e *events) skipped(j *entry, t int64, reason string) {
-	e.tell(zapcore.InfoLevel, "tick skipped", job(j), tick(t), zap.String("reason", reason))
+	e.tell(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
 }
 
 func (e *events) missed(j *entry, t int64, count int, reason string) {
-	e.tell(zapcore.WarnLevel, "tick missed", job(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
+	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
 func (e *events) ahead(j *entry, mark int64) {
-	e.tell(zapcore.ErrorLevel, "mark ahead", job(j), zap.String("mark", formatTick(mark)))
+	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", formatTick(mark)))
 }
 
 func (e *events) fenceAhead(j *entry) {
-	e.tell(zapcore.ErrorLevel, "fence ahead", job(j), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+	e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(j), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
 }
 
 func (e *events) storeForgot(j *entry, mark, seen int64) {
-	e.tell(zapcore.ErrorLevel, "store forgot", job(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
+	e.tell(zapcore.ErrorLevel, "store forgot", jobKey(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
 
 func (e *events) storeRisk(r lock.Risk) {
@@ -211,7 +211,7 @@ func (e *events) storeReplaced(server string) {
 }
 
 func (e *events) specsDiffer(j *entry, own, other string) {
-	e.tell(zapcore.WarnLevel, "specs differ", job(j), zap.String("spec", own), zap.String("other", other))
+	e.tell(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
 }
 
 // storeUnreachable names what fails, each with the reason in words.
@@ -262,8 +262,7 @@ func (n *Node) tell(a *ask, c *lock.Answer) {
 	case lock.Paused:
 		n.events.skipped(a.e, a.tick, "paused")
 	case lock.Missed:
-		_, reason := a.e.rules.startWithin(0)
-		n.events.missed(a.e, a.tick, 1, reason)
+		n.events.missed(a.e, a.tick, 1, a.e.Rules.Late())
 	case lock.Ahead:
 		n.tellAhead(a.e, c.Mark)
 	}
@@ -298,8 +297,8 @@ func (n *Node) tellFence(e *entry) {
 }
 
 func (n *Node) tellBetween(a *ask, c *lock.Answer) {
-	last := a.e.spec.PrevMilli(a.tick - 1)
-	count := min(a.between, a.e.spec.Count(c.From, a.tick-1, countLimit)) // the mark may have moved since it was counted
+	last := a.e.Spec.PrevMilli(a.tick - 1)
+	count := min(a.between, a.e.Spec.Count(c.From, a.tick-1, countLimit)) // the mark may have moved since it was counted
 	switch {
 	case count == 0:
 	case c.Kind == lock.Paused:
@@ -320,7 +319,7 @@ func (n *Node) tellSettled(e *entry, s lock.Settled) {
 	}
 }
 
-func job(e *entry) zap.Field { return zap.String("job", e.name) }
+func jobKey(e *entry) zap.Field { return zap.String("job", e.Name) }
 
 func tick(ms int64) zap.Field { return zap.String("tick", formatTick(ms)) }
 

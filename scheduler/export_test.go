@@ -4,7 +4,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
 // MaxLead is how long before it is due a tick is claimed at most.
@@ -16,8 +17,10 @@ func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 	if err != nil {
 		panic(err)
 	}
-	e := entry{name: j.Name, spec: s, rules: &rules{jitter: j.Jitter}, hash: rendezvous.Hash(j.Name)}
-	return time.UnixMilli(e.dueAt(tick.UnixMilli()))
+	r := rulesOf(j)
+	registered := job.New(j.Name, s, &r, 0, 0)
+	e := timetable.Entry{Job: &registered}
+	return time.UnixMilli(e.DueAt(tick.UnixMilli()))
 }
 
 // Free returns how many more runs the node has room for.

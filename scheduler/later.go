@@ -24,7 +24,7 @@ func (t *dueTick) shard() int {
 	if t.e == nil {
 		return 0
 	}
-	return int(t.e.shard)
+	return int(t.e.Shard)
 }
 
 // ask is the claim of the tick.
@@ -99,9 +99,9 @@ func (s *shelf) shift(step int64) {
 func (n *Node) peekable(ms int64) []*laterShare {
 	due := n.shelf.take(ms)
 	for _, l := range due {
-		l.ticks = slices.DeleteFunc(l.ticks, func(t dueTick) bool { return t.e.prev != t.tick || t.e.latest != nil }) // a newer tick covers it
+		l.ticks = slices.DeleteFunc(l.ticks, func(t dueTick) bool { return t.e.Last() != t.tick || t.e.latest != nil }) // a newer tick covers it
 		for _, t := range l.ticks {
-			l.peeks = append(l.peeks, lock.Peek{Key: t.e.name, Number: t.tick})
+			l.peeks = append(l.peeks, lock.Peek{Key: t.e.Name, Number: t.tick})
 		}
 	}
 	return due
@@ -123,7 +123,7 @@ func (n *Node) peek(l *laterShare) {
 // decided.
 func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
 	if len(l.ticks) > 0 {
-		n.monitor.Answered(health.Part{Shard: int(l.ticks[0].e.shard), Kind: health.Peeks}, err)
+		n.monitor.Answered(health.Part{Shard: int(l.ticks[0].e.Shard), Kind: health.Peeks}, err)
 	}
 	if err != nil {
 		answers = make([]*lock.Answer, len(l.ticks))
@@ -144,7 +144,7 @@ func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
 			t.e.mark = max(t.e.mark, c.Mark)
 			n.outrun(t.e, t.after, c)
 			n.watch(t.e, c, now)
-		case t.e.prev == t.tick && t.e.latest == nil && !n.draining.Load():
+		case t.e.Last() == t.tick && t.e.latest == nil && !n.draining.Load():
 			n.agenda.add(now, t.ask())
 		}
 	}

@@ -4,13 +4,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
 // A wake costs what is started: of ten thousand asks that wait for a slot it looks at
 // none where no slot is free, and else at those alone whose turn it is.
 func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	n := &Node{}
-	e := &entry{rules: &rules{}}
+	e := entryOf()
 	for i := range 10_000 {
 		n.queue.push(&ask{e: e, tick: int64(i)})
 	}
@@ -65,7 +68,7 @@ func TestLine(t *testing.T) {
 // One that may hold a lease is sent without a slot.
 func TestLeaveTheLine(t *testing.T) {
 	n := &Node{watches: map[watched]plan{}}
-	e := &entry{rules: &rules{}}
+	e := entryOf()
 	w := watched{e, 1}
 	n.look(w, 7, 0)
 	n.admit(n.agenda.take(0), 0)
@@ -100,4 +103,9 @@ func TestShiftMovesAllPlans(t *testing.T) {
 			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, n.agenda.next(), n.shelf.next())
 		}
 	}
+}
+
+// entryOf returns a job of which nothing is set.
+func entryOf() *entry {
+	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{}}}}
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/internal/signal"
+	"github.com/cronce/cronce/scheduler/internal/timetable"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -27,6 +29,7 @@ type Node struct {
 	peeker    lock.Peeker // nil if the store is none
 	events    *events
 	clock     clock.Clock
+	revisions job.Revisions
 	monitor   *monitor
 	base      context.Context // of requests to the store: ends after the drain
 	started   atomic.Bool
@@ -49,12 +52,11 @@ type Node struct {
 	mu        sync.Mutex
 	lines     []func() // log lines that were put off; written by unlock
 	jobs      map[string]*entry
-	roster    roster
+	all       job.Rows[job.Job]
+	entries   job.Rows[entry] // of the same
 	specs     map[specKey]*spec.Schedule
-	shared    map[rules]*rules
-	revs      map[*spec.Schedule]string // in this year
-	year      span
-	table     timetable
+	shared    map[job.Rules]*job.Rules
+	table     timetable.Table
 	alarm     alarm
 	agenda    agenda
 	shelf     shelf
@@ -85,17 +87,14 @@ type Node struct {
 
 type specKey struct{ text, zone string }
 
-// A span is a stretch of time in Unix milliseconds, without its end.
-type span struct{ from, until int64 }
-
 // New checks the configuration and returns a node. It joins every fault, each
 // with its path, and starts nothing.
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: signal.New(), opener: signal.New(), beater: signal.New(), comers: signal.New(),
-		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[rules]*rules{},
-		revs: map[*spec.Schedule]string{}, watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[job.Rules]*job.Rules{},
+		watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
@@ -168,15 +167,17 @@ func (n *Node) register(path string, j *Job) error {
 	if err != nil {
 		return err
 	}
-	e := n.roster.add()
-	*e = entry{name: j.Name, fn: j.Func, spec: s, rules: n.share(rulesOf(j)), hash: rendezvous.Hash(j.Name), shard: n.shardOf(j.Name)}
+	registered := n.all.Add()
+	*registered = job.New(j.Name, s, n.share(rulesOf(j)), uint32(n.all.Size()-1), n.shardOf(j.Name))
+	e := n.entries.Add()
+	e.Job, e.fn = registered, j.Func
 	n.jobs[j.Name] = e
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
 	if n.clock.Ready() {
 		now = n.clock.Ms()
 	}
-	e.start(now)
-	n.table.push(e, e.dueAt(e.next))
+	e.Start(now)
+	n.table.Push(e.No, e.Due())
 	if n.clock.Ready() {
 		n.openings.askOpen(e)
 		n.opener.Raise()
@@ -207,32 +208,12 @@ func (n *Node) shardOf(job string) uint16 {
 	return uint16(n.cfg.Store.(lock.Sharded).Shard(job))
 }
 
-func (n *Node) share(r rules) *rules {
+func (n *Node) share(r job.Rules) *job.Rules {
 	if known := n.shared[r]; known != nil {
 		return known
 	}
 	n.shared[r] = &r
 	return &r
-}
-
-// revision names what a spec means in the year of now. The mutex is held.
-func (n *Node) revision(s *spec.Schedule, now int64) string {
-	if now < n.year.from || now >= n.year.until {
-		year := time.UnixMilli(now).UTC().Year()
-		n.year = span{yearMilli(year), yearMilli(year + 1)}
-		clear(n.revs)
-		n.round.whole(&n.roster)
-	}
-	text := n.revs[s]
-	if text == "" {
-		text = s.Revision(time.UnixMilli(now))
-		n.revs[s] = text
-	}
-	return text
-}
-
-func yearMilli(year int) int64 {
-	return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 }
 
 // Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
@@ -279,16 +260,17 @@ func (n *Node) join(ctx context.Context) bool {
 	}
 	n.mu.Lock()
 	now := n.clock.Ms()
-	n.table.resetAll(func(e *entry) int64 {
-		e.start(now)
+	n.table.ResetAll(func(no int) int64 {
+		e := n.entries.At(no)
+		e.Start(now)
 		n.openings.askOpen(e)
-		return e.dueAt(e.next)
+		return e.Due()
 	})
 	n.mu.Unlock()
 	n.openAll(ctx)
 	n.mu.Lock()
-	if n.roster.size > rotaSize {
-		n.round.at = int(rendezvous.Hash(n.id) % uint64(n.roster.size)) // not where the other nodes are
+	if n.entries.Size() > rotaSize {
+		n.round.at = int(rendezvous.Hash(n.id) % uint64(n.entries.Size())) // not where the other nodes are
 	}
 	n.mu.Unlock()
 	return ctx.Err() == nil

@@ -101,7 +101,7 @@ func (b *openBook) some() []pending {
 	for _, p := range b.order[:min(len(b.order), health.MostListed)] {
 		some = append(some, *p)
 	}
-	slices.SortFunc(some, func(x, y pending) int { return cmp.Compare(x.e.name, y.e.name) })
+	slices.SortFunc(some, func(x, y pending) int { return cmp.Compare(x.e.Name, y.e.Name) })
 	return some
 }
 
@@ -111,7 +111,7 @@ type byTime []*pending
 func (h byTime) Len() int { return len(h) }
 
 func (h byTime) Less(i, j int) bool {
-	return cmp.Or(h[i].at.Compare(h[j].at), cmp.Compare(h[i].e.name, h[j].e.name)) < 0
+	return cmp.Or(h[i].at.Compare(h[j].at), cmp.Compare(h[i].e.Name, h[j].e.Name)) < 0
 }
 
 func (h byTime) Swap(i, j int) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
 // What could not be opened is tried again when its pause is over, which doubles up to a
@@ -16,7 +18,7 @@ func TestOpenBook(t *testing.T) {
 	var b openBook
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	broken := errors.New("broken")
-	e := &entry{name: "a"}
+	e := named("a")
 	b.askOpen(e)
 	if got := b.take(now); len(got) != 1 || len(b.take(now)) != 0 {
 		t.Fatalf("took %v", got)
@@ -34,20 +36,24 @@ func TestOpenBook(t *testing.T) {
 		}
 	}
 	for i := range openRetries + 100 {
-		b.failed(&entry{name: fmt.Sprint(i)}, broken, now.Add(time.Duration(i)*time.Millisecond))
+		b.failed(named(fmt.Sprint(i)), broken, now.Add(time.Duration(i)*time.Millisecond))
 	}
-	fresh := &entry{name: "fresh"}
+	fresh := named("fresh")
 	b.askOpen(fresh)
 	got := b.take(now.Add(time.Hour))
-	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].name != "0" {
-		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].name, got[1].name, got[2].name)
+	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].Name != "0" {
+		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].Name, got[1].Name, got[2].Name)
 	}
 	b.done(e)
 	b.done(fresh) // it was not pending
-	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
-		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].name, len(b.order))
+	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].Name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
+		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].Name, len(b.order))
 	}
-	if some := b.some(); len(some) != health.MostListed || some[0].e.name != "0" || !errors.Is(some[0].err, broken) {
+	if some := b.some(); len(some) != health.MostListed || some[0].e.Name != "0" || !errors.Is(some[0].err, broken) {
 		t.Errorf("named are %v", some)
 	}
+}
+
+func named(name string) *entry {
+	return &entry{Entry: timetable.Entry{Job: &job.Job{Name: name}}}
 }

@@ -84,7 +84,7 @@ func (n *Node) unopened() (names string, cause error) {
 	n.mu.Unlock()
 	texts := make([]string, len(some))
 	for i, p := range some {
-		texts[i] = fmt.Sprintf("job %q: %s", p.e.name, n.monitor.Explain(p.err))
+		texts[i] = fmt.Sprintf("job %q: %s", p.e.Name, n.monitor.Explain(p.err))
 		cause = cmp.Or(cause, p.err)
 	}
 	return health.List(texts, count), cause
@@ -99,7 +99,7 @@ func (n *Node) Remarks() []string {
 	count, fresh, fenced := len(n.openings.order), len(n.openings.fresh)+n.openings.trying, len(n.fenced)
 	var ahead []string
 	for e := range n.fenced {
-		if ahead = append(ahead, e.name); len(ahead) == health.MostListed {
+		if ahead = append(ahead, e.Name); len(ahead) == health.MostListed {
 			break
 		}
 	}
@@ -127,7 +127,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	n.mu.Lock()
 	now := n.clock.Ms()
 	for i, e := range es {
-		os[i] = lock.Opening{Key: e.name, Node: n.id, Revision: n.revision(e.spec, now), Spec: e.spec.Text(), Zone: e.spec.Zone().String(), Policies: e.rules.policies, Mark: e.mark}
+		os[i] = lock.Opening{Key: e.Name, Node: n.id, Revision: n.revisions.Of(e.Spec, now), Spec: e.Spec.Text(), Zone: e.Spec.Zone().String(), Policies: e.Rules.Recorded, Mark: e.mark}
 	}
 	n.mu.Unlock()
 	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Series, error) {
@@ -162,7 +162,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	if heard {
 		err = nil
 	}
-	n.monitor.Answered(health.Part{Shard: int(es[0].shard), Kind: health.Openings}, err)
+	n.monitor.Answered(health.Part{Shard: int(es[0].Shard), Kind: health.Openings}, err)
 }
 
 // apart splits what goes to the store, so that each part is of one shard.
@@ -181,5 +181,5 @@ func apart[T any](shards int, all []T, shard func(T) int) (parts [][]T) {
 	return slices.DeleteFunc(parts, func(p []T) bool { return len(p) == 0 })
 }
 
-func shardOfEntry(e *entry) int { return int(e.shard) }
-func shardOfAsk(a *ask) int     { return int(a.e.shard) }
+func shardOfEntry(e *entry) int { return int(e.Shard) }
+func shardOfAsk(a *ask) int     { return int(a.e.Shard) }

@@ -46,7 +46,7 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 	old := n.members
 	n.members = found
 	if came = n.members.Joined(&old); came {
-		n.round.whole(&n.roster)
+		n.round.whole(n.entries.Size())
 	}
 	n.mu.Unlock()
 	n.observe(ctx, p.Readings)
@@ -158,7 +158,7 @@ func (n *Node) rota(ctx context.Context) {
 			if n.draining.Load() { // to open a job is to say that it is looked after
 				continue
 			}
-			if es := n.turn(); len(es) > 0 {
+			if es := n.turn(n.clock.Ms()); len(es) > 0 {
 				n.read(ctx, es)
 				if n.anyUnopened() { // the tries of openAll may have ended long ago
 					again.Reset(openPause)
@@ -211,8 +211,8 @@ func (n *Node) opened(e *entry, s *lock.Series, now int64, slack time.Duration) 
 	for i := range s.Runs {
 		n.found(e, &s.Runs[i], s, now)
 	}
-	if e.prev > max(e.mark, e.since) && e.latest == nil && e.link == nil && now-e.prev >= slack.Milliseconds() {
-		a := &ask{e: e, tick: e.prev, after: e.spec.PrevMilli(e.prev - 1)}
+	if e.Last() > max(e.mark, e.since) && e.latest == nil && e.link == nil && now-e.Last() >= slack.Milliseconds() {
+		a := &ask{e: e, tick: e.Last(), after: e.Spec.PrevMilli(e.Last() - 1)}
 		e.latest = a
 		n.agenda.add(now, a)
 	}

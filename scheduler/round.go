@@ -1,6 +1,8 @@
 package scheduler
 
-// A round is how far the rota has come in the roster. In most rounds it leaves out
+import "github.com/cronce/cronce/scheduler/internal/job"
+
+// A round is how far the rota has come in the jobs. In most rounds it leaves out
 // jobs of which a tick was decided lately: their answers have just told what there
 // is to know, but for what other nodes take the spec to be. So all are read when a
 // node has come, when a year begins, since revisions may change with it, and in
@@ -9,44 +11,48 @@ type round struct {
 	at    int // the next one
 	rest  int // how many from there on are read in any case
 	count int
+	year  job.Year
 }
 
 const wholeEvery = 6
 
 // whole lets all jobs be read from here on, once around.
-func (r *round) whole(all *roster) { r.rest = all.size }
+func (r *round) whole(jobs int) { r.rest = jobs }
 
-// next returns the next entry, and whether it is read in any case.
-func (r *round) next(all *roster) (e *entry, must bool) {
-	if r.at >= all.size {
+// next returns the number of the next job, and whether it is read in any case.
+func (r *round) next(jobs int) (no int, must bool) {
+	if r.at >= jobs {
 		r.at = 0
 		if r.count++; r.count%wholeEvery == 0 {
-			r.whole(all)
+			r.whole(jobs)
 		}
 	}
-	e, must = all.at(r.at), r.rest > 0
+	no, must = r.at, r.rest > 0
 	r.at++
 	if must {
 		r.rest--
 	}
-	return e, must
+	return no, must
 }
 
 // turnSize is how many jobs a turn reads. However many there are, and however rarely they
 // tick, one of the nodes reads each about every ten minutes: a run that died and that no
 // other node knows of waits no longer for its takeover. Nodes begin at different jobs.
 func (n *Node) turnSize() int {
-	return max(rotaSize, n.roster.size/rotaTurns/max(n.members.Count(), 1))
+	return max(rotaSize, n.entries.Size()/rotaTurns/max(n.members.Count(), 1))
 }
 
 // turn takes the jobs that the rota reads now.
-func (n *Node) turn() (es []*entry) {
+func (n *Node) turn(now int64) (es []*entry) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now, size := n.clock.Ms(), n.turnSize()
-	for range min(rotaScan*size, n.roster.size) {
-		e, must := n.round.next(&n.roster)
-		if must || !e.decided(now) {
+	jobs, size := n.entries.Size(), n.turnSize()
+	if n.round.year.Changed(now) {
+		n.round.whole(jobs)
+	}
+	for range min(rotaScan*size, jobs) {
+		no, must := n.round.next(jobs)
+		if e := n.entries.At(no); must || !e.decided(now) {
 			es = append(es, e)
 		}
 		if len(es) == size {

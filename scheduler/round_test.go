@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
-	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // However many jobs there are: while ticks of all of them are decided, each is read
@@ -18,7 +16,7 @@ func TestRoundReadsEachJob(t *testing.T) {
 		n := decidedNode(jobs)
 		read := func(turns int) (all []*entry) {
 			for range turns {
-				es := n.turn()
+				es := n.turn(0)
 				if len(es) > rotaSize {
 					t.Fatalf("a turn reads %d jobs", len(es))
 				}
@@ -28,7 +26,7 @@ func TestRoundReadsEachJob(t *testing.T) {
 		}
 		whole, brief := (jobs+rotaSize-1)/rotaSize, (jobs+rotaScan*rotaSize-1)/(rotaScan*rotaSize)
 		read(7) // begin anywhere
-		n.round.whole(&n.roster)
+		n.round.whole(jobs)
 		want(t, jobs, "from when a node has come", read(whole)[:jobs])
 		want(t, jobs, "in six rounds", read(whole + 6*brief + 2)[:jobs])
 	}
@@ -36,32 +34,29 @@ func TestRoundReadsEachJob(t *testing.T) {
 
 // When a year begins each job is read, since revisions may change with it.
 func TestRoundOfNewYear(t *testing.T) {
-	s, err := spec.Parse("@daily", time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := decidedNode(10)
-	year := yearMilli(2001)
+	year := time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for _, at := range []struct {
 		ms   int64
 		read int
 	}{{year - 2, 10}, {year - 1, 0}, {year, 10}, {year + 1, 0}} {
-		n.revision(s, at.ms)
-		if es := n.turn(); len(es) != at.read {
+		for no := range 10 {
+			n.entries.At(no).mark = at.ms // decided lately
+		}
+		if es := n.turn(at.ms); len(es) != at.read {
 			t.Errorf("%d ms from the new year %d jobs are read, want %d", at.ms-year, len(es), at.read)
 		}
 	}
 }
 
-// decidedNode has jobs of which a tick was decided lately: the clock has begun at
-// the mark that they have.
+// decidedNode has jobs of which a tick was decided at the instant 0.
 func decidedNode(jobs int) *Node {
-	n := &Node{revs: map[*spec.Schedule]string{}}
-	now := time.Now()
-	n.clock.Observe([]lock.Reading{{Time: time.UnixMilli(0), Sent: now, Received: now}})
+	n := &Node{}
 	for range jobs {
-		n.roster.add()
+		n.entries.Add()
 	}
+	n.turn(0) // the year of the instant is new
+	n.round = round{year: n.round.year}
 	return n
 }
 
@@ -88,10 +83,10 @@ func TestRoundOfRareJobs(t *testing.T) {
 			names[i] = fmt.Sprint(i)
 		}
 		n.members = rendezvous.Of("0", names)
-		n.round.whole(&n.roster)
+		n.round.whole(jobs)
 		seen, turns := map[*entry]bool{}, 0
 		for ; len(seen) < jobs; turns++ {
-			es := n.turn()
+			es := n.turn(0)
 			if len(es) > test.most {
 				t.Fatalf("%d nodes: a turn reads %d jobs", test.nodes, len(es))
 			}

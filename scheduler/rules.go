@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -16,59 +17,25 @@ const (
 	defaultLease    = 30 * time.Second
 	defaultAttempts = 3
 	defaultWindow   = time.Hour
-	backlogCap      = policy.Backlog
 )
 
-// rules are a job's policies with their defaults filled in. Jobs with the same
-// policies share one.
-type rules struct {
-	overlap     Overlap
-	misfire     Misfire
-	takeover    Takeover
-	interrupted Interrupted
-	attempts    int
-	window      time.Duration
-	deadline    time.Duration // 0: from the interval
-	timeout     time.Duration
-	retry       Retry
-	jitter      time.Duration
-	lease       time.Duration
-	replicas    int
-	policies    string // the record as it is kept
-}
-
-func rulesOf(j *Job) rules {
-	r := rules{
-		overlap: j.Overlap, misfire: j.Misfire, takeover: j.Takeover, interrupted: j.Interrupted,
-		attempts: j.Attempts, window: orDefault(j.Window, defaultWindow), deadline: j.Deadline,
-		timeout: j.Timeout, retry: j.Retry, jitter: j.Jitter, lease: orDefault(j.Lease, defaultLease), replicas: j.Replicas,
+// rulesOf returns a job's policies with their defaults filled in.
+func rulesOf(j *Job) job.Rules {
+	r := job.Rules{
+		Overlap: lock.Overlap(j.Overlap),
+		Policy: policy.Record{
+			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
+			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],
+			Deadline: j.Deadline, Jitter: j.Jitter,
+		},
+		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
+		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
+		Timeout: j.Timeout, Lease: orDefault(j.Lease, defaultLease), Replicas: j.Replicas,
 	}
-	if r.attempts == 0 {
-		r.attempts = defaultAttempts
-	}
-	r.retry.Wait = orDefault(r.retry.Wait, time.Second)
-	r.retry.Max = orDefault(r.retry.Max, max(time.Minute, r.retry.Wait))
-	r.policies = r.record().String()
+	wait := orDefault(j.Retry.Wait, time.Second)
+	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait))}
+	r.Recorded = r.Policy.String()
 	return r
-}
-
-// startWithin is how late the first attempt of a tick may start, and the reason
-// that is recorded for one that comes later. The interval is 0 for the last tick of a spec.
-func (r *rules) startWithin(interval time.Duration) (time.Duration, string) {
-	reason := lock.ReasonDeadline
-	if r.misfire == MisfireSkip {
-		reason = lock.ReasonMisfire
-	}
-	return r.record().Within(interval), reason
-}
-
-// record is what the store keeps of the policies beside the spec.
-func (r *rules) record() policy.Record {
-	return policy.Record{
-		Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[r.overlap],
-		Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[r.misfire],
-		Deadline: r.deadline, Jitter: r.jitter,
-	}
 }
 
 // faults returns what is wrong with a job, each fault with its path.

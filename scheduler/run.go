@@ -56,7 +56,7 @@ func (all *runs) remove(r *running) {
 func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
 	r := n.room.next()
 	r.node, r.e, r.lease, r.tick, r.attempt, r.wait, r.last = n, a.e, c.Lease, a.tick, c.Attempt, c.Wait, c.Last
-	r.backlog = a.backlog && a.e.rules.overlap != OverlapAllow
+	r.backlog = a.backlog && a.e.Rules.Overlap != lock.OverlapAllow
 	r.tooLate = n.cut || n.draining.Load() && a.latest == past
 	n.free-- // may go below zero: the bound gives way to a lease that is there
 	n.runs.add(r)
@@ -124,22 +124,22 @@ func (r *running) begin() bool {
 
 // call runs the function, again after an error as the job's retry asks.
 func (r *running) call() (f *runError) {
-	rules := r.e.rules
+	rules := r.e.Rules
 	ctx := r.lease.Context()
-	if rules.timeout > 0 {
-		defer time.AfterFunc(rules.timeout, func() { r.lease.Cancel(ErrTimeout) }).Stop()
+	if rules.Timeout > 0 {
+		defer time.AfterFunc(rules.Timeout, func() { r.lease.Cancel(ErrTimeout) }).Stop()
 	}
-	pause, run := rules.retry.Wait, r.tell()
+	pause, run := rules.Retry.Wait, r.tell()
 	for try := 1; ; try++ {
 		f = r.try(ctx, run)
-		if f == nil || f.panicked || try >= rules.retry.Tries || ctx.Err() != nil {
+		if f == nil || f.panicked || try >= rules.Retry.Tries || ctx.Err() != nil {
 			break
 		}
 		r.node.events.tryFailed(r, try, f)
 		if !pauseFor(ctx, pause) {
 			break
 		}
-		pause = min(2*pause, rules.retry.Max)
+		pause = min(2*pause, rules.Retry.Max)
 	}
 	if f != nil {
 		f.after(ctx)
@@ -164,8 +164,8 @@ func (r *running) try(ctx context.Context, run *Run) (f *runError) {
 func (r *running) tell() *Run {
 	n := r.node
 	r.info = Run{
-		ID:  n.cfg.Namespace + "/" + r.e.name + "@" + n.tickText(r.tick),
-		Job: r.e.name, Node: n.id, Tick: time.UnixMilli(r.tick).UTC(), Fence: r.lease.Fence(), Attempt: r.attempt,
+		ID:  n.cfg.Namespace + "/" + r.e.Name + "@" + n.tickText(r.tick),
+		Job: r.e.Name, Node: n.id, Tick: time.UnixMilli(r.tick).UTC(), Fence: r.lease.Fence(), Attempt: r.attempt,
 		logger: n.cfg.Logger, lease: r.lease,
 	}
 	if r.last != 0 {
@@ -212,7 +212,7 @@ func (r *running) end(began time.Time, f *runError) {
 	switch {
 	case outcome == lock.OutcomeLost && f != nil:
 		r.abandon()
-	case outcome == lock.OutcomeInterrupted && r.e.rules.interrupted == InterruptedRerun:
+	case outcome == lock.OutcomeInterrupted && r.e.Rules.GiveBack:
 		r.leave(lock.Ending{How: lock.GivenBack, Outcome: outcome, Error: f.err()})
 	default:
 		r.leave(lock.Ending{How: lock.Done, Outcome: outcome, OK: outcome == lock.OutcomeOK, Error: f.err()})
@@ -235,7 +235,7 @@ func (r *running) Ended(e lock.Ended) {
 		n.monitor.Heard(time.Now())
 	}
 	r.settled()
-	if !e.Ended || e.Waiting != 0 || r.e.rules.misfire == MisfireAll || n.asks(r.e) {
+	if !e.Ended || e.Waiting != 0 || r.e.Rules.Backlog() || n.asks(r.e) {
 		r.goOn(e)
 	}
 	n.ended()

@@ -20,14 +20,14 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 	clear(laters)
 	ahead := ms + n.lead.ms()
 	for range sendMax {
-		if at := n.table.top(); at == 0 || at > ahead || n.draining.Load() {
+		if at := n.table.Next(); at == 0 || at > ahead || n.draining.Load() {
 			break
 		}
 		t, ok := n.handOut(ahead)
 		later := &laters[t.shard()]
 		switch {
 		case !ok:
-		case n.cfg.Spread == 0 || n.members.First(t.e.hash, t.tick, ""):
+		case n.cfg.Spread == 0 || n.members.First(t.e.Hash, t.tick, ""):
 			send = append(send, t.ask())
 		case n.peeker == nil:
 			n.agenda.add(max(ms, t.tick)+n.cfg.Spread.Milliseconds(), t.ask())
@@ -40,27 +40,27 @@ func (n *Node) due(ms int64) (send []*ask, peek []*laterShare, more bool) {
 	}
 	peek = n.peekable(ms)
 	send = n.admit(append(send, n.agenda.take(ms)...), ms)
-	at := n.table.top()
+	at := n.table.Next()
 	return send, peek, at != 0 && at <= ahead && !n.draining.Load()
 }
 
 // handOut takes the earliest entry's tick and arms its next one.
-func (n *Node) handOut(ms int64) (t dueTick, ok bool) {
-	e := n.table.slots[0].e
-	tick, after, ok := e.advance(ms)
-	n.table.reset(e.dueAt(e.next))
+func (n *Node) handOut(ms int64) (d dueTick, ok bool) {
+	e := n.entries.At(n.table.First())
+	t, ok := e.Advance(ms)
+	n.table.Reset(e.Due())
 	if !ok || !e.open { // what became due of a job that is not open yet is asked for when it is
-		return t, false
+		return d, false
 	}
 	switch old := e.latest; {
 	case old == nil:
 	case old.queued:
-		n.relieve(old, tick, after)
-		return t, false
+		n.relieve(old, t.Number, t.After)
+		return d, false
 	default:
 		old.stale, e.latest = true, nil
 	}
-	return dueTick{e, tick, after}, true
+	return dueTick{e, t.Number, t.After}, true
 }
 
 // relieve lets a newer tick take the place of one that waits for a slot, so that
@@ -69,7 +69,7 @@ func (n *Node) relieve(waiting *ask, tick, after int64) {
 	old, e := *waiting, waiting.e
 	*waiting = ask{e: e, tick: tick, after: after, queued: true}
 	old.queued, old.settle = false, true
-	deadline, _ := e.rules.startWithin(e.spec.Interval(old.tick))
+	deadline, _ := e.Rules.StartWithin(e.Spec.Interval(old.tick))
 	n.agenda.add(onGrid(old.tick+deadline.Milliseconds()+1, lookGrid), &old)
 }
 

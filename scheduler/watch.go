@@ -32,7 +32,7 @@ func (n *Node) watch(e *entry, c *lock.Answer, now int64) {
 // watchWaiting looks at a waiting tick when the run it waits for is over. The
 // node that runs it starts the waiting tick at once; this is for when it died.
 func (n *Node) watchWaiting(a *ask, c *lock.Answer, now int64) {
-	if a.e.rules.overlap == OverlapReplace {
+	if a.e.Rules.Overlap == lock.OverlapReplace {
 		n.replace(a.e, c.Number)
 	}
 	if !n.draining.Load() {
@@ -72,7 +72,7 @@ func (n *Node) unwatch(w watched) {
 // outrun gives up the look at the run of the tick before, if c says that the tick
 // itself was granted: where runs do not overlap that settled the one before.
 func (n *Node) outrun(e *entry, before int64, c *lock.Answer) {
-	if e.rules.overlap == OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
+	if e.Rules.Overlap == lock.OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
 		n.unwatch(watched{e, before})
 	}
 }
@@ -89,7 +89,7 @@ func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
 		return now
 	}
 	at := onGrid(now+c.Left.Milliseconds()+1, lookGrid)
-	if !n.members.First(e.hash, c.Number, c.Node) {
+	if !n.members.First(e.Hash, c.Number, c.Node) {
 		at += max(n.cfg.Spread.Milliseconds(), retryGrid)
 	}
 	return at

@@ -1,17 +1,15 @@
-package scheduler
+package timetable
 
 import (
-	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock/memlock"
-	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -20,12 +18,14 @@ import (
 func TestTimetableSorts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var table timetable
+		var table Table
+		var next []int64 // of each entry
 		var want []int64
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				at := rapid.Int64Range(1, 50).Draw(t, "at")
-				table.push(&entry{next: at}, at)
+				table.Push(uint32(len(next)), at)
+				next = append(next, at)
 				want = append(want, at)
 			},
 			"reset": func(t *rapid.T) {
@@ -33,8 +33,8 @@ func TestTimetableSorts(t *testing.T) {
 					return
 				}
 				at := rapid.Int64Range(0, 60).Draw(t, "to") // 0 takes it out
-				table.slots[0].e.next = at
-				table.reset(at)
+				next[table.First()] = at
+				table.Reset(at)
 				want[slices.Index(want, slices.Min(want))] = at
 				want = slices.DeleteFunc(want, func(at int64) bool { return at == 0 })
 			},
@@ -43,12 +43,12 @@ func TestTimetableSorts(t *testing.T) {
 				if len(want) > 0 {
 					least = slices.Min(want)
 				}
-				if got := table.top(); got != least || len(table.slots) != len(want) {
+				if got := table.Next(); got != least || len(table.slots) != len(want) {
 					t.Fatalf("%d entries, the first at %d; want %d and %d", len(table.slots), got, len(want), least)
 				}
 				for _, s := range table.slots {
-					if s.at != s.e.next {
-						t.Fatalf("the entry of %d stands at %d", s.e.next, s.at)
+					if s.at != next[s.no] {
+						t.Fatalf("the entry of %d stands at %d", next[s.no], s.at)
 					}
 				}
 			},
@@ -60,19 +60,18 @@ func TestTimetableSorts(t *testing.T) {
 // after each has gone on to its next instant, and after all were moved.
 func TestTimetableKeepsOrder(t *testing.T) {
 	t.Parallel()
-	var table timetable
-	all := make([]*entry, 1000)
-	for i := range all {
-		all[i] = new(entry)
-		table.push(all[i], int64(1+i%2))
+	var table Table
+	const entries = 1000
+	for i := range entries {
+		table.Push(uint32(i), int64(1+i%2))
 	}
-	table.resetAll(func(*entry) int64 { return 1 })
+	table.ResetAll(func(int) int64 { return 1 })
 	for now := range int64(5) {
-		for i, e := range all {
-			if got := table.slots[0]; got.e != e || got.at != 1+now {
-				t.Fatalf("at %d entry %d comes instead of entry %d", 1+now, slices.Index(all, got.e), i)
+		for i := range entries {
+			if table.First() != i || table.Next() != 1+now {
+				t.Fatalf("at %d entry %d comes instead of entry %d", 1+now, table.First(), i)
 			}
-			table.reset(2 + now)
+			table.Reset(2 + now)
 		}
 	}
 }
@@ -96,10 +95,10 @@ func TestAdvance(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := entryOf(t, "* * * * *", test.jitter)
-			e.start(0)
-			tick, after, ok := e.advance(test.at)
-			if !ok || tick != test.tick || after != test.after || e.prev != tick || e.next != tick+minute {
-				t.Errorf("advance(%d) = %d after %d, %v; want %d after %d. Then prev %d, next %d", test.at, tick, after, ok, test.tick, test.after, e.prev, e.next)
+			e.Start(0)
+			got, ok := e.Advance(test.at)
+			if !ok || got != (Tick{test.tick, test.after}) || e.last != test.tick || e.next != test.tick+minute {
+				t.Errorf("advance(%d) = %d after %d, %v; want %d after %d. Then prev %d, next %d", test.at, got.Number, got.After, ok, test.tick, test.after, e.last, e.next)
 			}
 		})
 	}
@@ -111,9 +110,9 @@ func TestDueAt(t *testing.T) {
 	a, b := entryOf(t, "* * * * *", 30*time.Second), entryOf(t, "* * * * *", 30*time.Second)
 	seen := map[int64]bool{}
 	for tick := int64(60_000); tick < 600*60_000; tick += 60_000 {
-		due := a.dueAt(tick)
-		if due != b.dueAt(tick) || due < tick || due > tick+30_000 {
-			t.Fatalf("tick %d is due at %d and at %d", tick, due, b.dueAt(tick))
+		due := a.DueAt(tick)
+		if due != b.DueAt(tick) || due < tick || due > tick+30_000 {
+			t.Fatalf("tick %d is due at %d and at %d", tick, due, b.DueAt(tick))
 		}
 		seen[due-tick] = true
 	}
@@ -129,87 +128,60 @@ func TestDueBeforeTheNext(t *testing.T) {
 	e := entryOf(t, "* * * * * *", time.Hour)
 	latest := int64(0)
 	for tick := int64(1_000); tick < 20_000_000; tick += 1_000 {
-		latest = max(latest, e.dueAt(tick)-tick)
+		latest = max(latest, e.DueAt(tick)-tick)
 	}
 	if latest != 999 {
 		t.Errorf("a tick is due up to %d ms after its instant, want 999", latest)
 	}
 }
 
-func entryOf(t testing.TB, text string, jitter time.Duration) *entry {
+func entryOf(t testing.TB, text string, jitter time.Duration) *Entry {
 	t.Helper()
 	s, err := spec.Parse(text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &entry{name: "a", spec: s, rules: &rules{jitter: jitter}, hash: rendezvous.Hash("a")}
-}
-
-// A job costs at most 190 bytes beyond its name and its parsed spec.
-func TestBytesPerEntry(t *testing.T) {
-	const jobs = 100_000
-	all := make([]Job, jobs)
-	for i := range all {
-		all[i] = Job{Name: fmt.Sprintf("job-%06d", i), Spec: "@every 1h", Func: func(context.Context, *Run) error { return nil }}
-	}
-	before := heapInUse()
-	n, err := New(Config{Name: "n", Store: new(memlock.Store), Jobs: all})
-	if err != nil {
-		t.Fatal(err)
-	}
-	each := float64(heapInUse()-before) / jobs
-	runtime.KeepAlive(all)
-	runtime.KeepAlive(n)
-	if each > 190 {
-		t.Errorf("%.0f bytes per job, want at most 190", each)
-	}
-	t.Logf("%.0f bytes per job", each)
-}
-
-func heapInUse() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	j := job.New("a", s, &job.Rules{Policy: policy.Record{Jitter: jitter}}, 0, 0)
+	return &Entry{Job: &j}
 }
 
 // What a wake costs the timetable: handing out one tick and arming the next.
 func BenchmarkWake(b *testing.B) {
 	for _, jobs := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(jobs), func(b *testing.B) {
-			var table timetable
+			var table Table
+			var entries job.Rows[Entry]
 			for i := range jobs {
-				e := entryOf(b, "@every 1h", 0)
-				e.start(int64(i) * 3_600_000 / int64(jobs))
-				table.push(e, e.next+int64(i)*3_600_000/int64(jobs))
+				e := entries.Add()
+				*e = *entryOf(b, "@every 1h", 0)
+				e.Start(int64(i) * 3_600_000 / int64(jobs))
+				table.Push(uint32(i), e.next+int64(i)*3_600_000/int64(jobs))
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				e := table.slots[0].e
-				at := table.top()
-				e.advance(at)
-				table.reset(at + 3_600_000)
+				at := table.Next()
+				entries.At(table.First()).Advance(at)
+				table.Reset(at + 3_600_000)
 			}
 		})
 	}
 }
 
-// What it costs to add a job to a timetable of 100,000.
-func BenchmarkAdd(b *testing.B) {
-	f := func(context.Context, *Run) error { return nil }
-	all := make([]Job, 100_000)
-	for i := range all {
-		all[i] = Job{Name: fmt.Sprintf("job-%06d", i), Spec: "@every 1h", Func: f}
-	}
-	n, err := New(Config{Name: "n", Store: new(memlock.Store), Jobs: all})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := n.Add(Job{Name: fmt.Sprintf("more-%d", i), Spec: "@every 1h", Func: f}); err != nil {
-			b.Fatal(err)
+// A node that starts at ms hands out next what is not due by then: at the very end of
+// a tick's jitter that tick is due.
+func TestStartAtTheEndOfJitter(t *testing.T) {
+	t.Parallel()
+	const minute = 60_000
+	e := entryOf(t, "* * * * *", 40*time.Second)
+	for tick := int64(5 * minute); tick < 50*minute; tick += minute {
+		due := e.DueAt(tick)
+		for _, test := range []struct{ at, prev int64 }{{tick, tick - minute}, {due - 1, tick - minute}, {due, tick}, {due + 1, tick}, {tick + minute - 1, tick}} {
+			if test.at == tick && due == tick {
+				continue
+			}
+			if e.Start(test.at); e.last != test.prev || e.next != test.prev+minute {
+				t.Errorf("at %d, tick %d due at %d: prev %d, next %d; want prev %d", test.at, tick, due, e.last, e.next, test.prev)
+			}
 		}
 	}
 }

@@ -1,0 +1,25 @@
+// Package job is what the parts of a node know of a registered job: its name, its spec and
+// its policies. All that changes belongs to one part each, which keeps it by the job's
+// number.
+package job
+
+import (
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// A Job is a registered job. It does not change. There may be hundreds of thousands, so it
+// is small.
+type Job struct {
+	Name  string
+	Spec  *spec.Schedule // shared by jobs with the same text and zone
+	Rules *Rules         // shared by jobs with the same policies
+	Hash  uint64         // of the name
+	No    uint32         // in the order of registration, from 0
+	Shard uint16         // of the store
+}
+
+// New returns a job with its hash.
+func New(name string, s *spec.Schedule, r *Rules, no uint32, shard uint16) Job {
+	return Job{Name: name, Spec: s, Rules: r, Hash: rendezvous.Hash(name), No: no, Shard: shard}
+}

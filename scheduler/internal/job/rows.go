@@ -1,0 +1,28 @@
+package job
+
+// Rows keep a value for each job, by the job's number. The values lie together, some at a
+// time, and never move: a tick that many jobs share goes through all of them. The zero Rows
+// are empty. They are not safe for concurrent use.
+type Rows[T any] struct {
+	rows [][]T
+	size int
+}
+
+// rowSize is such that rows of values of 8, 16 and more bytes fill what the allocator
+// gives for them.
+const rowSize = 256
+
+// Add adds a value for the next job and returns it.
+func (r *Rows[T]) Add() *T {
+	if r.size == len(r.rows)*rowSize {
+		r.rows = append(r.rows, make([]T, rowSize))
+	}
+	r.size++
+	return r.At(r.size - 1)
+}
+
+// At returns the value of the job with this number.
+func (r *Rows[T]) At(no int) *T { return &r.rows[no/rowSize][no%rowSize] }
+
+// Size returns how many values there are.
+func (r *Rows[T]) Size() int { return r.size }

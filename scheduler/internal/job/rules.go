@@ -1,0 +1,49 @@
+package job
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler/policy"
+)
+
+// Rules are the policies of a job with their defaults filled in.
+type Rules struct {
+	Overlap  lock.Overlap
+	Policy   policy.Record // overlap, misfire, deadline and jitter, as the store records them
+	Recorded string        // the text of Policy
+	Rerun    bool          // a tick whose node died runs again
+	GiveBack bool          // a run that a drain interrupted may run again
+	Attempts int
+	Window   time.Duration
+	Timeout  time.Duration // 0: none
+	Retry    Retry
+	Lease    time.Duration
+	Replicas int
+}
+
+// Retry repeats a failed function inside one attempt.
+type Retry struct {
+	Tries     int // 0 and 1: once
+	Wait, Max time.Duration
+}
+
+// Backlog reports whether missed ticks run one after the other, oldest first.
+func (r *Rules) Backlog() bool { return r.Policy.Misfire == policy.All }
+
+// Jitter bounds how much later than its instant a tick is due.
+func (r *Rules) Jitter() time.Duration { return r.Policy.Jitter }
+
+// StartWithin returns how late the first attempt of a tick may start, and the reason that
+// is recorded for a later one. The interval is 0 for the last tick of a spec.
+func (r *Rules) StartWithin(interval time.Duration) (within time.Duration, reason string) {
+	return r.Policy.Within(interval), r.Late()
+}
+
+// Late is the reason that is recorded for a tick whose first attempt comes too late.
+func (r *Rules) Late() string {
+	if r.Policy.Misfire == policy.Skip {
+		return lock.ReasonMisfire
+	}
+	return lock.ReasonDeadline
+}

@@ -1,0 +1,110 @@
+// Package timetable orders jobs by the instant at which their next tick is due, and
+// computes the ticks of one job. Time is an argument, in Unix milliseconds; nothing here
+// is safe for concurrent use.
+package timetable
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Table is a heap of jobs, by their numbers, ordered by the instant their next tick is
+// due. Jobs of one instant come in the order of their numbers: their state lies side by
+// side then. Methods cost O(log n) unless they say otherwise. The zero Table is empty.
+type Table struct{ slots []slot }
+
+// A slot is a job's place in the heap. Sifting needs nothing else.
+type slot struct {
+	at int64
+	no uint32
+}
+
+func (s *slot) before(other *slot) bool {
+	return s.at < other.at || s.at == other.at && s.no < other.no
+}
+
+// never is the instant of a job whose spec has no tick left, as one that names years. It
+// comes last.
+const never = math.MaxInt64
+
+// Next returns the instant of the earliest job, or 0 if none is ever due. It costs O(1).
+func (t *Table) Next() int64 {
+	if len(t.slots) == 0 || t.slots[0].at == never {
+		return 0
+	}
+	return t.slots[0].at
+}
+
+// First returns the number of the earliest job. The table must not be empty. It costs O(1).
+func (t *Table) First() int { return int(t.slots[0].no) }
+
+// Push adds a job; at 0 it is never due.
+func (t *Table) Push(no uint32, at int64) {
+	t.slots = append(t.slots, slot{cmp.Or(at, never), no})
+	t.up(len(t.slots) - 1)
+}
+
+// Reset moves the earliest job to a later instant; at 0 it takes it out.
+func (t *Table) Reset(at int64) {
+	if at != 0 {
+		t.slots[0].at = at
+		t.down(0)
+		return
+	}
+	last := len(t.slots) - 1
+	t.slots[0] = t.slots[last]
+	t.slots = t.slots[:last]
+	if last > 0 {
+		t.down(0)
+	}
+}
+
+// ResetAll moves every job to another instant; at 0 it is never due. It costs O(n).
+func (t *Table) ResetAll(at func(no int) int64) {
+	for i := range t.slots {
+		t.slots[i].at = cmp.Or(at(int(t.slots[i].no)), never)
+	}
+	for i := range slices.Backward(t.slots) {
+		t.down(i)
+	}
+}
+
+// arity of the heap: with more children per slot there are fewer levels, and the children
+// lie side by side.
+const arity = 4
+
+func (t *Table) up(i int) {
+	moving := t.slots[i]
+	for i > 0 {
+		parent := (i - 1) / arity
+		if !moving.before(&t.slots[parent]) {
+			break
+		}
+		t.slots[i] = t.slots[parent]
+		i = parent
+	}
+	t.slots[i] = moving
+}
+
+func (t *Table) down(i int) {
+	moving := t.slots[i]
+	for {
+		first := i*arity + 1
+		if first >= len(t.slots) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+arity, len(t.slots)); c++ {
+			if t.slots[c].before(&t.slots[least]) {
+				least = c
+			}
+		}
+		if !t.slots[least].before(&moving) {
+			break
+		}
+		t.slots[i] = t.slots[least]
+		i = least
+	}
+	t.slots[i] = moving
+}
