@@ -67,7 +67,7 @@ fuzz: ## every fuzz target for 30 seconds
 	  done; \
 	done
 
-bench: ## the comparison tables of the README, on a real redis-server
+bench: ## the comparison tables, on a real redis-server
 	cd bench && go run .
 
 tidy: ## tidy both modules

@@ -1,5 +1,5 @@
 // Command bench measures cronce against other libraries on this machine and
-// prints the table of the README as Markdown. Progress and details go to
+// prints its table as Markdown. Progress and details go to
 // standard error.
 //
 //	go run .                    everything, about 75 minutes

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The function alone: a Run is a value that a test can make.
+func TestReportIsOfTheHourBefore(t *testing.T) {
+	var got time.Time
+	job := Report(func(hour time.Time) error { got = hour; return nil })
+	run := &scheduler.Run{Tick: time.Date(2027, 3, 1, 0, 5, 0, 0, time.UTC)}
+	if err := job.Func(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if want := time.Date(2027, 2, 28, 23, 0, 0, 0, time.UTC); !got.Equal(want) {
+		t.Errorf("report of %v, want %v", got, want)
+	}
+}
+
+// Three nodes, six hours of simulated time, and a gateway that refuses the first try of
+// each hour: six reports, none twice.
+func TestOneReportAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hours []string
+		refused := map[string]bool{}
+		send := func(hour time.Time) error { // runs of the job do not overlap, so neither do calls
+			name := hour.Format("15:04")
+			if !refused[name] {
+				refused[name] = true
+				return errors.New("the gateway is down")
+			}
+			hours = append(hours, name)
+			return nil
+		}
+		store := memlock.New(memlock.Options{}) // its clock is time.Now, which the bubble simulates
+		ctx, stop := context.WithCancel(t.Context())
+		for range 3 {
+			node, err := scheduler.New(scheduler.Config{Name: "node", Store: store, Jobs: []scheduler.Job{Report(send)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				if err := node.Run(ctx); err != nil {
+					t.Errorf("run: %v", err)
+				}
+			}()
+		}
+		time.Sleep(6 * time.Hour) // of the bubble, which begins at 2000-01-01 00:00 UTC
+		stop()
+		synctest.Wait() // until the nodes have drained
+		want := []string{"23:00", "00:00", "01:00", "02:00", "03:00", "04:00"}
+		if !slices.Equal(hours, want) {
+			t.Errorf("reports of %v, want %v", hours, want)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+// Command metrics is a node with counters of its runs, health and a graceful stop.
+//
+//	curl http://127.0.0.1:8090/counters
+//	curl http://127.0.0.1:8090/readyz
+package main
+
+import (
+	"context"
+	"errors"
+	"expvar"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	listener, err := net.Listen("tcp", "127.0.0.1:8090") // reachable from this machine alone
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run(ctx, "127.0.0.1:6379", listener, zap.Must(zap.NewProduction())); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run is a node, and a server beside it, until ctx ends. The server answers until the
+// node has drained, so that the last counts can be read.
+func run(ctx context.Context, address string, listener net.Listener, logger *zap.Logger) error {
+	options := &redis.UniversalOptions{Addrs: []string{address}}
+	redislock.Harden(options)
+	client := redis.NewUniversalClient(options)
+	defer client.Close()
+	store, err := redislock.New(client, redislock.Options{Namespace: "shop"})
+	if err != nil {
+		return err
+	}
+	counts := new(expvar.Map)
+	node, err := scheduler.New(scheduler.Config{
+		Store: store, Logger: logger, Grace: 10 * time.Second, // less than the pod's grace period
+		Jobs: []scheduler.Job{counted(counts, scheduler.Job{
+			Name: "report", Spec: "* * * * * *", Timeout: time.Minute, Func: report,
+		})},
+	})
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler(node, counts), ReadHeaderTimeout: 5 * time.Second}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	serving.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("counters not served", zap.Error(err))
+		}
+	})
+	err = node.Run(ctx) // returns once the runs have ended
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(end))
+}
+
+// handler serves the counters as JSON, and whether the node is ready.
+func handler(node *scheduler.Node, counts *expvar.Map) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /counters", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, counts.String())
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := node.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+// counted counts the calls of a job's function by how they ended. With Retry each try is
+// a call.
+func counted(counts *expvar.Map, job scheduler.Job) scheduler.Job {
+	work := job.Func
+	job.Func = func(ctx context.Context, run *scheduler.Run) error {
+		outcome := "panicked" // unless work returns
+		counts.Add(job.Name+" running", 1)
+		defer func() {
+			counts.Add(job.Name+" running", -1)
+			counts.Add(job.Name+" "+outcome, 1)
+		}()
+		err := work(ctx, run)
+		outcome = "ok"
+		if err != nil {
+			outcome = "failed"
+		}
+		return err
+	}
+	return job
+}
+
+// report works for a while, and ends early with its context.
+func report(ctx context.Context, _ *scheduler.Run) error {
+	select {
+	case <-time.After(300 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,132 @@
+package readme
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A block of Go on a page. One that names a file, in a comment above it, is a part of
+// that file; the others are a program, a declaration, or the body of a function.
+type block struct {
+	file string // below the root; empty: none is named
+	text string
+}
+
+var goBlock = regexp.MustCompile("(?ms)^(?:<!-- file: (\\S+) -->\n)? *```go\n(.*?)^ *```$")
+
+func blocks(t *testing.T, page string) (all []block) {
+	t.Helper()
+	for _, m := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
+		all = append(all, block{file: m[1], text: m[2]})
+	}
+	return all
+}
+
+// A block that names a file stands in that file, which the compiler, the linter and the
+// tests of that package read.
+func TestBlocksAreOfTheirFiles(t *testing.T) {
+	named := 0
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			if b.file == "" {
+				continue
+			}
+			named++
+			if !strings.Contains(read(t, b.file), b.text) {
+				t.Errorf("%s: a block is no part of %s:\n%s", page, b.file, b.text)
+			}
+		}
+	}
+	if named < 5 {
+		t.Errorf("%d blocks name a file: the README, getting started and testing have more", named)
+	}
+}
+
+// The README's program compiles as it stands.
+func TestProgramCompiles(t *testing.T) {
+	for _, b := range blocks(t, "README.md") {
+		if strings.HasPrefix(b.text, "package main") {
+			vet(t, b.text)
+			return
+		}
+	}
+	t.Error("the README has no program")
+}
+
+// pageHead declares what the blocks of a page name and do not make.
+const pageHead = `package page
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/guard"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+var (
+	ctx    context.Context
+	client redis.UniversalClient
+	locker *lock.Locker
+	log    *zap.Logger
+	send   func(ctx context.Context, fence int64) error
+	job    scheduler.Job
+	tick   time.Time
+	_      = redislock.New
+	_      = guard.Written
+	_      = errors.Is
+	_      = fmt.Errorf
+	_      *sql.DB
+)
+`
+
+// Every other block of Go compiles: a declaration as it stands, else as the body of a function.
+func TestPagesCompile(t *testing.T) {
+	found := 0
+	for _, page := range pages(t) {
+		source := pageHead
+		for _, b := range blocks(t, page) {
+			switch {
+			case b.file != "" || strings.HasPrefix(b.text, "package "):
+				continue
+			case strings.HasPrefix(b.text, "func "):
+				source += "\n" + b.text
+			default:
+				source += "\nfunc _() (err error) {\n" + b.text + "return err\n}\n"
+			}
+			found++
+		}
+		if source != pageHead {
+			t.Run(filepath.Base(page), func(t *testing.T) { vet(t, source) })
+		}
+	}
+	if found == 0 {
+		t.Error("no page has a block of Go")
+	}
+}
+
+// vet fails the test unless go vet has nothing to say about a file.
+func vet(t *testing.T, source string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vet := exec.CommandContext(t.Context(), "go", "vet", file)
+	vet.Dir = root
+	if out, err := vet.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, source)
+	}
+}

@@ -1,0 +1,89 @@
+package readme
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`^#{1,6} +(.*?) *$`)
+)
+
+// targets are what a page links to, pictures included; blocks of code have no links.
+func targets(text string) (all []string) {
+	for _, m := range link.FindAllStringSubmatch(quoted.ReplaceAllString(fenced.ReplaceAllString(text, ""), ""), -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// Every file, folder and heading that the documentation links to exists.
+func TestLinksExist(t *testing.T) {
+	links := 0
+	for _, page := range append(pages(t), "CHANGELOG.md") {
+		for _, target := range targets(read(t, page)) {
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			file, fragment, _ := strings.Cut(target, "#")
+			to := page
+			if file != "" {
+				to = path.Join(path.Dir(page), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s links to %s: %v", page, target, err)
+			} else if fragment != "" && !anchors(read(t, to))[fragment] {
+				t.Errorf("%s links to %s: no such heading", page, target)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("found %d links: the pages have more", links)
+	}
+}
+
+// anchors are the fragments by which GitHub finds the headings of a page: lower case,
+// spaces as hyphens, and of all else letters, digits, hyphens and underscores. A
+// heading that is there twice has -1 behind the second.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.Lines(fenced.ReplaceAllString(text, "")) {
+		m := heading.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil {
+			continue
+		}
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		if all[name] {
+			name += "-1"
+		}
+		all[name] = true
+	}
+	return all
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# A `b` c: d?\n\n## Coming from robfig/cron\n```sh\n# no heading\n```\n## Twice\n## Twice\n####### too deep\n#none\n")
+	for _, want := range []string{"a-b-c-d", "coming-from-robfigcron", "twice", "twice-1"} {
+		if !got[want] {
+			t.Errorf("no anchor %q in %v", want, got)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("anchors %v, want 4", got)
+	}
+}
