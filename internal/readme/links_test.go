@@ -11,6 +11,8 @@ import (
 )
 
 var (
+	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```$") // a block of code
+	quoted  = regexp.MustCompile("`[^`\n]*`")             // code in a line
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`^#{1,6} +(.*?) *$`)
 )
