@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documents are the pages that show commands, by name.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[path] = string(text)
+		}
+	}
+	return all
+}
+
+var (
+	shellBlock   = regexp.MustCompile("(?ms)^```sh\n.*?^```$|^    [^\n]*$")
+	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |printf .* \| )?(cronce [a-z].*)$`)
+)
+
+// Every command that the documents show exists, and takes the flags that it is shown with.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	shown := 0
+	for page, text := range documents(t) {
+		if filepath.Base(page) == "CHANGELOG.md" {
+			continue // it says what was true once
+		}
+		blocks := strings.Join(shellBlock.FindAllString(text, -1), "\n")
+		for _, m := range shownCommand.FindAllStringSubmatch(blocks, -1) {
+			var started bool
+			args := shellWords(m[1])[1:]
+			command, rest, err := rootCommand(&started).Find(args)
+			if err == nil {
+				err = command.ParseFlags(rest)
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", page, m[1], err)
+			}
+			shown++
+		}
+	}
+	if shown < 30 {
+		t.Errorf("found %d commands: the documents show more", shown)
+	}
+}
+
+// shellWords splits a line as a shell does, up to a comment, a pipe or an end of the command.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	inside, quote := false, rune(0)
+	end := func() {
+		if inside {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		inside = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inside = r, true
+		case quote == 0 && r == ' ':
+			end()
+		case quote == 0 && (r == '|' || r == '&' || r == ';' || r == '#' && !inside):
+			end()
+			return words
+		default:
+			inside = true
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return words
+}
+
+func TestShellWords(t *testing.T) {
+	t.Parallel()
+	got := strings.Join(shellWords(`cronce next "0/5 * * * * ?" -n 5 --who '' a#b # five | six`), "/")
+	if want := "cronce/next/0/5 * * * * ?/-n/5/--who//a#b"; got != want {
+		t.Errorf("words %s, want %s", got, want)
+	}
+}
+
+// Every configuration that the documents show is one that a node takes.
+func TestDocumentedConfigurations(t *testing.T) {
+	t.Parallel()
+	block := regexp.MustCompile("(?ms)^<!-- config -->\n```yaml\n(.*?)^```$")
+	found := 0
+	for page, text := range documents(t) {
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			found++
+			if r := cronce(t, "node", "--check", "--config", file(t, "config.yaml", m[1])); r.code != exitFine {
+				t.Errorf("%s: exit code %d\n%s%s\n%s", page, r.code, r.stdout, r.stderr, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page has a configuration")
+	}
+}
