@@ -24,12 +24,14 @@ func (l *line) begin() {
 	l.once.Do(func() { l.open, l.close = context.WithCancelCause(context.Background()) })
 }
 
-// waiting is ctx until it is known that nothing is left.
+// waiting ends with ctx, and once it is known that nothing is left. It is made of the line's own
+// context, not of ctx, so that all waits have ended before the buyer who found nothing gives the
+// lock back: else the lock would reach every second buyer first.
 func (l *line) waiting(ctx context.Context) (context.Context, func()) {
 	l.begin()
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.open, func() { cancel(ErrSoldOut) })
-	return ctx, func() { stop(); cancel(nil) }
+	open, cancel := context.WithCancelCause(l.open)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return open, func() { stop(); cancel(nil) }
 }
 
 // turn begins a turn. It is an error if it is known that nothing is left.
