@@ -11,12 +11,17 @@ import (
 
 // newClient builds the client of the configured Redis. It sends nothing.
 func newClient(c *config.Config) (redis.UniversalClient, error) {
+	return newClientWith(c, func(*redis.UniversalOptions) {})
+}
+
+// newClientWith builds a client with options that set changes.
+func newClientWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	o, err := c.RedisOptions()
 	if err != nil {
 		return nil, &usageError{err}
 	}
+	set(o)
 	redislock.Harden(o)
-	redis.SetLogger(quiet{})
 	return redis.NewUniversalClient(o), nil
 }
 
@@ -41,3 +46,7 @@ func checkOptions(c *config.Config) redislock.CheckOptions {
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
+
+// All clients share one logger, in a variable without a lock: it is set before any of them
+// can be there.
+func init() { redis.SetLogger(quiet{}) }

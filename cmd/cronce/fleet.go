@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
@@ -50,7 +51,7 @@ func (fl *fleet) start() error {
 	p := &process{name: fmt.Sprintf("node-%d", fl.count), done: make(chan struct{})}
 	p.cmd = exec.Command(self, "node", "--demo", "--name", p.name, "--redis", fl.config.Redis.URL, "--namespace", fl.config.Namespace)
 	p.cmd.Env = config.NodeEnv(os.Environ(), fl.config.Embedded())
-	p.cmd.SysProcAttr = apart()
+	p.cmd.SysProcAttr = childprocess.InOwnGroup()
 	if err := fl.run(p); err != nil {
 		return fmt.Errorf("demo: start %s: %w", p.name, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
@@ -272,7 +273,7 @@ func execute(lease *lock.Lease, command, environ []string, grace time.Duration, 
 	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
-	c.SysProcAttr = within()
+	c.SysProcAttr = childprocess.InOurGroup()
 	err := c.Run()
 	if c.ProcessState == nil && err != nil {
 		return notRun(err)

@@ -1,19 +1,21 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell/sale"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
@@ -61,14 +63,12 @@ func oversellCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.worker {
-				return sellHere(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+				return sale.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), connectRedis)
 			}
 			if err := f.check(); err != nil {
 				return err
 			}
-			ctx, stop := withSignals(cmd.Context())
-			defer stop()
-			return runOversell(ctx, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
@@ -187,29 +187,47 @@ func (f *oversellFlags) database() (string, error) {
 	return dsn, nil
 }
 
-// runOversell sells through each strategy in turn. No process, and nothing in a
-// store, is left when it returns.
-func runOversell(ctx context.Context, f oversellFlags, stdout, stderr io.Writer) error {
-	r, err := openRig(ctx, f, warnTo(stderr))
+// run sells through each strategy in turn.
+func (f *oversellFlags) run(cmd *cobra.Command) error {
+	ctx, stop := withSignals(cmd.Context())
+	defer stop()
+	dsn, err := f.database()
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	c, err := hire(ctx, r, f.stock, f.processes, stderr)
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("oversell: find this binary: %w", err)
 	}
-	defer c.dismiss()
-	t := newOversellTable(stdout, f, r)
-	t.head()
-	for _, k := range f.kinds() {
-		t.begin(k)
-		result, err := r.sell(ctx, c, k)
-		if err != nil {
-			t.cut()
-			return fmt.Errorf("oversell: %s: %w", k.Name, err)
+	err = sale.Run(ctx, sale.Options{
+		Stock: f.stock, Buyers: f.buyers, Processes: f.processes, Work: f.work, Patience: f.patience, Strategies: f.kinds(),
+		Redis: f.redis, ZooKeeper: f.zookeeper, DSN: dsn, JSON: f.output == outputJSON,
+		Worker: func() *exec.Cmd {
+			worker := exec.Command(self, "oversell", "--worker")
+			worker.Env = os.Environ()
+			return worker
+		},
+		Warn: warnTo(cmd.ErrOrStderr()),
+	}, connectRedis, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if errors.Is(err, sale.ErrBroken) {
+		return told(exitFailed, err.Error())
+	}
+	return err
+}
+
+// connectRedis makes a client of the Redis at a URL, of a demonstration that has no file.
+func connectRedis(url string, embedded bool, warn func(setting, text string), set func(*redis.UniversalOptions)) (redis.UniversalClient, string, error) {
+	c, err := config.Read(config.Source{Env: os.LookupEnv}, nil, func(c *config.Config) {
+		if embedded {
+			c.SetEmbeddedRedis(url)
+		} else {
+			c.SetRedisURL(url, "--redis")
 		}
-		t.add(k, result)
+		c.OnPlaintext(warn)
+	})
+	if err != nil {
+		return nil, "", refused(err)
 	}
-	return t.foot()
+	client, err := newClientWith(c, set)
+	return client, c.RedisName(), err
 }

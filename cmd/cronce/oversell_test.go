@@ -11,21 +11,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
+	"github.com/cronce/cronce/cmd/cronce/internal/oversell/sale"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/sqlserver"
 )
 
 // sold is what oversell prints for machines.
 type sold struct {
-	OK         bool          `json:"ok"`
-	Strategies []oversellRow `json:"strategies"`
+	OK         bool       `json:"ok"`
+	Strategies []sale.Row `json:"strategies"`
 }
 
 func (s *sold) read(t *testing.T, stdout string) {
@@ -36,7 +35,7 @@ func (s *sold) read(t *testing.T, stdout string) {
 }
 
 // Buyers in two processes, whose work is long enough that they meet: the wrong
-// strategies oversell, a mutex as well, or the rig is broken.
+// strategies oversell, a mutex as well, or the test is broken.
 func TestOversellWrong(t *testing.T) {
 	t.Parallel()
 	c := start(t, "oversell", "--stock", "2", "--buyers", "6", "--processes", "2", "--work", "800ms",
@@ -216,23 +215,4 @@ func childrenOf(pid int) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// Nothing that a table shows may be wider than its column.
-func TestOversellTable(t *testing.T) {
-	var b strings.Builder
-	table := newOversellTable(&b, oversellFlags{stock: 1, buyers: 1, processes: 1, output: outputText}, &rig{})
-	for _, ms := range []float64{0, 0.0123, 9.994, 12.3, 999, 61_234} {
-		table.begin(oversell.Kind{Name: "sql-conditional"})
-		table.add(oversell.Kind{Name: "sql-conditional"}, oversell.Result{Strategy: "sql-conditional", Buyers: maxBuyers, Stock: maxStock,
-			Sold: 5, P50: ms, P99: ms, Rate: 123456, Exact: true})
-	}
-	for l := range strings.Lines(b.String()) {
-		if !strings.HasSuffix(l, "  exact\n") || utf8.RuneCountInString(l) != len("\n")+15+2*11+6+7+6+6+8+6+8+7+8+8+2+10+len("exact") {
-			t.Errorf("%q", l)
-		}
-	}
-	if _, err := time.ParseDuration(millis(61_234)); err != nil {
-		t.Error(err)
-	}
 }

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/rewarddemo"
 )
 
 func rewardCommand() *cobra.Command {
@@ -22,7 +26,11 @@ func rewardDemoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
-			return runRewardDemo(ctx, cmd.OutOrStdout(), output)
+			err := rewarddemo.Run(ctx, cmd.OutOrStdout(), output == outputJSON, openFile)
+			if errors.Is(err, rewarddemo.ErrNotOnce) {
+				return told(exitFailed, err.Error())
+			}
+			return err
 		},
 	}
 	outputFlag(cmd, &output)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/rewarddemo"
 )
 
 // Without a lock five records, and with it one and four refusals.
@@ -16,12 +18,12 @@ func TestRewardDemo(t *testing.T) {
 	r = cronce(t, "reward", "demo", "-o", "json")
 	var got struct {
 		OK             bool
-		Naive, Guarded rewardWay
+		Naive, Guarded rewarddemo.Way
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || !got.OK {
 		t.Fatalf("%v: %s", err, r.stdout)
 	}
-	if got.Naive.Records != 5 || got.Naive.recorded() != 5 || got.Guarded.Records != 1 || got.Guarded.recorded() != 1 || got.Guarded.Worked != 1 {
+	if got.Naive.Records != 5 || got.Naive.Recorded() != 5 || got.Guarded.Records != 1 || got.Guarded.Recorded() != 1 || got.Guarded.Worked != 1 {
 		t.Errorf("%+v", got)
 	}
 }

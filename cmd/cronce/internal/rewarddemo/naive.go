@@ -1,4 +1,4 @@
-package main
+package rewarddemo
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// errRewardTaken is all that code which looks first can say.
-var errRewardTaken = errors.New("refused: the family has it")
+// errTaken is all that code which looks first can say.
+var errTaken = errors.New("refused: the family has it")
 
 // A naiveBook records rewards as most first versions do: it looks whether there is
 // a record, and if there is none, writes one. No lock keeps others out between the
@@ -33,7 +33,7 @@ func (b *naiveBook) claim(ctx context.Context, family, reward, member string) er
 		return err
 	}
 	if n > 0 {
-		return errRewardTaken
+		return errTaken
 	}
 	b.work()
 	_, err = b.db.ExecContext(ctx, "INSERT INTO naive_record (family, reward, member) VALUES (?, ?, ?)", family, reward, member)

@@ -1,4 +1,6 @@
-package main
+// Package rewarddemo lets five members of a family claim one reward at the same moment: with code
+// that looks and then records, and with package jobs/reward.
+package rewarddemo
 
 import (
 	"context"
@@ -21,40 +23,40 @@ import (
 )
 
 const (
-	rewardMembers = 5
-	rewardFamily  = "family-4711"
-	rewardName    = "welcome"
-	rewardPatient = 30 * time.Second
+	members  = 5
+	family   = "family-4711"
+	offered  = "welcome"
+	patience = 30 * time.Second
 )
 
-// A rewardAnswer is what a member was told.
-type rewardAnswer struct {
+// An Answer is what a member got.
+type Answer struct {
 	Member   string `json:"member"`
 	Recorded bool   `json:"recorded"`
 	Answer   string `json:"answer"`
 }
 
-// A rewardWay is how five members fared in one way.
-type rewardWay struct {
-	Records int            `json:"records"`
-	Worked  int            `json:"worked"` // how many of them the work was done for
-	Answers []rewardAnswer `json:"answers"`
+// A Way is how five members fared in one way.
+type Way struct {
+	Records int      `json:"records"`
+	Worked  int      `json:"worked"` // how many of them the work was done for
+	Answers []Answer `json:"answers"`
 }
 
-// A rewardStage is the stores of one demo.
-type rewardStage struct {
+// The stores of one demonstration.
+type stores struct {
 	folder string
 	db     *sql.DB
 	redis  *miniredis.Miniredis
 	client redis.UniversalClient
 }
 
-func openRewardStage() (*rewardStage, error) {
+func openStores(openFile func(name string) (*sql.DB, error)) (*stores, error) {
 	folder, err := os.MkdirTemp("", "cronce-reward-")
 	if err != nil {
 		return nil, fmt.Errorf("reward demo: make a folder for SQLite: %w", err)
 	}
-	s := &rewardStage{folder: folder, redis: miniredis.NewMiniRedis()}
+	s := &stores{folder: folder, redis: miniredis.NewMiniRedis()}
 	s.redis.ClockTTL(true) // its leases expire as time passes
 	if err := s.redis.StartAddr("127.0.0.1:0"); err != nil {
 		s.close()
@@ -62,7 +64,6 @@ func openRewardStage() (*rewardStage, error) {
 	}
 	o := &redis.UniversalOptions{Addrs: []string{s.redis.Addr()}}
 	redislock.Harden(o)
-	redis.SetLogger(quiet{})
 	s.client = redis.NewUniversalClient(o)
 	if s.db, err = openFile(filepath.Join(folder, "rewards.db")); err != nil {
 		s.close()
@@ -71,7 +72,7 @@ func openRewardStage() (*rewardStage, error) {
 	return s, nil
 }
 
-func (s *rewardStage) close() {
+func (s *stores) close() {
 	if s.db != nil {
 		_ = s.db.Close()
 	}
@@ -82,11 +83,16 @@ func (s *rewardStage) close() {
 	_ = os.RemoveAll(s.folder)
 }
 
-// runRewardDemo shows both ways.
-func runRewardDemo(ctx context.Context, w io.Writer, output string) error {
-	ctx, stop := context.WithTimeout(ctx, rewardPatient)
+// ErrNotOnce is the error of a demonstration in which the reward was not recorded once with the
+// lock, or not by each member without.
+var ErrNotOnce = errors.New("a reward was not recorded once")
+
+// Run shows both ways, and prints them to w, for machines if asJSON is set. OpenFile opens an
+// SQLite file. It returns ErrNotOnce once all is printed.
+func Run(ctx context.Context, w io.Writer, asJSON bool, openFile func(name string) (*sql.DB, error)) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	s, err := openRewardStage()
+	s, err := openStores(openFile)
 	if err != nil {
 		return err
 	}
@@ -99,37 +105,37 @@ func runRewardDemo(ctx context.Context, w io.Writer, output string) error {
 	if err != nil {
 		return fmt.Errorf("reward demo: with the lock: %w", err)
 	}
-	ok := guarded.Records == 1 && guarded.recorded() == 1 && naive.Records == rewardMembers
-	if output == outputJSON {
-		err = terminal.PrintJSON(w, map[string]any{"ok": ok, "members": rewardMembers, "naive": naive, "guarded": guarded})
+	ok := guarded.Records == 1 && guarded.Recorded() == 1 && naive.Records == members
+	if asJSON {
+		err = terminal.PrintJSON(w, map[string]any{"ok": ok, "members": members, "naive": naive, "guarded": guarded})
 	} else {
-		err = printRewards(w, naive, guarded)
+		err = printWays(w, naive, guarded)
 	}
 	if err == nil && !ok {
-		err = told(exitFailed, "a reward was not recorded once")
+		err = ErrNotOnce
 	}
 	return err
 }
 
 // naive lets the members claim with code that looks, then records.
-func (s *rewardStage) naive(ctx context.Context) (*rewardWay, error) {
-	book, err := newNaiveBook(ctx, s.db, together(ctx, rewardMembers))
+func (s *stores) naive(ctx context.Context) (*Way, error) {
+	book, err := newNaiveBook(ctx, s.db, together(ctx, members))
 	if err != nil {
 		return nil, err
 	}
 	way, err := claimAtOnce(func(member string) (string, error) {
-		return "recorded", book.claim(ctx, rewardFamily, rewardName, member)
+		return "recorded", book.claim(ctx, family, offered, member)
 	})
 	if err != nil {
 		return nil, err
 	}
-	way.Worked = way.recorded()
+	way.Worked = way.Recorded()
 	way.Records, err = book.records(ctx)
 	return way, err
 }
 
 // guarded lets them claim at desks, each with a Locker of its own, as pods have.
-func (s *rewardStage) guarded(ctx context.Context) (*rewardWay, error) {
+func (s *stores) guarded(ctx context.Context) (*Way, error) {
 	book, err := reward.Open(ctx, s.db, reward.SQLite)
 	if err != nil {
 		return nil, err
@@ -152,7 +158,7 @@ func (s *rewardStage) guarded(ctx context.Context) (*rewardWay, error) {
 		if err != nil {
 			return "", err
 		}
-		r, err := desk.Claim(ctx, reward.Claim{Family: rewardFamily, Reward: rewardName, Member: member})
+		r, err := desk.Claim(ctx, reward.Claim{Family: family, Reward: offered, Member: member})
 		return fmt.Sprintf("recorded at %s, fence %d", r.At.Format("15:04:05.000"), r.Fence), err
 	})
 	if err != nil {
@@ -164,12 +170,12 @@ func (s *rewardStage) guarded(ctx context.Context) (*rewardWay, error) {
 }
 
 // claimAtOnce lets all members claim, and fails if one was told neither yes nor no.
-func claimAtOnce(claim func(member string) (string, error)) (*rewardWay, error) {
-	way := &rewardWay{Answers: make([]rewardAnswer, rewardMembers)}
-	errs := make([]error, rewardMembers)
+func claimAtOnce(claim func(member string) (string, error)) (*Way, error) {
+	way := &Way{Answers: make([]Answer, members)}
+	errs := make([]error, members)
 	door := make(chan struct{})
 	var wg sync.WaitGroup
-	for i := range rewardMembers {
+	for i := range members {
 		wg.Go(func() {
 			<-door
 			a := &way.Answers[i]
@@ -181,7 +187,7 @@ func claimAtOnce(claim func(member string) (string, error)) (*rewardWay, error) 
 				a.Recorded, a.Answer = true, said
 			case refused:
 				a.Answer = fmt.Sprintf("refused: %s has it since %s", taken.Member, taken.At.Format("15:04:05.000"))
-			case errors.Is(err, errRewardTaken):
+			case errors.Is(err, errTaken):
 				a.Answer = err.Error()
 			default:
 				errs[i] = err
@@ -193,7 +199,8 @@ func claimAtOnce(claim func(member string) (string, error)) (*rewardWay, error) 
 	return way, errors.Join(errs...)
 }
 
-func (w *rewardWay) recorded() (n int) {
+// Recorded is how many members were told that the reward is recorded.
+func (w *Way) Recorded() (n int) {
 	for _, a := range w.Answers {
 		if a.Recorded {
 			n++
@@ -202,11 +209,11 @@ func (w *rewardWay) recorded() (n int) {
 	return n
 }
 
-func printRewards(w io.Writer, naive, guarded *rewardWay) error {
-	fmt.Fprintf(w, "%d members of %s claim the reward %q at the same moment. Times are UTC.\n\n", rewardMembers, rewardFamily, rewardName)
+func printWays(w io.Writer, naive, guarded *Way) error {
+	fmt.Fprintf(w, "%d members of %s claim the reward %q at the same moment. Times are UTC.\n\n", members, family, offered)
 	for _, way := range []struct {
 		title string
-		*rewardWay
+		*Way
 	}{
 		{"Look, then record; no lock, no unique key:", naive},
 		{"Package jobs/reward: a lock on family and reward, and a unique key behind it:", guarded},
@@ -216,7 +223,7 @@ func printRewards(w io.Writer, naive, guarded *rewardWay) error {
 			fmt.Fprintf(w, "  %s  %s\n", a.Member, a.Answer)
 		}
 		fmt.Fprintf(w, "  %s, %s; the work before it was done %s.\n\n", terminal.Plural(way.Records, "record"),
-			terminal.Plural(rewardMembers-way.recorded(), "refusal"), terminal.Plural(way.Worked, "time"))
+			terminal.Plural(members-way.Recorded(), "refusal"), terminal.Plural(way.Worked, "time"))
 	}
 	_, err := fmt.Fprintln(w, "In a log, or in the text of an error, families and members are masked.")
 	return err

@@ -1,17 +1,15 @@
-package main
+package sale
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
-	"github.com/cronce/cronce/lock/redislock"
 )
 
 // A plan is what every process of a run is told before the first sale.
@@ -26,7 +24,8 @@ type plan struct {
 	Buyers    int
 	Patience  time.Duration
 
-	warn func(setting, text string) // of what is sent in plain text; nil: the parent has done so
+	openRedis Connect
+	warn      func(setting, text string) // of what is sent in plain text; nil: the parent has done so
 }
 
 // connect makes the clients of a process, and sees that the stores answer.
@@ -62,28 +61,15 @@ const saleConnections = 32
 
 // redisClient lets buyers wait for a connection for as long as they wait at all.
 func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis.UniversalClient, error) {
-	c, err := config.Read(config.Source{Env: os.LookupEnv}, nil, func(c *config.Config) {
-		if embedded {
-			c.SetEmbeddedRedis(url)
-		} else {
-			c.SetRedisURL(url, "--redis")
-		}
-		c.OnPlaintext(p.warn)
+	client, shown, err := p.openRedis(url, embedded, p.warn, func(o *redis.UniversalOptions) {
+		o.PoolSize, o.PoolTimeout, o.ReadTimeout = saleConnections, p.Patience, 10*time.Second
 	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
-	o, err := c.RedisOptions()
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	o.PoolSize, o.PoolTimeout, o.ReadTimeout = saleConnections, p.Patience, 10*time.Second
-	redislock.Harden(o)
-	redis.SetLogger(quiet{})
-	client := redis.NewUniversalClient(o)
 	if err := client.Ping(ctx).Err(); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("oversell: %s: %w", c.RedisName(), err)
+		return nil, fmt.Errorf("oversell: %s: %w", shown, err)
 	}
 	return client, nil
 }

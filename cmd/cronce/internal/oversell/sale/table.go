@@ -1,4 +1,4 @@
-package main
+package sale
 
 import (
 	"fmt"
@@ -10,56 +10,56 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// An oversellTable prints each sale as soon as it is over.
-type oversellTable struct {
-	w     io.Writer
-	flags oversellFlags
-	rig   *rig
-	style *terminal.Style
-	rows  []oversellRow
+// A table prints each sale as soon as it is over.
+type table struct {
+	w       io.Writer
+	options *Options
+	stores  string // for people
+	style   *terminal.Style
+	rows    []Row
 }
 
-// An oversellRow is a result and what was to be expected of it.
-type oversellRow struct {
+// A Row is a result and what was to be expected of it.
+type Row struct {
 	oversell.Result
 	MustBeExact bool `json:"must_be_exact"`
 }
 
-func newOversellTable(w io.Writer, f oversellFlags, r *rig) *oversellTable {
-	return &oversellTable{w: w, flags: f, rig: r, style: terminal.NewStyle(w)}
+func newTable(w io.Writer, o *Options, stores string) *table {
+	return &table{w: w, options: o, stores: stores, style: terminal.NewStyle(w)}
 }
 
 // A row begins with the strategy's name, which is shown while its buyers are served.
 const (
-	oversellName   = "%-15s  "
-	oversellFormat = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %10s  %s\n"
+	nameFormat = "%-15s  "
+	rowFormat  = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %10s  %s\n"
 )
 
-func (t *oversellTable) head() {
-	if t.flags.output == outputJSON {
+func (t *table) header() {
+	if t.options.JSON {
 		return
 	}
-	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", terminal.Plural(t.flags.stock, "item"), terminal.Plural(t.flags.buyers, "buyer"),
-		terminal.Plural(t.flags.processes, "process"))
-	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.flags.work)
-	fmt.Fprintf(t.w, "Stores: %s.\n", terminal.Printable(t.rig.where()))
+	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", terminal.Plural(t.options.Stock, "item"), terminal.Plural(t.options.Buyers, "buyer"),
+		terminal.Plural(t.options.Processes, "process"))
+	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.options.Work)
+	fmt.Fprintf(t.w, "Stores: %s.\n", terminal.Printable(t.stores))
 	fmt.Fprint(t.w, "AFTER LOSS: how many too many are sold when Redis loses its data halfway, and the shop goes on as it can.\n\n")
-	heads := fmt.Sprintf(oversellName+oversellFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "AFTER LOSS", "")
+	heads := fmt.Sprintf(nameFormat+rowFormat, "STRATEGY", "BUYERS", "STOCK", "SOLD", "LEFT", "OVERSOLD", "ERRORS", "ORDERS/S", "HANDS/S", "P50", "P99", "AFTER LOSS", "")
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }
 
 // begin shows which sale begins.
-func (t *oversellTable) begin(k oversell.Kind) {
-	if t.flags.output != outputJSON {
-		fmt.Fprintf(t.w, oversellName, k.Name)
+func (t *table) begin(k oversell.Kind) {
+	if !t.options.JSON {
+		fmt.Fprintf(t.w, nameFormat, k.Name)
 	}
 }
 
 // add shows the result of the sale that has begun.
-func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
-	row := oversellRow{Result: r, MustBeExact: k.Wrong == oversell.Never || k.Wrong == oversell.AcrossProcesses && t.flags.processes == 1}
+func (t *table) add(k oversell.Kind, r oversell.Result) {
+	row := Row{Result: r, MustBeExact: k.Wrong == oversell.Never || k.Wrong == oversell.AcrossProcesses && t.options.Processes == 1}
 	t.rows = append(t.rows, row)
-	if t.flags.output == outputJSON {
+	if t.options.JSON {
 		return
 	}
 	if r.Skipped != "" {
@@ -74,7 +74,7 @@ func (t *oversellTable) add(k oversell.Kind, r oversell.Result) {
 	case r.Errors > 0:
 		said = t.style.Level("warn", said)
 	}
-	fmt.Fprintf(t.w, oversellFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
+	fmt.Fprintf(t.w, rowFormat, n(r.Buyers), n(r.Stock), n(r.Sold), n(r.Left), n(r.Oversold), n(r.Errors),
 		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), afterLoss(r.Loss), said)
 }
 
@@ -109,15 +109,15 @@ func millis(ms float64) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// cut ends a row whose sale has failed.
-func (t *oversellTable) cut() {
-	if t.flags.output != outputJSON {
+// endRow ends a row whose sale has failed.
+func (t *table) endRow() {
+	if !t.options.JSON {
 		fmt.Fprintln(t.w)
 	}
 }
 
-// foot says which strategies kept what they promise, and fails if one did not.
-func (t *oversellTable) foot() error {
+// summary says which strategies kept what they promise, and fails if one did not.
+func (t *table) summary() error {
 	var exact, inexact, lucky, broken []string
 	for _, r := range t.rows {
 		switch {
@@ -132,20 +132,20 @@ func (t *oversellTable) foot() error {
 			inexact = append(inexact, r.Strategy)
 		}
 	}
-	if err := t.sum(exact, inexact, lucky, broken); err != nil {
+	if err := t.printSummary(exact, inexact, lucky, broken); err != nil {
 		return err
 	}
 	if len(broken) > 0 {
-		return told(exitFailed, "a strategy oversold that must not")
+		return ErrBroken
 	}
 	return nil
 }
 
-func (t *oversellTable) sum(exact, inexact, lucky, broken []string) error {
-	if t.flags.output == outputJSON {
+func (t *table) printSummary(exact, inexact, lucky, broken []string) error {
+	if t.options.JSON {
 		return terminal.PrintJSON(t.w, map[string]any{
-			"ok": len(broken) == 0, "stock": t.flags.stock, "buyers": t.flags.buyers, "processes": t.flags.processes,
-			"work_ms": float64(t.flags.work.Microseconds()) / 1000, "strategies": t.rows,
+			"ok": len(broken) == 0, "stock": t.options.Stock, "buyers": t.options.Buyers, "processes": t.options.Processes,
+			"work_ms": float64(t.options.Work.Microseconds()) / 1000, "strategies": t.rows,
 		})
 	}
 	fmt.Fprintln(t.w)
