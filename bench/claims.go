@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -109,13 +110,13 @@ func runClaims(ctx context.Context, a claimArgs) (r claimResult, err error) {
 
 // openSeries registers series, as many at a time as a node does, and returns a
 // claim of the next number of each.
-func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]lock.Claim, error) {
+func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]driver.Claim, error) {
 	const together = 1000
-	cs := make([]lock.Claim, 0, n)
+	cs := make([]driver.Claim, 0, n)
 	for len(cs) < n {
-		os := make([]lock.Opening, min(together, n-len(cs)))
+		os := make([]driver.OpenRequest, min(together, n-len(cs)))
 		for i := range os {
-			os[i] = lock.Opening{Key: fmt.Sprintf("job-%06d", len(cs)+i), Node: "bench", Revision: "r1", Spec: "* * * * * *", Zone: "UTC"}
+			os[i] = driver.OpenRequest{Key: fmt.Sprintf("job-%06d", len(cs)+i), Node: "bench", Revision: "r1", Spec: "* * * * * *", Zone: "UTC"}
 		}
 		for i, s := range store.Open(ctx, os) {
 			if s.Err != nil {
@@ -127,15 +128,15 @@ func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]lock.Cla
 	return cs, nil
 }
 
-func claimOf(key string, mark int64) lock.Claim {
-	return lock.Claim{
+func claimOf(key string, mark int64) driver.Claim {
+	return driver.Claim{
 		Key: key, Owner: "bench-12345678/" + key, Number: mark + 1, After: mark, TTL: lock.DefaultTTL, Deadline: time.Hour,
 		Attempts: 3, Latest: mark + time.Hour.Milliseconds(), Revision: "r1",
 	}
 }
 
 // claimAll makes all claims and returns how many were granted.
-func claimAll(ctx context.Context, store *redislock.Driver, cs []lock.Claim, a claimArgs) int {
+func claimAll(ctx context.Context, store *redislock.Driver, cs []driver.Claim, a claimArgs) int {
 	var next, granted atomic.Int64
 	var wg sync.WaitGroup
 	for range a.Workers {
@@ -146,7 +147,7 @@ func claimAll(ctx context.Context, store *redislock.Driver, cs []lock.Claim, a c
 					return
 				}
 				for _, answer := range store.Claim(ctx, cs[at:min(at+a.Batch, len(cs))]) {
-					if answer.Kind == lock.Granted {
+					if answer.Kind == driver.KindGranted {
 						granted.Add(1)
 					}
 				}

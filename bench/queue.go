@@ -14,7 +14,7 @@ import (
 
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/sqld"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -100,7 +100,7 @@ func (q *queueRun) prepare(ctx context.Context) error {
 }
 
 // drivers are processes, as far as the database can tell.
-func (q *queueRun) drivers(n int, listens bool) (all []lock.Driver, stop func(), err error) {
+func (q *queueRun) drivers(n int, listens bool) (all []driver.Driver, stop func(), err error) {
 	var dbs []*sql.DB
 	stop = func() {
 		for _, db := range dbs {
@@ -199,30 +199,30 @@ func forUpdate(ctx context.Context, db *sql.DB) error {
 
 // leases lets waiters, spread over the drivers, take turns on a new key, once all of
 // them stand in line.
-func (q *queueRun) leases(ctx context.Context, ds []lock.Driver, waiters int) (float64, error) {
+func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) (float64, error) {
 	q.keys++
 	key := fmt.Sprint("key ", q.keys)
-	first := lock.Acquisition{Key: key, Owner: "first/" + key, TTL: time.Minute}
+	first := driver.Acquisition{Key: key, Owner: "first/" + key, TTL: time.Minute}
 	g, err := ds[0].Acquire(ctx, first)
 	if err != nil {
 		return 0, err
 	}
 	go func() {
-		for at := (lock.Standing{}); at.Waiting < waiters && ctx.Err() == nil; measure.Pause(ctx, 20*time.Millisecond) {
-			at, _ = ds[0].(lock.Inspector).Inspect(ctx, key) // it is asked again
+		for at := (driver.KeyState{}); at.Waiting < waiters && ctx.Err() == nil; measure.Pause(ctx, 20*time.Millisecond) {
+			at, _ = ds[0].(driver.Inspector).Inspect(ctx, key) // it is asked again
 		}
-		_ = ds[0].Release(ctx, lock.Holding{Key: key, Owner: first.Owner, Fence: g.Fence}) // its end shows in the count
+		_ = ds[0].Release(ctx, driver.LeaseRef{Key: key, Owner: first.Owner, Fence: g.Fence}) // its end shows in the count
 	}()
 	var turn atomic.Int64
 	return q.rate(ctx, waiters, func(ctx context.Context, i int) error {
-		a := lock.Acquisition{Key: key, Owner: fmt.Sprint("w/", i, "/", turn.Add(1)), TTL: time.Minute}
+		a := driver.Acquisition{Key: key, Owner: fmt.Sprint("w/", i, "/", turn.Add(1)), TTL: time.Minute}
 		d := ds[i%len(ds)]
-		g, err := d.(lock.Waiter).Wait(ctx, a)
+		g, err := d.(driver.Waiter).Wait(ctx, a)
 		if err != nil {
 			return err
 		}
 		measure.Pause(ctx, queueWork)
-		return d.Release(context.WithoutCancel(ctx), lock.Holding{Key: key, Owner: a.Owner, Fence: g.Fence})
+		return d.Release(context.WithoutCancel(ctx), driver.LeaseRef{Key: key, Owner: a.Owner, Fence: g.Fence})
 	})
 }
 
@@ -299,17 +299,17 @@ func (q *queueRun) costs(ctx context.Context) (Row, error) {
 	before := q.sent.Load()
 	const leases = 200
 	for i := range leases {
-		a := lock.Acquisition{Key: "own", Owner: fmt.Sprint("o/", i), TTL: time.Minute}
-		g, err := d.(lock.Waiter).Wait(ctx, a)
+		a := driver.Acquisition{Key: "own", Owner: fmt.Sprint("o/", i), TTL: time.Minute}
+		g, err := d.(driver.Waiter).Wait(ctx, a)
 		if err != nil {
 			return r, err
 		}
-		if err := d.Release(ctx, lock.Holding{Key: "own", Owner: a.Owner, Fence: g.Fence}); err != nil {
+		if err := d.Release(ctx, driver.LeaseRef{Key: "own", Owner: a.Owner, Fence: g.Fence}); err != nil {
 			return r, err
 		}
 	}
 	own := float64(q.sent.Load()-before) / leases
-	if _, err := d.Acquire(ctx, lock.Acquisition{Key: "kept", Owner: "o/kept", TTL: time.Hour}); err != nil {
+	if _, err := d.Acquire(ctx, driver.Acquisition{Key: "kept", Owner: "o/kept", TTL: time.Hour}); err != nil {
 		return r, err
 	}
 	waiting, end := context.WithCancel(ctx)
@@ -317,7 +317,7 @@ func (q *queueRun) costs(ctx context.Context) (Row, error) {
 	const waiters = 20
 	for i := range waiters {
 		go func() {
-			_, _ = ds[1].(lock.Waiter).Wait(waiting, lock.Acquisition{Key: "kept", Owner: fmt.Sprint("k/", i), TTL: time.Minute}) // it ends with the context
+			_, _ = ds[1].(driver.Waiter).Wait(waiting, driver.Acquisition{Key: "kept", Owner: fmt.Sprint("k/", i), TTL: time.Minute}) // it ends with the context
 		}()
 	}
 	measure.Pause(ctx, 10*time.Second) // they look rarely by then

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // TryAcquire asks for key once and does not wait for another owner: it returns
@@ -24,7 +26,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 		return nil, err
 	}
 	a.Barge = o.Barge
-	behind := !a.Barge && l.turns.waited(key)
+	behind := !a.Barge && l.local.waited(key)
 	w := l.wants(key)
 	lease, err := l.try(ctx, a, &o, l.driver.Acquire)
 	if err == nil && behind {
@@ -42,7 +44,7 @@ func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 }
 
 // Acquire waits for key until ctx ends: first come, first served, where the store
-// is a [Waiter]; elsewhere it asks again and again, with pauses of up to half a
+// is a [driver.Waiter]; elsewhere it asks again and again, with pauses of up to half a
 // second. The waiters of one Locker and key stand in one line here, of which only
 // the first, or the readers at its head together, has a place in the store, so
 // that a crowd here takes no more of the key than any other process. When ctx
@@ -67,7 +69,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 }
 
 // acquire is Acquire after its arguments were checked.
-func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *wanting) (*Lease, error) {
+func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, w *wanting) (*Lease, error) {
 	key := a.Key
 	if o.Barge {
 		a.Barge = true
@@ -80,20 +82,22 @@ func (l *Locker) acquire(ctx context.Context, a Acquisition, o *Options, w *want
 		}
 		a.Owner, a.Barge = l.owner(o.Note), false // the first is undone, or was never granted
 	}
-	turn, err := l.turns.take(ctx, key, a.Limit == NoLimit, w)
+	turn, err := l.local.take(ctx, key, a.Limit == NoLimit, w)
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
 	return l.attend(ctx, key, func(latest *noted) (*Lease, error) {
 		var waited atomic.Bool
-		a.noted = latest
+		if latest != nil {
+			a.Answered = latest.note
+		}
 		a.Refused = func(held *HeldError) {
 			w.mustWait(held.Left)
 			waited.Store(true)
 			turn.waits.Store(true)
 		}
 		granted := false
-		defer func() { l.turns.pass(key, turn, !granted || waited.Load()) }() // also when the driver panics
+		defer func() { l.local.pass(key, turn, !granted || waited.Load()) }() // also when the driver panics
 		lease, err := l.wait(ctx, a, o)
 		granted = err == nil
 		return lease, err
@@ -105,20 +109,20 @@ func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Leas
 	return attend(ctx, l, func(err error) error { return failed(ctx, key, err) }, ask)
 }
 
-func (l *Locker) acquisition(key string, o Options) Acquisition {
+func (l *Locker) acquisition(key string, o Options) driver.Acquisition {
 	ttl := o.TTL
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	return Acquisition{Key: key, Owner: l.owner(o.Note), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
+	return driver.Acquisition{Key: key, Owner: l.owner(o.Note), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
 }
 
 // check refuses what no store, or not this one, can answer.
-func (l *Locker) check(a *Acquisition, o *Options) error {
-	if err := CheckNote(o.Note); err != nil {
+func (l *Locker) check(a *driver.Acquisition, o *Options) error {
+	if err := driver.CheckNote(o.Note); err != nil {
 		return err
 	}
-	if err := CheckAcquisition(a); err != nil {
+	if err := driver.CheckAcquisition(a); err != nil {
 		return err
 	}
 	if a.Limit > 1 && !l.shares {
@@ -128,12 +132,12 @@ func (l *Locker) check(a *Acquisition, o *Options) error {
 }
 
 // An asking is a request to a driver that may grant a key.
-type asking func(ctx context.Context, a Acquisition) (Grant, error)
+type asking func(ctx context.Context, a driver.Acquisition) (driver.Grant, error)
 
 // try asks until there is an answer, ctx ends, or the time of a try has passed.
-func (l *Locker) try(ctx context.Context, a Acquisition, o *Options, send asking) (*Lease, error) {
+func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	return l.attend(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
-		err = insist(ctx, tryTime(a.TTL), func(bound context.Context) error {
+		err = retry(ctx, tryTime(a.TTL), func(bound context.Context) error {
 			lease, err = l.ask(ctx, bound, &a, o, send)
 			latest.note(err)
 			return err
@@ -150,9 +154,9 @@ func (l *Locker) try(ctx context.Context, a Acquisition, o *Options, send asking
 // soon, however long the lease is to be.
 func tryTime(ttl time.Duration) time.Duration { return min(ttl, 3*time.Second) }
 
-// insist asks until the answer is no doubt, ctx ends, or d has passed, and
+// retry asks until the answer is no doubt, ctx ends, or d has passed, and
 // returns the last answer that is not just that end.
-func insist(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
+func retry(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	bound := newBound(ctx, d)
 	defer bound.stop()
 	var last error
@@ -165,15 +169,15 @@ func insist(ctx context.Context, d time.Duration, ask func(bound context.Context
 	}
 }
 
-// seeThrough is insist for what is to be done also if ctx has ended, as that of work
+// retryAfterCancel is retry for what is to be done also if ctx has ended, as that of work
 // which was cancelled: it is asked for a short time more then.
-func seeThrough(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
+func retryAfterCancel(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	if ctx.Err() == nil {
-		if err := insist(ctx, d, ask); !doubtful(err) || ctx.Err() == nil {
+		if err := retry(ctx, d, ask); !doubtful(err) || ctx.Err() == nil {
 			return err
 		}
 	}
-	return insist(context.WithoutCancel(ctx), min(d, lastTime), ask)
+	return retry(context.WithoutCancel(ctx), min(d, lastTime), ask)
 }
 
 const lastTime = time.Second
@@ -195,8 +199,8 @@ const (
 )
 
 // ask sends one acquisition. After a grant that came too late, whose undoing may
-// come late as well, it is somebody new who asks next.
-func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options, send asking) (*Lease, error) {
+// come late as well, a new owner asks next.
+func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()
 	g, err := send(bound, *a)
@@ -212,28 +216,28 @@ func (l *Locker) ask(ctx, bound context.Context, a *Acquisition, o *Options, sen
 
 // keep makes a lease of a grant that was asked for at a time, and renews it. Its
 // context comes from base. A grant that took longer than its trust is undone.
-func (l *Locker) keep(base context.Context, a Acquisition, fixed bool, g Grant, sent time.Time) (*Lease, error) {
+func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g driver.Grant, sent time.Time) (*Lease, error) {
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
 	l.plain.saw(a.Key, g.Fence)
-	lease := newLease(base, l, RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
+	lease := newLease(base, l, driver.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
 	lease.fixed, lease.limit = fixed, a.Limit
 	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
-	now := l.keeper.now()
+	now := l.renewer.now()
 	if lease.over(now) {
 		l.undo(base, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
 	lease.ctx = (*heldContext)(lease)
-	l.keeper.add(now, lease)
+	l.renewer.add(now, lease)
 	return lease, nil
 }
 
 // undo releases what a lost reply may have granted.
-func (l *Locker) undo(ctx context.Context, a Acquisition) {
-	h := Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
+func (l *Locker) undo(ctx context.Context, a driver.Acquisition) {
+	h := driver.LeaseRef{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
 	l.behind.do(ctx, func(ctx context.Context) { _ = l.driver.Release(ctx, h) }) // its TTL ends it otherwise
 }
 

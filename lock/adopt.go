@@ -7,37 +7,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
 )
-
-// An Adopter is a Driver in which a lease can go from one owner to another, without the
-// key being free in between.
-type Adopter interface {
-	// Adopt ends the lease of from, which must be alive under its owner and fence, and
-	// grants the key to to.Owner for to.TTL, in one step: with a fence above all earlier
-	// ones and to.Fence, and the limit of the lease. Those that wait go on waiting. It
-	// returns ErrLost, and changes nothing, if the lease of from is not alive. Asked
-	// again by an owner that has the key it returns that owner's grant. Any other error
-	// is doubt, or an *ArgumentError. Of to neither Barge, Limit nor Replicas counts.
-	//
-	// The lease that was taken is lost: its renewal and its release are answered with
-	// ErrHandedOver, for at least as long as it had left.
-	Adopt(ctx context.Context, from Holding, to Acquisition) (Grant, error)
-}
-
-// ErrHandedOver is the cause of a lease's ended context when another Locker has adopted
-// the lease: see [Lease.Token]. It wraps ErrLost.
-var ErrHandedOver = fmt.Errorf("%w: it was handed over", ErrLost)
-
-// CheckAdoption refuses an adoption that no store could answer.
-func CheckAdoption(from *Holding, to *Acquisition) error {
-	switch {
-	case from.Key != to.Key:
-		return refuse("key", quote(to.Key), "that of the lease which is adopted")
-	case from.Owner == to.Owner:
-		return refuse("owner", quote(to.Owner), "a fresh one")
-	}
-	return first(CheckRelease(from), inRange("fence", from.Fence, 1), CheckAcquisition(to))
-}
 
 // Token is a text with which another process can take the lease over: see
 // [Locker.Adopt]. Whoever has it can take the lock, so treat it as a secret. It is good
@@ -53,7 +25,7 @@ func (s *Lease) Token() string {
 	if s.outer != nil {
 		return s.outer.Token()
 	}
-	if !s.plain {
+	if s.claimer != nil {
 		return ""
 	}
 	text := fmt.Sprintf("%s|%d|%d|%s|%s", tokenVersion, s.ref.Fence, s.limit, s.ref.Owner, s.ref.Key)
@@ -66,22 +38,22 @@ const (
 )
 
 // readToken returns the lease that a token names. The error does not repeat it.
-func readToken(token string) (Holding, error) {
-	bad := refuse("token", fmt.Sprintf("%d bytes that are no token", len(token)), "what Lease.Token has returned")
+func readToken(token string) (driver.LeaseRef, error) {
+	bad := &ArgumentError{Argument: "token", Value: fmt.Sprintf("%d bytes that are no token", len(token)), Allowed: "what Lease.Token has returned"}
 	if len(token) > maxToken {
-		return Holding{}, bad
+		return driver.LeaseRef{}, bad
 	}
 	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	parts := strings.SplitN(string(text), "|", 5)
 	if err != nil || len(parts) != 5 || parts[0] != tokenVersion {
-		return Holding{}, bad
+		return driver.LeaseRef{}, bad
 	}
-	h := Holding{Owner: parts[3], Key: parts[4]}
+	h := driver.LeaseRef{Owner: parts[3], Key: parts[4]}
 	var err1, err2 error
 	h.Fence, err1 = strconv.ParseInt(parts[1], 10, 64)
 	h.Limit, err2 = strconv.Atoi(parts[2])
-	if errors.Join(err1, err2, CheckRelease(&h), inRange("fence", h.Fence, 1), checkLimit(h.Limit)) != nil {
-		return Holding{}, bad
+	if errors.Join(err1, err2, driver.CheckRelease(&h)) != nil || h.Fence < 1 || h.Limit < 0 || h.Limit > NoLimit {
+		return driver.LeaseRef{}, bad
 	}
 	return h, nil
 }
@@ -93,9 +65,9 @@ func readToken(token string) (Holding, error) {
 // ErrLost: the lease that the token names has ended, or another has adopted it. After
 // doubt Adopt asks again, as [Locker.TryAcquire] does; when it gives up it undoes what
 // may have been granted, so that the key may be free then, and the old lease lost.
-// ErrUnsupported: the store is no [Adopter].
+// ErrUnsupported: the store is no [driver.Adopter].
 func (l *Locker) Adopt(ctx context.Context, token string, o Options) (*Lease, error) {
-	adopter, can := l.driver.(Adopter)
+	adopter, can := l.driver.(driver.Adopter)
 	if !can {
 		return nil, fmt.Errorf("lock: adopt: %w", ErrUnsupported)
 	}
@@ -104,14 +76,14 @@ func (l *Locker) Adopt(ctx context.Context, token string, o Options) (*Lease, er
 		return nil, err
 	}
 	if o.Limit != 0 || o.Barge || o.Reenter || o.Replicas != 0 {
-		return nil, refuse("options", "Limit, Barge, Reenter or Replicas", "TTL, Fixed, Context and Note")
+		return nil, &ArgumentError{Argument: "options", Value: "Limit, Barge, Reenter or Replicas", Allowed: "TTL, Fixed, Context and Note"}
 	}
 	a := l.acquisition(from.Key, o)
 	a.Limit = from.Limit
 	if err := l.check(&a, &o); err != nil {
 		return nil, err
 	}
-	return l.try(ctx, a, &o, func(ctx context.Context, a Acquisition) (Grant, error) {
+	return l.try(ctx, a, &o, func(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 		return adopter.Adopt(ctx, from, a)
 	})
 }

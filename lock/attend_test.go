@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -31,21 +32,21 @@ func (s *silent) hang() {
 	}
 }
 
-func (s *silent) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *silent) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	s.hang()
 	return s.faulty.Acquire(ctx, a)
 }
 
-func (s *silent) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+func (s *silent) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	s.hang()
-	return s.faulty.AcquireSeveral(ctx, as)
+	return s.faulty.AcquireAll(ctx, as)
 }
 
-func (s *silent) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *silent) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	s.hang()
@@ -53,42 +54,42 @@ func (s *silent) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	return g, err
 }
 
-func (s *silent) Release(ctx context.Context, h lock.Holding) error {
+func (s *silent) Release(ctx context.Context, h driver.LeaseRef) error {
 	s.overtook.CompareAndSwap(false, s.asking.Load() > 0)
 	return s.faulty.Release(ctx, h)
 }
 
-func (s *silent) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+func (s *silent) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	s.overtook.CompareAndSwap(false, s.asking.Load() > 0)
-	return s.faulty.ReleaseSeveral(ctx, hs)
+	return s.faulty.ReleaseAll(ctx, hs)
 }
 
-func (s *silent) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (s *silent) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	s.hang()
 	return s.faulty.Renew(ctx, h)
 }
 
-func (s *silent) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+func (s *silent) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	s.hang()
 	return s.faulty.Holders(ctx, key)
 }
 
-func (s *silent) Inspect(ctx context.Context, key string) (lock.Standing, error) {
+func (s *silent) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	s.hang()
 	return s.faulty.Inspect(ctx, key)
 }
 
-func (s *silent) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
+func (s *silent) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	s.hang()
 	return s.faulty.Force(ctx, f)
 }
 
-func (s *silent) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
+func (s *silent) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	s.hang()
-	return s.faulty.Forcings(ctx, key)
+	return s.faulty.ForceRecords(ctx, key)
 }
 
-func (s *silent) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
+func (s *silent) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	s.hang()
@@ -101,9 +102,9 @@ func questions(lease *lock.Lease) map[string]func(ctx context.Context, l *lock.L
 		"Extend":   func(ctx context.Context, _ *lock.Locker) error { return lease.Extend(ctx) },
 		"Holders":  func(ctx context.Context, l *lock.Locker) error { _, err := l.Holders(ctx, "k"); return err },
 		"Inspect":  func(ctx context.Context, l *lock.Locker) error { _, err := l.Inspect(ctx, "k"); return err },
-		"Forcings": func(ctx context.Context, l *lock.Locker) error { _, err := l.Forcings(ctx, "k"); return err },
+		"Forcings": func(ctx context.Context, l *lock.Locker) error { _, err := l.ForceRecords(ctx, "k"); return err },
 		"Force": func(ctx context.Context, l *lock.Locker) error {
-			_, err := l.Force(ctx, lock.Forcing{Key: "j", By: "alice", Reason: "gone"})
+			_, err := l.Force(ctx, driver.ForceRequest{Key: "j", By: "alice", Reason: "gone"})
 			return err
 		},
 		"Adopt": func(ctx context.Context, l *lock.Locker) error {
@@ -237,17 +238,17 @@ func backInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Lo
 // panicky is a store whose driver panics, after a second.
 type panicky struct{ *faulty }
 
-func (p *panicky) Acquire(context.Context, lock.Acquisition) (lock.Grant, error) {
+func (p *panicky) Acquire(context.Context, driver.Acquisition) (driver.Grant, error) {
 	time.Sleep(time.Second)
 	panic("the driver")
 }
 
-func (p *panicky) AcquireSeveral(context.Context, []lock.Acquisition) ([]lock.Grant, error) {
+func (p *panicky) AcquireAll(context.Context, []driver.Acquisition) ([]driver.Grant, error) {
 	time.Sleep(time.Second)
 	panic("the driver")
 }
 
-func (p *panicky) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (p *panicky) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return p.Acquire(ctx, a)
 }
 
@@ -300,7 +301,7 @@ type remarks struct {
 	before, after []error
 }
 
-func (s *remarks) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *remarks) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	for _, err := range s.before {
 		a.NoteRefusal(err)
 	}
@@ -309,7 +310,7 @@ func (s *remarks) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, err
 		a.NoteRefusal(err)
 	}
 	time.Sleep(time.Hour)
-	return lock.Grant{}, ctx.Err()
+	return driver.Grant{}, ctx.Err()
 }
 
 // A caller that leaves a silent store gets the latest answer with the end of its context.

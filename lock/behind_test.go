@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // polled is a store in which nobody can wait.
 type polled struct{ f *faulty }
 
-func (p polled) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (p polled) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return p.f.Acquire(ctx, a)
 }
-func (p polled) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (p polled) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	return p.f.Renew(ctx, h)
 }
-func (p polled) Release(ctx context.Context, h lock.Holding) error { return p.f.Release(ctx, h) }
+func (p polled) Release(ctx context.Context, h driver.LeaseRef) error { return p.f.Release(ctx, h) }
 
 // What a lost answer granted, while a key was tried or polled, is given back when the
 // caller's time is over: at once where the store answers, behind the caller where it

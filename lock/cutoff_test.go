@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -28,11 +29,11 @@ func (s *cutOff) ask(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *cutOff) Acquire(ctx context.Context, _ lock.Acquisition) (lock.Grant, error) {
-	return lock.Grant{}, s.ask(ctx)
+func (s *cutOff) Acquire(ctx context.Context, _ driver.Acquisition) (driver.Grant, error) {
+	return driver.Grant{}, s.ask(ctx)
 }
 
-func (s *cutOff) AcquireSeveral(ctx context.Context, _ []lock.Acquisition) ([]lock.Grant, error) {
+func (s *cutOff) AcquireAll(ctx context.Context, _ []driver.Acquisition) ([]driver.Grant, error) {
 	return nil, s.ask(ctx)
 }
 

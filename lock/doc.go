@@ -19,13 +19,14 @@
 //
 // # Layers
 //
-// A [Driver] is a store: one small package each below this one. A [Locker] is
-// what callers use: it renews leases, tells when to stop trusting them, and
-// retries after doubt with the same owner, so that a lost reply is harmless.
-// [Locker.Acquire] waits, in line, for a key that another owner has: drivers that
-// implement [Waiter] keep the line across processes, those that implement [Sharer]
-// let several owners hold a key, and those that implement [Several] take several
-// keys in one step, for [Locker.AcquireAll].
-// Drivers that implement [Numbered] also decide numbers in series, each once:
-// what a cluster of schedulers needs to run every tick on one node.
+// A [driver.Driver] is a store: memlock, redislock, sqllock, zklock and redlock implement
+// it, each in a package below this one. A [Locker] is what callers use: it renews leases,
+// decides when to stop trusting them, and repeats a request after doubt with the same
+// owner, so that a lost reply is harmless. [Locker.Acquire] waits, in line, for a key that
+// another owner has: a store that is a [driver.Waiter] keeps the line across processes, a
+// [driver.Sharer] lets several owners hold a key, and a [driver.MultiAcquirer] takes
+// several keys in one step, for [Locker.AcquireAll].
+//
+// A [driver.Numbered] store also decides numbers in series, each once: what a cluster of
+// schedulers needs to run every tick on one node. A [Claimer] asks for them.
 package lock

@@ -6,22 +6,18 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // endings sends the endings of runs, those of each shard by itself: one that does not
 // answer holds up the ends of no other.
 type endings struct {
-	timeout time.Duration    // of one request; 0: endTimeout
-	notice  func(int, error) // gets each request's answer; may be nil
+	timeout  time.Duration    // of one request; 0: endTimeout
+	answered func(int, error) // gets each request's answer; may be nil
 
 	mu     sync.Mutex
 	shards map[int]*shardEndings
-}
-
-// refuses reports whether the store answered an ending, and refuses it.
-func (l *Locker) refuses(err error) bool {
-	r, can := l.driver.(Refuser)
-	return can && r.Refuses(err)
 }
 
 // of returns the endings of a shard.
@@ -56,21 +52,21 @@ type shardEndings struct {
 	repeats  bool          // a repeat is on its way, or its timer runs
 }
 
-// A batch of endings. What the store is told of them lies together, as it is sent.
+// A batch of endings. The requests lie together, as they are sent.
 type batch struct {
-	endings []Ending
-	tells   []telling
+	requests []driver.EndRequest
+	endings  []ending
 }
 
-// A telling is what is to be done with the answer to an ending.
-type telling struct {
+// An ending is what is to be done with the answer to its request.
+type ending struct {
 	ctx   context.Context // the ending is given up when it ends
-	then  Ender
+	then  EndHandler
 	asked bool // sent before, and the answer was doubt
 }
 
-func (b *batch) add(e Ending, t telling) {
-	b.endings, b.tells = append(b.endings, e), append(b.tells, t)
+func (b *batch) add(e driver.EndRequest, t ending) {
+	b.requests, b.endings = append(b.requests, e), append(b.endings, t)
 }
 
 const (
@@ -82,28 +78,18 @@ const (
 	maxEndPause = 250 * time.Millisecond // between two repeats: what comes after waits for them
 )
 
-// EndTimeout says for how long a request of [Lease.End] waits for its answer. Zero:
-// 2 seconds. Call it before the first End.
-func (l *Locker) EndTimeout(d time.Duration) { l.endings.timeout = d }
-
-// EndNotice lets f be called after each request of [Lease.End] with its shard, see
-// [Sharded], and why the store did not answer it; nil if it answered, also if it could not read
-// what it has under one of the keys. Calls may be concurrent; f must not block. Call it before the
-// first End.
-func (l *Locker) EndNotice(f func(shard int, err error)) { l.endings.notice = f }
-
-func (e *shardEndings) add(l *Locker, end Ending, t telling) {
+func (e *shardEndings) add(c *Claimer, end driver.EndRequest, t ending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fresh.add(end, t)
-	switch n := len(e.fresh.endings); {
+	switch n := len(e.fresh.requests); {
 	case n == maxBatch && !e.delayed:
 		if b := e.depart(); b != nil {
-			e.fresh = batch{make([]Ending, 0, maxBatch), make([]telling, 0, maxBatch)} // more will come
-			go e.sendFresh(l, b)
+			e.fresh = batch{make([]driver.EndRequest, 0, maxBatch), make([]ending, 0, maxBatch)} // more will come
+			go e.sendFresh(c, b)
 		}
 	case n == 1:
-		time.AfterFunc(gather, func() { e.sendFresh(l, e.due()) })
+		time.AfterFunc(gather, func() { e.sendFresh(c, e.due()) })
 	}
 }
 
@@ -116,7 +102,7 @@ func (e *shardEndings) due() *batch {
 
 // depart is due while the mutex is held.
 func (e *shardEndings) depart() *batch {
-	if len(e.fresh.endings) == 0 {
+	if len(e.fresh.requests) == 0 {
 		return nil
 	}
 	if e.delayed = e.requests == maxRequests; e.delayed {
@@ -129,11 +115,11 @@ func (e *shardEndings) depart() *batch {
 }
 
 // sendFresh sends endings for the first time, and those that were delayed meanwhile.
-func (e *shardEndings) sendFresh(l *Locker, b *batch) {
+func (e *shardEndings) sendFresh(c *Claimer, b *batch) {
 	if b != nil {
-		e.send(l, b, func(bool) {
+		e.send(c, b, func(bool) {
 			if next := e.returned(); next != nil {
-				go e.sendFresh(l, next)
+				go e.sendFresh(c, next)
 			}
 		})
 	}
@@ -154,39 +140,39 @@ func (e *shardEndings) returned() *batch {
 // send sends a batch on this goroutine. The answers, or doubt about all when
 // the time of the request is over, are taken here or elsewhere; done is called once
 // they are, with whether any was an answer.
-func (e *shardEndings) send(l *Locker, b *batch, done func(bool)) {
-	limit := l.endings.timeout
+func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
+	limit := c.endings.timeout
 	if limit == 0 {
 		limit = endTimeout
 	}
-	ctx, stop := context.WithTimeout(b.tells[0].ctx, limit)
+	ctx, stop := context.WithTimeout(b.endings[0].ctx, limit)
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
-		doubt := inDoubt(len(b.endings), func(a *Ended, err error) { a.Err = err })
-		done(e.answered(l, b, doubt(ctx.Err())))
+		doubt := inDoubt(len(b.requests), func(a *driver.EndAnswer, err error) { a.Err = err })
+		done(e.answered(c, b, doubt(ctx.Err())))
 	})
-	answers := l.numbered.ReleaseRuns(ctx, b.endings)
+	answers := c.store.ReleaseRuns(ctx, b.requests)
 	if first() {
-		done(e.answered(l, b, answers))
+		done(e.answered(c, b, answers))
 	}
 }
 
 // answered passes the answers on, and keeps the endings in doubt to be sent again. It
 // reports whether any was an answer.
-func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) bool {
+func (e *shardEndings) answered(c *Claimer, b *batch, answers []driver.EndAnswer) bool {
 	var again batch
 	var failed error
 	heard := false // of the store; something else may be wrong with one run
 	for i := range answers {
-		a, t := answers[i], &b.tells[i]
-		heard = heard || !doubtful(a.Err) || errors.Is(a.Err, ErrUnreadable)
+		a, t := answers[i], &b.endings[i]
+		heard = heard || !doubtful(a.Err) || errors.Is(a.Err, driver.ErrUnreadable)
 		if doubtful(a.Err) && t.ctx.Err() == nil {
 			failed = a.Err
-			if refused, is := t.then.(RefusedEnder); is && l.refuses(a.Err) {
-				refused.Refused()
+			if t.then != nil && c.refuses(a.Err) {
+				t.then.Refused()
 			}
 			t.asked = true
-			again.add(b.endings[i], *t)
+			again.add(b.requests[i], *t)
 			continue
 		}
 		if a.Err == nil && !a.Ended && t.asked {
@@ -199,28 +185,28 @@ func (e *shardEndings) answered(l *Locker, b *batch, answers []Ended) bool {
 	if heard {
 		failed = nil
 	}
-	if l.endings.notice != nil && (heard || failed != nil) {
-		l.endings.notice(e.shard, failed)
+	if c.endings.answered != nil && (heard || failed != nil) {
+		c.endings.answered(e.shard, failed)
 	}
-	e.keep(l, again)
-	return len(again.endings) < len(answers)
+	e.keep(c, again)
+	return len(again.requests) < len(answers)
 }
 
 // keep takes endings in doubt.
-func (e *shardEndings) keep(l *Locker, again batch) {
+func (e *shardEndings) keep(c *Claimer, again batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.doubt.requests = append(e.doubt.requests, again.requests...)
 	e.doubt.endings = append(e.doubt.endings, again.endings...)
-	e.doubt.tells = append(e.doubt.tells, again.tells...)
-	e.repeat(l)
+	e.repeat(c)
 }
 
 // repeat sees to it that endings in doubt are sent again. The mutex is held.
-func (e *shardEndings) repeat(l *Locker) {
+func (e *shardEndings) repeat(c *Claimer) {
 	switch {
 	case e.repeats:
 		return
-	case len(e.doubt.endings) == 0:
+	case len(e.doubt.requests) == 0:
 		e.pause = 0
 		return
 	}
@@ -228,12 +214,12 @@ func (e *shardEndings) repeat(l *Locker) {
 	e.pause = min(max(2*e.pause, firstRetry), maxEndPause)
 	time.AfterFunc(e.pause, func() {
 		b := e.some()
-		e.send(l, b, func(progress bool) {
+		e.send(c, b, func(progress bool) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.repeats = false
 			e.adapt(progress)
-			e.repeat(l)
+			e.repeat(c)
 		})
 	})
 }
@@ -242,9 +228,9 @@ func (e *shardEndings) repeat(l *Locker) {
 func (e *shardEndings) some() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n := min(len(e.doubt.endings), cmp.Or(e.most, maxBatch))
-	b := &batch{e.doubt.endings[:n:n], e.doubt.tells[:n:n]}
-	e.doubt = batch{e.doubt.endings[n:], e.doubt.tells[n:]}
+	n := min(len(e.doubt.requests), cmp.Or(e.most, maxBatch))
+	b := &batch{e.doubt.requests[:n:n], e.doubt.endings[:n:n]}
+	e.doubt = batch{e.doubt.requests[n:], e.doubt.endings[n:]}
 	return b
 }
 

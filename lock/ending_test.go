@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // An outage is a store that endings do not reach, or that answers them late.
@@ -38,7 +39,7 @@ func (s *outage) counts() (requests, most int) {
 	return s.requests, s.most
 }
 
-func (s *outage) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (s *outage) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	var down, hangs bool
 	var answers time.Duration
 	s.set(func() {
@@ -54,14 +55,14 @@ func (s *outage) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended
 			<-ctx.Done()
 			err = ctx.Err()
 		}
-		return slices.Repeat([]lock.Ended{{Err: err}}, len(es))
+		return slices.Repeat([]driver.EndAnswer{{Err: err}}, len(es))
 	}
 	out := s.Store.ReleaseRuns(context.WithoutCancel(ctx), es)
 	select {
 	case <-time.After(answers):
 		return out
 	case <-ctx.Done():
-		return slices.Repeat([]lock.Ended{{Err: ctx.Err()}}, len(es))
+		return slices.Repeat([]driver.EndAnswer{{Err: ctx.Err()}}, len(es))
 	}
 }
 
@@ -69,7 +70,7 @@ func (s *outage) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended
 func ended(ctx context.Context, leases []*lock.Lease, apart time.Duration) endings {
 	ends := make(endings, len(leases))
 	for _, s := range leases {
-		s.End(ctx, lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, ends)
+		s.End(ctx, driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends)
 		time.Sleep(apart)
 	}
 	return ends
@@ -82,7 +83,7 @@ func TestEndingsAreKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &outage{faulty: newFaulty(), down: true, hangs: hangs}
-				leases := runs(t, lock.New(store, "a"), store, slices.Repeat([]time.Duration{time.Second}, 11)...)
+				leases := runs(t, lock.New(store, "a").Claimer(), store, slices.Repeat([]time.Duration{time.Second}, 11)...)
 				ends := ended(t.Context(), leases, 300*time.Millisecond)
 				time.Sleep(10 * time.Minute)
 				if len(ends) != 0 {
@@ -128,15 +129,15 @@ func (s silentShard) Refuses(err error) bool { return errors.Is(err, errNotPermi
 
 var errNotPermitted = errors.New("no permission")
 
-func (s silentShard) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (s silentShard) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	for _, e := range es {
 		switch {
 		case s.Shard(e.Key) != s.shard:
 		case s.refuses:
-			return slices.Repeat([]lock.Ended{{Err: errNotPermitted}}, len(es))
+			return slices.Repeat([]driver.EndAnswer{{Err: errNotPermitted}}, len(es))
 		default:
 			<-ctx.Done()
-			return slices.Repeat([]lock.Ended{{Err: ctx.Err()}}, len(es))
+			return slices.Repeat([]driver.EndAnswer{{Err: ctx.Err()}}, len(es))
 		}
 	}
 	return s.Store.ReleaseRuns(ctx, es)
@@ -148,8 +149,8 @@ type refusable struct {
 	ended, refused int
 }
 
-func (r *refusable) Ended(lock.Ended) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
-func (r *refusable) Refused()         { r.mu.Lock(); r.refused++; r.mu.Unlock() }
+func (r *refusable) Ended(driver.EndAnswer) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
+func (r *refusable) Refused()               { r.mu.Lock(); r.refused++; r.mu.Unlock() }
 
 // Endings of different shards share no request: those of a shard that does not answer, or
 // refuses, hold up no others. The notice names the shard and its error each time; a refused ending
@@ -159,10 +160,10 @@ func TestEndingsByShard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := silentShard{faulty: newFaulty(), shard: '1', refuses: refuses}
-				l := lock.New(store, "node")
+				l := lock.New(store, "node").Claimer()
 				var mu sync.Mutex
 				failed, answered := map[int]int{}, map[int]int{}
-				l.EndNotice(func(shard int, err error) {
+				l.OnEnd(func(shard int, err error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -175,7 +176,7 @@ func TestEndingsByShard(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ends := make([]refusable, len(leases))
 				for i, s := range leases {
-					s.End(ctx, lock.Ending{How: lock.Done, Outcome: lock.OutcomeOK, OK: true}, &ends[i])
+					s.End(ctx, driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, &ends[i])
 				}
 				time.Sleep(20 * time.Second)
 				stop()
@@ -210,7 +211,7 @@ func TestEndingsByShard(t *testing.T) {
 func TestSlowEndings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &outage{faulty: newFaulty(), answers: 2500 * time.Millisecond}
-		l := lock.New(store, "a")
+		l := lock.New(store, "a").Claimer()
 		l.EndTimeout(5 * time.Second)
 		leases := runs(t, l, store, slices.Repeat([]time.Duration{time.Second}, 11)...)
 		ends := ended(t.Context(), leases, 400*time.Millisecond)
@@ -227,7 +228,7 @@ func TestManyEndingsAfterOutage(t *testing.T) {
 	for _, each := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &outage{faulty: newFaulty(), down: true, each: each}
-			leases := runs(t, lock.New(store, "a"), store, slices.Repeat([]time.Duration{time.Minute}, 1000)...)
+			leases := runs(t, lock.New(store, "a").Claimer(), store, slices.Repeat([]time.Duration{time.Minute}, 1000)...)
 			ends := ended(t.Context(), leases, time.Millisecond)
 			time.Sleep(10 * time.Second)
 			asked, most := 0, 0
@@ -246,7 +247,7 @@ func TestManyEndingsAfterOutage(t *testing.T) {
 func TestEndingsWaitTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &outage{faulty: newFaulty(), answers: time.Second}
-		leases := runs(t, lock.New(store, "a"), store, slices.Repeat([]time.Duration{time.Minute}, 60)...)
+		leases := runs(t, lock.New(store, "a").Claimer(), store, slices.Repeat([]time.Duration{time.Minute}, 60)...)
 		ends := ended(t.Context(), leases, 10*time.Millisecond)
 		time.Sleep(10 * time.Second)
 		if requests, most := store.counts(); len(ends) != len(leases) || requests != 9 || most != 8 {
@@ -262,7 +263,7 @@ func TestEndingsAreGivenUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &outage{faulty: newFaulty(), down: true, hangs: hangs}
 				ctx, stop := context.WithCancel(t.Context())
-				ends := ended(ctx, runs(t, lock.New(store, "a"), store, time.Second, time.Second), 0)
+				ends := ended(ctx, runs(t, lock.New(store, "a").Claimer(), store, time.Second, time.Second), 0)
 				time.Sleep(time.Minute)
 				stop()
 				time.Sleep(time.Second)

@@ -52,13 +52,13 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// Observe lets f be called with each event of plain leases from then on, and nothing
-// before it; nil: nothing is called any more. One goroutine of the Locker's calls it, for one event after the
+// OnEvent lets f be called with each event of plain leases from then on, and with nothing
+// before it; nil: no function is called any more. One goroutine of the Locker's calls it, for one event after the
 // other, and no request waits for it: a function that is slow gets its events late,
 // and of more than 1,024 that wait for it the later ones are dropped. A panic in f is
 // contained, and costs f that event. [Locker.Wait] also waits for f. Leases inside
 // another, renewals and numbered leases have no events.
-func (l *Locker) Observe(f func(Event)) { l.events.observer.Store(&f) }
+func (l *Locker) OnEvent(f func(Event)) { l.events.observer.Store(&f) }
 
 // maxEvents bounds how many events wait for the observer.
 const maxEvents = 1024
@@ -180,17 +180,17 @@ func (l *Locker) acquired(s *Lease, began time.Time) {
 	if !l.events.observed() {
 		return
 	}
-	s.since.Store(l.keeper.now() + 1)
+	s.since.Store(l.renewer.now() + 1)
 	l.events.add(&l.behind, Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
 }
 
-// tell reports what became of a lease, unless its begin was not reported. What ends it
+// report reports what became of a lease, unless its begin was not reported. What ends it
 // is reported once.
-func (s *Lease) tell(kind EventKind, err error) {
+func (s *Lease) report(kind EventKind, err error) {
 	since := s.since.Load()
 	if since == 0 || kind != EventExtended && !s.since.CompareAndSwap(since, 0) {
 		return
 	}
 	s.locker.events.add(&s.locker.behind, Event{Kind: kind, Key: s.ref.Key, Fence: s.ref.Fence,
-		Took: time.Duration(s.locker.keeper.now() + 1 - since), Err: err})
+		Took: time.Duration(s.locker.renewer.now() + 1 - since), Err: err})
 }

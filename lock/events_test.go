@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -79,7 +80,7 @@ func TestEvents(t *testing.T) {
 		store := newFaulty()
 		var d diary
 		l, other := lock.New(store, "a"), lock.New(store.Store, "b")
-		l.Observe(d.note)
+		l.OnEvent(d.note)
 
 		lease := acquire(t, l, "k", lock.Options{})
 		time.Sleep(time.Second)
@@ -122,7 +123,7 @@ func TestEvents(t *testing.T) {
 		wantErr(t, "release", both.Release(t.Context()), nil)
 		d.want(t, l, "acquired x 0s", "acquired y 0s", "released y 0s", "released x 0s")
 
-		l.Observe(nil)
+		l.OnEvent(nil)
 		wantErr(t, "release", acquire(t, l, "k", lock.Options{}).Release(t.Context()), nil)
 		d.want(t, l)
 	})
@@ -136,7 +137,7 @@ func TestEventsOfALine(t *testing.T) {
 		var d diary
 		l := lock.New(new(memlock.Store), "a")
 		first := acquire(t, l, "k", lock.Options{})
-		l.Observe(d.note)
+		l.OnEvent(d.note)
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() { wantErr(t, "release", await(t, l).Release(t.Context()), nil) })
@@ -157,10 +158,10 @@ func TestOneEventForAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		other := lock.New(store.Store, "b")
-		for name, driver := range map[string]lock.Driver{"a queue": store, "polled": polled{store}} {
+		for name, driver := range map[string]driver.Driver{"a queue": store, "polled": polled{store}} {
 			var d diary
 			l := lock.New(driver, "a")
-			l.Observe(d.note)
+			l.OnEvent(d.note)
 			held := acquire(t, other, "k", lock.Options{TTL: time.Minute})
 			var wg sync.WaitGroup
 			for range 2 {
@@ -192,7 +193,7 @@ func TestEventsNameTimeAndLease(t *testing.T) {
 		var d diary
 		l := lock.New(new(memlock.Store), "a")
 		gate := make(chan struct{})
-		l.Observe(func(e lock.Event) { <-gate; d.note(e) })
+		l.OnEvent(func(e lock.Event) { <-gate; d.note(e) })
 		began := time.Now()
 		var fences []int64
 		step := func(lease *lock.Lease, err error) *lock.Lease {
@@ -231,7 +232,7 @@ func TestEventsThatWait(t *testing.T) {
 		l := lock.New(new(memlock.Store), "a")
 		acquire(t, l, "k", lock.Options{})
 		gate := make(chan struct{})
-		l.Observe(func(e lock.Event) { <-gate; d.note(e) })
+		l.OnEvent(func(e lock.Event) { <-gate; d.note(e) })
 		refused := func(times int) {
 			for range times {
 				_, _ = l.TryAcquire(t.Context(), "k", lock.Options{})
@@ -273,7 +274,7 @@ func TestBadObservers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var d diary
 				l := lock.New(new(memlock.Store), "a")
-				l.Observe(func(e lock.Event) { d.note(e); bad() })
+				l.OnEvent(func(e lock.Event) { d.note(e); bad() })
 				use(t, l, 2)
 				d.want(t, l, "acquired k 0s", "released k 0s", "acquired k 0s", "released k 0s")
 			})
@@ -283,7 +284,7 @@ func TestBadObservers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var d diary
 			l := lock.New(new(memlock.Store), "a")
-			l.Observe(func(e lock.Event) {
+			l.OnEvent(func(e lock.Event) {
 				d.note(e)
 				if e.Key == "k" && e.Kind == lock.EventAcquired {
 					_ = l.Do(context.Background(), "inner", lock.Options{}, func(context.Context, *lock.Lease) error { return nil })
@@ -301,7 +302,7 @@ func TestBadObservers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var d diary
 			l := lock.New(new(memlock.Store), "a")
-			l.Observe(func(e lock.Event) { time.Sleep(time.Millisecond); d.note(e) })
+			l.OnEvent(func(e lock.Event) { time.Sleep(time.Millisecond); d.note(e) })
 			use(t, l, 1000)
 			all := d.take(t, l)
 			use(t, l, 1)
@@ -318,7 +319,7 @@ func TestBadObservers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := newFaulty()
 			l := lock.New(store, "a")
-			l.Notice(func(lock.Trouble) { panic("no") })
+			l.OnStoreEvent(func(lock.StoreEvent) { panic("no") })
 			lease := acquire(t, l, "k", lock.Options{TTL: 3 * time.Second})
 			store.Forget()
 			<-lease.Context().Done()
@@ -329,10 +330,10 @@ func TestBadObservers(t *testing.T) {
 }
 
 // A line of a log for each wait and each lease.
-func ExampleLocker_Observe() {
+func ExampleLocker_OnEvent() {
 	ctx := context.Background()
 	locker := lock.New(new(memlock.Store), "pod-1")                   // in a program by lock.Open
-	locker.Observe(func(e lock.Event) { fmt.Println(e.Key, e.Kind) }) // e.Took is for how long
+	locker.OnEvent(func(e lock.Event) { fmt.Println(e.Key, e.Kind) }) // e.Took is for how long
 	lease, err := locker.Acquire(ctx, "invoice/4711", lock.Options{})
 	if err != nil {
 		fmt.Println(err)

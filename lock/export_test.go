@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Bound returns the context of requests that are repeated for up to d.
@@ -13,27 +15,27 @@ func Bound(ctx context.Context, d time.Duration) (context.Context, context.Cance
 }
 
 // RenewedLate ends the trust of a lease, and then answers a renewal of it before
-// the keeper's timer has noticed.
+// the renewer's timer has noticed.
 func (s *Lease) RenewedLate() {
-	k := &s.locker.keeper
+	k := &s.locker.renewer
 	s.trust.Store(min(s.trust.Load(), k.now()))
-	k.renewed(s, Renewed{Alive: true, Left: s.ref.TTL}, time.Now())
+	k.renewed(s, renewal{RenewAnswer: driver.RenewAnswer{Alive: true, Left: s.ref.TTL}}, time.Now())
 }
 
 // Suspended returns for how many nanoseconds the machine was suspended since, to be
 // set: the wall clock went on meanwhile, the monotonic one did not.
 func (l *Locker) Suspended() *atomic.Int64 {
 	var slept atomic.Int64
-	l.keeper.wall = func() int64 { return wallClock() + slept.Load() }
+	l.renewer.wall = func() int64 { return wallClock() + slept.Load() }
 	return &slept
 }
 
 // GrantedAhead lets the wall clock have been ahead by so much when the lease was granted.
 func (s *Lease) GrantedAhead(by time.Duration) { s.wall.Add(int64(by)) }
 
-// TrustEnded lets the trust have ended a while ago, before the keeper's timer has noticed.
+// TrustEnded lets the trust have ended a while ago, before the renewer's timer has noticed.
 func (s *Lease) TrustEnded(ago time.Duration) {
-	s.trust.Store(s.locker.keeper.now() - int64(ago))
+	s.trust.Store(s.locker.renewer.now() - int64(ago))
 }
 
 // Floors are what a process remembers of the fences of keys.

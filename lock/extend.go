@@ -20,7 +20,7 @@ func (s *Lease) Extend(ctx context.Context) error {
 		}
 		return s.outer.Extend(ctx)
 	}
-	if !s.plain || !s.fixed {
+	if s.claimer != nil || !s.fixed {
 		return fmt.Errorf("lock: extend %q: %w: only a fixed lease is extended, others are renewed", s.ref.Key, ErrUnsupported)
 	}
 	if err := s.Check(); err != nil {
@@ -28,7 +28,7 @@ func (s *Lease) Extend(ctx context.Context) error {
 	}
 	doubt := named(ctx, fmt.Sprintf("extend %q", s.ref.Key))
 	_, err := inTime(ctx, s.locker, doubt, func(latest *noted) (struct{}, error) {
-		err := insist(ctx, time.Until(s.Deadline()), func(bound context.Context) error {
+		err := retry(ctx, time.Until(s.Deadline()), func(bound context.Context) error {
 			err := s.extend(bound)
 			latest.note(err)
 			return err
@@ -49,10 +49,10 @@ func (s *Lease) extend(ctx context.Context) error {
 	sent := time.Now()
 	g, err := s.locker.driver.Renew(ctx, s.holding())
 	if !doubtful(err) {
-		s.locker.keeper.renewed(s, Renewed{Alive: err == nil, Left: g.Left, lost: err}, sent)
+		s.locker.renewer.renewed(s, newRenewal(g, err), sent)
 	}
 	if err == nil {
-		s.tell(EventExtended, nil)
+		s.report(EventExtended, nil)
 	}
 	return err
 }

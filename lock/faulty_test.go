@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -27,31 +27,31 @@ func newFaulty() *faulty {
 	return &faulty{Store: &memlock.Store{}, before: func(string) {}, lose: func(string) bool { return false }}
 }
 
-func (f *faulty) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (f *faulty) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	f.acquires.Add(1)
 	f.before("acquire")
 	g, err := f.Store.Acquire(context.WithoutCancel(ctx), a)
 	if f.lose("acquire") {
-		return lock.Grant{}, errNetwork
+		return driver.Grant{}, errNetwork
 	}
 	return g, err
 }
 
-func (f *faulty) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (f *faulty) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	f.waits.Add(1)
 	return f.Store.Wait(ctx, a)
 }
 
-func (f *faulty) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (f *faulty) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	f.renewals.Add(1)
 	f.before("renew")
 	if f.lose("renew") {
-		return lock.Grant{}, errNetwork
+		return driver.Grant{}, errNetwork
 	}
 	return f.Store.Renew(context.WithoutCancel(ctx), h)
 }
 
-func (f *faulty) Release(ctx context.Context, h lock.Holding) error {
+func (f *faulty) Release(ctx context.Context, h driver.LeaseRef) error {
 	f.releases.Add(1)
 	f.before("release")
 	err := f.Store.Release(context.WithoutCancel(ctx), h)
@@ -61,20 +61,20 @@ func (f *faulty) Release(ctx context.Context, h lock.Holding) error {
 	return err
 }
 
-func (f *faulty) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+func (f *faulty) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	f.acquires.Add(1)
 	f.before("acquire several")
-	gs, err := f.Store.AcquireSeveral(context.WithoutCancel(ctx), as)
+	gs, err := f.Store.AcquireAll(context.WithoutCancel(ctx), as)
 	if f.lose("acquire several") {
 		return nil, errNetwork
 	}
 	return gs, err
 }
 
-func (f *faulty) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+func (f *faulty) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	f.releases.Add(1)
 	f.before("release several")
-	errs := f.Store.ReleaseSeveral(context.WithoutCancel(ctx), hs)
+	errs := f.Store.ReleaseAll(context.WithoutCancel(ctx), hs)
 	if f.lose("release several") {
 		for i := range errs {
 			errs[i] = errNetwork
@@ -83,19 +83,19 @@ func (f *faulty) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error 
 	return errs
 }
 
-func (f *faulty) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (f *faulty) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	f.renewals.Add(1)
 	f.before("renew")
 	return f.Store.RenewRuns(context.WithoutCancel(ctx), rs)
 }
 
-func (f *faulty) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (f *faulty) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	f.releases.Add(1)
 	f.before("release")
 	out := f.Store.ReleaseRuns(context.WithoutCancel(ctx), es)
 	if f.lose("release") {
 		for i := range out {
-			out[i] = lock.Ended{Err: errNetwork}
+			out[i] = driver.EndAnswer{Err: errNetwork}
 		}
 	}
 	return out

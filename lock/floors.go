@@ -1,6 +1,10 @@
 package lock
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/cronce/cronce/lock/driver"
+)
 
 // floors are the highest fences that this process was granted, by key: each is a
 // floor for the next grant of its key, and of no other key, which another server
@@ -46,7 +50,7 @@ func (f *floors) saw(key string, fence int64) {
 }
 
 // raise raises what claims ask with to the floors of their keys.
-func (f *floors) raise(cs []Claim) {
+func (f *floors) raise(cs []driver.Claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range cs {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -16,14 +17,14 @@ import (
 type lateUndo struct {
 	*memlock.Store
 	grants []string // to whom
-	undone []lock.Holding
+	undone []driver.LeaseRef
 }
 
-func (s *lateUndo) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *lateUndo) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return s.Acquire(ctx, a)
 }
 
-func (s *lateUndo) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *lateUndo) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	first := len(s.grants) == 0
 	if first {
 		defer time.Sleep(2 * a.TTL)
@@ -38,7 +39,7 @@ func (s *lateUndo) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant,
 	return g, err
 }
 
-func (s *lateUndo) Release(ctx context.Context, h lock.Holding) error {
+func (s *lateUndo) Release(ctx context.Context, h driver.LeaseRef) error {
 	if len(s.grants) == 1 {
 		s.undone = append(s.undone, h)
 		return errNetwork
@@ -92,7 +93,7 @@ type lateTry struct {
 	owners []string
 }
 
-func (s *lateTry) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *lateTry) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := s.Store.Acquire(ctx, a)
 	if s.owners = append(s.owners, a.Owner); len(s.owners) == 1 {
 		g.Asked = time.Now().Add(-a.TTL)
@@ -121,7 +122,7 @@ func TestReleaseOfLost(t *testing.T) {
 				store.before = func(string) {
 					time.Sleep(c.slow)
 					store.Forget()
-					_, err := store.Store.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute})
+					_, err := store.Store.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute})
 					wantErr(t, "another", err, nil)
 				}
 				store.lose = times(c.lost, "release")

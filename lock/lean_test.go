@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A lean store gives a second at most, whatever is asked for.
 type lean struct{ *faulty }
 
-func (s lean) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s lean) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.TTL = min(a.TTL, time.Second)
 	return s.faulty.Acquire(ctx, a)
 }
 
-func (s lean) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (s lean) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	h.TTL = min(h.TTL, time.Second)
 	return s.faulty.Renew(ctx, h)
 }
@@ -56,7 +57,7 @@ type asking struct {
 	floor int64
 }
 
-func (s *asking) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *asking) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.floor = a.Fence
 	return s.faulty.Acquire(ctx, a)
 }
@@ -68,10 +69,10 @@ func TestFloorsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &asking{faulty: newFaulty()}
 		l := lock.New(store, "a")
-		mark := store.Open(t.Context(), []lock.Opening{{Key: "job", Node: "a"}})[0].Mark
-		a := l.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
-			Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber}})[0]
-		if a.Kind != lock.Granted {
+		mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
+		a := l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
+			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}})[0]
+		if a.Kind != driver.KindGranted {
 			t.Fatalf("the claim: %+v", a)
 		}
 		first := acquire(t, l, "job", lock.Options{})

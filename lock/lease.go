@@ -6,39 +6,41 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Lease is one grant of a key. Its context ends, with a cause, before anyone
 // else can be granted the key. It is safe for concurrent use.
 type Lease struct {
-	locker *Locker
-	ref    RunRef
-	outer  *Lease      // the lease that this one is inside of; nil: none
-	detach func() bool // from the outer one
-	plain  bool        // no number: released alone
-	fixed  bool        // not renewed
-	limit  int         // how many may hold the key at once; 0 and 1: one
-	ctx    context.Context
-	life   lifetime
+	locker  *Locker
+	ref     driver.RunRef
+	claimer *Claimer    // of a numbered lease; nil: of a plain one, which is released alone
+	outer   *Lease      // the lease that this one is inside of; nil: none
+	detach  func() bool // from the outer one
+	fixed   bool        // not renewed
+	limit   int         // how many may hold the key at once; 0 and 1: one
+	ctx     context.Context
+	life    lifetime
 
-	trust atomic.Int64 // until when the lease may be believed in; on the keeper's clock, written under its mutex
+	trust atomic.Int64 // until when the lease may be believed in; on the renewer's clock, written under its mutex
 	wall  atomic.Int64 // the same on the wall clock, ns since 1970
-	since atomic.Int64 // since when it is held, on the keeper's clock, and 1 ns more; 0: its end has no event
+	since atomic.Int64 // since when it is held, on the renewer's clock, and 1 ns more; 0: its end has no event
 	ended atomic.Bool
 	newer atomic.Bool // a renewal said that a newer number waits
 	late  bool        // it was lost before it was released; for who releases it
 
-	// Guarded by the keeper's mutex.
-	renewAt int64         // on the keeper's clock; never: not at all
+	// Guarded by the renewer's mutex.
+	renewAt int64         // on the renewer's clock; never: not at all
 	span    time.Duration // what the last answer left, at most the TTL: a store may give less than was asked for
-	index   int           // in the keeper's heap; -1 outside
+	index   int           // in the renewer's heap; -1 outside
 	doubt   error         // of the last renewal, if it had no answer
 	unheard int           // renewals that were sent since the last answer
 }
 
 // newLease makes a plain lease.
-func newLease(ctx context.Context, l *Locker, ref RunRef) *Lease {
-	s := &Lease{locker: l, ref: ref, index: -1, plain: true}
+func newLease(ctx context.Context, l *Locker, ref driver.RunRef) *Lease {
+	s := &Lease{locker: l, ref: ref, index: -1}
 	s.life.base = ctx
 	s.ctx = &s.life // which ends with ctx
 	return s
@@ -61,7 +63,7 @@ func (s *Lease) Deadline() time.Time {
 	if s.outer != nil {
 		return s.outer.Deadline()
 	}
-	return s.locker.keeper.time(s.trust.Load())
+	return s.locker.renewer.time(s.trust.Load())
 }
 
 // Check returns nil while the lease may be believed in. It reads the clocks
@@ -75,7 +77,7 @@ func (s *Lease) Check() error {
 		return ErrReleased
 	case s.outer != nil:
 		return s.outer.Check()
-	case s.over(s.locker.keeper.now()):
+	case s.over(s.locker.renewer.now()):
 		if !s.life.over() {
 			s.lose(s.loss())
 		}
@@ -87,7 +89,7 @@ func (s *Lease) Check() error {
 // lose ends the context of a lease that is lost.
 func (s *Lease) lose(cause error) {
 	s.life.end(cause)
-	s.tell(EventLost, cause)
+	s.report(EventLost, cause)
 }
 
 // Cancel ends the context with a cause; nil is context.Canceled. The lease is kept until it is released.
@@ -106,8 +108,8 @@ func (s *Lease) Abandon(cause error) {
 		s.outer.Abandon(cause)
 		return
 	}
-	s.locker.keeper.remove(s, false)
-	s.tell(EventLost, cause)
+	s.locker.renewer.remove(s, false)
+	s.report(EventLost, cause)
 }
 
 // Release gives a plain lease back and ends its context. Once it was lost,
@@ -120,14 +122,14 @@ func (s *Lease) Abandon(cause error) {
 // has by then, there is a second more for it: work that was cancelled frees its key.
 // A lease inside another frees nothing; the outermost ends all inside it.
 func (s *Lease) Release(ctx context.Context) error {
-	if !s.plain {
+	if s.claimer != nil {
 		return fmt.Errorf("lock: release %q: %w: end a numbered lease with End", s.ref.Key, ErrUnsupported)
 	}
 	if ended, err := s.end(); ended {
 		return err
 	}
 	h, again := s.holding(), false
-	err := seeThrough(ctx, s.ref.TTL, func(bound context.Context) error {
+	err := retryAfterCancel(ctx, s.ref.TTL, func(bound context.Context) error {
 		err := s.released(s.locker.driver.Release(bound, h), again)
 		again = true
 		return err
@@ -135,7 +137,7 @@ func (s *Lease) Release(ctx context.Context) error {
 	if doubtful(err) {
 		err = fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
 	}
-	s.tell(EventReleased, err)
+	s.report(EventReleased, err)
 	return err
 }
 
@@ -146,7 +148,7 @@ func (s *Lease) end() (bool, error) {
 		return true, s.leave()
 	}
 	lost := errors.Is(s.Check(), ErrLost)
-	if !s.locker.keeper.remove(s, true) {
+	if !s.locker.renewer.remove(s, true) {
 		return true, ErrReleased
 	}
 	s.life.end(ErrReleased)
@@ -167,40 +169,39 @@ func (s *Lease) released(err error, again bool) error {
 		return err
 	case again && errors.Is(err, ErrForgotten):
 		return nil
-	case again && errors.Is(err, ErrLost) && s.locker.keeper.now() < s.trust.Load():
+	case again && errors.Is(err, ErrLost) && s.locker.renewer.now() < s.trust.Load():
 		return nil
 	}
 	return err
 }
 
 // holding is what a plain lease is to its store.
-func (s *Lease) holding() Holding {
-	return Holding{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
+func (s *Lease) holding() driver.LeaseRef {
+	return driver.LeaseRef{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
 }
 
 // End ends a numbered lease as e says, whose run is that of the lease: it ends the
 // lease's context, stops renewing, and sends the ending with all others of the next few
-// milliseconds in one batch. Of e.Error the journal keeps what [ErrorText] returns.
+// milliseconds in one batch. Of e.Error the journal keeps what [driver.ErrorText] returns.
 // End returns at once; then, unless nil, gets the store's answer. An ending without an
 // answer is kept, and sent again until it has one or ctx ends: then gets doubt then.
-// For how long one request waits is said by [Locker.EndTimeout]. Only the first End of
+// For how long one request waits is said by [Claimer.EndTimeout]. Only the first End of
 // a lease does anything; it reports whether it was that.
-func (s *Lease) End(ctx context.Context, e Ending, then Ender) bool {
-	if !s.locker.keeper.remove(s, true) {
+func (s *Lease) End(ctx context.Context, e driver.EndRequest, then EndHandler) bool {
+	if !s.locker.renewer.remove(s, true) {
 		return false
 	}
 	s.life.end(ErrReleased)
-	e.RunRef, e.Error = s.ref, ErrorText(e.Error)
-	s.locker.endings.of(s.locker.shard(s.ref.Key)).add(s.locker, e, telling{ctx: ctx, then: then})
+	e.RunRef, e.Error = s.ref, driver.ErrorText(e.Error)
+	s.claimer.endings.of(s.claimer.shard(s.ref.Key)).add(s.claimer, e, ending{ctx: ctx, then: then})
 	return true
 }
 
-// An Ender is passed the store's answer to an ending. Ended must not block.
-type Ender interface{ Ended(Ended) }
-
-// A RefusedEnder is an Ender that is also called each time that the store refuses the ending,
-// see [Refuser]. The ending is kept, and sent again. Refused must not block.
-type RefusedEnder interface {
-	Ender
+// An EndHandler gets what becomes of an ending. Its methods must not block.
+type EndHandler interface {
+	// Ended gets the store's answer, once.
+	Ended(driver.EndAnswer)
+	// Refused is called each time that the store refuses the ending, see
+	// [driver.Refuser]. The ending is kept, and sent again.
 	Refused()
 }

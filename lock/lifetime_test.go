@@ -31,7 +31,7 @@ func TestContextOfNumberedLease(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				store := &memlock.Store{}
-				l := lock.New(store, "a")
+				l := lock.New(store, "a").Claimer()
 				caller, stop := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
 				lease := l.Claim(caller, series(t, l, store, 1))[0].Lease
 				stop() // the lease does not end with it

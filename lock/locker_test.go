@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -197,7 +198,7 @@ type slowAnswer struct {
 	by time.Duration
 }
 
-func (s *slowAnswer) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *slowAnswer) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := s.faulty.Acquire(ctx, a)
 	time.Sleep(s.by)
 	return g, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A lossError is the cause of the end of a lease whose trust has ended. It is
@@ -48,14 +50,14 @@ const maxCause = 512
 
 // loss is why the lease is lost now that its trust has ended.
 func (s *Lease) loss() error {
-	k := &s.locker.keeper
+	k := &s.locker.renewer
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return s.lossAt(k.now(), false)
 }
 
-// lossAt is loss at a time on the keeper's clock; answered: because an answer has
-// come at that time. The keeper's mutex is held.
+// lossAt is loss at a time on the renewer's clock; answered: because an answer has
+// come at that time. The renewer's mutex is held.
 func (s *Lease) lossAt(now int64, answered bool) error {
 	return &lossError{
 		fixed: s.fixed, answered: answered, doubt: s.doubt,
@@ -64,9 +66,23 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 	}
 }
 
+// A renewal is the answer to the renewal of a lease.
+type renewal struct {
+	driver.RenewAnswer
+	lost error // of a plain lease that is not alive: the driver's answer
+}
+
+// newRenewal returns what a driver's answer to the renewal of a plain lease says.
+func newRenewal(g driver.Grant, err error) renewal {
+	if doubtful(err) {
+		return renewal{RenewAnswer: driver.RenewAnswer{Err: err}}
+	}
+	return renewal{RenewAnswer: driver.RenewAnswer{Alive: err == nil, Left: g.Left}, lost: err}
+}
+
 // taken is why a lease is not alive though its time is not over: what the store knows
 // of that, or else that it forgot the lease.
-func (r *Renewed) taken() error {
+func (r *renewal) taken() error {
 	if wasTaken(r.lost) {
 		return r.lost
 	}

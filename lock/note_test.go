@@ -9,37 +9,9 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
-
-// What stands behind the first text that a Locker may have made as an owner is its note,
-// whatever the note looks like; of other owners nothing is.
-func TestCutNote(t *testing.T) {
-	const owner = "pod 1/web/ABCDEFGHIJ234.1z"
-	for text, want := range map[string][2]string{
-		owner:                              {owner, ""},
-		owner + " why":                     {owner, "why"},
-		owner + " a b/c.d ":                {owner, "a b/c.d "},
-		owner + " ":                        {owner, ""},
-		owner + "  why":                    {owner, " why"},
-		owner + " evil/ABCDEFGHIJ234.2 so": {owner, "evil/ABCDEFGHIJ234.2 so"},
-		"pod/ABCDEFGHIJ23.1 why":           {"pod/ABCDEFGHIJ23.1 why", ""},
-		"pod/ABCDEFGHIJ2345.1 why":         {"pod/ABCDEFGHIJ2345.1 why", ""},
-		"pod/ABCDEFGHIJ231.1 why":          {"pod/ABCDEFGHIJ231.1 why", ""},
-		"pod/ABCDEFGHIJ234. why":           {"pod/ABCDEFGHIJ234. why", ""},
-		"pod/ABCDEFGHIJ234.A why":          {"pod/ABCDEFGHIJ234.A why", ""},
-		"another program why":              {"another program why", ""},
-		"":                                 {"", ""},
-	} {
-		got, note, found := lock.CutNote(text)
-		if got != want[0] || note != want[1] || found != (got != text) {
-			t.Errorf("%q is cut into %q and %q, %v", text, got, note, found)
-		}
-		if node := lock.NodeOf(text); strings.HasPrefix(text, owner) && node != "pod 1/web" {
-			t.Errorf("the node of %q is %q", text, node)
-		}
-	}
-}
 
 // A note of up to 64 bytes is shown with each holder, and no other is asked for.
 func TestNote(t *testing.T) {
@@ -47,7 +19,7 @@ func TestNote(t *testing.T) {
 		store := new(memlock.Store)
 		l, _, err := lock.Open(t.Context(), store, strings.Repeat("n", 100)) // the longest
 		wantErr(t, "open", err, nil)
-		note := strings.Repeat("é", lock.MaxNote/2)
+		note := strings.Repeat("é", driver.MaxNote/2)
 		first := acquire(t, l, "k", lock.Options{Note: note, Limit: 2})
 		second := acquire(t, l, "k", lock.Options{Limit: 2})
 		all, err := l.Holders(t.Context(), "k")
@@ -67,7 +39,7 @@ func TestNote(t *testing.T) {
 			}
 		}
 		wantErr(t, "release", both.Release(t.Context()), nil)
-		for _, bad := range []string{strings.Repeat("x", lock.MaxNote+1), strings.Repeat("é", lock.MaxNote/2+1), "a\nb", "a|b", "a;b", "\x1b[31m", "\xff", "\u202e"} {
+		for _, bad := range []string{strings.Repeat("x", driver.MaxNote+1), strings.Repeat("é", driver.MaxNote/2+1), "a\nb", "a|b", "a;b", "\x1b[31m", "\xff", "\u202e"} {
 			_, acquired := l.Acquire(t.Context(), "k", lock.Options{Note: bad})
 			_, tried := l.TryAcquire(t.Context(), "k", lock.Options{Note: bad})
 			_, several := l.AcquireAll(t.Context(), []string{"x", "y"}, lock.Options{Note: bad})

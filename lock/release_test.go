@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -148,7 +149,7 @@ func TestReleaseOfAForgottenKey(t *testing.T) {
 							store.Forget()
 						}
 						if c.force {
-							_, err := lock.New(store, "b").Force(t.Context(), lock.Forcing{Key: "k", By: "alice", Reason: "gone"})
+							_, err := lock.New(store, "b").Force(t.Context(), driver.ForceRequest{Key: "k", By: "alice", Reason: "gone"})
 							wantErr(t, "force", err, nil)
 						}
 						if c.next {
@@ -169,14 +170,14 @@ func TestReleaseOfAForgottenKey(t *testing.T) {
 // heeding is a store that is not asked when the context has ended.
 type heeding struct{ *faulty }
 
-func (h heeding) Release(ctx context.Context, of lock.Holding) error {
+func (h heeding) Release(ctx context.Context, of driver.LeaseRef) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return h.faulty.Release(ctx, of)
 }
 
-func (h heeding) ReleaseSeveral(ctx context.Context, of []lock.Holding) []error {
+func (h heeding) ReleaseAll(ctx context.Context, of []driver.LeaseRef) []error {
 	if ctx.Err() != nil {
 		errs := make([]error, len(of))
 		for i := range errs {
@@ -184,7 +185,7 @@ func (h heeding) ReleaseSeveral(ctx context.Context, of []lock.Holding) []error 
 		}
 		return errs
 	}
-	return h.faulty.ReleaseSeveral(ctx, of)
+	return h.faulty.ReleaseAll(ctx, of)
 }
 
 // Who gives up while the store is silent is not kept by what is to be undone: not
@@ -223,7 +224,7 @@ func TestGivingUpIsNotHeldUp(t *testing.T) {
 // mute is a store that answers no release.
 type mute struct{ *memlock.Store }
 
-func (s *mute) Release(ctx context.Context, _ lock.Holding) error {
+func (s *mute) Release(ctx context.Context, _ driver.LeaseRef) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

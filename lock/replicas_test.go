@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -28,44 +29,44 @@ func (c *copied) acked() int {
 
 func (c *copied) short(key string, want int) error {
 	if c.acked() < want {
-		return &lock.ReplicasError{Key: key, Want: want, Acked: c.acked()}
+		return &driver.ReplicasError{Key: key, Want: want, Acked: c.acked()}
 	}
 	return nil
 }
 
-func (c *copied) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (c *copied) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := c.short(a.Key, a.Replicas); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	a.Replicas = 0
 	return c.Store.Acquire(ctx, a)
 }
 
-func (c *copied) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (c *copied) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return c.Acquire(ctx, a)
 }
 
-func (c *copied) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (c *copied) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	g, err := c.Store.Renew(ctx, h)
 	if short := c.short(h.Key, h.Replicas); err == nil && short != nil {
-		return lock.Grant{}, short
+		return driver.Grant{}, short
 	}
 	return g, err
 }
 
-func (c *copied) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	stripped := append([]lock.Claim(nil), cs...)
+func (c *copied) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+	stripped := append([]driver.Claim(nil), cs...)
 	for i := range stripped {
 		stripped[i].Replicas = 0
 	}
 	return c.Store.Claim(ctx, stripped)
 }
 
-func (c *copied) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (c *copied) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	out := c.Store.RenewRuns(ctx, rs)
 	for i := range out {
 		if err := c.short(rs[i].Key, rs[i].Replicas); err != nil {
-			out[i] = lock.Renewed{Err: err}
+			out[i] = driver.RenewAnswer{Err: err}
 		}
 	}
 	return out
@@ -79,7 +80,7 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 		l := lock.New(store, "a")
 		all := map[string]*lock.Lease{
 			"plain":           acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second, Replicas: 1}),
-			"numbered":        numbered(t, l, store, 1),
+			"numbered":        numbered(t, l.Claimer(), store, 1),
 			"without replica": acquire(t, l, "free", lock.Options{TTL: 3 * time.Second}),
 		}
 		time.Sleep(10 * time.Second) // renewed all the time
@@ -107,13 +108,13 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 }
 
 // numbered is a lease on a number that is renewed with its replica.
-func numbered(t *testing.T, l *lock.Locker, store lock.Numbered, replicas int) *lock.Lease {
+func numbered(t *testing.T, l *lock.Claimer, store driver.Numbered, replicas int) *lock.Lease {
 	t.Helper()
-	mark := store.Open(t.Context(), []lock.Opening{{Key: "job", Node: "a"}})[0].Mark
+	mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
 	time.Sleep(time.Millisecond)
-	a := l.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
-		Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber, Replicas: replicas}})[0]
-	if a.Kind != lock.Granted {
+	a := l.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
+		Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Replicas: replicas}})[0]
+	if a.Kind != driver.KindGranted {
 		t.Fatalf("the claim is answered with %+v", a)
 	}
 	return a.Lease
@@ -136,7 +137,7 @@ func TestReplicasUnsupported(t *testing.T) {
 		wantErr(t, "acquire", err, lock.ErrUnsupported)
 		_, err = l.AcquireAll(t.Context(), []string{"k", "l"}, lock.Options{Replicas: 1})
 		wantErr(t, "several", err, lock.ErrUnsupported)
-		wantErr(t, "claim", l.Claim(t.Context(), []lock.Claim{{Key: "job", Replicas: 1}})[0].Err, lock.ErrUnsupported)
+		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Replicas: 1}})[0].Err, lock.ErrUnsupported)
 		if n := store.acquires.Load(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -144,7 +145,7 @@ type abreast struct {
 	now, most int
 }
 
-func (s *abreast) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *abreast) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.mu.Lock()
 	s.now++
 	s.most = max(s.most, s.now)
@@ -191,7 +192,7 @@ type kinds struct {
 	log []string
 }
 
-func (s *kinds) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *kinds) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	kind := 'w'
 	if a.Limit == lock.NoLimit {
 		kind = 'r'
@@ -341,7 +342,7 @@ func ExampleLocker_Holders() {
 	two, _ := locker.Acquire(ctx, "gateway", lock.Options{Limit: 3})
 	holders, err := locker.Holders(ctx, "gateway")
 	for _, h := range holders {
-		fmt.Println(lock.NodeOf(h.Owner), h.Limit)
+		fmt.Println(driver.NodeOf(h.Owner), h.Limit)
 	}
 	fmt.Println(err, holders[0].Fence == one.Fence(), holders[1].Fence > one.Fence())
 	_, _ = one.Release(ctx), two.Release(ctx)

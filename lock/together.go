@@ -6,21 +6,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // together takes keys in one step. It returns nil, nil if they are to be taken one
 // by one: the store cannot, the context holds one of them already, somebody here
 // waits for one, or one is not free.
-func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Leases, error) {
-	several, can := l.driver.(Several)
+func (l *Locker) together(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
+	several, can := l.driver.(driver.MultiAcquirer)
 	if !can || len(keys) < 2 || o.Reenter && slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
 		return nil, nil
 	}
-	if !o.Barge && slices.ContainsFunc(keys, l.turns.waited) {
+	if !o.Barge && slices.ContainsFunc(keys, l.local.waited) {
 		return nil, nil
 	}
 	a := l.acquisition("", o)
-	as := make([]Acquisition, len(keys))
+	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {
 		a.Key, a.Barge = key, o.Barge
 		if err := l.check(&a, &o); err != nil {
@@ -45,10 +47,10 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 }
 
 // tryAll is try for several keys.
-func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, o *Options) (*Leases, error) {
+func (l *Locker) tryAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, o *Options) (*LeaseSet, error) {
 	failed := func(err error) error { return fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err)) }
-	return attend(ctx, l, failed, func(latest *noted) (s *Leases, err error) {
-		err = insist(ctx, as[0].TTL, func(bound context.Context) error {
+	return attend(ctx, l, failed, func(latest *noted) (s *LeaseSet, err error) {
+		err = retry(ctx, as[0].TTL, func(bound context.Context) error {
 			s, err = l.askAll(ctx, bound, several, as, o)
 			latest.note(err)
 			return err
@@ -62,16 +64,16 @@ func (l *Locker) tryAll(ctx context.Context, several Several, as []Acquisition, 
 }
 
 // askAll is ask for several keys.
-func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquisition, o *Options) (*Leases, error) {
+func (l *Locker) askAll(ctx, bound context.Context, several driver.MultiAcquirer, as []driver.Acquisition, o *Options) (*LeaseSet, error) {
 	for i := range as {
 		as[i].Fence = l.plain.of(as[i].Key)
 	}
 	sent := time.Now()
-	grants, err := several.AcquireSeveral(bound, as)
+	grants, err := several.AcquireAll(bound, as)
 	if err != nil {
 		return nil, err
 	}
-	s := &Leases{all: make([]*Lease, 0, len(as))}
+	s := &LeaseSet{all: make([]*Lease, 0, len(as))}
 	inside := o.base(ctx)
 	for i, a := range as {
 		lease, err := l.keep(inside, a, o.Fixed, grants[i], sent)
@@ -86,7 +88,7 @@ func (l *Locker) askAll(ctx, bound context.Context, several Several, as []Acquis
 }
 
 // abandonAll undoes grants of which one came too late. Somebody new asks next.
-func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisition, s *Leases, note string) {
+func (l *Locker) abandonAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, s *LeaseSet, note string) {
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)
 	}
@@ -98,16 +100,16 @@ func (l *Locker) abandonAll(ctx context.Context, several Several, as []Acquisiti
 }
 
 // undoAll is undo for several keys.
-func (l *Locker) undoAll(ctx context.Context, several Several, as []Acquisition) {
-	hs := make([]Holding, len(as))
+func (l *Locker) undoAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition) {
+	hs := make([]driver.LeaseRef, len(as))
 	for i, a := range as {
-		hs[i] = Holding{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
+		hs[i] = driver.LeaseRef{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
 	}
-	l.behind.do(ctx, func(ctx context.Context) { several.ReleaseSeveral(ctx, hs) }) // their TTL ends them otherwise
+	l.behind.do(ctx, func(ctx context.Context) { several.ReleaseAll(ctx, hs) }) // their TTL ends them otherwise
 }
 
 // releaseTogether releases several leases as Lease.Release does one.
-func releaseTogether(ctx context.Context, several Several, leases []*Lease) error {
+func releaseTogether(ctx context.Context, several driver.MultiAcquirer, leases []*Lease) error {
 	var errs []error
 	var left []*Lease // to be released in the store
 	for _, lease := range slices.Backward(leases) {
@@ -121,13 +123,13 @@ func releaseTogether(ctx context.Context, several Several, leases []*Lease) erro
 		return errors.Join(errs...)
 	}
 	again := false
-	doubt := seeThrough(ctx, left[0].ref.TTL, func(bound context.Context) error {
+	doubt := retryAfterCancel(ctx, left[0].ref.TTL, func(bound context.Context) error {
 		answers, still, doubt := releaseOnce(bound, several, left, again)
 		errs, left, again = append(errs, answers...), still, true
 		return doubt
 	})
 	for _, lease := range left { // in doubt
-		lease.tell(EventReleased, doubt)
+		lease.report(EventReleased, doubt)
 	}
 	if doubt != nil {
 		errs = append(errs, fmt.Errorf("lock: release %d keys: %w", len(left), doubt))
@@ -136,16 +138,16 @@ func releaseTogether(ctx context.Context, several Several, leases []*Lease) erro
 }
 
 // releaseOnce asks once, and returns the answers and which leases are still in doubt.
-func releaseOnce(ctx context.Context, several Several, leases []*Lease, again bool) (answers []error, still []*Lease, doubt error) {
-	hs := make([]Holding, len(leases))
+func releaseOnce(ctx context.Context, several driver.MultiAcquirer, leases []*Lease, again bool) (answers []error, still []*Lease, doubt error) {
+	hs := make([]driver.LeaseRef, len(leases))
 	for i, lease := range leases {
 		hs[i] = lease.holding()
 	}
-	for i, err := range several.ReleaseSeveral(ctx, hs) {
+	for i, err := range several.ReleaseAll(ctx, hs) {
 		if err = leases[i].released(err, again); doubtful(err) {
 			still, doubt = append(still, leases[i]), errors.Join(doubt, err)
 		} else {
-			leases[i].tell(EventReleased, err)
+			leases[i].report(EventReleased, err)
 			answers = append(answers, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -145,8 +146,8 @@ type lateSeveral struct {
 	owners *[]string
 }
 
-func (s *lateSeveral) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
-	gs, err := s.faulty.AcquireSeveral(ctx, as)
+func (s *lateSeveral) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	gs, err := s.faulty.AcquireAll(ctx, as)
 	if *s.owners = append(*s.owners, as[0].Owner); len(*s.owners) == 1 {
 		gs[1].Asked = time.Now().Add(-as[1].TTL)
 	}
@@ -166,7 +167,7 @@ func TestTogetherUnsupported(t *testing.T) {
 
 type apart struct{ *faulty }
 
-func (*apart) AcquireSeveral(context.Context, []lock.Acquisition) ([]lock.Grant, error) {
+func (*apart) AcquireAll(context.Context, []driver.Acquisition) ([]driver.Grant, error) {
 	return nil, lock.ErrUnsupported
 }
 

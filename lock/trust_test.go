@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -24,7 +25,7 @@ func TestLockersOfOneName(t *testing.T) {
 		}
 		one, two := a.Owner(), b.Owner()
 		form := regexp.MustCompile(`^pod-0/[A-Z2-7]{13}\.[0-9a-z]+$`) // 13 letters of 5 bits
-		if !form.MatchString(one) || !form.MatchString(two) || one == two || lock.NodeOf(one) != "pod-0" {
+		if !form.MatchString(one) || !form.MatchString(two) || one == two || driver.NodeOf(one) != "pod-0" {
 			t.Errorf("the owners are %q and %q", one, two)
 		}
 	})
@@ -50,10 +51,10 @@ func TestTrustIsNoLongerThanAskedFor(t *testing.T) {
 			t.Fatal("it was not renewed")
 		}
 		atMost(t, "when it was renewed", lease, ttl)
-		mark := store.Open(t.Context(), []lock.Opening{{Key: "job", Node: "a"}})[0].Mark
-		run := l.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: ttl,
-			Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber}})[0]
-		if run.Kind != lock.Granted {
+		mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
+		run := l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: ttl,
+			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}})[0]
+		if run.Kind != driver.KindGranted {
 			t.Fatalf("the claim: %+v", run)
 		}
 		atMost(t, "when it was claimed", run.Lease, ttl)
@@ -70,19 +71,19 @@ func atMost(t *testing.T, when string, lease *lock.Lease, ttl time.Duration) {
 // A generous store says that an hour is left, whatever is asked for.
 type generous struct{ *faulty }
 
-func (s generous) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s generous) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := s.faulty.Acquire(ctx, a)
 	g.Left = time.Hour
 	return g, err
 }
 
-func (s generous) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (s generous) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	g, err := s.faulty.Renew(ctx, h)
 	g.Left = time.Hour
 	return g, err
 }
 
-func (s generous) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s generous) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	answers := s.Store.Claim(ctx, cs)
 	for i := range answers {
 		answers[i].Left = time.Hour

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // wait gets a lease for whose turn it is here. It returns with the lease, so that
 // the next one here takes a place in the store while this one holds the key: a
 // release then finds it, or whoever of another process came before it.
-func (l *Locker) wait(ctx context.Context, a Acquisition, o *Options) (*Lease, error) {
+func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*Lease, error) {
 	for {
 		a.Fence = l.plain.of(a.Key)
 		sent := time.Now()
@@ -50,8 +52,8 @@ func withCause(ctx context.Context, err error) error {
 }
 
 // queue waits in the store, or polls a store in which nobody can.
-func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
-	if w, ok := l.driver.(Waiter); ok {
+func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if w, ok := l.driver.(driver.Waiter); ok {
 		return w.Wait(ctx, a)
 	}
 	var last error
@@ -70,7 +72,7 @@ func (l *Locker) queue(ctx context.Context, a Acquisition) (Grant, error) {
 			if !isHeld(err) {
 				l.undo(ctx, a)
 			}
-			return Grant{}, last // the caller adds the end of ctx
+			return driver.Grant{}, last // the caller adds the end of ctx
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -20,7 +21,7 @@ type gated struct {
 	gate chan struct{}
 }
 
-func (s gated) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s gated) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	<-s.gate
 	return s.Store.Wait(ctx, a)
 }
@@ -184,9 +185,9 @@ func TestTryIsBounded(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		began = time.Now()
-		_, err = lock.New(store, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: lock.MinTTL})
+		_, err = lock.New(store, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: driver.MinTTL})
 		wantErr(t, "try", err, errNetwork)
-		if took := time.Since(began); took > lock.MinTTL+time.Second {
+		if took := time.Since(began); took > driver.MinTTL+time.Second {
 			t.Errorf("a short lease: it took %v", took)
 		}
 	})
@@ -239,7 +240,7 @@ type counted struct {
 	asked atomic.Int32
 }
 
-func (s *counted) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *counted) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.asked.Add(1)
 	return s.gated.Wait(ctx, a)
 }
@@ -266,7 +267,7 @@ type atTheEnd struct {
 	end func()
 }
 
-func (s *atTheEnd) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *atTheEnd) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	defer s.end()
 	return s.Store.Wait(ctx, a)
 }
@@ -313,15 +314,15 @@ type refusing struct {
 	apart bool // it takes no two keys in one step
 }
 
-func (s *refusing) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *refusing) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	defer s.end()
 	return s.Store.Acquire(ctx, a)
 }
 
-func (s *refusing) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+func (s *refusing) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	defer s.end()
 	if s.apart {
 		return nil, lock.ErrUnsupported
 	}
-	return s.Store.AcquireSeveral(ctx, as)
+	return s.Store.AcquireAll(ctx, as)
 }

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
 // plainOnly hides what a store can do beyond plain leases.
-type plainOnly struct{ lock.Driver }
+type plainOnly struct{ driver.Driver }
 
 // An order records who had the key, in turn.
 type order struct {
@@ -116,7 +117,7 @@ func TestStopWaiting(t *testing.T) {
 		if got := fmt.Sprint(o.list); got != "[0 1 2 3 4 5]" {
 			t.Errorf("served in the order %s", got)
 		}
-		if at, err := l.Inspect(t.Context(), "k"); err != nil || at != (lock.Standing{}) {
+		if at, err := l.Inspect(t.Context(), "k"); err != nil || at != (driver.KeyState{}) {
 			t.Errorf("left behind: %+v, %v", at, err)
 		}
 	})
@@ -124,9 +125,9 @@ func TestStopWaiting(t *testing.T) {
 
 // The end of waiting says whether the key was held.
 func TestEndOfWaitingTellsWhy(t *testing.T) {
-	for name, wrap := range map[string]func(lock.Driver) lock.Driver{
-		"queued": func(d lock.Driver) lock.Driver { return d },
-		"polled": func(d lock.Driver) lock.Driver { return plainOnly{d} },
+	for name, wrap := range map[string]func(driver.Driver) driver.Driver{
+		"queued": func(d driver.Driver) driver.Driver { return d },
+		"polled": func(d driver.Driver) driver.Driver { return plainOnly{d} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &memlock.Store{}
@@ -188,7 +189,7 @@ type stale struct {
 	waits int
 }
 
-func (s *stale) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *stale) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if s.waits++; s.waits > 1 {
 		time.Sleep(s.by)
 		return s.Store.Wait(ctx, a)
@@ -204,7 +205,7 @@ func TestBarging(t *testing.T) {
 		store := &memlock.Store{}
 		l := lock.New(store, "a")
 		first := acquire(t, l, "k", lock.Options{})
-		if g, err := store.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "x/1", TTL: time.Minute}); err == nil {
+		if g, err := store.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "x/1", TTL: time.Minute}); err == nil {
 			t.Fatalf("granted twice: %+v", g)
 		}
 		var wg sync.WaitGroup

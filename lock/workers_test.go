@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -19,7 +20,7 @@ type exiting struct {
 	exits atomic.Bool
 }
 
-func (s *exiting) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *exiting) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if s.exits.Load() {
 		runtime.Goexit()
 	}

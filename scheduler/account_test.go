@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -129,7 +129,7 @@ func (r *run) trusted() time.Time {
 }
 
 // journal reads the whole journal of a job.
-func (c *world) journal(job string) lock.Journal {
+func (c *world) journal(job string) driver.Journal {
 	c.t.Helper()
 	j, err := c.store.Journal(context.Background(), job, 0)
 	if err != nil {
@@ -188,9 +188,9 @@ func (c *world) account(job string) *account {
 	return a
 }
 
-func (a *account) add(l *lock.Line) {
+func (a *account) add(l *driver.Line) {
 	switch {
-	case l.Verdict == lock.VerdictOpened:
+	case l.Verdict == driver.VerdictOpened:
 		a.opened, a.mark = l.To, max(a.mark, l.To)
 		return
 	case l.From == l.To:
@@ -201,8 +201,8 @@ func (a *account) add(l *lock.Line) {
 	}
 	between := string(l.Between)
 	switch {
-	case between == string(lock.VerdictMissed) && l.Verdict != lock.VerdictMissed:
-		between += " " + lock.ReasonMisfire
+	case between == string(driver.VerdictMissed) && l.Verdict != driver.VerdictMissed:
+		between += " " + driver.ReasonMisfire
 	case l.Between == l.Verdict:
 		between = strings.TrimSpace(between + " " + l.Reason)
 	}
@@ -218,27 +218,27 @@ func (a *account) add(l *lock.Line) {
 }
 
 // again takes a line about a tick that the mark has passed.
-func (a *account) again(l *lock.Line) {
+func (a *account) again(l *driver.Line) {
 	old, known := a.ticks[l.To]
 	if !known || l.To > a.mark {
 		a.fault("line %+v speaks of a tick that no line has decided", *l)
 	}
-	if l.Verdict == lock.VerdictEnded && !strings.HasPrefix(old, "ran") {
+	if l.Verdict == driver.VerdictEnded && !strings.HasPrefix(old, "ran") {
 		a.fault("line %+v ends a tick whose verdict is %q", *l, old)
 	}
 	a.ticks[l.To] = told(l)
 }
 
-func told(l *lock.Line) string {
+func told(l *driver.Line) string {
 	v := string(l.Verdict)
 	switch {
-	case l.Verdict == lock.VerdictEnded, l.Outcome != "":
+	case l.Verdict == driver.VerdictEnded, l.Outcome != "":
 		v = "ran " + l.Outcome
-	case l.Verdict == lock.VerdictLost:
+	case l.Verdict == driver.VerdictLost:
 	case l.Reason != "":
 		v += " " + l.Reason
 	}
-	if l.Attempt > 1 && l.Verdict != lock.VerdictLost {
+	if l.Attempt > 1 && l.Verdict != driver.VerdictLost {
 		v += fmt.Sprintf(" #%d", l.Attempt)
 	}
 	return v

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // answered takes the answers to a batch: starts what was granted, asks again
 // where it must, and tells the log.
-func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) {
+func (n *Node) answered(asks []*ask, answers []lock.Claimed, took time.Duration) {
 	now := n.clock.Ms()
 	starts := make([]*running, 0, len(asks))
 	var failed error
@@ -19,7 +20,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	n.mu.Lock()
 	for i, a := range asks {
 		c := &answers[i]
-		if c.Err == nil || isShort(c.Err) || errors.Is(c.Err, lock.ErrUnreadable) || errors.Is(c.Err, lock.ErrFence) {
+		if c.Err == nil || isShort(c.Err) || errors.Is(c.Err, driver.ErrUnreadable) || errors.Is(c.Err, driver.ErrFence) {
 			heard = true
 		} else {
 			failed = c.Err
@@ -40,7 +41,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 	}
 	n.monitor.Answered(health.Part{Shard: int(asks[0].e.Shard), Kind: health.Claims}, failed)
 	for i, a := range asks {
-		n.tell(a, &answers[i])
+		n.tell(a, &answers[i].Answer)
 	}
 	n.mu.Lock()
 	n.sending--
@@ -51,19 +52,20 @@ func (n *Node) answered(asks []*ask, answers []lock.Answer, took time.Duration) 
 
 // isShort reports whether the store answered, and its replicas did not.
 func isShort(err error) bool {
-	_, is := errors.AsType[*lock.ReplicasError](err)
+	_, is := errors.AsType[*driver.ReplicasError](err)
 	return is
 }
 
 // answer decides what follows from one answer. It returns a run to start.
-func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
+func (n *Node) answer(a *ask, claimed *lock.Claimed, now int64) *running {
+	c := &claimed.Answer
 	if c.Err == nil {
 		n.certain(a, true, now)
 		if c.Now > a.until {
 			a.until = 0
 		}
 	}
-	if c.Kind != lock.Unknown {
+	if c.Kind != driver.KindUnknown {
 		a.doubt = false
 		if c.From != 0 && c.From < a.seen {
 			n.forgot(a.e, c.From)
@@ -73,34 +75,34 @@ func (n *Node) answer(a *ask, c *lock.Answer, now int64) *running {
 		n.looked(a)
 	}
 	switch c.Kind {
-	case lock.Granted:
+	case driver.KindGranted:
 		n.done(a)
 		n.outrun(a.e, a.after, c)
-		if a.e.Rules.Overlap == lock.OverlapAllow {
+		if a.e.Rules.Overlap == driver.OverlapAllow {
 			n.follow(a, c.Mark, now)
 		}
-		return n.newRunning(a, c)
-	case lock.Unknown, lock.Ahead:
+		return n.newRunning(a, claimed)
+	case driver.KindUnknown, driver.KindAhead:
 		n.unanswered(a, c, now)
-	case lock.Expired:
+	case driver.KindExpired:
 		n.expired(a, now)
-	case lock.Early:
+	case driver.KindEarly:
 		n.again(a, now+c.Wait.Milliseconds())
-	case lock.Gap:
+	case driver.KindGap:
 		n.gap(a, c, now)
-	case lock.Orphan:
+	case driver.KindOrphan:
 		n.adopt(a, c, now)
-	case lock.Held:
+	case driver.KindHeld:
 		n.held(a, c, now)
-	case lock.Over, lock.Passed:
+	case driver.KindOver, driver.KindPassed:
 		n.drop(a, now)
 		n.outrun(a.e, a.after, c)
 		n.watch(a.e, c, now)
 		n.follow(a, c.Mark, now)
-	case lock.Waiting:
+	case driver.KindWaiting:
 		n.done(a)
 		n.watchWaiting(a, c, now)
-	case lock.Missed, lock.Skipped, lock.Paused:
+	case driver.KindMissed, driver.KindSkipped, driver.KindPaused:
 		n.done(a)
 		n.follow(a, c.Mark, now)
 	}
@@ -149,16 +151,16 @@ func (n *Node) again(a *ask, at int64) {
 
 // unanswered repeats an ask in doubt. A series without a mark is opened first:
 // the store has forgotten it, or never knew it.
-func (n *Node) unanswered(a *ask, c *lock.Answer, now int64) {
+func (n *Node) unanswered(a *ask, c *driver.Answer, now int64) {
 	n.unslot(a)
 	if c.Err != nil {
-		if short, is := errors.AsType[*lock.ReplicasError](c.Err); is {
+		if short, is := errors.AsType[*driver.ReplicasError](c.Err); is {
 			e, tick := a.e, a.tick // the ask may be another's by then
 			n.afterUnlock(func() { n.events.unreplicated(e, tick, short) })
 		}
 		a.until = max(a.until, a.latest)
 	}
-	if c.Kind == lock.Unknown && c.Err == nil {
+	if c.Kind == driver.KindUnknown && c.Err == nil {
 		a.doubt = false
 		n.forgot(a.e, 0)
 		n.openings.askOpen(a.e)
@@ -182,7 +184,7 @@ func (n *Node) expired(a *ask, now int64) {
 
 // gap: ticks before this one are undecided. Ticks from before the store saw this
 // spec first are nobody's loss.
-func (n *Node) gap(a *ask, c *lock.Answer, now int64) {
+func (n *Node) gap(a *ask, c *driver.Answer, now int64) {
 	e := a.e
 	switch {
 	case n.draining.Load(), a.tick < e.Last() && e.latest != a: // others, or a newer tick, cover this one
@@ -237,7 +239,7 @@ func (n *Node) follow(a *ask, mark, now int64) {
 }
 
 // adopt takes over the orphan first, then asks again.
-func (n *Node) adopt(a *ask, c *lock.Answer, now int64) {
+func (n *Node) adopt(a *ask, c *driver.Answer, now int64) {
 	if a.settle { // asked without a slot, it would not wait for the takeover
 		n.again(a, onGrid(now+n.retryAfter(a), lookGrid))
 		return

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // An ask is a claim that this node wants an answer to. It lives until the store
@@ -34,10 +34,10 @@ type ask struct {
 }
 
 // claim is the ask as the store wants it.
-func (n *Node) claim(a *ask, now int64) lock.Claim {
+func (n *Node) claim(a *ask, now int64) driver.Claim {
 	r := a.e.Rules
 	deadline, late := r.StartWithin(a.e.Interval(a.tick))
-	c := lock.Claim{
+	c := driver.Claim{
 		Key: a.e.Name, Owner: a.owner, Number: a.tick, After: a.after, Between: a.between, From: a.from,
 		TTL: r.Lease, Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: a.backlog,

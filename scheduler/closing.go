@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // closings are the runs whose functions have returned and whose ends are still to
@@ -24,7 +24,7 @@ const (
 )
 
 // leave frees the slot and ends the lease as e says, now or when the starts let it.
-func (r *running) leave(e lock.Ending) {
+func (r *running) leave(e driver.EndRequest) {
 	r.how = e
 	r.e.ending.Add(1)
 	n := r.node
@@ -58,7 +58,7 @@ func (n *Node) close() {
 		n.vacate(runs...)
 		for _, r := range runs {
 			if !r.lease.End(n.ends(), r.how, r) {
-				r.Ended(lock.Ended{Ended: true}) // it was ended before, and told
+				r.Ended(driver.EndAnswer{Ended: true}) // it was ended before, and told
 			}
 		}
 		c.mu.Lock()

@@ -10,20 +10,20 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Store is what a scheduler needs below it: numbered leases with a journal, a
 // clock, and a list of nodes. The drivers of package lock that have these are
 // stores; a Redlock cannot be one, because one step over several masters does
-// not exist. One that is also a lock.Fitness is asked when a node starts.
+// not exist. One that is also a driver.StoreChecker is asked when a node starts.
 type Store interface {
-	lock.Driver
-	lock.Numbered
-	lock.Journaled
-	lock.Clocked
-	lock.Membership
+	driver.Driver
+	driver.Numbered
+	driver.Journaled
+	driver.Clocked
+	driver.Membership
 }
 
 // Config configures a Node. Only Store and Jobs are required.
@@ -32,7 +32,7 @@ type Config struct {
 	// it unique: [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
 	Name string
 	// Namespace is the beginning of run ids, which keeps those of two applications
-	// apart. Empty: the store's own, or "cronce" if it has none (lock.Namespaced).
+	// apart. Empty: the store's own, or "cronce" if it has none (driver.Namespaced).
 	Namespace string
 	// Store decides. All nodes of a cluster share one.
 	Store Store
@@ -76,7 +76,7 @@ func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
 	}
-	if store, named := c.Store.(lock.Namespaced); named && c.Namespace == "" {
+	if store, named := c.Store.(driver.Namespaced); named && c.Namespace == "" {
 		c.Namespace = store.Namespace()
 	}
 	c.Namespace = cmp.Or(c.Namespace, "cronce")
@@ -117,7 +117,7 @@ func (c *Config) faults() (errs []error) {
 	if !nodeName.MatchString(c.Name) {
 		errs = append(errs, fmt.Errorf("name: is %s, allowed is %s", shown(c.Name), nodeName))
 	}
-	if err := lock.CheckName("namespace", c.Namespace); err != nil {
+	if err := driver.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))
 	}
 	if err := spec.CheckZone(c.Zone); err != nil {

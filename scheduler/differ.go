@@ -3,7 +3,7 @@ package scheduler
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // What a node and the store disagree on is told by the rota: when a job's mark
@@ -12,7 +12,7 @@ import (
 
 // note keeps what is to be told of a job. The node's mutex is held,
 // until unlock.
-func (n *Node) note(e *entry, s *lock.Series) {
+func (n *Node) note(e *entry, s *driver.Series) {
 	if s.Other != "" && n.differ[e] != s.Other {
 		n.differ[e] = s.Other
 		n.differing = append(n.differing, e)
@@ -44,7 +44,7 @@ func (n *Node) otherSpec(ctx context.Context, e *entry) string {
 	n.mu.Lock()
 	other := n.differ[e]
 	n.mu.Unlock()
-	j, _ := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Journal, error) {
+	j, _ := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.Journal, error) {
 		return n.cfg.Store.Journal(ctx, e.Name, 1)
 	})
 	for _, r := range j.Revisions {

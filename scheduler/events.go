@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/internal/panictext"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
@@ -132,7 +132,7 @@ func (e *events) runStarted(r *running) {
 func (e *events) runFinished(r *running, outcome string, began time.Time, f *runError) {
 	level := zapcore.InfoLevel
 	switch outcome {
-	case lock.OutcomeFailed, lock.OutcomePanic, lock.OutcomeTimeout, lock.OutcomeLost:
+	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
 		level = zapcore.ErrorLevel
 	}
 	if !e.enabled(level) {
@@ -168,7 +168,7 @@ func (e *events) passed(j *entry, t int64, winner string) {
 	}
 }
 
-func (e *events) unreplicated(j *entry, t int64, short *lock.ReplicasError) {
+func (e *events) unreplicated(j *entry, t int64, short *driver.ReplicasError) {
 	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
 }
 
@@ -199,13 +199,13 @@ func (e *events) storeForgot(j *entry, mark, seen int64) {
 	e.tell(zapcore.ErrorLevel, "store forgot", jobKey(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
 }
 
-func (e *events) storeRisk(r lock.Risk) {
+func (e *events) storeRisk(r driver.Risk) {
 	e.tell(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
 		zap.String("text", r.Text), zap.String("fix", r.Fix))
 }
 
 func (e *events) storeReplaced(server string) {
-	e.storeRisk(lock.Risk{Topic: "restart", Server: server,
+	e.storeRisk(driver.Risk{Topic: "restart", Server: server,
 		Text: "the server was restarted or replaced: what it had neither written to disk nor replicated is gone",
 		Fix:  "if ticks were decided just before, look at them with cronce verify"})
 }
@@ -241,7 +241,7 @@ func (e *events) clockStepped(d time.Duration) {
 
 // tell logs what an answer decided. An ask that is sent again may be another goroutine's
 // by now: only its job is read.
-func (n *Node) tell(a *ask, c *lock.Answer) {
+func (n *Node) tell(a *ask, c *driver.Answer) {
 	for _, s := range c.Settled {
 		n.tellSettled(a.e, s)
 	}
@@ -249,21 +249,21 @@ func (n *Node) tell(a *ask, c *lock.Answer) {
 		n.tellBetween(a, c)
 	}
 	switch c.Kind {
-	case lock.Unknown:
-		if errors.Is(c.Err, lock.ErrFence) {
+	case driver.KindUnknown:
+		if errors.Is(c.Err, driver.ErrFence) {
 			n.tellFence(a.e)
 		}
-	case lock.Passed:
+	case driver.KindPassed:
 		n.events.passed(a.e, a.tick, c.Node)
-	case lock.Waiting:
+	case driver.KindWaiting:
 		n.events.waiting(a.e, a.tick)
-	case lock.Skipped:
-		n.events.skipped(a.e, a.tick, lock.ReasonOverlap)
-	case lock.Paused:
+	case driver.KindSkipped:
+		n.events.skipped(a.e, a.tick, driver.ReasonOverlap)
+	case driver.KindPaused:
 		n.events.skipped(a.e, a.tick, "paused")
-	case lock.Missed:
+	case driver.KindMissed:
 		n.events.missed(a.e, a.tick, 1, a.e.Rules.Late())
-	case lock.Ahead:
+	case driver.KindAhead:
 		n.tellAhead(a.e, c.Mark)
 	}
 }
@@ -296,25 +296,25 @@ func (n *Node) tellFence(e *entry) {
 	}
 }
 
-func (n *Node) tellBetween(a *ask, c *lock.Answer) {
+func (n *Node) tellBetween(a *ask, c *driver.Answer) {
 	last := a.e.Spec.PrevMilli(a.tick - 1)
 	count := min(a.between, a.e.Spec.Count(c.From, a.tick-1, countLimit)) // the mark may have moved since it was counted
 	switch {
 	case count == 0:
-	case c.Kind == lock.Paused:
+	case c.Kind == driver.KindPaused:
 		n.events.skipped(a.e, last, "paused")
 	default:
-		n.events.missed(a.e, last, count, lock.ReasonMisfire)
+		n.events.missed(a.e, last, count, driver.ReasonMisfire)
 	}
 }
 
-func (n *Node) tellSettled(e *entry, s lock.Settled) {
+func (n *Node) tellSettled(e *entry, s driver.Settled) {
 	switch s.Verdict {
-	case lock.VerdictLost:
-		n.events.missed(e, s.Number, 1, lock.ReasonLost)
-	case lock.VerdictMissed:
-		n.events.missed(e, s.Number, 1, lock.ReasonDeadline)
-	case lock.VerdictSuperseded:
+	case driver.VerdictLost:
+		n.events.missed(e, s.Number, 1, driver.ReasonLost)
+	case driver.VerdictMissed:
+		n.events.missed(e, s.Number, 1, driver.ReasonDeadline)
+	case driver.VerdictSuperseded:
 		n.events.skipped(e, s.Number, "superseded")
 	}
 }

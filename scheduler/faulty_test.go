@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -96,7 +96,7 @@ func (w *wire) unreadable(key string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.foul[key] {
-		return fmt.Errorf("store at 10.0.0.1: %q: %w", key, lock.ErrUnreadable)
+		return fmt.Errorf("store at 10.0.0.1: %q: %w", key, driver.ErrUnreadable)
 	}
 	return nil
 }
@@ -170,43 +170,43 @@ func each[T any](n int, set func(*T, error)) func(error) []T {
 	}
 }
 
-func (w *wire) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+func (w *wire) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	w.n.c.opened(len(os))
-	return through(ctx, w, "open", func(ctx context.Context) []lock.Series {
+	return through(ctx, w, "open", func(ctx context.Context) []driver.Series {
 		all := w.Store.Open(ctx, os)
 		for i := range all {
 			if err := w.unreadable(os[i].Key); err != nil {
-				all[i] = lock.Series{Key: os[i].Key, Err: err}
+				all[i] = driver.Series{Key: os[i].Key, Err: err}
 			}
 		}
 		return all
-	}, each(len(os), func(s *lock.Series, err error) { s.Err = err }), keysOf(os, func(o lock.Opening) string { return o.Key })...)
+	}, each(len(os), func(s *driver.Series, err error) { s.Err = err }), keysOf(os, func(o driver.OpenRequest) string { return o.Key })...)
 }
 
-func (w *wire) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	w.n.c.claimed(cs)
-	return through(ctx, w, "claim", func(ctx context.Context) []lock.Answer {
+	return through(ctx, w, "claim", func(ctx context.Context) []driver.Answer {
 		as := w.Store.Claim(ctx, cs)
 		w.n.c.granted(cs, as)
 		return as
-	}, each(len(cs), func(a *lock.Answer, err error) { a.Err = err }), keysOf(cs, func(c lock.Claim) string { return c.Key })...)
+	}, each(len(cs), func(a *driver.Answer, err error) { a.Err = err }), keysOf(cs, func(c driver.Claim) string { return c.Key })...)
 }
 
-func (w *wire) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
-	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*lock.Answer] {
+func (w *wire) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
+	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*driver.Answer] {
 		w.n.c.peeked(len(ps))
 		return replied(w.Store.Peek(ctx, ps, whole))
-	}, failed[[]*lock.Answer], keysOf(ps, func(p lock.Peek) string { return p.Key })...))
+	}, failed[[]*driver.Answer], keysOf(ps, func(p driver.NumberRef) string { return p.Key })...))
 }
 
-func (w *wire) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
-	return through(ctx, w, "renew", func(ctx context.Context) []lock.Renewed { return w.Store.RenewRuns(ctx, rs) },
-		each(len(rs), func(r *lock.Renewed, err error) { r.Err = err }), keysOf(rs, func(r lock.RunRef) string { return r.Key })...)
+func (w *wire) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	return through(ctx, w, "renew", func(ctx context.Context) []driver.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
+		each(len(rs), func(r *driver.RenewAnswer, err error) { r.Err = err }), keysOf(rs, func(r driver.RunRef) string { return r.Key })...)
 }
 
-func (w *wire) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
-	return through(ctx, w, "release", func(ctx context.Context) []lock.Ended { return w.Store.ReleaseRuns(ctx, es) },
-		each(len(es), func(e *lock.Ended, err error) { e.Err = err }), keysOf(es, func(e lock.Ending) string { return e.Key })...)
+func (w *wire) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+	return through(ctx, w, "release", func(ctx context.Context) []driver.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
+		each(len(es), func(e *driver.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e driver.EndRequest) string { return e.Key })...)
 }
 
 // Refuses and Explain let errNoPermission be what Redis answers a user without rights.
@@ -219,19 +219,19 @@ func (w *wire) Explain(err error) string {
 	return ""
 }
 
-func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
-	return result(through(ctx, w, "beat", func(ctx context.Context) reply[lock.Pulse] {
+func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	return result(through(ctx, w, "beat", func(ctx context.Context) reply[driver.BeatAnswer] {
 		p, err := w.Store.Beat(ctx, node, ttl)
 		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
 		return replied(p, err)
-	}, failed[lock.Pulse]))
+	}, failed[driver.BeatAnswer]))
 }
 
-func (w *wire) Now(ctx context.Context) ([]lock.Reading, error) {
-	return result(through(ctx, w, "now", func(ctx context.Context) reply[[]lock.Reading] {
+func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
+	return result(through(ctx, w, "now", func(ctx context.Context) reply[[]driver.ClockReading] {
 		rs, err := w.Store.Now(ctx)
 		return replied(w.n.c.answered(rs), err)
-	}, failed[[]lock.Reading]))
+	}, failed[[]driver.ClockReading]))
 }
 
 func (w *wire) Leave(ctx context.Context, node string) error {
@@ -275,11 +275,11 @@ func (c *world) given(job string) []grant {
 
 // granted notes the grants of a batch; an owner that asks again is granted
 // nothing new.
-func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
+func (c *world) granted(cs []driver.Claim, as []driver.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, a := range as {
-		if a.Kind != lock.Granted {
+		if a.Kind != driver.KindGranted {
 			continue
 		}
 		job := cs[i].Key
@@ -288,7 +288,7 @@ func (c *world) granted(cs []lock.Claim, as []lock.Answer) {
 }
 
 // answered makes the one reading of the store one of each of its masters.
-func (c *world) answered(rs []lock.Reading) []lock.Reading {
+func (c *world) answered(rs []driver.ClockReading) []driver.ClockReading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jumpy != nil {

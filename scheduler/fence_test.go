@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -19,11 +19,11 @@ type forged struct {
 	is  *atomic.Bool
 }
 
-func (s forged) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s forged) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	as := s.Store.Claim(ctx, cs)
 	for i := range cs {
 		if cs[i].Key == s.job && s.is.Load() {
-			as[i] = lock.Answer{Err: fmt.Errorf("claim %q: %w", s.job, lock.ErrFence)}
+			as[i] = driver.Answer{Err: fmt.Errorf("claim %q: %w", s.job, driver.ErrFence)}
 		}
 	}
 	return as

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
@@ -21,12 +22,12 @@ const (
 // fit asks a store that knows whether it is fit, until it tells. Its risks are
 // logged. The error is what refuses the store; it is nil also if ctx ended first.
 func (n *Node) fit(ctx context.Context) error {
-	store, knows := n.cfg.Store.(lock.Fitness)
+	store, knows := n.cfg.Store.(driver.StoreChecker)
 	if !knows {
 		return nil
 	}
 	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
-		risks, err := within(ctx, fitQuestions*n.cfg.StoreTimeout, store.Fit)
+		risks, err := within(ctx, fitQuestions*n.cfg.StoreTimeout, store.CheckStore)
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -23,17 +24,17 @@ import (
 // A fitting store answers the question whether it is fit as the test wants.
 type fitting struct {
 	*wire
-	answer func(context.Context) ([]lock.Risk, error)
+	answer func(context.Context) ([]driver.Risk, error)
 	asked  atomic.Int64
 }
 
-func (f *fitting) Fit(ctx context.Context) ([]lock.Risk, error) {
+func (f *fitting) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	f.asked.Add(1)
 	return f.answer(ctx)
 }
 
 // fitted starts a node on a store with this answer.
-func fitted(t *testing.T, answer func(context.Context) ([]lock.Risk, error)) (*world, *node, *fitting) {
+func fitted(t *testing.T, answer func(context.Context) ([]driver.Risk, error)) (*world, *node, *fitting) {
 	c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: nothing})
 	store := &fitting{answer: answer}
 	c.setup = func(_ int, cfg *scheduler.Config) {
@@ -46,7 +47,7 @@ func fitted(t *testing.T, answer func(context.Context) ([]lock.Risk, error)) (*w
 // A store that refuses ends the node at once, before anything was claimed.
 func TestUnfitStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c, n, store := fitted(t, func(context.Context) ([]lock.Risk, error) {
+		c, n, store := fitted(t, func(context.Context) ([]driver.Risk, error) {
 			return nil, fmt.Errorf("it evicts keys: %w", lock.ErrUnfit)
 		})
 		began := time.Now()
@@ -72,8 +73,8 @@ func TestUnfitStore(t *testing.T) {
 // Risks are told once, and do not keep the node from running.
 func TestStoreRisks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c, _, store := fitted(t, func(context.Context) ([]lock.Risk, error) {
-			return []lock.Risk{
+		c, _, store := fitted(t, func(context.Context) ([]driver.Risk, error) {
+			return []driver.Risk{
 				{Topic: "eviction", Server: "redis:6379", Text: "it evicts keys", Fix: "let it not"},
 				{Topic: "persistence", Server: "redis:6379", Text: "it forgets", Fix: "let it write"},
 			}, nil
@@ -93,7 +94,7 @@ func TestStoreRisks(t *testing.T) {
 func TestStoreAnswersLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		began := time.Now()
-		c, n, store := fitted(t, func(ctx context.Context) ([]lock.Risk, error) {
+		c, n, store := fitted(t, func(ctx context.Context) ([]driver.Risk, error) {
 			switch since := time.Since(began); {
 			case since > 2*time.Minute:
 				return nil, nil
@@ -127,12 +128,12 @@ func TestStoreAnswersLate(t *testing.T) {
 // A node that still waits for the answer ends when it is asked to, also if the
 // store heeds no context.
 func TestDrainBeforeStoreAnswers(t *testing.T) {
-	for name, answer := range map[string]func(context.Context) ([]lock.Risk, error){
-		"deaf": func(context.Context) ([]lock.Risk, error) {
+	for name, answer := range map[string]func(context.Context) ([]driver.Risk, error){
+		"deaf": func(context.Context) ([]driver.Risk, error) {
 			time.Sleep(5 * time.Minute)
 			return nil, nil
 		},
-		"between two questions": func(context.Context) ([]lock.Risk, error) { return nil, errReset },
+		"between two questions": func(context.Context) ([]driver.Risk, error) { return nil, errReset },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

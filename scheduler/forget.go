@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // forgetful is how long the loss of one job's mark stands for that of others: a
@@ -31,7 +31,7 @@ func (n *Node) forgot(e *entry, mark int64) {
 // recognise tells of a store that was restarted, or that another took the place
 // of: another process answers, and the one before does not. Where it does, the
 // list of nodes has moved to another master of a Cluster.
-func (n *Node) recognise(ctx context.Context, rs []lock.Reading) {
+func (n *Node) recognise(ctx context.Context, rs []driver.ClockReading) {
 	if len(rs) == 0 || rs[0].Process == "" || rs[0].Process == n.process {
 		return
 	}
@@ -40,7 +40,7 @@ func (n *Node) recognise(ctx context.Context, rs []lock.Reading) {
 		if err != nil {
 			return // the next beat finds the same
 		}
-		if !slices.ContainsFunc(all, func(r lock.Reading) bool { return r.Process == n.process }) {
+		if !slices.ContainsFunc(all, func(r driver.ClockReading) bool { return r.Process == n.process }) {
 			n.events.storeReplaced(rs[0].Server)
 		}
 	}

@@ -52,7 +52,7 @@ type Job struct {
 	// function is called, and each renewal before it counts; fewer are doubt, and
 	// other nodes may try the tick too. It makes the loss of a tick's claim by a
 	// failover less likely, not impossible. Zero: none are waited for. The store
-	// must be a lock.Replicated.
+	// must be a driver.Replicated.
 	Replicas int
 }
 

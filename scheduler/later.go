@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
@@ -38,7 +38,7 @@ func (t *dueTick) ask() *ask {
 type laterShare struct {
 	at    int64
 	ticks []dueTick
-	peeks []lock.Peek
+	peeks []driver.NumberRef
 }
 
 // A shelf holds later shares by their instants.
@@ -101,7 +101,7 @@ func (n *Node) peekable(ms int64) []*laterShare {
 	for _, l := range due {
 		l.ticks = slices.DeleteFunc(l.ticks, func(t dueTick) bool { return t.e.Last() != t.tick || t.e.latest != nil }) // a newer tick covers it
 		for _, t := range l.ticks {
-			l.peeks = append(l.peeks, lock.Peek{Key: t.e.Name, Number: t.tick})
+			l.peeks = append(l.peeks, driver.NumberRef{Key: t.e.Name, Number: t.tick})
 		}
 	}
 	return due
@@ -121,12 +121,12 @@ func (n *Node) peek(l *laterShare) {
 
 // peeked takes the answers to a later share, and claims what is not known to be
 // decided.
-func (n *Node) peeked(l *laterShare, answers []*lock.Answer, err error) {
+func (n *Node) peeked(l *laterShare, answers []*driver.Answer, err error) {
 	if len(l.ticks) > 0 {
 		n.monitor.Answered(health.Part{Shard: int(l.ticks[0].e.Shard), Kind: health.Peeks}, err)
 	}
 	if err != nil {
-		answers = make([]*lock.Answer, len(l.ticks))
+		answers = make([]*driver.Answer, len(l.ticks))
 	}
 	if n.events.tellsPassed() {
 		for i, t := range l.ticks {

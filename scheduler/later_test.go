@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -19,7 +19,7 @@ type count struct {
 	opens  int
 }
 
-func (c *world) claimed(cs []lock.Claim) {
+func (c *world) claimed(cs []driver.Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent.claims += len(cs)

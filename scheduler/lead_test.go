@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -104,11 +104,11 @@ func TestLeadOfAWrongClock(t *testing.T) {
 // it grants early has to wait longer.
 type uneven struct{ *memlock.Store }
 
-func (s uneven) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s uneven) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	time.Sleep(4 * time.Millisecond)
 	as := s.Store.Claim(ctx, cs)
 	for i := range as {
-		if cs[i].Key == "b" && as[i].Kind == lock.Granted {
+		if cs[i].Key == "b" && as[i].Kind == driver.KindGranted {
 			as[i].Wait += 5 * time.Millisecond
 		}
 	}

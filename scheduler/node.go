@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -25,8 +26,8 @@ import (
 type Node struct {
 	cfg       Config
 	id        string
-	locker    *lock.Locker
-	peeker    lock.Peeker // nil if the store is none
+	claimer   *lock.Claimer
+	peeker    driver.Peeker // nil if the store is none
 	events    *events
 	clock     clock.Clock
 	revisions job.Revisions
@@ -98,7 +99,7 @@ func New(cfg Config) (*Node, error) {
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
-	if sharded, is := cfg.Store.(lock.Sharded); is {
+	if sharded, is := cfg.Store.(driver.Sharded); is {
 		n.shards = max(sharded.Shards(), 1)
 	}
 	n.laters = make([]*laterShare, n.shards)
@@ -111,11 +112,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.members = rendezvous.Of(n.id, nil)
 	n.events = newEvents(cfg.Logger, n.id)
-	n.locker = lock.New(cfg.Store, n.id)
-	n.locker.EndTimeout(cfg.StoreTimeout)
+	n.claimer = lock.New(cfg.Store, n.id).Claimer()
+	n.claimer.EndTimeout(cfg.StoreTimeout)
 	n.monitor = &monitor{Health: health.New(cfg.Store, n.shards, n.born), events: n.events, beat: n.beater}
-	n.locker.EndNotice(n.monitor.EndAnswered)
-	n.peeker, _ = cfg.Store.(lock.Peeker)
+	n.claimer.OnEnd(n.monitor.EndAnswered)
+	n.peeker, _ = cfg.Store.(driver.Peeker)
 	return n, nil
 }
 
@@ -161,7 +162,7 @@ func (n *Node) register(path string, j *Job) error {
 	if _, twice := n.jobs[j.Name]; twice {
 		err = errors.Join(err, taken(path, j.Name))
 	}
-	if _, can := n.cfg.Store.(lock.Replicated); j.Replicas > 0 && !can && n.cfg.Store != nil {
+	if _, can := n.cfg.Store.(driver.Replicated); j.Replicas > 0 && !can && n.cfg.Store != nil {
 		err = errors.Join(err, fmt.Errorf("%s.replicas: is %d, but the store cannot wait for replicas", path, j.Replicas))
 	}
 	if err != nil {
@@ -205,7 +206,7 @@ func (n *Node) shardOf(job string) uint16 {
 	if n.shards <= 1 {
 		return 0
 	}
-	return uint16(n.cfg.Store.(lock.Sharded).Shard(job))
+	return uint16(n.cfg.Store.(driver.Sharded).Shard(job))
 }
 
 func (n *Node) share(r job.Rules) *job.Rules {
@@ -219,7 +220,7 @@ func (n *Node) share(r job.Rules) *job.Rules {
 // Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
 // nil after a clean stop, else an error that names the runs that ignored the end
 // of their context. The store need not be reachable when Run is called: nothing
-// runs before it is. A store that is a lock.Fitness is asked first whether it is
+// runs before it is. A store that is a driver.StoreChecker is asked first whether it is
 // fit: if it is not, Run returns an error that is lock.ErrUnfit at once, and has
 // claimed nothing; a risk is logged. Run may be called once.
 func (n *Node) Run(ctx context.Context) error {

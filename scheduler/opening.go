@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
@@ -123,18 +123,18 @@ func (n *Node) Remarks() []string {
 // open registers jobs of one shard in the store and reads what it has of them. What
 // cannot be opened is tried again later.
 func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
-	os := make([]lock.Opening, len(es))
+	os := make([]driver.OpenRequest, len(es))
 	n.mu.Lock()
 	now := n.clock.Ms()
 	for i, e := range es {
-		os[i] = lock.Opening{Key: e.Name, Node: n.id, Revision: n.revisions.Of(e.Spec, now), Spec: e.Spec.Text(), Zone: e.Spec.Zone().String(), Policies: e.Rules.Recorded, Mark: e.mark}
+		os[i] = driver.OpenRequest{Key: e.Name, Node: n.id, Revision: n.revisions.Of(e.Spec, now), Spec: e.Spec.Text(), Zone: e.Spec.Zone().String(), Policies: e.Rules.Recorded, Mark: e.mark}
 	}
 	n.mu.Unlock()
-	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Series, error) {
+	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.Series, error) {
 		return n.cfg.Store.Open(ctx, os), nil
 	})
 	if err != nil {
-		read = make([]lock.Series, len(es))
+		read = make([]driver.Series, len(es))
 		for i := range read {
 			read[i].Err = err
 		}
@@ -144,7 +144,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 	now, at := n.clock.Ms(), time.Now()
 	for i, e := range es {
 		if read[i].Err != nil {
-			heard = heard || errors.Is(read[i].Err, lock.ErrUnreadable)
+			heard = heard || errors.Is(read[i].Err, driver.ErrUnreadable)
 			err = read[i].Err
 			n.openings.failed(e, err, at)
 			continue

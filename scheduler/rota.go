@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
@@ -31,7 +31,7 @@ const (
 // reading differs by a step it reads on until that is decided. It reports whether a node
 // has come.
 func (n *Node) beat(ctx context.Context) (came bool) {
-	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (lock.Pulse, error) {
+	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.BeatAnswer, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
 	n.monitor.Answered(health.Part{Kind: health.Nodes}, err)
@@ -56,7 +56,7 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 
 // readClock reads the clock where the list of nodes does not answer.
 func (n *Node) readClock(ctx context.Context) {
-	rs, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]lock.Reading, error) {
+	rs, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.ClockReading, error) {
 		ctx, stop := context.WithTimeout(ctx, n.cfg.StoreTimeout/2) // servers that are silent are left out then
 		defer stop()
 		return n.cfg.Store.Now(ctx)
@@ -69,7 +69,7 @@ func (n *Node) readClock(ctx context.Context) {
 // observe feeds the clock. A reading that differs by a step is followed by others,
 // until enough agree or too many do not. Then the next beat goes on: a clock that jumps
 // about, or masters whose clocks disagree, keep no beat from its time.
-func (n *Node) observe(ctx context.Context, rs []lock.Reading) {
+func (n *Node) observe(ctx context.Context, rs []driver.ClockReading) {
 	stepped, again := n.clock.Observe(rs)
 	for reads := 1; again && reads < clock.MostReads && pauseFor(ctx, 100*time.Millisecond); reads++ {
 		rs, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
@@ -197,7 +197,7 @@ func (n *Node) read(ctx context.Context, es []*entry) {
 
 // opened takes the state of a job: looks at runs that are over or will be, and
 // asks for the latest tick if nobody has.
-func (n *Node) opened(e *entry, s *lock.Series, now int64, slack time.Duration) {
+func (n *Node) opened(e *entry, s *driver.Series, now int64, slack time.Duration) {
 	e.mark, e.open = max(e.mark, s.Mark), true
 	for _, r := range n.refused[e] {
 		r.opened = true
@@ -220,13 +220,13 @@ func (n *Node) opened(e *entry, s *lock.Series, now int64, slack time.Duration) 
 
 // found plans a look at a run that the store has: when its lease is over, or now
 // if it was given back.
-func (n *Node) found(e *entry, r *lock.Run, s *lock.Series, now int64) {
+func (n *Node) found(e *entry, r *driver.Run, s *driver.Series, now int64) {
 	until := int64(0)
 	for i := range s.Runs {
-		if o := &s.Runs[i]; o.State == lock.RunOpen && (o == r || r.State == lock.RunWaiting) {
+		if o := &s.Runs[i]; o.State == driver.RunOpen && (o == r || r.State == driver.RunWaiting) {
 			until = max(until, o.Until)
 		}
 	}
-	a := lock.Answer{Number: r.Number, Node: lock.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
+	a := driver.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
 	n.look(watched{e, r.Number}, r.Fence, n.lookAt(e, &a, now))
 }

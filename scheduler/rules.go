@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -22,7 +22,7 @@ const (
 // rulesOf returns a job's policies with their defaults filled in.
 func rulesOf(j *Job) job.Rules {
 	r := job.Rules{
-		Overlap: lock.Overlap(j.Overlap),
+		Overlap: driver.Overlap(j.Overlap),
 		Policy: policy.Record{
 			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
 			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],
@@ -75,14 +75,14 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 			bad(d.field, "is %v, allowed is 0 or more", d.value)
 		}
 	}
-	if l := orDefault(j.Lease, defaultLease); l < lock.MinTTL || l > lock.MaxTTL {
-		bad("lease", "is %v, allowed is %v to %v", l, lock.MinTTL, lock.MaxTTL)
+	if l := orDefault(j.Lease, defaultLease); l < driver.MinTTL || l > driver.MaxTTL {
+		bad("lease", "is %v, allowed is %v to %v", l, driver.MinTTL, driver.MaxTTL)
 	}
 	if j.Attempts < 0 || j.Attempts > 1000 {
 		bad("attempts", "is %d, allowed is 1 to 1000", j.Attempts)
 	}
-	if j.Replicas < 0 || j.Replicas > lock.MaxReplicas {
-		bad("replicas", "is %d, allowed is 0 to %d", j.Replicas, lock.MaxReplicas)
+	if j.Replicas < 0 || j.Replicas > driver.MaxReplicas {
+		bad("replicas", "is %d, allowed is 0 to %d", j.Replicas, driver.MaxReplicas)
 	}
 	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
 		bad("retry.tries", "is %d, allowed is 0 to 1000", j.Retry.Tries)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A running is one attempt of a tick on this node, from the grant to its end.
@@ -21,8 +22,8 @@ type running struct {
 	backlog bool // the next missed tick runs when this run has ended
 	info    Run  // what the function is told
 
-	how     lock.Ending   // how it ended
-	refused time.Duration // when the store refused its end first, since the node was born; written by the endings alone
+	how     driver.EndRequest // how it ended
+	refused time.Duration     // when the store refused its end first, since the node was born; written by the endings alone
 
 	// Guarded by the node's mutex.
 	opened   bool      // the store has taken an opening of the job since it refused the end
@@ -53,10 +54,10 @@ func (all *runs) remove(r *running) {
 }
 
 // newRunning registers a granted run. The node's mutex is held.
-func (n *Node) newRunning(a *ask, c *lock.Answer) *running {
+func (n *Node) newRunning(a *ask, c *lock.Claimed) *running {
 	r := n.room.next()
 	r.node, r.e, r.lease, r.tick, r.attempt, r.wait, r.last = n, a.e, c.Lease, a.tick, c.Attempt, c.Wait, c.Last
-	r.backlog = a.backlog && a.e.Rules.Overlap != lock.OverlapAllow
+	r.backlog = a.backlog && a.e.Rules.Overlap != driver.OverlapAllow
 	r.tooLate = n.cut || n.draining.Load() && a.latest == past
 	n.free-- // may go below zero: the bound gives way to a lease that is there
 	n.runs.add(r)
@@ -104,7 +105,7 @@ func (r *running) run() {
 	began := r.begin()
 	n.starts.Add(-1)
 	if !began {
-		r.leave(lock.Ending{How: lock.NeverStarted, Outcome: lock.OutcomeUnstarted})
+		r.leave(driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
 		return
 	}
 	n.events.runStarted(r)
@@ -178,19 +179,19 @@ func (r *running) tell() *Run {
 func (r *running) outcomeOf(f *runError) string {
 	switch {
 	case r.lost():
-		return lock.OutcomeLost
+		return driver.OutcomeLost
 	case f == nil:
-		return lock.OutcomeOK
+		return driver.OutcomeOK
 	case f.panicked:
-		return lock.OutcomePanic
+		return driver.OutcomePanic
 	case errors.Is(f.cause, ErrTimeout):
-		return lock.OutcomeTimeout
+		return driver.OutcomeTimeout
 	case errors.Is(f.cause, ErrReplaced):
-		return lock.OutcomeReplaced
+		return driver.OutcomeReplaced
 	case errors.Is(f.cause, ErrDrained):
-		return lock.OutcomeInterrupted
+		return driver.OutcomeInterrupted
 	}
-	return lock.OutcomeFailed
+	return driver.OutcomeFailed
 }
 
 // lost reports whether the lease is gone, whatever ended its context first.
@@ -203,19 +204,19 @@ func (r *running) cause() error { return context.Cause(r.lease.Context()) }
 // it; one that succeeded too late says so, unless somebody has it already.
 func (r *running) end(began time.Time, f *runError) {
 	outcome := r.outcomeOf(f)
-	if outcome == lock.OutcomeLost {
+	if outcome == driver.OutcomeLost {
 		r.node.mu.Lock()
 		r.tellLoss()
 		r.node.unlock()
 	}
 	r.node.events.runFinished(r, outcome, began, f)
 	switch {
-	case outcome == lock.OutcomeLost && f != nil:
+	case outcome == driver.OutcomeLost && f != nil:
 		r.abandon()
-	case outcome == lock.OutcomeInterrupted && r.e.Rules.GiveBack:
-		r.leave(lock.Ending{How: lock.GivenBack, Outcome: outcome, Error: f.err()})
+	case outcome == driver.OutcomeInterrupted && r.e.Rules.GiveBack:
+		r.leave(driver.EndRequest{Kind: driver.EndGivenBack, Outcome: outcome, Error: f.err()})
 	default:
-		r.leave(lock.Ending{How: lock.Done, Outcome: outcome, OK: outcome == lock.OutcomeOK, Error: f.err()})
+		r.leave(driver.EndRequest{Kind: driver.EndDone, Outcome: outcome, OK: outcome == driver.OutcomeOK, Error: f.err()})
 	}
 }
 
@@ -223,13 +224,13 @@ func (r *running) end(began time.Time, f *runError) {
 func (r *running) abandon() {
 	r.node.vacate(r)
 	r.lease.Abandon(lock.ErrLost)
-	r.goOn(lock.Ended{})
+	r.goOn(driver.EndAnswer{})
 	r.node.ended()
 }
 
 // Ended takes the store's answer to the end of this run: what waited for it can
 // go on.
-func (r *running) Ended(e lock.Ended) {
+func (r *running) Ended(e driver.EndAnswer) {
 	n := r.node
 	if e.Err == nil { // an ending in doubt says nothing new of the store
 		n.monitor.Heard(time.Now())
@@ -244,7 +245,7 @@ func (r *running) Ended(e lock.Ended) {
 // goOn starts what waited for the end of a run, and the next of missed ticks. If
 // this node was not the one that ended it, it watches over whoever has the tick
 // now: that node may die as well.
-func (r *running) goOn(a lock.Ended) {
+func (r *running) goOn(a driver.EndAnswer) {
 	n, e := r.node, r.e
 	n.mu.Lock()
 	now := n.clock.Ms()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // sendMax is how many asks go to the store in one call. The driver splits them
@@ -137,10 +138,10 @@ func (n *Node) admits(a *ask, ms int64) bool {
 func (n *Node) send(asks []*ask) {
 	n.mu.Lock()
 	now := n.clock.Ms()
-	claims := make([]lock.Claim, len(asks))
+	claims := make([]driver.Claim, len(asks))
 	for i, a := range asks {
 		if a.owner == "" {
-			a.owner = n.locker.Owner()
+			a.owner = n.claimer.Owner()
 		}
 		a.doubt, a.freed, a.held = true, false, false
 		a.tries++
@@ -150,7 +151,7 @@ func (n *Node) send(asks []*ask) {
 	ctx, stop := context.WithTimeout(n.base, n.cfg.StoreTimeout)
 	defer stop()
 	sent := time.Now()
-	n.locker.ClaimThen(ctx, claims, func(answers []lock.Answer) { n.answered(asks, answers, time.Since(sent)) })
+	n.claimer.ClaimThen(ctx, claims, func(answers []lock.Claimed) { n.answered(asks, answers, time.Since(sent)) })
 }
 
 // within asks the store for something other than a claim. It returns when the

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -45,11 +45,11 @@ type short struct {
 	job string
 }
 
-func (s short) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s short) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	as := s.Store.Claim(ctx, cs)
 	for i := range cs {
 		if cs[i].Key == s.job {
-			as[i] = lock.Answer{Err: &lock.ReplicasError{Key: s.job, Want: 1}}
+			as[i] = driver.Answer{Err: &driver.ReplicasError{Key: s.job, Want: 1}}
 		}
 	}
 	return as

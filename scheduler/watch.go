@@ -1,6 +1,8 @@
 package scheduler
 
-import "github.com/cronce/cronce/lock"
+import (
+	"github.com/cronce/cronce/lock/driver"
+)
 
 // A watched run belongs to another owner: this node looks again when its
 // deadline has passed, so that a dead winner is noticed without a leader.
@@ -20,9 +22,9 @@ func (p plan) of(fence int64) bool { return p.ask != nil && p.ask.from == fence 
 
 // watch looks again at the run that an answer named, if it may need another
 // attempt or its end.
-func (n *Node) watch(e *entry, c *lock.Answer, now int64) {
+func (n *Node) watch(e *entry, c *driver.Answer, now int64) {
 	w := watched{e, c.Number}
-	if c.State == lock.NoRun || c.State >= lock.RunDone || n.draining.Load() {
+	if c.State == driver.RunNone || c.State >= driver.RunDone || n.draining.Load() {
 		n.unwatch(w)
 		return
 	}
@@ -31,8 +33,8 @@ func (n *Node) watch(e *entry, c *lock.Answer, now int64) {
 
 // watchWaiting looks at a waiting tick when the run it waits for is over. The
 // node that runs it starts the waiting tick at once; this is for when it died.
-func (n *Node) watchWaiting(a *ask, c *lock.Answer, now int64) {
-	if a.e.Rules.Overlap == lock.OverlapReplace {
+func (n *Node) watchWaiting(a *ask, c *driver.Answer, now int64) {
+	if a.e.Rules.Overlap == driver.OverlapReplace {
 		n.replace(a.e, c.Number)
 	}
 	if !n.draining.Load() {
@@ -71,8 +73,8 @@ func (n *Node) unwatch(w watched) {
 
 // outrun gives up the look at the run of the tick before, if c says that the tick
 // itself was granted: where runs do not overlap that settled the one before.
-func (n *Node) outrun(e *entry, before int64, c *lock.Answer) {
-	if e.Rules.Overlap == lock.OverlapSkip && (c.State == lock.RunOpen || c.State == lock.RunDone) {
+func (n *Node) outrun(e *entry, before int64, c *driver.Answer) {
+	if e.Rules.Overlap == driver.OverlapSkip && (c.State == driver.RunOpen || c.State == driver.RunDone) {
 		n.unwatch(watched{e, before})
 	}
 }
@@ -84,7 +86,7 @@ func (n *Node) vain(a *ask) bool {
 
 // lookAt is when to look at a run: when its lease is over, on a grid that many
 // looks share. The node that comes first by rendezvous looks first.
-func (n *Node) lookAt(e *entry, c *lock.Answer, now int64) int64 {
+func (n *Node) lookAt(e *entry, c *driver.Answer, now int64) int64 {
 	if c.Left == 0 {
 		return now
 	}
@@ -113,7 +115,7 @@ func (n *Node) lookFreed(w watched, fence, now int64) {
 
 // held waits for the end of the run that is in the way. If one ended since the ask
 // was sent, that may have been it, and nothing else will tell: it asks again at once.
-func (n *Node) held(a *ask, c *lock.Answer, now int64) {
+func (n *Node) held(a *ask, c *driver.Answer, now int64) {
 	a.held = true
 	at := n.lookAt(a.e, c, now)
 	if a.freed {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 func TestDoctor(t *testing.T) {
@@ -35,7 +35,7 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
 	s := storeAt(t, url, func(*config.Config) {})
 	m.SetTime(time.Now().Add(time.Hour))
-	if o := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
+	if o := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)
 	}
 	m.SetTime(time.Now().Add(-time.Hour))

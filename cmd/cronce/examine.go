@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -34,7 +34,7 @@ const (
 
 // latency measures round trips, and with them this machine's clock.
 func (s *store) latency(ctx context.Context) []redislock.Finding {
-	trips := map[string][]lock.Reading{}
+	trips := map[string][]driver.ClockReading{}
 	for range pings {
 		readings, err := s.driver.Now(ctx)
 		if err != nil {
@@ -47,16 +47,16 @@ func (s *store) latency(ctx context.Context) []redislock.Finding {
 	}
 	var findings []redislock.Finding
 	for server, readings := range trips {
-		slices.SortFunc(readings, func(a, b lock.Reading) int { return int(trip(a) - trip(b)) })
+		slices.SortFunc(readings, func(a, b driver.ClockReading) int { return int(trip(a) - trip(b)) })
 		findings = append(findings, latencyOf(server, readings), clockOf(server, readings[0]))
 	}
 	slices.SortStableFunc(findings, func(a, b redislock.Finding) int { return strings.Compare(a.Server, b.Server) })
 	return findings
 }
 
-func trip(r lock.Reading) time.Duration { return r.Received.Sub(r.Sent) }
+func trip(r driver.ClockReading) time.Duration { return r.Received.Sub(r.Sent) }
 
-func latencyOf(server string, sorted []lock.Reading) redislock.Finding {
+func latencyOf(server string, sorted []driver.ClockReading) redislock.Finding {
 	middle, most := trip(sorted[len(sorted)/2]), trip(sorted[len(sorted)-1])
 	f := redislock.Finding{Topic: topicLatency, Server: server,
 		Text: fmt.Sprintf("a round trip takes %s, the longest of %d took %s", shortly(middle), len(sorted), shortly(most))}
@@ -68,7 +68,7 @@ func latencyOf(server string, sorted []lock.Reading) redislock.Finding {
 }
 
 // clockOf judges by the shortest round trip: half of it bounds the error.
-func clockOf(server string, r lock.Reading) redislock.Finding {
+func clockOf(server string, r driver.ClockReading) redislock.Finding {
 	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
 	f := redislock.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
 	if offset.Abs() > trip(r)/2+time.Millisecond {
@@ -154,9 +154,9 @@ func (s *store) marks(ctx context.Context, d *diagnosis) {
 
 // look asks for the states of jobs. The server refuses a whole request for one key that the
 // user may not read: then each job is asked for by itself.
-func (s *store) look(ctx context.Context, jobs []string) []lock.Series {
+func (s *store) look(ctx context.Context, jobs []string) []driver.Series {
 	states := s.driver.Look(ctx, jobs)
-	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s lock.Series) bool { return s.Err != nil && refusedByStore(s.Err) }) {
+	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err != nil && refusedByStore(s.Err) }) {
 		return states
 	}
 	for i, job := range jobs {
@@ -175,7 +175,7 @@ func fewer(ahead []redislock.Finding) []redislock.Finding {
 		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
 }
 
-func markOf(state lock.Series) (redislock.Finding, bool) {
+func markOf(state driver.Series) (redislock.Finding, bool) {
 	f := redislock.Finding{Level: redislock.Refuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", shorten(state.Key), state.Err)

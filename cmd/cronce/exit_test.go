@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Each exit code is that of the table, of the real binary.
@@ -150,11 +151,11 @@ func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	cl.server.SetTime(at)
-	c := lock.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
-		Deadline: time.Second, Attempts: 1, Latest: lock.MaxNumber, Revision: cl.revision}
-	a := cl.driver.Claim(t.Context(), []lock.Claim{c})[0]
-	e := lock.Ending{RunRef: lock.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: lock.OutcomeFailed, Error: "no route to \x1b[31mhost"}
-	if ended := cl.driver.ReleaseRuns(t.Context(), []lock.Ending{e})[0]; !ended.Ended {
+	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+		Deadline: time.Second, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}
+	a := cl.driver.Claim(t.Context(), []driver.Claim{c})[0]
+	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: "no route to \x1b[31mhost"}
+	if ended := cl.driver.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
 		t.Fatalf("%+v, %+v", a, ended)
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "FAILED")

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -43,7 +43,7 @@ func TestForgedTexts(t *testing.T) {
 	show("verify", printProof(&b, p))
 	show("verify -o json", terminal.PrintJSON(&b, p))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	terminal.PrintRow(table, forged, lock.Verdict(forged))
+	terminal.PrintRow(table, forged, driver.Verdict(forged))
 	show("a row", table.Flush())
 	log := terminal.NewLogger("info", "json", &b)
 	log.Info("run finished", zap.String("err", forged))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const maxJournal = 100_000
@@ -82,13 +82,13 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == lock.VerdictUnreadable }) {
+	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == driver.VerdictUnreadable }) {
 		return told(exitUnknown, "a line of the journal cannot be read")
 	}
 	return nil
 }
 
-func printLines(w io.Writer, j *lock.Journal, lines []shownLine, output string) error {
+func printLines(w io.Writer, j *driver.Journal, lines []shownLine, output string) error {
 	if output == outputJSON {
 		return terminal.PrintJSON(w, journalReportOf(j, lines))
 	}
@@ -96,7 +96,7 @@ func printLines(w io.Writer, j *lock.Journal, lines []shownLine, output string) 
 	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
 	for i := range lines {
 		l := &lines[i]
-		if l.Verdict == lock.VerdictUnreadable {
+		if l.Verdict == driver.VerdictUnreadable {
 			terminal.PrintRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
 			continue
 		}
@@ -109,7 +109,7 @@ func printLines(w io.Writer, j *lock.Journal, lines []shownLine, output string) 
 func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // tickOf shows a line's tick, with its day if it was written on another.
-func tickOf(l *lock.Line) string { return since(instant(l.To), instant(l.At)) }
+func tickOf(l *driver.Line) string { return since(instant(l.To), instant(l.At)) }
 
 func number(n int64) string {
 	if n == 0 {
@@ -126,7 +126,7 @@ func remark(l *shownLine) string {
 	}
 	if l.Outcome != "" {
 		text := l.Outcome
-		if took := l.Ended - l.At; l.Verdict == lock.VerdictRan && l.Ended > 0 && took >= 0 {
+		if took := l.Ended - l.At; l.Verdict == driver.VerdictRan && l.Ended > 0 && took >= 0 {
 			text += " in " + terminal.Milliseconds(fmt.Sprint(took))
 		}
 		parts = append(parts, text)
@@ -160,21 +160,21 @@ type journalReport struct {
 }
 
 type journalLine struct {
-	At       time.Time    `json:"at"`
-	Verdict  lock.Verdict `json:"verdict"`
-	From     time.Time    `json:"from"`
-	Tick     time.Time    `json:"tick"`
-	Between  lock.Verdict `json:"between,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-	Node     string       `json:"node,omitempty"`
-	Revision string       `json:"revision,omitempty"`
-	Fence    int64        `json:"fence,omitempty"`
-	Attempt  int          `json:"attempt,omitempty"`
-	Outcome  string       `json:"outcome,omitempty"`
-	Ended    time.Time    `json:"ended,omitzero"`
-	Error    string       `json:"error,omitempty"`
-	Killed   string       `json:"killed,omitempty"`  // what became of an attempt without an end
-	LateMs   *int64       `json:"late_ms,omitempty"` // of a grant: how long after its tick
+	At       time.Time      `json:"at"`
+	Verdict  driver.Verdict `json:"verdict"`
+	From     time.Time      `json:"from"`
+	Tick     time.Time      `json:"tick"`
+	Between  driver.Verdict `json:"between,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Node     string         `json:"node,omitempty"`
+	Revision string         `json:"revision,omitempty"`
+	Fence    int64          `json:"fence,omitempty"`
+	Attempt  int            `json:"attempt,omitempty"`
+	Outcome  string         `json:"outcome,omitempty"`
+	Ended    time.Time      `json:"ended,omitzero"`
+	Error    string         `json:"error,omitempty"`
+	Killed   string         `json:"killed,omitempty"`  // what became of an attempt without an end
+	LateMs   *int64         `json:"late_ms,omitempty"` // of a grant: how long after its tick
 
 	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run in the way
 	BlockerFence int64     `json:"blocker_fence,omitempty"`
@@ -189,7 +189,7 @@ type journalRevision struct {
 	Last     time.Time `json:"last"`
 }
 
-func journalReportOf(j *lock.Journal, lines []shownLine) journalReport {
+func journalReportOf(j *driver.Journal, lines []shownLine) journalReport {
 	r := journalReport{Job: j.Key, Truncated: j.Truncated, Lines: []journalLine{}, Revisions: []journalRevision{}}
 	for _, l := range lines {
 		line := journalLine{
@@ -203,7 +203,7 @@ func journalReportOf(j *lock.Journal, lines []shownLine) journalReport {
 		if l.Blocker != 0 {
 			line.Blocker = instant(l.Blocker)
 		}
-		if l.Verdict == lock.VerdictRan {
+		if l.Verdict == driver.VerdictRan {
 			line.LateMs = new(l.At - l.To)
 		}
 		r.Lines = append(r.Lines, line)

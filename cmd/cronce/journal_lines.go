@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // journalVerdicts are what --verdict knows.
-var journalVerdicts = []lock.Verdict{
-	lock.VerdictOpened, lock.VerdictRan, lock.VerdictEnded, lock.VerdictSkipped, lock.VerdictWaiting,
-	lock.VerdictSuperseded, lock.VerdictMissed, lock.VerdictPaused, lock.VerdictLost, lock.VerdictUnreadable,
+var journalVerdicts = []driver.Verdict{
+	driver.VerdictOpened, driver.VerdictRan, driver.VerdictEnded, driver.VerdictSkipped, driver.VerdictWaiting,
+	driver.VerdictSuperseded, driver.VerdictMissed, driver.VerdictPaused, driver.VerdictLost, driver.VerdictUnreadable,
 }
 
 // A journalFilter says which lines are shown. A zero part lets all through.
 type journalFilter struct {
 	since, until time.Time
-	verdict      lock.Verdict
+	verdict      driver.Verdict
 }
 
 func (f journalFlags) filter(now time.Time) (journalFilter, error) {
-	filter := journalFilter{verdict: lock.Verdict(f.verdict)}
+	filter := journalFilter{verdict: driver.Verdict(f.verdict)}
 	var err error
 	if filter.since, err = sinceWhen(f.since, now); err != nil {
 		return filter, usagef("journal: --since %w", err)
@@ -50,8 +50,8 @@ func (f *journalFilter) all() bool { return *f == journalFilter{} }
 // shows reports whether a line is shown: one whose range reaches into the time that is
 // asked for, or that was written in it. One that cannot be read is always shown: it may
 // have been any.
-func (f *journalFilter) shows(l *lock.Line) bool {
-	if l.Verdict == lock.VerdictUnreadable {
+func (f *journalFilter) shows(l *driver.Line) bool {
+	if l.Verdict == driver.VerdictUnreadable {
 		return true
 	}
 	verdict := f.verdict == "" || l.Verdict == f.verdict || l.Between == f.verdict
@@ -67,13 +67,13 @@ func (f *journalFilter) shows(l *lock.Line) bool {
 
 // A shownLine is a line with what later lines say of it.
 type shownLine struct {
-	*lock.Line
+	*driver.Line
 	killed string // what became of an attempt that has no end
 }
 
 // shown are the newest n lines of a journal that a filter lets through. The state is that
 // of the job after the journal was read.
-func (f *journalFilter) shown(j *lock.Journal, s *lock.Series, n int) (lines []shownLine) {
+func (f *journalFilter) shown(j *driver.Journal, s *driver.Series, n int) (lines []shownLine) {
 	killed := killedAttempts(j.Lines, s)
 	for i := range j.Lines {
 		if l := &j.Lines[i]; f.shows(l) {
@@ -86,13 +86,13 @@ func (f *journalFilter) shown(j *lock.Journal, s *lock.Series, n int) (lines []s
 // killedAttempts finds the attempts that have no end because their node died, or lost
 // its store: another took the tick over, it was settled as lost, or its lease is over and
 // no node has seen to it yet.
-func killedAttempts(lines []lock.Line, s *lock.Series) map[int]string {
+func killedAttempts(lines []driver.Line, s *driver.Series) map[int]string {
 	killed, open := map[int]string{}, map[int64]int{} // by tick
 	for i := range lines {
 		l := &lines[i]
 		at, before := open[l.To]
 		switch l.Verdict {
-		case lock.VerdictRan:
+		case driver.VerdictRan:
 			if before {
 				killed[at] = fmt.Sprintf("killed or cut off: %s took it over", l.Node)
 			}
@@ -100,18 +100,18 @@ func killedAttempts(lines []lock.Line, s *lock.Series) map[int]string {
 			if l.Outcome == "" {
 				open[l.To] = i
 			}
-		case lock.VerdictLost:
+		case driver.VerdictLost:
 			if before {
 				killed[at] = "killed or cut off: its tick was lost"
 			}
 			delete(open, l.To)
-		case lock.VerdictEnded:
+		case driver.VerdictEnded:
 			delete(open, l.To)
 		}
 	}
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if at, is := open[r.Number]; is && r.State == lock.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
+		if at, is := open[r.Number]; is && r.State == driver.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
 			killed[at] = fmt.Sprintf("killed or cut off: its lease is over since %s, and no node has taken it over", rfc3339(r.Until))
 		}
 	}
@@ -119,8 +119,8 @@ func killedAttempts(lines []lock.Line, s *lock.Series) map[int]string {
 }
 
 // lateOf is how long after its tick a line was granted.
-func lateOf(l *lock.Line) string {
-	if l.Verdict != lock.VerdictRan {
+func lateOf(l *driver.Line) string {
+	if l.Verdict != driver.VerdictRan {
 		return "-"
 	}
 	return terminal.Milliseconds(fmt.Sprint(l.At - l.To))

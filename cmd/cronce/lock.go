@@ -18,6 +18,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -116,17 +117,17 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	case f.force && f.reason == "":
 		return usagef("lock: --force-unlock needs a --reason, which is kept")
 	case f.force && cmd.Flags().Changed("fence") && f.fence < 1:
-		return usagef("lock: --fence is %d, allowed is 1 to %d, as --show tells it", f.fence, int64(lock.MaxNumber))
+		return usagef("lock: --fence is %d, allowed is 1 to %d, as --show tells it", f.fence, int64(driver.MaxNumber))
 	case f.force:
 		asked := f.forcing(args[0])
 		asked.ID = "checked"
-		return asUsage(lock.CheckForcing(&asked))
+		return asUsage(driver.CheckForce(&asked))
 	case slices.ContainsFunc(forceFlags, cmd.Flags().Changed):
 		return usagef("lock: --reason, --who and --fence are for --force-unlock")
 	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
 		return usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
 	case f.show:
-		return asUsage(lock.CheckKey(args[0]))
+		return asUsage(driver.CheckKey(args[0]))
 	case cmd.ArgsLenAtDash() != 1 || len(args) < 2:
 		return usagef("lock: allowed is one key, then -- and a command, as in lock backup -- pg_dump shop")
 	case f.try && f.wait != 0:
@@ -142,7 +143,7 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	case f.permits < 1 || f.permits >= lock.NoLimit:
 		return usagef("lock: --permits is %d, allowed is 1 to %d", f.permits, lock.NoLimit-1)
 	}
-	if err := errors.Join(lock.CheckKey(args[0]), lock.CheckTTL(f.ttl), lock.CheckNote(f.note)); err != nil {
+	if err := errors.Join(driver.CheckKey(args[0]), driver.CheckTTL(f.ttl), driver.CheckNote(f.note)); err != nil {
 		return &usageError{err}
 	}
 	if _, err := exec.LookPath(args[1]); err != nil {
@@ -152,8 +153,8 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 // forcing is the forced unlock that is asked for.
-func (f *lockFlags) forcing(key string) lock.Forcing {
-	return lock.Forcing{Key: key, By: caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
+func (f *lockFlags) forcing(key string) driver.ForceRequest {
+	return driver.ForceRequest{Key: key, By: caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
 }
 
 // notRun is the error of a command that could not be run, with the code that shells

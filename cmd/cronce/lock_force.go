@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // forceFlags are of use only with --force-unlock.
@@ -18,7 +19,7 @@ var forceFlags = []string{"reason", "who", "fence"}
 // forceLock frees a lock that others hold, and prints the record that the store keeps. It
 // takes the lock from the owner with the fence that f names, or from those that hold it
 // now: a request that arrives late frees no later owner.
-func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, output string) error {
+func (s *store) forceLock(ctx context.Context, w io.Writer, f driver.ForceRequest, output string) error {
 	locker := lock.New(s.driver, "")
 	if f.To == 0 {
 		holders, err := locker.Holders(ctx, f.Key)
@@ -26,7 +27,7 @@ func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, outp
 			return s.notForced(err, &f)
 		}
 		if f.To = latestFence(holders); f.To == 0 {
-			return s.notForced(lock.ErrFree, &f)
+			return s.notForced(driver.ErrFree, &f)
 		}
 	}
 	made, err := locker.Force(ctx, f)
@@ -36,11 +37,11 @@ func (s *store) forceLock(ctx context.Context, w io.Writer, f lock.Forcing, outp
 	if output == outputJSON {
 		return terminal.PrintJSON(w, forcedReportOf(&made))
 	}
-	return showForced(w, []lock.Forced{made})
+	return showForced(w, []driver.ForceRecord{made})
 }
 
 // latestFence is the highest fence of those that hold a lock; 0: none does.
-func latestFence(holders []lock.Holder) (latest int64) {
+func latestFence(holders []driver.Holder) (latest int64) {
 	for i := range holders {
 		latest = max(latest, holders[i].Fence)
 	}
@@ -48,11 +49,11 @@ func latestFence(holders []lock.Holder) (latest int64) {
 }
 
 // notForced is the error of a lock that was not freed by force.
-func (s *store) notForced(err error, f *lock.Forcing) error {
+func (s *store) notForced(err error, f *driver.ForceRequest) error {
 	switch {
-	case errors.Is(err, lock.ErrFree) && f.From > 0:
+	case errors.Is(err, driver.ErrFree) && f.From > 0:
 		return &codedError{err: fmt.Errorf("lock %q is held by no owner with the fence %d: nothing was done", f.Key, f.From), code: exitRefused}
-	case errors.Is(err, lock.ErrFree):
+	case errors.Is(err, driver.ErrFree):
 		return &codedError{err: fmt.Errorf("lock %q is held by no owner: nothing was done", f.Key), code: exitRefused}
 	case errors.Is(err, lock.ErrUnsupported):
 		return &usageError{err}
@@ -78,7 +79,7 @@ type forcedOwnerReport struct {
 	Note  string `json:"note,omitempty"`
 }
 
-func forcedReportOf(f *lock.Forced) forcedReport {
+func forcedReportOf(f *driver.ForceRecord) forcedReport {
 	r := forcedReport{By: f.By, Reason: f.Reason, Holders: f.Holders, Owners: []forcedOwnerReport{}, Unreadable: f.Unreadable}
 	if f.Unreadable == "" {
 		r.At = time.UnixMilli(f.At).UTC().Format(time.RFC3339Nano)
@@ -90,7 +91,7 @@ func forcedReportOf(f *lock.Forced) forcedReport {
 }
 
 // showForced prints forced unlocks, a row for each owner.
-func showForced(w io.Writer, all []lock.Forced) error {
+func showForced(w io.Writer, all []driver.ForceRecord) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FREED BY FORCE\tBY\tFROM\tFENCE\tNOTE\tREASON")
 	for i := range all {

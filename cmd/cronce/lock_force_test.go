@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // An operator frees a lock: it is recorded and shown, its holder's lease is lost, and the next
@@ -21,7 +22,7 @@ func TestLockForce(t *testing.T) {
 		return cronce(t, append([]string{"lock", "key", "--force-unlock", "--redis", url}, more...)...)
 	}
 	force("--reason", "why").want(t, exitRefused, "held by no owner")
-	lease := holdWith(t, url, lock.Options{TTL: lock.MinTTL, Note: "nightly"})
+	lease := holdWith(t, url, lock.Options{TTL: driver.MinTTL, Note: "nightly"})
 	fence := strconv.FormatInt(lease.Fence(), 10)
 	force("--reason", "host db-3 is gone", "--who", "alice@ops").want(t, exitFine, "FREED BY FORCE", "alice@ops", "host db-3 is gone", "nightly", fence)
 	select {

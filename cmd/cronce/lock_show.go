@@ -13,13 +13,14 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // lockNode names this process where locks are shown: by its host, and unique.
 func lockNode() string {
 	host, _ := os.Hostname() // a name without one is good enough
 	node := host + "-" + uuid.NewString()[:13]
-	if len(node) > lock.MaxKey/2 || lock.CheckName("node", node) != nil {
+	if len(node) > driver.MaxKey/2 || driver.CheckName("node", node) != nil {
 		return ""
 	}
 	return node
@@ -52,7 +53,7 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 	if err != nil {
 		return s.failed(err)
 	}
-	forced, err := locker.Forcings(ctx, key)
+	forced, err := locker.ForceRecords(ctx, key)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -66,7 +67,7 @@ func (s *store) showLock(ctx context.Context, w io.Writer, key, output string) e
 	return showForced(w, forced)
 }
 
-func showHolders(w io.Writer, key string, holders []lock.Holder, waiting int) error {
+func showHolders(w io.Writer, key string, holders []driver.Holder, waiting int) error {
 	if len(holders) == 0 {
 		_, err := fmt.Fprintf(w, "%s is free\n", strconv.Quote(key))
 		return err
@@ -84,7 +85,7 @@ func showHolders(w io.Writer, key string, holders []lock.Holder, waiting int) er
 }
 
 // holds says how the lock is held.
-func holds(h *lock.Holder) string {
+func holds(h *driver.Holder) string {
 	how := fmt.Sprintf("with up to %d", h.Limit)
 	switch h.Limit {
 	case 1:
@@ -98,7 +99,7 @@ func holds(h *lock.Holder) string {
 	return how
 }
 
-func lockReportOf(key string, holders []lock.Holder, waiting int, forced []lock.Forced) *lockReport {
+func lockReportOf(key string, holders []driver.Holder, waiting int, forced []driver.ForceRecord) *lockReport {
 	r := &lockReport{Key: key, Holders: make([]holderReport, len(holders)), Waiting: waiting, Forced: make([]forcedReport, len(forced))}
 	for i := range forced {
 		r.Forced[i] = forcedReportOf(&forced[i])

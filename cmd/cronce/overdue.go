@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -21,7 +22,7 @@ const secondLook = 3 * time.Second
 
 // A roll is the nodes of a namespace, as the store has them.
 type roll struct {
-	lock.Roll
+	driver.MemberList
 	alive map[string]bool
 	err   error // why they are not known
 }
@@ -33,7 +34,7 @@ func (s *store) roll(ctx context.Context) (*roll, error) {
 		err = s.failed(err)
 		return &roll{err: err}, err
 	}
-	f := &roll{Roll: all, alive: map[string]bool{}}
+	f := &roll{MemberList: all, alive: map[string]bool{}}
 	for i := range all.Members {
 		if m := &all.Members[i]; m.Alive(all.Now) {
 			f.alive[m.Node] = true
@@ -51,14 +52,14 @@ func (f *roll) known() func(node string) bool {
 }
 
 // gone are the nodes that left or fell silent, the latest first.
-func (f *roll) gone() []lock.Member {
-	all := slices.DeleteFunc(slices.Clone(f.Members), func(m lock.Member) bool { return m.Alive(f.Now) })
-	slices.SortStableFunc(all, func(a, b lock.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
+func (f *roll) gone() []driver.Member {
+	all := slices.DeleteFunc(slices.Clone(f.Members), func(m driver.Member) bool { return m.Alive(f.Now) })
+	slices.SortStableFunc(all, func(a, b driver.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
 	return all
 }
 
 // parting says how a node went.
-func parting(m *lock.Member) string {
+func parting(m *driver.Member) string {
 	if m.Left != 0 {
 		return fmt.Sprintf("%s left at %s (drained)", m.Node, rfc3339(m.Left))
 	}
@@ -68,7 +69,7 @@ func parting(m *lock.Member) string {
 func rfc3339(ms int64) string { return instant(ms).Format(time.RFC3339) }
 
 // cause says why nothing was decided, as far as the store can tell.
-func (f *roll) cause(r *verify.Report, s *lock.Series) string {
+func (f *roll) cause(r *verify.Report, s *driver.Series) string {
 	seen := ""
 	if r.SeenOn != "" {
 		seen = fmt.Sprintf("%s was the last to be seen with this job, at %s", r.SeenOn, r.Seen.Format(time.RFC3339))
@@ -126,7 +127,7 @@ func (l *lateness) String() string {
 }
 
 // latenesses are what is overdue of a job.
-func latenesses(r *verify.Report, s *lock.Series, f *roll) (all []lateness) {
+func latenesses(r *verify.Report, s *driver.Series, f *roll) (all []lateness) {
 	for _, o := range r.Late {
 		all = append(all, lateness{Job: r.Job, Overdue: o, AgeMs: s.Now - o.Since.UnixMilli(), Cause: f.cause(r, s)})
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -13,7 +13,7 @@ import (
 
 // Of nodes that went, the latest is named first, however it went.
 func TestGone(t *testing.T) {
-	f := &roll{Roll: lock.Roll{Now: 10_000, Members: []lock.Member{
+	f := &roll{MemberList: driver.MemberList{Now: 10_000, Members: []driver.Member{
 		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
 	}}}
 	var names []string
@@ -30,7 +30,7 @@ func TestGone(t *testing.T) {
 func TestMarkAheadToTheMillisecond(t *testing.T) {
 	f := &roll{alive: map[string]bool{"a": true}}
 	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
-		s := lock.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
+		s := driver.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
 		if _, found := markOf(s); found != ahead {
 			t.Errorf("%d ms ahead: doctor says %v", past, found)
 		}
@@ -57,7 +57,7 @@ func TestClockOf(t *testing.T) {
 		{0, clockWarn, redislock.OK, false},
 		{0, -clockWarn - 1, redislock.Warn, false},
 	} {
-		f := clockOf("", lock.Reading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
+		f := clockOf("", driver.ClockReading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
 		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {
 			t.Errorf("a trip of %v, off by %v: %v, %s", c.trip, c.offset, f.Level, f.Text)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A reason has as many characters.
@@ -111,7 +111,7 @@ func (s *store) setPause(ctx context.Context, w io.Writer, job string, pause boo
 	}
 	now := set(ctx, job, old.PauseChange+1)
 	switch {
-	case errors.Is(now.Err, lock.ErrNotOpen):
+	case errors.Is(now.Err, driver.ErrNotOpen):
 		return &codedError{err: fmt.Errorf("%s was never opened by a node: there is nothing to pause", job), code: exitRefused}
 	case now.Err != nil:
 		return s.failed(now.Err)
@@ -120,7 +120,7 @@ func (s *store) setPause(ctx context.Context, w io.Writer, job string, pause boo
 	}
 	alive := 0
 	for i := range now.Runs {
-		if r := &now.Runs[i]; r.State == lock.RunOpen && r.Until > now.Now {
+		if r := &now.Runs[i]; r.State == driver.RunOpen && r.Until > now.Now {
 			alive++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -257,7 +257,7 @@ func (s *store) proveJob(ctx context.Context, job string, o verify.Options, f *r
 }
 
 // lostState judges a job of which the journal and the specs are left, as far as they reach.
-func lostState(journal lock.Journal, o verify.Options) verify.Report {
+func lostState(journal driver.Journal, o verify.Options) verify.Report {
 	r := verify.Report{Job: journal.Key}
 	if len(journal.Lines)+len(journal.Revisions) > 0 {
 		o.Now, o.State = time.UnixMilli(o.State.Now), nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const keysOf = "cronce:v1:{cronce.0}:"
@@ -81,11 +81,11 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`)
 	failed := newCluster(t, 3, 0)
 	tick := failed.last + 1000
-	a := failed.driver.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
+	a := failed.driver.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
 		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
-	e := failed.driver.ReleaseRuns(t.Context(), []lock.Ending{{
-		RunRef: lock.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: lock.OutcomeFailed}})[0]
-	if a.Kind != lock.Granted || !e.Ended {
+	e := failed.driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
+		RunRef: driver.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: driver.OutcomeFailed}})[0]
+	if a.Kind != driver.KindGranted || !e.Ended {
 		t.Fatalf("claim %+v, end %+v", a, e)
 	}
 	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exitFine, `"ok": true`)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -39,7 +39,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	cl := &cluster{store: s, server: m, url: url, schedule: schedule, revision: schedule.Revision(time.Now())}
 	began := time.Now().Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
-	opened := s.driver.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
+	opened := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
 	if opened[0].Err != nil {
 		t.Fatal(opened[0].Err)
 	}
@@ -72,15 +72,15 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *store {
 
 func (cl *cluster) decide(t *testing.T, tick int64, i int) {
 	t.Helper()
-	a := cl.driver.Claim(t.Context(), []lock.Claim{{
+	a := cl.driver.Claim(t.Context(), []driver.Claim{{
 		Key: "job", Owner: fmt.Sprintf("n/%d", i), Number: tick, After: tick - 1000, TTL: time.Second, Deadline: time.Second,
 		Attempts: 1, Latest: tick + 60_000, Revision: cl.revision,
 	}})[0]
-	if a.Kind != lock.Granted {
+	if a.Kind != driver.KindGranted {
 		t.Fatalf("claim %d: %+v", i, a)
 	}
-	e := cl.driver.ReleaseRuns(t.Context(), []lock.Ending{{
-		RunRef:  lock.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
+	e := cl.driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
+		RunRef:  driver.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
 		Outcome: fmt.Sprintf("ok%d", i%2), OK: true, // neighbours that differ are not folded into one line
 	}})[0]
 	if !e.Ended {
@@ -215,13 +215,13 @@ func TestJournal(t *testing.T) {
 }
 
 func TestRemark(t *testing.T) {
-	for want, l := range map[string]lock.Line{
+	for want, l := range map[string]driver.Line{
 		"":                                  {},
-		"ok in 2.0ms":                       {Verdict: lock.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
-		"failed":                            {Verdict: lock.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
-		"overlap; with all after 00:00:01":  {Verdict: lock.VerdictSkipped, Reason: "overlap", Between: lock.VerdictSkipped, From: 1000, To: 3000, At: 3000},
-		"those after 00:00:01 missed":       {Verdict: lock.VerdictRan, Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
-		"deadline; with all after 00:00:01": {Verdict: lock.VerdictMissed, Reason: "deadline", Between: lock.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"ok in 2.0ms":                       {Verdict: driver.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"failed":                            {Verdict: driver.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
+		"overlap; with all after 00:00:01":  {Verdict: driver.VerdictSkipped, Reason: "overlap", Between: driver.VerdictSkipped, From: 1000, To: 3000, At: 3000},
+		"those after 00:00:01 missed":       {Verdict: driver.VerdictRan, Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"deadline; with all after 00:00:01": {Verdict: driver.VerdictMissed, Reason: "deadline", Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
 	} {
 		if got := remark(&shownLine{Line: &l}); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -254,7 +254,7 @@ func opened(t *testing.T, s *store, job string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := s.driver.Open(t.Context(), []lock.Opening{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
+	a := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
 	if a.Err != nil {
 		t.Fatal(a.Err)
 	}

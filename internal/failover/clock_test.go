@@ -17,7 +17,7 @@ import (
 func TestFenceAfterStepBack(t *testing.T) {
 	s, step := steppable(t)
 	locker := func(node string) *lock.Locker {
-		return lock.New(driver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), node)
+		return lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), node)
 	}
 	fence := func(l *lock.Locker) int64 {
 		lease, err := l.Acquire(t.Context(), "key", lock.Options{})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -19,7 +20,7 @@ import (
 // at that. Who asks for the replica is granted nothing that it has not.
 func TestLostWrites(t *testing.T) {
 	each(t, func(t *testing.T, at *topology) {
-		before := driver(t, at.before)
+		before := newDriver(t, at.before)
 		at.warm(t, before)
 		mark := opened(t, before)
 		at.copied(t, before)
@@ -30,15 +31,15 @@ func TestLostWrites(t *testing.T) {
 		must(t, err)
 		c := claim("a/1", mark)
 		c.From = undone.Fence
-		a := lock.New(before, "a").Claim(t.Context(), []lock.Claim{c})[0]
-		if a.Kind != lock.Granted {
+		a := lock.New(before, "a").Claimer().Claim(t.Context(), []driver.Claim{c})[0]
+		if a.Kind != driver.KindGranted {
 			t.Fatalf("the claim is answered with %+v", a)
 		}
 		var resource guard.Guard
 		must(t, resource.Do(first.Fence(), func() error { return nil }))
 
 		at.promote()
-		after := driver(t, at.after)
+		after := newDriver(t, at.after)
 		second := at.granted(t, lock.New(after, "b"))
 		if err := first.Check(); err != nil {
 			t.Fatalf("the first holder knows already (%v): nothing is shown", err)
@@ -51,20 +52,20 @@ func TestLostWrites(t *testing.T) {
 
 // replicasAreLacking asks for a lease, and for a number, that the replica has. It
 // returns what is left of the number's grant, which was undone.
-func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) lock.Answer {
+func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) driver.Answer {
 	t.Helper()
-	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: at.lock, Owner: "r/1", TTL: time.Minute, Replicas: 1})
-	if short, ok := errors.AsType[*lock.ReplicasError](err); !ok || short.Acked != 0 {
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: at.lock, Owner: "r/1", TTL: time.Minute, Replicas: 1})
+	if short, ok := errors.AsType[*driver.ReplicasError](err); !ok || short.Acked != 0 {
 		t.Errorf("the lease: %v, want a *lock.ReplicasError", err)
 	}
 	c := claim("r/1", mark)
 	c.Replicas = 1
-	a := d.Claim(t.Context(), []lock.Claim{c})[0]
-	if _, ok := errors.AsType[*lock.ReplicasError](a.Err); !ok || a.Kind != lock.Unknown {
+	a := d.Claim(t.Context(), []driver.Claim{c})[0]
+	if _, ok := errors.AsType[*driver.ReplicasError](a.Err); !ok || a.Kind != driver.KindUnknown {
 		t.Errorf("the claim is answered with %+v", a)
 	}
-	left := d.Claim(t.Context(), []lock.Claim{claim("r/2", mark)})[0]
-	if left.Kind != lock.Passed || left.State != lock.RunUnstarted {
+	left := d.Claim(t.Context(), []driver.Claim{claim("r/2", mark)})[0]
+	if left.Kind != driver.KindPassed || left.State != driver.RunUnstarted {
 		t.Fatalf("of the claim is left %+v", left)
 	}
 	return left
@@ -85,15 +86,15 @@ func refused(t *testing.T, resource *guard.Guard, first, second *lock.Lease) {
 }
 
 // claimedAgain claims the number of a once more.
-func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Answer, mark int64) {
+func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Claimed, mark int64) {
 	t.Helper()
-	var b lock.Answer
+	var b lock.Claimed
 	becomes(t, "an answer", func() bool {
-		b = lock.New(d, "b").Claim(t.Context(), []lock.Claim{claim("b/1", mark)})[0]
+		b = lock.New(d, "b").Claimer().Claim(t.Context(), []driver.Claim{claim("b/1", mark)})[0]
 		return b.Err == nil
 	})
 	must(t, a.Lease.Check())
-	if b.Kind != lock.Granted || b.Fence <= a.Fence || b.Number != a.Number {
+	if b.Kind != driver.KindGranted || b.Fence <= a.Fence || b.Number != a.Number {
 		t.Errorf("the claim is answered with %+v after %+v", b, a)
 	}
 }
@@ -129,13 +130,13 @@ func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 // opened opens a series in which a number is due, and returns its mark.
 func opened(t *testing.T, d *redislock.Driver) int64 {
 	t.Helper()
-	s := d.Open(t.Context(), []lock.Opening{{Key: series, Node: "opener"}})[0]
+	s := d.Open(t.Context(), []driver.OpenRequest{{Key: series, Node: "opener"}})[0]
 	must(t, s.Err)
 	becomes(t, "a number is due", func() bool { return d.Look(t.Context(), []string{series})[0].Now > s.Mark+1 })
 	return s.Mark
 }
 
 // claim asks for the number after mark.
-func claim(owner string, mark int64) lock.Claim {
-	return lock.Claim{Key: series, Owner: owner, Number: mark + 1, After: mark, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber}
+func claim(owner string, mark int64) driver.Claim {
+	return driver.Claim{Key: series, Owner: owner, Number: mark + 1, After: mark, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -20,7 +21,7 @@ type looked struct {
 	times atomic.Int64
 }
 
-func (d *looked) Now(ctx context.Context) ([]lock.Reading, error) {
+func (d *looked) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	rs, err := d.Driver.Now(ctx)
 	if err == nil {
 		d.times.Add(1)
@@ -54,9 +55,9 @@ func TestServerIsReplaced(t *testing.T) {
 }
 
 func replaced(t *testing.T, at *topology) {
-	d := &looked{Driver: driver(t, at.before)}
-	l, told := lock.New(d, "a"), make(chan lock.Trouble, 100)
-	l.Notice(func(of lock.Trouble) {
+	d := &looked{Driver: newDriver(t, at.before)}
+	l, told := lock.New(d, "a"), make(chan lock.StoreEvent, 100)
+	l.OnStoreEvent(func(of lock.StoreEvent) {
 		if of.Replaced {
 			told <- of
 		}

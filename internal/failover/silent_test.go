@@ -22,12 +22,12 @@ import (
 func TestSilentCut(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)
-	b := lock.New(driver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "b")
+	b := lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "b")
 	meter := proof.NewMeter(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		proxy := proof.NewProxy(t, s.Addr())
-		a := lock.New(driver(t, redis.UniversalOptions{Addrs: []string{proxy.Addr()}}), "a")
+		a := lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{proxy.Addr()}}), "a")
 		wg.Go(func() {
 			if err := cut(t.Context(), meter, proxy, a, b, fmt.Sprintf("key-%d", i)); err != nil {
 				t.Errorf("round %d: %v", i, err)

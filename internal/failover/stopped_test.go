@@ -17,6 +17,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -73,7 +74,7 @@ func TestStoppedHolderIsRefused(t *testing.T) {
 		t.Fatalf("the holder's first write: %q", first)
 	}
 	must(t, cmd.Process.Signal(syscall.SIGSTOP))
-	second, err := lock.New(driver(t, o), "b").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
+	second, err := lock.New(newDriver(t, o), "b").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
 	must(t, err)
 	c := client(t, o)
 	if written, err := write(t.Context(), c, second.Fence(), "second"); err != nil || !written {
@@ -99,7 +100,7 @@ func holder(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	lease, err := lock.New(d, "a").Acquire(ctx, "key", lock.Options{TTL: lock.MinTTL})
+	lease, err := lock.New(d, "a").Acquire(ctx, "key", lock.Options{TTL: driver.MinTTL})
 	if err != nil {
 		return err
 	}

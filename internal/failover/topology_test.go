@@ -106,7 +106,7 @@ func client(t *testing.T, o redis.UniversalOptions) redis.UniversalClient {
 	return c
 }
 
-func driver(t *testing.T, o redis.UniversalOptions) *redislock.Driver {
+func newDriver(t *testing.T, o redis.UniversalOptions) *redislock.Driver {
 	t.Helper()
 	d, err := redislock.New(client(t, o), redislock.Options{})
 	must(t, err)

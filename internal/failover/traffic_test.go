@@ -17,6 +17,7 @@ import (
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -38,7 +39,7 @@ func work(t *testing.T, d *redislock.Driver, keys int, replicas func(client int)
 	go func() {
 		c.ops <- history.Crowd{
 			Clients: 6, Keys: keys, Timeout: 600 * time.Millisecond, Seed: uint64(time.Now().UnixNano()),
-			Driver: func(client int) lock.Driver { return &worker{d, c, func() int { return replicas(client) }} },
+			Driver: func(client int) driver.Driver { return &worker{d, c, func() int { return replicas(client) }} },
 		}.Run(ctx)
 	}()
 	return c
@@ -70,7 +71,7 @@ type worker struct {
 	replicas func() int
 }
 
-func (w *worker) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (w *worker) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Replicas = w.replicas()
 	g, err := w.Driver.Acquire(ctx, a)
 	_, held := errors.AsType[*lock.HeldError](err)
@@ -83,7 +84,7 @@ func (w *worker) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 	return g, err
 }
 
-func (w *worker) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (w *worker) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	h.Replicas = w.replicas()
 	return w.Driver.Renew(ctx, h)
 }
@@ -95,7 +96,7 @@ func TestKilledUnderTraffic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := start(t)
-			d := driver(t, at.before)
+			d := newDriver(t, at.before)
 			at.copied(t, d)
 			var replicas atomic.Int64
 			replicas.Store(1)
@@ -142,7 +143,7 @@ func tell(t *testing.T, ops []history.Op) {
 func TestSlotsMoveUnderTraffic(t *testing.T) {
 	t.Parallel()
 	nodes := redisserver.Cluster(t, 3, 1)
-	d := driver(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{nodes[0].Addr()}})
+	d := newDriver(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{nodes[0].Addr()}})
 	const keys = 4 // few, so that each is asked for all the time
 	c := work(t, d, keys, func(client int) int { return client % 2 })
 	c.goesOn(t, 20)
@@ -165,7 +166,7 @@ func TestSlotsMoveUnderTraffic(t *testing.T) {
 // the traffic meets each step of that.
 func move(t *testing.T, masters []*redisserver.Server, name string) {
 	t.Helper()
-	old := driver(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{masters[0].Addr()}})
+	old := newDriver(t, redis.UniversalOptions{IsClusterMode: true, Addrs: []string{masters[0].Addr()}})
 	lostTo(t, old, name) // it knows where the slot is now
 	key := "cronce:v1:l:{" + name + "}"
 	slot := int(direct(t, masters[0]).ClusterKeySlot(t.Context(), key).Val())
@@ -195,7 +196,7 @@ func move(t *testing.T, masters []*redisserver.Server, name string) {
 // lock is.
 func lostTo(t *testing.T, d *redislock.Driver, name string) {
 	t.Helper()
-	_, err := d.Renew(t.Context(), lock.Holding{Key: name, Owner: "nobody/1", Fence: 1, TTL: time.Second})
+	_, err := d.Renew(t.Context(), driver.LeaseRef{Key: name, Owner: "nobody/1", Fence: 1, TTL: time.Second})
 	if !errors.Is(err, lock.ErrLost) {
 		t.Errorf("the renewal of a lease on %s that never was: %v", name, err)
 	}

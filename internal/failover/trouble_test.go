@@ -19,11 +19,11 @@ import (
 )
 
 // watched is a Locker on a server, and what it tells.
-func watched(t *testing.T, s *redisserver.Server) (*lock.Locker, <-chan lock.Trouble) {
+func watched(t *testing.T, s *redisserver.Server) (*lock.Locker, <-chan lock.StoreEvent) {
 	t.Helper()
-	l := lock.New(driver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "a")
-	told := make(chan lock.Trouble, 100)
-	l.Notice(func(of lock.Trouble) { told <- of })
+	l := lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "a")
+	told := make(chan lock.StoreEvent, 100)
+	l.OnStoreEvent(func(of lock.StoreEvent) { told <- of })
 	return l, told
 }
 
@@ -103,7 +103,7 @@ func TestServerClockSteps(t *testing.T) {
 	must(t, next.Release(t.Context()))
 }
 
-func wantStep(t *testing.T, of lock.Trouble, d time.Duration) {
+func wantStep(t *testing.T, of lock.StoreEvent, d time.Duration) {
 	t.Helper()
 	if of.Key != "" || (of.Step-d).Abs() > 2*time.Second {
 		t.Errorf("of a step of %v it told %+v", d, of)

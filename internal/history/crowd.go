@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Crowd is clients that want the same few keys. Only Driver is required.
 type Crowd struct {
-	Driver  func(client int) lock.Driver
+	Driver  func(client int) driver.Driver
 	First   int           // the number of the first client: those of one history have each their own
 	Clients int           // zero: 6
 	Keys    int           // zero: 3
-	TTL     time.Duration // zero: twice lock.MinTTL
+	TTL     time.Duration // zero: twice driver.MinTTL
 	Timeout time.Duration // of one request; zero: 200ms
 	Pause   time.Duration // between two requests at most, where none is for a purpose; zero: 30ms
 	Seed    uint64        // of what the clients choose
@@ -26,7 +27,7 @@ type Crowd struct {
 func (c Crowd) withDefaults() Crowd {
 	or(&c.Clients, 6)
 	or(&c.Keys, 3)
-	or(&c.TTL, 2*lock.MinTTL)
+	or(&c.TTL, 2*driver.MinTTL)
 	or(&c.Timeout, 200*time.Millisecond)
 	or(&c.Pause, 30*time.Millisecond)
 	return c
@@ -70,7 +71,7 @@ type client struct {
 	Crowd
 	clock
 	number int
-	driver lock.Driver
+	driver driver.Driver
 	rnd    *rand.Rand
 	owners int
 	ops    []Op
@@ -88,16 +89,16 @@ func (c *client) visit() {
 	}
 	switch got.Outcome {
 	case OK:
-		c.use(lock.Holding{Key: key, Owner: owner, Fence: got.Granted, TTL: c.TTL})
+		c.use(driver.LeaseRef{Key: key, Owner: owner, Fence: got.Granted, TTL: c.TTL})
 	case Unknown:
-		c.release(lock.Holding{Key: key, Owner: owner, TTL: c.TTL}) // what may have been granted
+		c.release(driver.LeaseRef{Key: key, Owner: owner, TTL: c.TTL}) // what may have been granted
 	}
 	c.rest(c.Pause)
 }
 
 // use renews a lease some times, and releases it or leaves it to its deadline.
 // One in three comes back later, when the key may be another owner's.
-func (c *client) use(h lock.Holding) {
+func (c *client) use(h driver.LeaseRef) {
 	for range c.rnd.IntN(3) {
 		c.rest(c.TTL / 2)
 		if c.renew(h) == Lost {
@@ -131,13 +132,13 @@ func (c *client) upTo(most time.Duration) time.Duration {
 func (c *client) acquire(key, owner string) *Op {
 	o := Op{Kind: Acquire, Key: key, Owner: owner}
 	return c.do(o, func(ctx context.Context, o *Op) error {
-		g, err := c.driver.Acquire(ctx, lock.Acquisition{Key: key, Owner: owner, TTL: c.TTL})
+		g, err := c.driver.Acquire(ctx, driver.Acquisition{Key: key, Owner: owner, TTL: c.TTL})
 		o.Granted = g.Fence
 		return err
 	})
 }
 
-func (c *client) renew(h lock.Holding) Outcome {
+func (c *client) renew(h driver.LeaseRef) Outcome {
 	o := Op{Kind: Renew, Key: h.Key, Owner: h.Owner, Fence: h.Fence}
 	return c.do(o, func(ctx context.Context, _ *Op) error {
 		_, err := c.driver.Renew(ctx, h)
@@ -145,7 +146,7 @@ func (c *client) renew(h lock.Holding) Outcome {
 	}).Outcome
 }
 
-func (c *client) release(h lock.Holding) Outcome {
+func (c *client) release(h driver.LeaseRef) Outcome {
 	o := Op{Kind: Release, Key: h.Key, Owner: h.Owner, Fence: h.Fence}
 	return c.do(o, func(ctx context.Context, _ *Op) error { return c.driver.Release(ctx, h) }).Outcome
 }

@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/history"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
 // worked is what a crowd saw of a driver in a minute of a bubble.
-func worked(t *testing.T, d lock.Driver, c history.Crowd) []history.Op {
+func worked(t *testing.T, d driver.Driver, c history.Crowd) []history.Op {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	c.Driver = func(int) lock.Driver { return d }
+	c.Driver = func(int) driver.Driver { return d }
 	return c.Run(ctx)
 }
 
@@ -93,7 +93,7 @@ func TestFirstHalfIsAHistory(t *testing.T) {
 
 // A doubtful driver loses every 20th answer, after it was done or before.
 type doubtful struct {
-	lock.Driver
+	driver.Driver
 	n atomic.Int64
 }
 
@@ -104,19 +104,19 @@ func (d *doubtful) lose() (before, after bool) {
 	return n%40 == 20, n%40 == 0
 }
 
-func (d *doubtful) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d *doubtful) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	before, after := d.lose()
 	if before {
-		return lock.Grant{}, errLost
+		return driver.Grant{}, errLost
 	}
 	g, err := d.Driver.Acquire(ctx, a)
 	if after {
-		return lock.Grant{}, errLost
+		return driver.Grant{}, errLost
 	}
 	return g, err
 }
 
-func (d *doubtful) Release(ctx context.Context, h lock.Holding) error {
+func (d *doubtful) Release(ctx context.Context, h driver.LeaseRef) error {
 	before, after := d.lose()
 	if before {
 		return errLost
@@ -133,7 +133,7 @@ func TestPlantedAreFound(t *testing.T) {
 	for _, p := range history.Planted {
 		t.Run(p.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var d lock.Driver = new(memlock.Store)
+				var d driver.Driver = new(memlock.Store)
 				if p.Disturbed {
 					d = &doubtful{Driver: d}
 				}
@@ -147,7 +147,7 @@ func TestPlantedAreFound(t *testing.T) {
 // looked for in the time there is, and nothing is then said against a store in order.
 func TestPlantedAreFoundWithoutTime(t *testing.T) {
 	noTime := history.Limits{Patience: time.Nanosecond}
-	for _, p := range append([]history.Plant{{Name: "none", Into: func(d lock.Driver) lock.Driver { return d }}}, history.Planted...) {
+	for _, p := range append([]history.Plant{{Name: "none", Into: func(d driver.Driver) driver.Driver { return d }}}, history.Planted...) {
 		if p.Disturbed {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Lockers are processes, each with a Locker of its own, whose goroutines want the same
@@ -18,7 +19,7 @@ type Lockers struct {
 	Locker    func(process int) *lock.Locker
 	Processes int           // zero: 3
 	Each      int           // goroutines of a process; zero: 3
-	TTL       time.Duration // zero: lock.MinTTL
+	TTL       time.Duration // zero: driver.MinTTL
 	Seed      uint64        // of what the goroutines choose
 }
 
@@ -47,7 +48,7 @@ func (h *Hold) String() string {
 func (c Lockers) Run(ctx context.Context) []Hold {
 	or(&c.Processes, 3)
 	or(&c.Each, 3)
-	or(&c.TTL, lock.MinTTL)
+	or(&c.TTL, driver.MinTTL)
 	var mu sync.Mutex
 	var all []Hold
 	var wg sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // oneFloor is a Locker with one floor for the fences of all keys, whichever server judges
@@ -19,25 +20,25 @@ type oneFloor struct {
 	floor int64
 }
 
-func (f *oneFloor) raised(a lock.Acquisition) lock.Acquisition {
+func (f *oneFloor) raised(a driver.Acquisition) driver.Acquisition {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a.Fence = max(a.Fence, f.floor)
 	return a
 }
 
-func (f *oneFloor) saw(g lock.Grant, err error) (lock.Grant, error) {
+func (f *oneFloor) saw(g driver.Grant, err error) (driver.Grant, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.floor = max(f.floor, g.Fence)
 	return g, err
 }
 
-func (f *oneFloor) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (f *oneFloor) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return f.saw(f.wire.Acquire(ctx, f.raised(a)))
 }
 
-func (f *oneFloor) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (f *oneFloor) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return f.saw(f.wire.Wait(ctx, f.raised(a)))
 }
 
@@ -51,27 +52,27 @@ func plainName(owner string) string {
 	return node + "/" + number
 }
 
-func (s sameNames) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s sameNames) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Owner = plainName(a.Owner)
 	return s.wire.Acquire(ctx, a)
 }
 
-func (s sameNames) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s sameNames) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Owner = plainName(a.Owner)
 	return s.wire.Wait(ctx, a)
 }
 
-func (s sameNames) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (s sameNames) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	h.Owner = plainName(h.Owner)
 	return s.wire.Renew(ctx, h)
 }
 
-func (s sameNames) Release(ctx context.Context, h lock.Holding) error {
+func (s sameNames) Release(ctx context.Context, h driver.LeaseRef) error {
 	h.Owner = plainName(h.Owner)
 	return s.wire.Release(ctx, h)
 }
 
-func (s sameNames) AcquireSeveral(context.Context, []lock.Acquisition) ([]lock.Grant, error) {
+func (s sameNames) AcquireAll(context.Context, []driver.Acquisition) ([]driver.Grant, error) {
 	return nil, lock.ErrUnsupported
 }
 
@@ -83,11 +84,11 @@ type shy struct {
 	asking map[string]bool
 }
 
-func (s *shy) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *shy) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	s.mu.Lock()
 	if s.asking[a.Key] {
 		s.mu.Unlock()
-		return lock.Grant{}, &lock.HeldError{Key: a.Key}
+		return driver.Grant{}, &lock.HeldError{Key: a.Key}
 	}
 	s.asking[a.Key] = true
 	s.mu.Unlock()
@@ -102,10 +103,10 @@ func (s *shy) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 // Faults of Lockers that no history of a single store's requests shows are found by what
 // processes see, within three histories.
 func TestPlantedLockersAreFound(t *testing.T) {
-	for name, plant := range map[string]func(*wire) lock.Driver{
-		"one floor for all keys":          func(w *wire) lock.Driver { return &oneFloor{wire: w} },
-		"owners without random bits":      func(w *wire) lock.Driver { return sameNames{w} },
-		"a try refused for those who ask": func(w *wire) lock.Driver { return &shy{wire: w, asking: map[string]bool{}} },
+	for name, plant := range map[string]func(*wire) driver.Driver{
+		"one floor for all keys":          func(w *wire) driver.Driver { return &oneFloor{wire: w} },
+		"owners without random bits":      func(w *wire) driver.Driver { return sameNames{w} },
+		"a try refused for those who ask": func(w *wire) driver.Driver { return &shy{wire: w, asking: map[string]bool{}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
@@ -113,9 +114,9 @@ func TestPlantedLockersAreFound(t *testing.T) {
 				var holds []history.Hold
 				synctest.Test(t, func(t *testing.T) {
 					to := newCluster(0, -skew)
-					holds = lockers(t, seed, func(p int) lock.Driver { return plant(newWire(to, seed<<8+uint64(p))) })
+					holds = lockers(t, seed, func(p int) driver.Driver { return plant(newWire(to, seed<<8+uint64(p))) })
 				})
-				err = history.CheckHolds(holds, lock.MinTTL, onTheWay)
+				err = history.CheckHolds(holds, driver.MinTTL, onTheWay)
 			}
 			if !history.Refuted(err) {
 				t.Errorf("the fault was not found: %v", err)

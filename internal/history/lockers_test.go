@@ -14,14 +14,15 @@ import (
 
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
 // A keeper is a store with all that Lockers ask for.
 type keeper interface {
-	lock.Driver
-	lock.Waiter
-	lock.Sharer
+	driver.Driver
+	driver.Waiter
+	driver.Sharer
 }
 
 // A wire is the way to a store: each request takes up to a millisecond in each
@@ -55,28 +56,28 @@ func over[T any](w *wire, ask func() (T, error)) (T, error) {
 	return v, err
 }
 
-func (w *wire) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	return over(w, func() (lock.Grant, error) { return w.keeper.Acquire(context.WithoutCancel(ctx), a) })
+func (w *wire) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return over(w, func() (driver.Grant, error) { return w.keeper.Acquire(context.WithoutCancel(ctx), a) })
 }
 
-func (w *wire) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	return over(w, func() (lock.Grant, error) { return w.keeper.Renew(context.WithoutCancel(ctx), h) })
+func (w *wire) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	return over(w, func() (driver.Grant, error) { return w.keeper.Renew(context.WithoutCancel(ctx), h) })
 }
 
-func (w *wire) Release(ctx context.Context, h lock.Holding) error {
+func (w *wire) Release(ctx context.Context, h driver.LeaseRef) error {
 	_, err := over(w, func() (none struct{}, err error) { return none, w.keeper.Release(context.WithoutCancel(ctx), h) })
 	return err
 }
 
-func (w *wire) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
-	several, can := w.keeper.(lock.Several)
+func (w *wire) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	several, can := w.keeper.(driver.MultiAcquirer)
 	if !can {
 		return nil, lock.ErrUnsupported
 	}
-	return over(w, func() ([]lock.Grant, error) { return several.AcquireSeveral(context.WithoutCancel(ctx), as) })
+	return over(w, func() ([]driver.Grant, error) { return several.AcquireAll(context.WithoutCancel(ctx), as) })
 }
 
-func (w *wire) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+func (w *wire) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	for i, h := range hs {
 		errs[i] = w.Release(ctx, h)
@@ -132,7 +133,7 @@ func on[T any](c *cluster, key string, ask func(keeper) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.users--; s.users == 0 {
-		if at, _ := s.Inspect(context.Background(), key); at == (lock.Standing{}) && m.keys[key] == s {
+		if at, _ := s.Inspect(context.Background(), key); at == (driver.KeyState{}) && m.keys[key] == s {
 			delete(m.keys, key)
 		}
 	}
@@ -142,33 +143,33 @@ func on[T any](c *cluster, key string, ask func(keeper) (T, error)) (T, error) {
 	return v, err
 }
 
-func (c *cluster) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	return on(c, a.Key, func(k keeper) (lock.Grant, error) { return k.Acquire(ctx, a) })
+func (c *cluster) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return on(c, a.Key, func(k keeper) (driver.Grant, error) { return k.Acquire(ctx, a) })
 }
 
-func (c *cluster) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	return on(c, h.Key, func(k keeper) (lock.Grant, error) { return k.Renew(ctx, h) })
+func (c *cluster) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	return on(c, h.Key, func(k keeper) (driver.Grant, error) { return k.Renew(ctx, h) })
 }
 
-func (c *cluster) Release(ctx context.Context, h lock.Holding) error {
+func (c *cluster) Release(ctx context.Context, h driver.LeaseRef) error {
 	_, err := on(c, h.Key, func(k keeper) (none struct{}, err error) { return none, k.Release(ctx, h) })
 	return err
 }
 
-func (c *cluster) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
-	return on(c, key, func(k keeper) ([]lock.Holder, error) { return k.Holders(ctx, key) })
+func (c *cluster) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
+	return on(c, key, func(k keeper) ([]driver.Holder, error) { return k.Holders(ctx, key) })
 }
 
 // Wait asks again after doubt, as a Waiter does, until its caller gives up.
-func (c *cluster) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (c *cluster) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	for {
-		g, err := on(c, a.Key, func(k keeper) (lock.Grant, error) { return k.Wait(ctx, a) })
+		g, err := on(c, a.Key, func(k keeper) (driver.Grant, error) { return k.Wait(ctx, a) })
 		if !errors.Is(err, errLost) {
 			return g, err
 		}
 		select {
 		case <-ctx.Done():
-			return lock.Grant{}, ctx.Err()
+			return driver.Grant{}, ctx.Err()
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -193,7 +194,7 @@ const (
 
 // lockers is what processes saw, each of which is given the way to its store. They share
 // a name.
-func lockers(t *testing.T, seed uint64, way func(process int) lock.Driver) []history.Hold {
+func lockers(t *testing.T, seed uint64, way func(process int) driver.Driver) []history.Hold {
 	ctx, stop := context.WithTimeout(t.Context(), lockersTime)
 	defer stop()
 	return history.Lockers{Locker: func(p int) *lock.Locker { return lock.New(way(p), "pod") }, Seed: seed}.Run(ctx)
@@ -213,10 +214,10 @@ func TestLockers(t *testing.T) {
 				var holds []history.Hold
 				synctest.Test(t, func(t *testing.T) {
 					to := store()
-					holds = lockers(t, seed, func(p int) lock.Driver { return newWire(to, seed<<8+uint64(p)) })
+					holds = lockers(t, seed, func(p int) driver.Driver { return newWire(to, seed<<8+uint64(p)) })
 				})
 				all = append(all, holds...)
-				if err := history.CheckHolds(holds, lock.MinTTL, onTheWay); err != nil {
+				if err := history.CheckHolds(holds, driver.MinTTL, onTheWay); err != nil {
 					t.Error(err)
 				}
 			})
@@ -258,7 +259,7 @@ func TestFencesOverFailovers(t *testing.T) {
 				to.failover(i%2, -skew*time.Duration(i%3), 3*skew)
 			}
 		})
-		holds := lockers(t, 2, func(p int) lock.Driver { return newWire(to, uint64(p)) })
+		holds := lockers(t, 2, func(p int) driver.Driver { return newWire(to, uint64(p)) })
 		wg.Wait()
 		if err := history.CheckFences(holds); err != nil {
 			t.Error(err)

@@ -6,47 +6,48 @@ import (
 	"sync"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Plant puts one fault into a driver. All clients of a crowd share what it
 // returns.
 type Plant struct {
 	Name string
-	Into func(lock.Driver) lock.Driver
+	Into func(driver.Driver) driver.Driver
 	// Disturbed says that the fault shows only while requests fail.
 	Disturbed bool
 }
 
 // Planted are the faults that locks are known for. Check has to find each.
 var Planted = []Plant{
-	{Name: "a release that does not look at its owner", Into: func(d lock.Driver) lock.Driver { return &anyRelease{Driver: d} }},
-	{Name: "leases of half the time", Into: func(d lock.Driver) lock.Driver { return halfTime{d} }},
-	{Name: "a fence that goes back now and then", Into: func(d lock.Driver) lock.Driver { return &backward{Driver: d} }},
-	{Name: "a renewal that takes its lease for granted", Into: func(d lock.Driver) lock.Driver { return idleRenewal{d} }},
-	{Name: "doubt that is read as taken", Into: func(d lock.Driver) lock.Driver { return taken{d} }, Disturbed: true},
+	{Name: "a release that does not look at its owner", Into: func(d driver.Driver) driver.Driver { return &anyRelease{Driver: d} }},
+	{Name: "leases of half the time", Into: func(d driver.Driver) driver.Driver { return halfTime{d} }},
+	{Name: "a fence that goes back now and then", Into: func(d driver.Driver) driver.Driver { return &backward{Driver: d} }},
+	{Name: "a renewal that takes its lease for granted", Into: func(d driver.Driver) driver.Driver { return idleRenewal{d} }},
+	{Name: "doubt that is read as taken", Into: func(d driver.Driver) driver.Driver { return taken{d} }, Disturbed: true},
 }
 
 // anyRelease frees whatever lease there is.
 type anyRelease struct {
-	lock.Driver
+	driver.Driver
 	mu   sync.Mutex
-	held map[string]lock.Holding
+	held map[string]driver.LeaseRef
 }
 
-func (d *anyRelease) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d *anyRelease) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := d.Driver.Acquire(ctx, a)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
 		if d.held == nil {
-			d.held = map[string]lock.Holding{}
+			d.held = map[string]driver.LeaseRef{}
 		}
-		d.held[a.Key] = lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence}
+		d.held[a.Key] = driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence}
 	}
 	return g, err
 }
 
-func (d *anyRelease) Release(ctx context.Context, h lock.Holding) error {
+func (d *anyRelease) Release(ctx context.Context, h driver.LeaseRef) error {
 	d.mu.Lock()
 	if latest, ok := d.held[h.Key]; ok {
 		h = latest
@@ -57,21 +58,21 @@ func (d *anyRelease) Release(ctx context.Context, h lock.Holding) error {
 
 // halfTime takes a lease for half of what it was asked for, but never for less
 // than a store allows.
-type halfTime struct{ lock.Driver }
+type halfTime struct{ driver.Driver }
 
-func (d halfTime) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d halfTime) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.TTL /= 2
 	return d.Driver.Acquire(ctx, a)
 }
 
-func (d halfTime) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (d halfTime) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	h.TTL /= 2
 	return d.Driver.Renew(ctx, h)
 }
 
 // backward gives every eighth owner a fence from ten seconds ago.
 type backward struct {
-	lock.Driver
+	driver.Driver
 	mu    sync.Mutex
 	count int
 	real  map[string]int64 // by owner
@@ -80,7 +81,7 @@ type backward struct {
 
 const tenSeconds = 10_000_000 // of a fence in µs
 
-func (d *backward) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d *backward) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := d.Driver.Acquire(ctx, a)
 	if err != nil {
 		return g, err
@@ -100,7 +101,7 @@ func (d *backward) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant,
 	return g, nil
 }
 
-func (d *backward) holding(h lock.Holding) lock.Holding {
+func (d *backward) holding(h driver.LeaseRef) driver.LeaseRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h.Fence != 0 {
@@ -109,25 +110,25 @@ func (d *backward) holding(h lock.Holding) lock.Holding {
 	return h
 }
 
-func (d *backward) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (d *backward) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	return d.Driver.Renew(ctx, d.holding(h))
 }
 
-func (d *backward) Release(ctx context.Context, h lock.Holding) error {
+func (d *backward) Release(ctx context.Context, h driver.LeaseRef) error {
 	return d.Driver.Release(ctx, d.holding(h))
 }
 
 // idleRenewal says yes without asking.
-type idleRenewal struct{ lock.Driver }
+type idleRenewal struct{ driver.Driver }
 
-func (idleRenewal) Renew(_ context.Context, h lock.Holding) (lock.Grant, error) {
-	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
+func (idleRenewal) Renew(_ context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
 // taken knows no doubt.
-type taken struct{ lock.Driver }
+type taken struct{ driver.Driver }
 
-func (d taken) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d taken) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := d.Driver.Acquire(ctx, a)
 	if _, held := errors.AsType[*lock.HeldError](err); err != nil && !held {
 		return g, &lock.HeldError{Key: a.Key}

@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -89,11 +89,11 @@ func (d *disturber) run(ctx context.Context) {
 }
 
 // record lets clients work through a proxy while faults are made.
-func record(t *testing.T, plant func(lock.Driver) lock.Driver, clients int, length time.Duration, faults ...disturbance) []history.Op {
+func record(t *testing.T, plant func(driver.Driver) driver.Driver, clients int, length time.Duration, faults ...disturbance) []history.Op {
 	t.Helper()
 	server := redisserver.Start(t)
 	proxy := proof.NewProxy(t, server.Addr())
-	drv := plant(driver(t, proxy.Addr()))
+	drv := plant(newDriver(t, proxy.Addr()))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
 	d := &disturber{t: t, server: server, proxy: proxy, client: client(t, server.Addr()), rnd: rand.New(rand.NewPCG(seed, 1)), faults: faults}
@@ -110,7 +110,7 @@ func record(t *testing.T, plant func(lock.Driver) lock.Driver, clients int, leng
 			d.run(ctx)
 		}
 	}()
-	ops := history.Crowd{Driver: func(int) lock.Driver { return drv }, Clients: clients, Pause: 15 * time.Millisecond, Seed: seed}.Run(ctx)
+	ops := history.Crowd{Driver: func(int) driver.Driver { return drv }, Clients: clients, Pause: 15 * time.Millisecond, Seed: seed}.Run(ctx)
 	<-over
 	return append(ops, others()...)
 }
@@ -128,7 +128,7 @@ func newClient(addr string) redis.UniversalClient {
 	return redis.NewUniversalClient(o)
 }
 
-func driver(t *testing.T, addr string) *redislock.Driver {
+func newDriver(t *testing.T, addr string) *redislock.Driver {
 	t.Helper()
 	d, err := redislock.New(client(t, addr), redislock.Options{})
 	must(t, err)
@@ -195,7 +195,7 @@ func beOther(addr, text, file string) error {
 	defer d.Close()
 	ctx, stop := context.WithTimeout(context.Background(), length)
 	defer stop()
-	ops := history.Crowd{Driver: func(int) lock.Driver { return d }, First: 100, Clients: 1}.Run(ctx)
+	ops := history.Crowd{Driver: func(int) driver.Driver { return d }, First: 100, Clients: 1}.Run(ctx)
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func TestRedis(t *testing.T) {
 		length, err = time.ParseDuration(text)
 		must(t, err)
 	}
-	ops := record(t, func(d lock.Driver) lock.Driver { return d }, 8, length, disturbances...)
+	ops := record(t, func(d driver.Driver) driver.Driver { return d }, 8, length, disturbances...)
 	unknown := 0
 	for _, o := range ops {
 		if o.Outcome == history.Unknown {

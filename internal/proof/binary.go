@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -93,8 +94,8 @@ func told(l *Line) (Record, bool) {
 
 // causes are the outcomes that tell why a run's context had ended.
 var causes = map[string]string{
-	lock.OutcomeLost:        lock.ErrLost.Error(),
-	lock.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
-	lock.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
-	lock.OutcomeInterrupted: scheduler.ErrDrained.Error(),
+	driver.OutcomeLost:        lock.ErrLost.Error(),
+	driver.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
+	driver.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
+	driver.OutcomeInterrupted: scheduler.ErrDrained.Error(),
 }

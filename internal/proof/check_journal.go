@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -36,12 +36,12 @@ type grant struct {
 }
 
 // grants reads the grants out of the journals.
-func (c *check) grants() map[grant]lock.Line {
-	grants := map[grant]lock.Line{}
+func (c *check) grants() map[grant]driver.Line {
+	grants := map[grant]driver.Line{}
 	for job, j := range c.Journals {
 		last := int64(0)
 		for _, l := range j.Lines {
-			if l.Verdict != lock.VerdictRan {
+			if l.Verdict != driver.VerdictRan {
 				continue
 			}
 			grants[grant{attempt{job, l.To, l.Attempt}, l.Fence}] = l

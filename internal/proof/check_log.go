@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // keys are what each line that others read by machine must carry, no less and no more.
@@ -60,9 +60,9 @@ func (c *check) passed(l *Line) {
 
 // decided reports whether a journal had decided a tick at an instant. Inside a line
 // that was merged of several it is not told when: those are believed.
-func decided(j lock.Journal, tick, at int64) bool {
+func decided(j driver.Journal, tick, at int64) bool {
 	for _, l := range j.Lines {
-		if l.Verdict != lock.VerdictEnded && l.To >= tick {
+		if l.Verdict != driver.VerdictEnded && l.To >= tick {
 			return l.At <= at || tick < l.To && l.Between == l.Verdict
 		}
 	}

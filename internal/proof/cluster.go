@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const namespace = "proof"
@@ -219,14 +219,14 @@ func (c *Cluster) barrier() {
 }
 
 // Journals reads the journals of the jobs, past the proxies.
-func (c *Cluster) Journals(jobs ...Job) map[string]lock.Journal {
+func (c *Cluster) Journals(jobs ...Job) map[string]driver.Journal {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer done()
-	all := map[string]lock.Journal{}
+	all := map[string]driver.Journal{}
 	for _, j := range jobs {
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		all[j.Name], err = d.Journal(ctx, j.Name, 0)

@@ -1,26 +1,26 @@
 package proof
 
 import (
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A fate is what a journal says of one tick.
 type fate struct {
-	verdict lock.Verdict // the last one; "" if the journal is silent
+	verdict driver.Verdict // the last one; "" if the journal is silent
 	reason  string
-	grant   lock.Line // of the last attempt
-	outcome string    // how the last attempt ended; "" if it has not
+	grant   driver.Line // of the last attempt
+	outcome string      // how the last attempt ended; "" if it has not
 }
 
 // fates reads the verdicts of the due ticks out of a journal. It is written from
 // the meaning of a line alone, apart from the library's own reader.
-func fates(j lock.Journal, due []int64) map[int64]*fate {
+func fates(j driver.Journal, due []int64) map[int64]*fate {
 	all := make(map[int64]*fate, len(due))
 	for _, t := range due {
 		all[t] = &fate{}
 	}
 	for _, l := range j.Lines {
-		if l.Verdict == lock.VerdictOpened {
+		if l.Verdict == driver.VerdictOpened {
 			continue
 		}
 		for t, f := range all {
@@ -35,12 +35,12 @@ func fates(j lock.Journal, due []int64) map[int64]*fate {
 	return all
 }
 
-func (f *fate) apply(l lock.Line) {
+func (f *fate) apply(l driver.Line) {
 	switch l.Verdict {
-	case lock.VerdictRan:
-		f.verdict, f.reason, f.outcome = lock.VerdictRan, "", l.Outcome
+	case driver.VerdictRan:
+		f.verdict, f.reason, f.outcome = driver.VerdictRan, "", l.Outcome
 		f.grant = l
-	case lock.VerdictEnded:
+	case driver.VerdictEnded:
 		f.outcome = l.Outcome
 	default:
 		f.verdict, f.reason = l.Verdict, l.Reason
@@ -48,16 +48,16 @@ func (f *fate) apply(l lock.Line) {
 }
 
 // between takes the verdict of a tick that a line passed over.
-func (f *fate) between(l lock.Line) {
-	f.verdict, f.reason = l.Between, lock.ReasonMisfire
+func (f *fate) between(l driver.Line) {
+	f.verdict, f.reason = l.Between, driver.ReasonMisfire
 	if l.Between == l.Verdict {
 		f.reason = l.Reason
 	}
 }
 
 // Verdicts counts the verdicts of a job's due ticks, as its journal has them.
-func Verdicts(e *Evidence, j Job) map[lock.Verdict]int {
-	count := map[lock.Verdict]int{}
+func Verdicts(e *Evidence, j Job) map[driver.Verdict]int {
+	count := map[driver.Verdict]int{}
 	for _, f := range fates(e.Journals[j.Name], (&check{Evidence: e}).due(&j)) {
 		count[f.verdict]++
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -114,13 +115,13 @@ func (g interval) quiet(t *testing.T, e *proof.Evidence) {
 
 // explains: the ticks of the interval may be missed as their policy says; a run
 // that takes long stands in the way of later ticks.
-func (g interval) explains(j *proof.Job, tick int64, v lock.Verdict, reason string) bool {
+func (g interval) explains(j *proof.Job, tick int64, v driver.Verdict, reason string) bool {
 	late := interval{from: g.asked.Add(-time.Second), to: g.to.Add(recovery)}
 	switch v {
-	case lock.VerdictMissed:
+	case driver.VerdictMissed:
 		return late.holds(time.UnixMilli(tick)) && j.Misfire != scheduler.MisfireAll
-	case lock.VerdictSkipped:
-		return reason == lock.ReasonOverlap && j.Work > j.Every
+	case driver.VerdictSkipped:
+		return reason == driver.ReasonOverlap && j.Work > j.Every
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -40,24 +41,24 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	e := c.Finish(jobs...)
 	e.Allowed = explainedByOverlap
 	acquit(t, e)
-	verdicts := func(j proof.Job) map[lock.Verdict]int { return proof.Verdicts(e, j) }
+	verdicts := func(j proof.Job) map[driver.Verdict]int { return proof.Verdicts(e, j) }
 	n := int(e.To.Sub(e.From) / time.Second)
-	wantVerdicts(t, skip, verdicts(skip), lock.VerdictRan, n/4, n/2, lock.VerdictSkipped, n/3, n)
-	wantVerdicts(t, queue, verdicts(queue), lock.VerdictRan, n/4, n/2, lock.VerdictSuperseded, n/3, n)
-	wantVerdicts(t, turn, verdicts(turn), lock.VerdictRan, n/5, n/2+1, lock.VerdictSuperseded, n/20, n/3)
-	wantVerdicts(t, allow, verdicts(allow), lock.VerdictRan, n-1, n+1, "", 0, 0)
-	wantVerdicts(t, replace, verdicts(replace), lock.VerdictRan, n/3-2, n/3+1, "", 0, 0)
+	wantVerdicts(t, skip, verdicts(skip), driver.VerdictRan, n/4, n/2, driver.VerdictSkipped, n/3, n)
+	wantVerdicts(t, queue, verdicts(queue), driver.VerdictRan, n/4, n/2, driver.VerdictSuperseded, n/3, n)
+	wantVerdicts(t, turn, verdicts(turn), driver.VerdictRan, n/5, n/2+1, driver.VerdictSuperseded, n/20, n/3)
+	wantVerdicts(t, allow, verdicts(allow), driver.VerdictRan, n-1, n+1, "", 0, 0)
+	wantVerdicts(t, replace, verdicts(replace), driver.VerdictRan, n/3-2, n/3+1, "", 0, 0)
 	queued(t, e, queue)
 	queued(t, e, turn)
 	replaced(t, e, replace)
 }
 
-func explainedByOverlap(j *proof.Job, _ int64, v lock.Verdict, reason string) bool {
+func explainedByOverlap(j *proof.Job, _ int64, v driver.Verdict, reason string) bool {
 	switch j.Overlap {
 	case scheduler.OverlapSkip:
-		return v == lock.VerdictSkipped && reason == lock.ReasonOverlap
+		return v == driver.VerdictSkipped && reason == driver.ReasonOverlap
 	case scheduler.OverlapQueue:
-		return v == lock.VerdictSuperseded
+		return v == driver.VerdictSuperseded
 	}
 	return false
 }
@@ -65,9 +66,9 @@ func explainedByOverlap(j *proof.Job, _ int64, v lock.Verdict, reason string) bo
 // wantVerdicts: so many ticks have the first verdict and so many the second. What
 // else there is has been judged by the checker: where a lost run is explained, it
 // counts as one that ran.
-func wantVerdicts(t *testing.T, j proof.Job, got map[lock.Verdict]int, a lock.Verdict, aMin, aMax int, b lock.Verdict, bMin, bMax int) {
+func wantVerdicts(t *testing.T, j proof.Job, got map[driver.Verdict]int, a driver.Verdict, aMin, aMax int, b driver.Verdict, bMin, bMax int) {
 	t.Helper()
-	if got[a]+got[lock.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
+	if got[a]+got[driver.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
 		t.Errorf("%s: %v, want %d to %d %s, %d to %d %q", j.Name, got, aMin, aMax, a, bMin, bMax, b)
 	}
 }
@@ -102,7 +103,7 @@ func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 			t.Errorf("%s@%v ended %v after the next tick, cause %q, want %q", j.Name, r.Instant(), late, r.Cause, scheduler.ErrReplaced)
 		}
 	}
-	if n := e.Say("run finished", outcome(lock.OutcomeReplaced)); n < len(ends)-lost || n == 0 {
+	if n := e.Say("run finished", outcome(driver.OutcomeReplaced)); n < len(ends)-lost || n == 0 {
 		t.Errorf("%d runs finished as replaced, says the log, want %d", n, len(ends)-lost)
 	}
 }
@@ -135,7 +136,7 @@ func misfirePolicies(t *testing.T, p proof.Program) {
 		gap.misfired(t, e, j)
 	}
 	tooLate := func(l *proof.Line) bool {
-		return l.Str("job") == strict.Name && l.Tick() == absent.UnixMilli() && l.Str("reason") == lock.ReasonDeadline && l.Int("count") == 1
+		return l.Str("job") == strict.Name && l.Tick() == absent.UnixMilli() && l.Str("reason") == driver.ReasonDeadline && l.Int("count") == 1
 	}
 	if n := e.Say("tick missed", tooLate); n != 1 {
 		t.Errorf("%d nodes said that the tick %v is past its deadline, want 1", n, absent)

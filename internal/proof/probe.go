@@ -7,29 +7,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // series are those of the jobs that nodes were started with.
 type series struct {
 	mu   sync.Mutex
-	runs []lock.RunRef // that nobody has
+	runs []driver.RunRef // that nobody has
 }
 
 func (s *series) add(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range jobs {
-		known := func(r lock.RunRef) bool { return r.Key == j.Name }
+		known := func(r driver.RunRef) bool { return r.Key == j.Name }
 		if !slices.ContainsFunc(s.runs, known) {
-			s.runs = append(s.runs, lock.RunRef{Key: j.Name, Number: 1, Owner: "probe/1", Fence: 1, TTL: lock.MinTTL})
+			s.runs = append(s.runs, driver.RunRef{Key: j.Name, Number: 1, Owner: "probe/1", Fence: 1, TTL: driver.MinTTL})
 		}
 	}
 }
 
 // renew asks for what is refused, and changes nothing. A store that locks its rows
 // answers when whoever has them is done, as it would a node.
-func (s *series) renew(ctx context.Context, d lock.Numbered) error {
+func (s *series) renew(ctx context.Context, d driver.Numbered) error {
 	s.mu.Lock()
 	runs := slices.Clone(s.runs)
 	s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -56,7 +56,7 @@ func (p Program) On(b Backend) Program {
 // A store is what a member claims from, and whose journals are read.
 type store interface {
 	scheduler.Store
-	lock.Journaled
+	driver.Journaled
 }
 
 // openStore opens the store at an address: the DSN of a PostgreSQL, zookeeper://

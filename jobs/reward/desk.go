@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
 )
 
@@ -61,8 +62,8 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 		faults = append(faults, &FieldError{"wait", o.Wait.String(), "0 or more"})
 	}
 	if o.TTL != 0 {
-		if err := lock.CheckTTL(o.TTL); err != nil {
-			faults = append(faults, &FieldError{"ttl", o.TTL.String(), fmt.Sprintf("%v to %v", lock.MinTTL, lock.MaxTTL)})
+		if err := driver.CheckTTL(o.TTL); err != nil {
+			faults = append(faults, &FieldError{"ttl", o.TTL.String(), fmt.Sprintf("%v to %v", driver.MinTTL, driver.MaxTTL)})
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

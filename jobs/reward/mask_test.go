@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -73,9 +74,9 @@ type listening struct {
 	refuse bool
 }
 
-func (l *listening) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (l *listening) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if l.refuse {
-		return lock.Grant{}, &lock.ArgumentError{Argument: "key", Value: a.Key}
+		return driver.Grant{}, &lock.ArgumentError{Argument: "key", Value: a.Key}
 	}
 	l.keys = append(l.keys, a.Key)
 	return l.Store.Wait(ctx, a)

@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
@@ -50,7 +51,7 @@ func open(t testing.TB, db *sql.DB, d reward.Dialect) *reward.Book {
 }
 
 // desk is that of one process.
-func desk(t testing.TB, b *reward.Book, store lock.Driver, o reward.Options) *reward.Desk {
+func desk(t testing.TB, b *reward.Book, store driver.Driver, o reward.Options) *reward.Desk {
 	t.Helper()
 	d, err := reward.NewDesk(b, lock.New(store, ""), o)
 	if err != nil {

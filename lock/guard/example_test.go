@@ -8,7 +8,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/memlock"
 )
@@ -18,9 +18,9 @@ import (
 func leases() (paused, next int64) {
 	ctx := context.Background()
 	var store memlock.Store
-	first, _ := store.Acquire(ctx, lock.Acquisition{Key: "invoice", Owner: "a/1", TTL: lock.MinTTL})
+	first, _ := store.Acquire(ctx, driver.Acquisition{Key: "invoice", Owner: "a/1", TTL: driver.MinTTL})
 	store.Forget() // in place of the time that the first holder was stopped for
-	second, _ := store.Acquire(ctx, lock.Acquisition{Key: "invoice", Owner: "b/1", TTL: lock.MinTTL, Fence: first.Fence})
+	second, _ := store.Acquire(ctx, driver.Acquisition{Key: "invoice", Owner: "b/1", TTL: driver.MinTTL, Fence: first.Fence})
 	return first.Fence, second.Fence
 }
 

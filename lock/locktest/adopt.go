@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var adoptTests = []test{
@@ -23,23 +24,23 @@ var adoptTests = []test{
 	{"adopt: bad arguments are refused by name", adoptArguments},
 }
 
-func (s *stand) adopt(from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
-	return s.driver.(lock.Adopter).Adopt(s.ctx, from, to)
+func (s *stand) adopt(from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
+	return s.driver.(driver.Adopter).Adopt(s.ctx, from, to)
 }
 
 // adopted is an adoption that is granted.
-func (s *stand) adopted(from lock.Holding, to lock.Acquisition) lock.Holding {
+func (s *stand) adopted(from driver.LeaseRef, to driver.Acquisition) driver.LeaseRef {
 	s.Helper()
 	g, err := s.adopt(from, to)
 	if err != nil {
 		s.Fatalf("adopt: %v", err)
 	}
 	s.within("left", g.Left, to.TTL)
-	return lock.Holding{Key: to.Key, Owner: to.Owner, Fence: g.Fence, TTL: to.TTL, Limit: from.Limit}
+	return driver.LeaseRef{Key: to.Key, Owner: to.Owner, Fence: g.Fence, TTL: to.TTL, Limit: from.Limit}
 }
 
 // handedOver fails the test unless the lease is lost because it was adopted.
-func (s *stand) handedOver(h lock.Holding) {
+func (s *stand) handedOver(h driver.LeaseRef) {
 	s.Helper()
 	if _, err := s.driver.Renew(s.ctx, h); !errors.Is(err, lock.ErrHandedOver) || !errors.Is(err, lock.ErrLost) {
 		s.Fatalf("the renewal of the old lease says %v, want lock.ErrHandedOver", err)
@@ -92,17 +93,17 @@ func adoptAgain(s *stand) {
 }
 
 func adoptLost(s *stand) {
-	refused := func(what string, from lock.Holding) {
+	refused := func(what string, from driver.LeaseRef) {
 		s.Helper()
 		if g, err := s.adopt(from, s.acquisition(long)); !errors.Is(err, lock.ErrLost) {
 			s.Fatalf("%s: %+v, %v, want lock.ErrLost", what, g, err)
 		}
 	}
 	_, h := s.acquire(s.acquisition(long))
-	for what, change := range map[string]func(h *lock.Holding){
-		"a lower fence":  func(h *lock.Holding) { h.Fence-- },
-		"a higher fence": func(h *lock.Holding) { h.Fence++ },
-		"another owner":  func(h *lock.Holding) { h.Owner = s.owner() },
+	for what, change := range map[string]func(h *driver.LeaseRef){
+		"a lower fence":  func(h *driver.LeaseRef) { h.Fence-- },
+		"a higher fence": func(h *driver.LeaseRef) { h.Fence++ },
+		"another owner":  func(h *driver.LeaseRef) { h.Owner = s.owner() },
 	} {
 		other := h
 		change(&other)
@@ -133,7 +134,7 @@ func adoptOnce(s *stand) {
 }
 
 func adoptShared(s *stand) {
-	if _, shares := s.driver.(lock.Sharer); !shares {
+	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
 	for _, limit := range []int{2, lock.NoLimit} {
@@ -169,7 +170,7 @@ func adoptFloor(s *stand) {
 	}
 	far := s.acquisition(long)
 	far.Fence = s.time() + day + hour
-	if g, err := s.adopt(h, far); !errors.Is(err, lock.ErrFence) {
+	if g, err := s.adopt(h, far); !errors.Is(err, driver.ErrFence) {
 		s.Fatalf("with a floor of more than a day ahead: %+v, %v, want lock.ErrFence", g, err)
 	}
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {
@@ -178,8 +179,8 @@ func adoptFloor(s *stand) {
 }
 
 func adoptWaiters(s *stand) {
-	_, waits := s.driver.(lock.Waiter)
-	if _, tells := s.driver.(lock.Inspector); !waits || !tells {
+	_, waits := s.driver.(driver.Waiter)
+	if _, tells := s.driver.(driver.Inspector); !waits || !tells {
 		return
 	}
 	for _, renewed := range []string{"never", "before it waits", "while it waits"} {
@@ -242,7 +243,7 @@ func adoptDoubt(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := s.driver.(lock.Adopter).Adopt(ctx, h, s.acquisition(long)); !errors.Is(err, context.Canceled) {
+	if _, err := s.driver.(driver.Adopter).Adopt(ctx, h, s.acquisition(long)); !errors.Is(err, context.Canceled) {
 		s.Errorf("the error is %v, want one that wraps context.Canceled", err)
 	}
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {
@@ -254,16 +255,16 @@ func adoptArguments(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	for _, c := range []struct {
 		argument string
-		change   func(from *lock.Holding, to *lock.Acquisition)
+		change   func(from *driver.LeaseRef, to *driver.Acquisition)
 	}{
-		{"key", func(from *lock.Holding, _ *lock.Acquisition) { from.Key = "other" }},
-		{"key", func(from *lock.Holding, to *lock.Acquisition) { from.Key, to.Key = "", "" }},
-		{"owner", func(from *lock.Holding, to *lock.Acquisition) { to.Owner = from.Owner }},
-		{"owner", func(from *lock.Holding, _ *lock.Acquisition) { from.Owner = "a|b" }},
-		{"owner", func(_ *lock.Holding, to *lock.Acquisition) { to.Owner = "a|b" }},
-		{"fence", func(from *lock.Holding, _ *lock.Acquisition) { from.Fence = 0 }},
-		{"fence", func(_ *lock.Holding, to *lock.Acquisition) { to.Fence = -1 }},
-		{"TTL", func(_ *lock.Holding, to *lock.Acquisition) { to.TTL = lock.MinTTL - 1 }},
+		{"key", func(from *driver.LeaseRef, _ *driver.Acquisition) { from.Key = "other" }},
+		{"key", func(from *driver.LeaseRef, to *driver.Acquisition) { from.Key, to.Key = "", "" }},
+		{"owner", func(from *driver.LeaseRef, to *driver.Acquisition) { to.Owner = from.Owner }},
+		{"owner", func(from *driver.LeaseRef, _ *driver.Acquisition) { from.Owner = "a|b" }},
+		{"owner", func(_ *driver.LeaseRef, to *driver.Acquisition) { to.Owner = "a|b" }},
+		{"fence", func(from *driver.LeaseRef, _ *driver.Acquisition) { from.Fence = 0 }},
+		{"fence", func(_ *driver.LeaseRef, to *driver.Acquisition) { to.Fence = -1 }},
+		{"TTL", func(_ *driver.LeaseRef, to *driver.Acquisition) { to.TTL = driver.MinTTL - 1 }},
 	} {
 		from, to := h, s.acquisition(long)
 		c.change(&from, &to)

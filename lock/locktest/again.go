@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A reply that is lost makes its owner ask again: each request that is sent
@@ -20,7 +20,7 @@ var againTests = []test{
 }
 
 // twice claims c twice: the second answer must be as the first, and nothing may change.
-func (s *stand) twice(what string, c lock.Claim, want lock.Kind) lock.Answer {
+func (s *stand) twice(what string, c driver.Claim, want driver.Kind) driver.Answer {
 	s.Helper()
 	first := s.claimed(c, want)
 	s.unchanged(func() {
@@ -33,32 +33,32 @@ func (s *stand) twice(what string, c lock.Claim, want lock.Kind) lock.Answer {
 }
 
 func againClaims(s *stand) {
-	s.twice("no mark", s.ask(1, 0), lock.Unknown)
+	s.twice("no mark", s.ask(1, 0), driver.KindUnknown)
 	s.open()
 	late := s.next(1)
 	late.Deadline = 0
-	s.twice("a miss", late, lock.Missed)
-	s.twice("a gap", s.ask(s.due(5), s.due(4)), lock.Gap)
-	s.twice("the future", s.ask(s.look().Now+60_000, 0), lock.Early)
-	a := s.twice("a grant", s.ask(s.due(3), s.due(1)), lock.Granted)
-	s.twice("a takeover of an alive run", lock.Claim{Key: s.key, Owner: s.owner(), Number: a.Number, From: a.Fence, TTL: long, Attempts: 1, Latest: lock.MaxNumber}, lock.Passed)
+	s.twice("a miss", late, driver.KindMissed)
+	s.twice("a gap", s.ask(s.due(5), s.due(4)), driver.KindGap)
+	s.twice("the future", s.ask(s.look().Now+60_000, 0), driver.KindEarly)
+	a := s.twice("a grant", s.ask(s.due(3), s.due(1)), driver.KindGranted)
+	s.twice("a takeover of an alive run", driver.Claim{Key: s.key, Owner: s.owner(), Number: a.Number, From: a.Fence, TTL: long, Attempts: 1, Latest: driver.MaxNumber}, driver.KindPassed)
 	s.env.Wait(5 * time.Millisecond)
 	skip := s.ask(s.look().Now, a.Number)
-	s.twice("a skip", skip, lock.Skipped)
+	s.twice("a skip", skip, driver.KindSkipped)
 	s.env.Wait(5 * time.Millisecond)
 	queue := s.ask(s.look().Now, skip.Number)
-	queue.Overlap = lock.OverlapQueue
-	s.twice("a wait", queue, lock.Waiting)
+	queue.Overlap = driver.OverlapQueue
+	s.twice("a wait", queue, driver.KindWaiting)
 	s.pause(1)
 	s.env.Wait(5 * time.Millisecond)
-	s.twice("a pause", s.ask(s.look().Now, queue.Number), lock.Paused)
+	s.twice("a pause", s.ask(s.look().Now, queue.Number), driver.KindPaused)
 }
 
 func againOthers(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	equal(s, "the renewal", s.renew(run), s.renew(run))
-	equal(s, "the ending", s.ended(run, lock.GivenBack), s.ended(run, lock.GivenBack))
+	equal(s, "the ending", s.ended(run, driver.EndGivenBack), s.ended(run, driver.EndGivenBack))
 	for change := int64(1); change < 3; change++ {
 		do := s.pause
 		if change == 2 {
@@ -70,7 +70,7 @@ func againOthers(s *stand) {
 			s.Fatalf("change %d: asked again\n%+v, at first\n%+v", change, second, first)
 		}
 	}
-	o := lock.Opening{Key: s.key, Node: "n", Revision: "r1"}
+	o := driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}
 	s.unchanged(func() { equal(s, "since", s.opened(o).Since, s.opened(o).Since) })
 }
 
@@ -78,33 +78,33 @@ func againBetween(s *stand) {
 	s.open()
 	c := s.next(1)
 	first, _ := s.granted(c)
-	s.claimed(s.next(1), lock.Passed)
+	s.claimed(s.next(1), driver.KindPassed)
 	s.env.Wait(5 * time.Millisecond)
-	s.claimed(s.ask(s.look().Now, s.due(1)), lock.Skipped)
+	s.claimed(s.ask(s.look().Now, s.due(1)), driver.KindSkipped)
 	again, run := s.granted(c)
 	equal(s, "the fence", again.Fence, first.Fence)
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 }
 
 func againLate(s *stand) {
 	s.open()
 	past := s.look().Now - 5
-	late := func(c lock.Claim) lock.Claim {
+	late := func(c driver.Claim) driver.Claim {
 		c.Latest = past
 		return c
 	}
 	c := s.next(1)
-	s.unchanged(func() { s.claimed(late(c), lock.Expired) })
+	s.unchanged(func() { s.claimed(late(c), driver.KindExpired) })
 	first, run := s.granted(c)
 	s.unchanged(func() {
 		again, _ := s.granted(late(c))
 		equal(s, "the fence", again.Fence, first.Fence)
-		s.claimed(late(s.after(run)), lock.Expired)
-		s.claimed(late(s.ask(s.due(2), s.due(1))), lock.Expired)
-		s.claimed(late(s.ask(s.look().Now+60_000, 0)), lock.Expired)
+		s.claimed(late(s.after(run)), driver.KindExpired)
+		s.claimed(late(s.ask(s.due(2), s.due(1))), driver.KindExpired)
+		s.claimed(late(s.ask(s.look().Now+60_000, 0)), driver.KindExpired)
 	})
-	s.ended(run, lock.Done)
-	s.unchanged(func() { s.claimed(late(c), lock.Over) })
+	s.ended(run, driver.EndDone)
+	s.unchanged(func() { s.claimed(late(c), driver.KindOver) })
 }
 
 func againDoubt(s *stand) {
@@ -113,15 +113,15 @@ func againDoubt(s *stand) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	s.unchanged(func() {
-		as := s.numbered.Claim(ctx, []lock.Claim{s.next(2), s.next(3)})
+		as := s.numbered.Claim(ctx, []driver.Claim{s.next(2), s.next(3)})
 		equal(s, "answers", len(as), 2)
 		for _, a := range as {
 			s.canceled("claim", a.Err)
-			equal(s, "the kind", a.Kind, lock.Unknown)
+			equal(s, "the kind", a.Kind, driver.KindUnknown)
 		}
-		s.canceled("renew", s.numbered.RenewRuns(ctx, []lock.RunRef{run})[0].Err)
-		s.canceled("release", s.numbered.ReleaseRuns(ctx, []lock.Ending{{RunRef: run}})[0].Err)
-		s.canceled("open", s.numbered.Open(ctx, []lock.Opening{{Key: "new", Node: "n"}})[0].Err)
+		s.canceled("renew", s.numbered.RenewRuns(ctx, []driver.RunRef{run})[0].Err)
+		s.canceled("release", s.numbered.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err)
+		s.canceled("open", s.numbered.Open(ctx, []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 		s.canceled("look", s.numbered.Look(ctx, []string{s.key})[0].Err)
 		s.canceled("pause", s.numbered.Pause(ctx, s.key, 1).Err)
 		s.canceled("resume", s.numbered.Resume(ctx, s.key, 1).Err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var argumentTests = []test{
@@ -30,39 +30,39 @@ type spoilt[T any] struct {
 	spoil    func(*T)
 }
 
-var badClaim = []spoilt[lock.Claim]{
-	{"owner", func(c *lock.Claim) { c.Owner = "" }},
-	{"owner", func(c *lock.Claim) { c.Owner = "a|b/1" }},
-	{"owner", func(c *lock.Claim) { c.Owner = "a;b/1" }},
-	{"owner", func(c *lock.Claim) { c.Owner = strings.Repeat("x", lock.MaxKey+1) }},
-	{"number", func(c *lock.Claim) { c.Number, c.After = 0, -1 }},
-	{"number", func(c *lock.Claim) { c.Number, c.After = -5, -6 }},
-	{"number", func(c *lock.Claim) { c.Number = lock.MaxNumber + 1 }},
-	{"after", func(c *lock.Claim) { c.After = -1 }},
-	{"after", func(c *lock.Claim) { c.After = c.Number }},
-	{"between", func(c *lock.Claim) { c.Between = -1 }},
-	{"from", func(c *lock.Claim) { c.From = -1 }},
-	{"TTL", func(c *lock.Claim) { c.TTL = lock.MinTTL - time.Nanosecond }},
-	{"TTL", func(c *lock.Claim) { c.TTL = lock.MaxTTL + time.Nanosecond }},
-	{"TTL", func(c *lock.Claim) { c.TTL = -time.Second }},
-	{"deadline", func(c *lock.Claim) { c.Deadline = -1 }},
-	{"window", func(c *lock.Claim) { c.Window = -1 }},
-	{"attempts", func(c *lock.Claim) { c.Attempts = 0 }},
-	{"overlap", func(c *lock.Claim) { c.Overlap = lock.OverlapReplace + 1 }},
-	{"latest", func(c *lock.Claim) { c.Latest = -1 }},
-	{"fence", func(c *lock.Claim) { c.Fence = -1 }},
-	{"fence", func(c *lock.Claim) { c.Fence = lock.MaxNumber + 1 }},
-	{"late", func(c *lock.Claim) { c.Late = "a|b" }},
-	{"revision", func(c *lock.Claim) { c.Revision = "a\nb" }},
-	{"replicas", func(c *lock.Claim) { c.Replicas = -1 }},
-	{"replicas", func(c *lock.Claim) { c.Replicas = lock.MaxReplicas + 1 }},
+var badClaim = []spoilt[driver.Claim]{
+	{"owner", func(c *driver.Claim) { c.Owner = "" }},
+	{"owner", func(c *driver.Claim) { c.Owner = "a|b/1" }},
+	{"owner", func(c *driver.Claim) { c.Owner = "a;b/1" }},
+	{"owner", func(c *driver.Claim) { c.Owner = strings.Repeat("x", driver.MaxKey+1) }},
+	{"number", func(c *driver.Claim) { c.Number, c.After = 0, -1 }},
+	{"number", func(c *driver.Claim) { c.Number, c.After = -5, -6 }},
+	{"number", func(c *driver.Claim) { c.Number = driver.MaxNumber + 1 }},
+	{"after", func(c *driver.Claim) { c.After = -1 }},
+	{"after", func(c *driver.Claim) { c.After = c.Number }},
+	{"between", func(c *driver.Claim) { c.Between = -1 }},
+	{"from", func(c *driver.Claim) { c.From = -1 }},
+	{"TTL", func(c *driver.Claim) { c.TTL = driver.MinTTL - time.Nanosecond }},
+	{"TTL", func(c *driver.Claim) { c.TTL = driver.MaxTTL + time.Nanosecond }},
+	{"TTL", func(c *driver.Claim) { c.TTL = -time.Second }},
+	{"deadline", func(c *driver.Claim) { c.Deadline = -1 }},
+	{"window", func(c *driver.Claim) { c.Window = -1 }},
+	{"attempts", func(c *driver.Claim) { c.Attempts = 0 }},
+	{"overlap", func(c *driver.Claim) { c.Overlap = driver.OverlapReplace + 1 }},
+	{"latest", func(c *driver.Claim) { c.Latest = -1 }},
+	{"fence", func(c *driver.Claim) { c.Fence = -1 }},
+	{"fence", func(c *driver.Claim) { c.Fence = driver.MaxNumber + 1 }},
+	{"late", func(c *driver.Claim) { c.Late = "a|b" }},
+	{"revision", func(c *driver.Claim) { c.Revision = "a\nb" }},
+	{"replicas", func(c *driver.Claim) { c.Replicas = -1 }},
+	{"replicas", func(c *driver.Claim) { c.Replicas = driver.MaxReplicas + 1 }},
 }
 
-var badRun = []spoilt[lock.RunRef]{
-	{"owner", func(r *lock.RunRef) { r.Owner = "" }},
-	{"number", func(r *lock.RunRef) { r.Number = 0 }},
-	{"fence", func(r *lock.RunRef) { r.Fence = 0 }},
-	{"fence", func(r *lock.RunRef) { r.Fence = lock.MaxNumber + 1 }},
+var badRun = []spoilt[driver.RunRef]{
+	{"owner", func(r *driver.RunRef) { r.Owner = "" }},
+	{"number", func(r *driver.RunRef) { r.Number = 0 }},
+	{"fence", func(r *driver.RunRef) { r.Fence = 0 }},
+	{"fence", func(r *driver.RunRef) { r.Fence = driver.MaxNumber + 1 }},
 }
 
 // andKeys adds the bad keys to what else can be bad.
@@ -76,11 +76,11 @@ func andKeys[T any](all []spoilt[T], set func(of *T, key string)) []spoilt[T] {
 func badClaims(s *stand) {
 	s.open()
 	s.unchanged(func() {
-		for _, b := range andKeys(badClaim, func(c *lock.Claim, key string) { c.Key = key }) {
+		for _, b := range andKeys(badClaim, func(c *driver.Claim, key string) { c.Key = key }) {
 			c := s.next(1)
 			b.spoil(&c)
-			a := s.numbered.Claim(s.done(), []lock.Claim{c})[0]
-			equal(s, "the kind", a.Kind, lock.Unknown)
+			a := s.numbered.Claim(s.done(), []driver.Claim{c})[0]
+			equal(s, "the kind", a.Kind, driver.KindUnknown)
 			s.refused(a.Err, b.argument)
 		}
 	})
@@ -90,28 +90,28 @@ func badRuns(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.unchanged(func() {
-		for _, b := range andKeys(badRun, func(r *lock.RunRef, key string) { r.Key = key }) {
+		for _, b := range andKeys(badRun, func(r *driver.RunRef, key string) { r.Key = key }) {
 			r := run
 			b.spoil(&r)
-			s.refused(s.numbered.RenewRuns(s.done(), []lock.RunRef{r})[0].Err, b.argument)
-			s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: r}})[0].Err, b.argument)
+			s.refused(s.numbered.RenewRuns(s.done(), []driver.RunRef{r})[0].Err, b.argument)
+			s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: r}})[0].Err, b.argument)
 		}
 		r := run
-		r.TTL = lock.MinTTL - 1
-		s.refused(s.numbered.RenewRuns(s.done(), []lock.RunRef{r})[0].Err, "TTL")
-		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, How: lock.GivenBack + 1}})[0].Err, "how")
-		s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
-		for _, text := range []string{strings.Repeat("x", lock.MaxErrorText+1), "\xff"} {
-			s.refused(s.numbered.ReleaseRuns(s.done(), []lock.Ending{{RunRef: run, Error: text}})[0].Err, "error")
+		r.TTL = driver.MinTTL - 1
+		s.refused(s.numbered.RenewRuns(s.done(), []driver.RunRef{r})[0].Err, "TTL")
+		s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Kind: driver.EndGivenBack + 1}})[0].Err, "kind")
+		s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
+		for _, text := range []string{strings.Repeat("x", driver.MaxErrorText+1), "\xff"} {
+			s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Error: text}})[0].Err, "error")
 		}
 	})
 	run.TTL = 0
-	s.ended(run, lock.Done) // an ending needs no TTL
+	s.ended(run, driver.EndDone) // an ending needs no TTL
 }
 
 func badOthers(s *stand) {
 	for _, key := range badKeys {
-		s.refused(s.numbered.Open(s.done(), []lock.Opening{{Key: key, Node: "n"}})[0].Err, "key")
+		s.refused(s.numbered.Open(s.done(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
 		s.refused(s.numbered.Look(s.done(), []string{key})[0].Err, "key")
 		s.refused(s.numbered.Pause(s.done(), key, 1).Err, "key")
 		s.refused(s.numbered.Resume(s.done(), key, 1).Err, "key")
@@ -120,15 +120,15 @@ func badOthers(s *stand) {
 			s.refused(err, "key")
 		}
 	}
-	for argument, o := range map[string]lock.Opening{
+	for argument, o := range map[string]driver.OpenRequest{
 		"node":     {Key: "job"},
 		"revision": {Key: "job", Node: "n", Revision: "a|b"},
 		"policies": {Key: "job", Node: "n", Policies: "a|b"},
 		"mark":     {Key: "job", Node: "n", Mark: -1},
 	} {
-		s.refused(s.numbered.Open(s.done(), []lock.Opening{o})[0].Err, argument)
+		s.refused(s.numbered.Open(s.done(), []driver.OpenRequest{o})[0].Err, argument)
 	}
-	for _, change := range []int64{0, -1, lock.MaxNumber + 1} {
+	for _, change := range []int64{0, -1, driver.MaxNumber + 1} {
 		s.refused(s.numbered.Pause(s.done(), "job", change).Err, "change")
 		s.refused(s.numbered.Resume(s.done(), "job", change).Err, "change")
 	}
@@ -138,9 +138,9 @@ func badAmongGood(s *stand) {
 	cs := s.fleet(4)
 	cs[1].Owner, cs[3].Key = "", "\n"
 	for i, a := range s.numbered.Claim(s.ctx, cs) {
-		want := lock.Granted
+		want := driver.KindGranted
 		if i%2 == 1 {
-			want = lock.Unknown
+			want = driver.KindUnknown
 		}
 		equal(s, fmt.Sprintf("the answer to claim %d", i), name(a.Kind), name(want))
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var batchTests = []test{
@@ -26,13 +26,13 @@ func batchEmpty(s *stand) {
 }
 
 // fleet opens n series and returns a claim of a due number of each.
-func (s *stand) fleet(n int) []lock.Claim {
+func (s *stand) fleet(n int) []driver.Claim {
 	s.Helper()
-	os := make([]lock.Opening, n)
+	os := make([]driver.OpenRequest, n)
 	for i := range os {
-		os[i] = lock.Opening{Key: fmt.Sprintf("job-%d", i), Node: "opener", Revision: "r1"}
+		os[i] = driver.OpenRequest{Key: fmt.Sprintf("job-%d", i), Node: "opener", Revision: "r1"}
 	}
-	cs := make([]lock.Claim, n)
+	cs := make([]driver.Claim, n)
 	all := s.numbered.Open(s.ctx, os)
 	equal(s, "answers", len(all), n)
 	for i, is := range all {
@@ -48,16 +48,16 @@ func (s *stand) fleet(n int) []lock.Claim {
 }
 
 // grants claims them all, which must all be granted, and returns their runs.
-func (s *stand) grants(cs []lock.Claim) []lock.RunRef {
+func (s *stand) grants(cs []driver.Claim) []driver.RunRef {
 	s.Helper()
-	runs := make([]lock.RunRef, len(cs))
+	runs := make([]driver.RunRef, len(cs))
 	as := s.numbered.Claim(s.ctx, cs)
 	equal(s, "answers", len(as), len(cs))
 	for i, a := range as {
-		if a.Kind != lock.Granted || a.Number != cs[i].Number || a.Node != lock.NodeOf(cs[i].Owner) {
+		if a.Kind != driver.KindGranted || a.Number != cs[i].Number || a.Node != driver.NodeOf(cs[i].Owner) {
 			s.Fatalf("claim %d of %d: %+v", i, cs[i].Number, a)
 		}
-		runs[i] = lock.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: long}
+		runs[i] = driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: long}
 	}
 	return runs
 }
@@ -82,9 +82,9 @@ func batchDecided(s *stand) {
 		cs[i].Owner = s.owner()
 	}
 	for i, a := range s.numbered.Claim(s.ctx, cs) {
-		want, node := lock.Granted, lock.NodeOf(cs[i].Owner)
+		want, node := driver.KindGranted, driver.NodeOf(cs[i].Owner)
 		if i < 205 {
-			want = lock.Passed
+			want = driver.KindPassed
 		}
 		if a.Kind != want || a.Number != cs[i].Number || (a.Node == node) != (i >= 205) || a.Err != nil {
 			s.Fatalf("claim %d: %+v", i, a)
@@ -95,8 +95,8 @@ func batchDecided(s *stand) {
 func batchSameKey(s *stand) {
 	s.open()
 	c := s.next(1)
-	as := s.numbered.Claim(s.ctx, []lock.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
-	for i, want := range []lock.Kind{lock.Granted, lock.Passed, lock.Granted, lock.Gap, lock.Held} {
+	as := s.numbered.Claim(s.ctx, []driver.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
+	for i, want := range []driver.Kind{driver.KindGranted, driver.KindPassed, driver.KindGranted, driver.KindGap, driver.KindHeld} {
 		if as[i].Kind != want {
 			s.Errorf("claim %d: %v, want %v", i, name(as[i].Kind), name(want))
 		}
@@ -106,24 +106,24 @@ func batchSameKey(s *stand) {
 
 func batchMixed(s *stand) {
 	cs := s.fleet(12)
-	want := make([]lock.Kind, len(cs))
+	want := make([]driver.Kind, len(cs))
 	for i := range cs {
 		switch i % 4 {
 		case 0:
-			want[i] = lock.Granted
+			want[i] = driver.KindGranted
 		case 1:
-			cs[i].Key, want[i] = "unknown", lock.Unknown
+			cs[i].Key, want[i] = "unknown", driver.KindUnknown
 		case 2:
-			cs[i].Deadline, want[i] = 0, lock.Missed
+			cs[i].Deadline, want[i] = 0, driver.KindMissed
 		case 3:
-			cs[i].TTL, want[i] = 0, lock.Unknown // refused
+			cs[i].TTL, want[i] = 0, driver.KindUnknown // refused
 		}
 	}
 	for i, a := range s.numbered.Claim(s.ctx, cs) {
 		if a.Kind != want[i] {
 			s.Errorf("claim %d: %v, want %v", i, name(a.Kind), name(want[i]))
 		}
-		if _, bad := errors.AsType[*lock.ArgumentError](a.Err); bad != (i%4 == 3) {
+		if _, bad := errors.AsType[*driver.ArgumentError](a.Err); bad != (i%4 == 3) {
 			s.Errorf("claim %d: the error is %v", i, a.Err)
 		}
 	}
@@ -141,9 +141,9 @@ func batchRuns(s *stand) {
 			s.Fatalf("renewal %d: %+v", i, r)
 		}
 	}
-	es := make([]lock.Ending, len(runs))
+	es := make([]driver.EndRequest, len(runs))
 	for i := range runs {
-		es[i] = lock.Ending{RunRef: runs[i], How: lock.Done, Outcome: lock.OutcomeOK, OK: true}
+		es[i] = driver.EndRequest{RunRef: runs[i], Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}
 	}
 	for i, e := range s.numbered.ReleaseRuns(s.ctx, es) {
 		if e.Err != nil || e.Ended != (i%3 != 1) {

@@ -3,12 +3,12 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // beside begins a run of due(1) that is alive, and returns it with the claim of
 // a number that falls due meanwhile.
-func (s *stand) beside(o lock.Overlap) (lock.RunRef, lock.Claim) {
+func (s *stand) beside(o driver.Overlap) (driver.RunRef, driver.Claim) {
 	s.Helper()
 	s.open()
 	_, run := s.granted(s.next(1))
@@ -21,14 +21,14 @@ func (s *stand) beside(o lock.Overlap) (lock.RunRef, lock.Claim) {
 func rowSkipped(s *stand) {
 	s.skipsAtGrant()
 	s.key = "other"
-	run, c := s.beside(lock.OverlapSkip)
-	a := s.claimed(c, lock.Skipped)
+	run, c := s.beside(driver.OverlapSkip)
+	a := s.claimed(c, driver.KindSkipped)
 	equal(s, "the mark", a.Mark, c.Number)
-	s.reason(s.last(lock.VerdictSkipped, s.due(1), c.Number), lock.ReasonOverlap)
-	s.unchanged(func() { s.claimed(c, lock.Skipped) })
+	s.reason(s.last(driver.VerdictSkipped, s.due(1), c.Number), driver.ReasonOverlap)
+	s.unchanged(func() { s.claimed(c, driver.KindSkipped) })
 	other := c
 	other.Owner = s.owner()
-	s.unchanged(func() { s.claimed(other, lock.Passed) })
+	s.unchanged(func() { s.claimed(other, driver.KindPassed) })
 	equal(s, "the run is alive", s.renew(run).Alive, true)
 }
 
@@ -40,29 +40,29 @@ func (s *stand) skipsAtGrant() {
 	}
 	s.open()
 	a, _ := s.granted(s.next(1))
-	s.claimed(s.ask(a.Now, s.due(1)), lock.Skipped)
+	s.claimed(s.ask(a.Now, s.due(1)), driver.KindSkipped)
 }
 
 func rowQueued(s *stand) {
-	run, c := s.beside(lock.OverlapQueue)
-	a := s.claimed(c, lock.Waiting)
+	run, c := s.beside(driver.OverlapQueue)
+	a := s.claimed(c, driver.KindWaiting)
 	equal(s, "the mark", a.Mark, c.Number)
 	equal(s, "the number", a.Number, c.Number)
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence to take it over with is %d, that of the run %d", a.Fence, run.Fence)
 	}
-	s.last(lock.VerdictWaiting, s.due(1), c.Number)
+	s.last(driver.VerdictWaiting, s.due(1), c.Number)
 	equal(s, "told to end", s.renew(run).Replaced, false)
 	s.unchanged(func() {
-		again := s.claimed(c, lock.Waiting)
+		again := s.claimed(c, driver.KindWaiting)
 		equal(s, "the fence asked for again", again.Fence, a.Fence)
 	})
 }
 
 func rowReplaced(s *stand) {
-	run, c := s.beside(lock.OverlapReplace)
-	s.claimed(c, lock.Waiting)
-	s.last(lock.VerdictWaiting, s.due(1), c.Number)
+	run, c := s.beside(driver.OverlapReplace)
+	s.claimed(c, driver.KindWaiting)
+	s.last(driver.VerdictWaiting, s.due(1), c.Number)
 	equal(s, "told to end", s.renew(run).Replaced, true)
 }
 
@@ -71,38 +71,38 @@ func rowHeld(s *stand) {
 	_, run := s.granted(s.next(1))
 	c := s.ask(s.due(2), s.due(1)) // due before the run was granted
 	s.unchanged(func() {
-		a := s.claimed(c, lock.Held)
+		a := s.claimed(c, driver.KindHeld)
 		equal(s, "the number of the run", a.Number, run.Number)
 		equal(s, "the fence of the run", a.Fence, run.Fence)
 		s.within("left", a.Left, long)
 	})
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	s.granted(c)
 }
 
 func rowDueBefore(s *stand) {
-	for _, o := range []lock.Overlap{lock.OverlapQueue, lock.OverlapReplace} {
+	for _, o := range []driver.Overlap{driver.OverlapQueue, driver.OverlapReplace} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
 		c := s.ask(s.due(2), s.due(1)) // due before the run was granted
 		c.Overlap = o
-		fence := s.claimed(c, lock.Waiting).Fence
-		s.last(lock.VerdictWaiting, s.due(1), c.Number)
-		equal(s, "told to end", s.renew(run).Replaced, o == lock.OverlapReplace)
-		e := s.ended(run, lock.Done)
+		fence := s.claimed(c, driver.KindWaiting).Fence
+		s.last(driver.VerdictWaiting, s.due(1), c.Number)
+		equal(s, "told to end", s.renew(run).Replaced, o == driver.OverlapReplace)
+		e := s.ended(run, driver.EndDone)
 		equal(s, "what waits", e.Waiting, c.Number)
 		s.granted(s.takes(c, fence))
 	}
 }
 
 func rowBacklog(s *stand) {
-	run, c := s.beside(lock.OverlapSkip)
+	run, c := s.beside(driver.OverlapSkip)
 	c.Backlog = true
 	s.unchanged(func() {
-		a := s.claimed(c, lock.Held)
+		a := s.claimed(c, driver.KindHeld)
 		equal(s, "the number of the run", a.Number, run.Number)
 	})
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	s.granted(c)
 }

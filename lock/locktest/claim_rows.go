@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The rows of the claim, in the order of their precedence.
@@ -47,7 +47,7 @@ var claimTests = []test{
 func rowNoMark(s *stand) {
 	c := s.ask(1, 0)
 	s.unchanged(func() {
-		a := s.claimed(c, lock.Unknown)
+		a := s.claimed(c, driver.KindUnknown)
 		equal(s, "the mark", a.Mark, 0)
 	})
 }
@@ -68,13 +68,13 @@ func rowAgain(s *stand) {
 }
 
 func rowAgainOver(s *stand) {
-	for _, how := range []lock.How{lock.Done, lock.NeverStarted, lock.GivenBack} {
+	for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
 		s.key += "+"
 		s.open()
 		c := s.next(1)
 		_, run := s.granted(c)
 		s.ended(run, how)
-		s.unchanged(func() { s.claimed(c, lock.Over) })
+		s.unchanged(func() { s.claimed(c, driver.KindOver) })
 	}
 	s.key += "+"
 	s.open()
@@ -82,33 +82,33 @@ func rowAgainOver(s *stand) {
 	c.TTL = short
 	s.granted(c)
 	s.env.Wait(short + slack)
-	s.unchanged(func() { s.claimed(c, lock.Over) })
+	s.unchanged(func() { s.claimed(c, driver.KindOver) })
 }
 
 func rowAgainSpent(s *stand) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = 0
-	s.claimed(c, lock.Missed)
+	s.claimed(c, driver.KindMissed)
 	s.unchanged(func() {
-		a := s.claimed(c, lock.Missed)
+		a := s.claimed(c, driver.KindMissed)
 		equal(s, "the number", a.Number, c.Number)
 	})
 	other := c
 	other.Owner = s.owner()
 	s.unchanged(func() {
-		a := s.claimed(other, lock.Passed)
-		equal(s, "who decided it", a.Node, lock.NodeOf(c.Owner))
+		a := s.claimed(other, driver.KindPassed)
+		equal(s, "who decided it", a.Node, driver.NodeOf(c.Owner))
 	})
 	s.granted(s.ask(s.due(3), s.due(2)))
-	s.unchanged(func() { s.claimed(c, lock.Passed) }) // it is not the mark any more
+	s.unchanged(func() { s.claimed(c, driver.KindPassed) }) // it is not the mark any more
 }
 
 func rowExpired(s *stand) {
 	s.open()
 	c := s.next(1)
 	c.Latest = s.look().Now - 10
-	s.unchanged(func() { s.claimed(c, lock.Expired) })
+	s.unchanged(func() { s.claimed(c, driver.KindExpired) })
 	c.Latest = s.look().Now + 1000
 	if s.env.exact() {
 		c.Latest = s.look().Now
@@ -127,18 +127,18 @@ func rowExpiredOwner(s *stand) {
 	})
 	other := s.next(1)
 	other.Latest = s.mark
-	s.unchanged(func() { s.claimed(other, lock.Expired) })
+	s.unchanged(func() { s.claimed(other, driver.KindExpired) })
 }
 
 func rowEarly(s *stand) {
 	s.open()
 	now := s.look().Now
 	s.unchanged(func() {
-		a := s.claimed(s.ask(now+10_000, now), lock.Early)
+		a := s.claimed(s.ask(now+10_000, now), driver.KindEarly)
 		s.within("the wait", a.Wait, 10*time.Second)
 	})
 	if s.env.exact() {
-		s.unchanged(func() { s.claimed(s.ask(now+21, s.mark), lock.Early) })
+		s.unchanged(func() { s.claimed(s.ask(now+21, s.mark), driver.KindEarly) })
 	}
 }
 
@@ -156,27 +156,27 @@ func rowToleranceSpends(s *stand) {
 	_, run := s.granted(s.next(1))
 	now := s.look().Now
 	c := s.ask(now+20, s.due(1))
-	if a := s.claim(c); s.env.exact() && (a.Kind != lock.Early || a.Wait != 20*time.Millisecond) {
+	if a := s.claim(c); s.env.exact() && (a.Kind != driver.KindEarly || a.Wait != 20*time.Millisecond) {
 		s.Fatalf("20ms before its instant, beside an alive run: %v, wait %v, want early, 20ms", name(a.Kind), a.Wait)
 	}
 	s.env.Wait(20 * time.Millisecond)
-	s.claimed(c, lock.Skipped)
-	s.ended(run, lock.Done)
+	s.claimed(c, driver.KindSkipped)
+	s.ended(run, driver.EndDone)
 	s.pause(1)
 	c = s.ask(s.look().Now+20, c.Number)
-	if a := s.claim(c); s.env.exact() && a.Kind != lock.Early {
+	if a := s.claim(c); s.env.exact() && a.Kind != driver.KindEarly {
 		s.Fatalf("20ms before its instant, while paused: %v, want early", name(a.Kind))
 	}
 }
 
 func rowAhead(s *stand) {
 	now := s.look().Now
-	s.opened(lock.Opening{Key: s.key, Node: "opener", Revision: "r1", Mark: now + 3_600_000})
-	s.unchanged(func() { s.claimed(s.ask(now, 0), lock.Ahead) })
+	s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Mark: now + 3_600_000})
+	s.unchanged(func() { s.claimed(s.ask(now, 0), driver.KindAhead) })
 	s.unchanged(func() {
 		c := s.ask(now, 0)
 		c.From = 1
-		s.claimed(c, lock.Ahead)
+		s.claimed(c, driver.KindAhead)
 	})
 }
 
@@ -185,21 +185,21 @@ func rowPassed(s *stand) {
 	c := s.next(2)
 	_, run := s.granted(c)
 	s.unchanged(func() {
-		a := s.claimed(s.next(2), lock.Passed)
-		equal(s, "who has it", a.Node, lock.NodeOf(c.Owner))
-		equal(s, "the state", a.State, lock.RunOpen)
+		a := s.claimed(s.next(2), driver.KindPassed)
+		equal(s, "who has it", a.Node, driver.NodeOf(c.Owner))
+		equal(s, "the state", a.State, driver.RunOpen)
 		equal(s, "the fence", a.Fence, run.Fence)
 		s.within("left", a.Left, long)
-		s.claimed(s.next(1), lock.Passed)
+		s.claimed(s.next(1), driver.KindPassed)
 	})
-	s.ended(run, lock.Done)
-	s.unchanged(func() { s.claimed(s.next(2), lock.Passed) })
+	s.ended(run, driver.EndDone)
+	s.unchanged(func() { s.claimed(s.next(2), driver.KindPassed) })
 }
 
 func rowGap(s *stand) {
 	s.open()
 	s.unchanged(func() {
-		a := s.claimed(s.ask(s.due(3), s.due(2)), lock.Gap)
+		a := s.claimed(s.ask(s.due(3), s.due(2)), driver.KindGap)
 		equal(s, "the mark", a.Mark, s.mark)
 		if a.Now < s.mark {
 			s.Fatalf("the store's now is %d, before the mark %d", a.Now, s.mark)
@@ -211,17 +211,17 @@ func rowMissed(s *stand) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = time.Millisecond
-	a := s.claimed(c, lock.Missed)
+	a := s.claimed(c, driver.KindMissed)
 	equal(s, "the mark", a.Mark, c.Number)
 	equal(s, "where the mark stood", a.From, s.mark)
-	l := s.last(lock.VerdictMissed, s.mark, c.Number)
-	s.reason(l, lock.ReasonDeadline)
+	l := s.last(driver.VerdictMissed, s.mark, c.Number)
+	s.reason(l, driver.ReasonDeadline)
 	equal(s, "the runs", len(s.look().Runs), 0)
 	if s.env.exact() {
 		now := s.look().Now
 		late := s.ask(now-5, c.Number)
 		late.Deadline = 4 * time.Millisecond
-		s.claimed(late, lock.Missed)
+		s.claimed(late, driver.KindMissed)
 		c = s.ask(now, now-5)
 		c.Deadline = 0 // at its instant it is not late
 		s.granted(c)
@@ -231,13 +231,13 @@ func rowMissed(s *stand) {
 func rowMissedMisfire(s *stand) {
 	s.open()
 	c := s.next(2)
-	c.Deadline, c.Late = 0, lock.ReasonMisfire
-	s.claimed(c, lock.Missed)
-	s.reason(s.last(lock.VerdictMissed, s.mark, c.Number), lock.ReasonMisfire)
+	c.Deadline, c.Late = 0, driver.ReasonMisfire
+	s.claimed(c, driver.KindMissed)
+	s.reason(s.last(driver.VerdictMissed, s.mark, c.Number), driver.ReasonMisfire)
 }
 
 // reason checks the reason of a line, if the store keeps a journal.
-func (s *stand) reason(l lock.Line, want string) {
+func (s *stand) reason(l driver.Line, want string) {
 	s.Helper()
 	if s.journaled != nil {
 		equal(s, "the reason", l.Reason, want)
@@ -254,15 +254,15 @@ func rowGranted(s *stand) {
 	equal(s, "where the mark stood", a.From, s.mark)
 	equal(s, "the wait", a.Wait, 0)
 	equal(s, "left", a.Left, c.TTL)
-	l := s.last(lock.VerdictRan, s.mark, c.Number)
+	l := s.last(driver.VerdictRan, s.mark, c.Number)
 	if s.journaled != nil {
-		equal(s, "the line's node", l.Node, lock.NodeOf(c.Owner))
+		equal(s, "the line's node", l.Node, driver.NodeOf(c.Owner))
 		equal(s, "the line's fence", l.Fence, run.Fence)
 		equal(s, "the line's revision", l.Revision, c.Revision)
 		equal(s, "the verdict between", l.Between, "")
 	}
 	runs := s.look().Runs
-	if len(runs) != 1 || runs[0].Owner != c.Owner || runs[0].State != lock.RunOpen || runs[0].Until <= a.Now {
+	if len(runs) != 1 || runs[0].Owner != c.Owner || runs[0].State != driver.RunOpen || runs[0].Until <= a.Now {
 		s.Fatalf("the runs are %+v", runs)
 	}
 }
@@ -273,23 +273,23 @@ func rowBetween(s *stand) {
 	c.Between = 3
 	a, _ := s.granted(c)
 	equal(s, "the mark", a.Mark, c.Number)
-	if l := s.last(lock.VerdictRan, s.mark, c.Number); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, lock.VerdictMissed)
+	if l := s.last(driver.VerdictRan, s.mark, c.Number); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, driver.VerdictMissed)
 	}
-	s.unchanged(func() { s.claimed(s.next(3), lock.Passed) })
+	s.unchanged(func() { s.claimed(s.next(3), driver.KindPassed) })
 }
 
 func rowAllowed(s *stand) {
 	s.open()
 	first, second := s.next(1), s.ask(s.due(2), s.due(1))
-	second.Overlap = lock.OverlapAllow
+	second.Overlap = driver.OverlapAllow
 	a, one := s.granted(first)
 	b, two := s.granted(second)
 	if b.Fence <= a.Fence {
 		s.Fatalf("fences %d, then %d", a.Fence, b.Fence)
 	}
 	equal(s, "the runs", len(s.look().Runs), 2)
-	s.ended(one, lock.Done)
+	s.ended(one, driver.EndDone)
 	equal(s, "the second is alive", s.renew(two).Alive, true)
-	s.ended(two, lock.Done)
+	s.ended(two, driver.EndDone)
 }

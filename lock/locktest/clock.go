@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var clockTests = []test{
@@ -19,9 +19,9 @@ var clockStepTests = []test{
 	{"a clock that steps forward ends leases", clockForward},
 }
 
-func (s *stand) readings() []lock.Reading {
+func (s *stand) readings() []driver.ClockReading {
 	s.Helper()
-	rs, err := s.driver.(lock.Clocked).Now(s.ctx)
+	rs, err := s.driver.(driver.Clocked).Now(s.ctx)
 	if err != nil || len(rs) == 0 {
 		s.Fatalf("the readings are %+v, %v", rs, err)
 	}
@@ -58,7 +58,7 @@ func clockJudges(s *stand) {
 }
 
 func clockDoubt(s *stand) {
-	rs, err := s.driver.(lock.Clocked).Now(s.done())
+	rs, err := s.driver.(driver.Clocked).Now(s.done())
 	s.canceled("now", err)
 	equal(s, "readings", len(rs), 0)
 }
@@ -71,17 +71,17 @@ func (s *stand) step(d time.Duration) {
 func clockBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(3))
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	is := s.look()
 	s.step(-time.Hour)
 	s.unchanged(func() {
-		s.claimed(s.next(3), lock.Early)
+		s.claimed(s.next(3), driver.KindEarly)
 		old := s.ask(s.look().Now, 0)
-		s.claimed(old, lock.Ahead)
-		equal(s, "the mark", s.opened(lock.Opening{Key: s.key, Node: "n", Revision: "r1"}).Mark, is.Mark)
+		s.claimed(old, driver.KindAhead)
+		equal(s, "the mark", s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}).Mark, is.Mark)
 	})
 	s.step(time.Hour + 10*time.Millisecond)
-	s.unchanged(func() { s.claimed(s.next(3), lock.Passed) })
+	s.unchanged(func() { s.claimed(s.next(3), driver.KindPassed) })
 }
 
 func clockBackFence(s *stand) {
@@ -89,7 +89,7 @@ func clockBackFence(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.step(-30 * time.Millisecond) // the mark stays within the tolerance
 	c := s.ask(s.due(2), s.due(1))
-	c.Overlap = lock.OverlapAllow
+	c.Overlap = driver.OverlapAllow
 	_, second := s.granted(c)
 	if second.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, after %d", second.Fence, run.Fence)
@@ -103,7 +103,7 @@ func clockForward(s *stand) {
 	s.step(long + time.Second)
 	s.unchanged(func() { equal(s, "alive", s.renew(run).Alive, false) })
 	_, err := s.driver.Renew(s.ctx, h)
-	if !errors.Is(err, lock.ErrLost) {
+	if !errors.Is(err, driver.ErrLost) {
 		s.Fatalf("the plain lease: %v", err)
 	}
 	s.granted(s.after(run))

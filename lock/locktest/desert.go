@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var desertTests = []test{
@@ -20,13 +20,13 @@ var desertTests = []test{
 const kept = 2 * time.Second
 
 // desert takes a place for an owner that never answers, behind a holder.
-func (s *stand) desert() (holder lock.Holding, dead lock.Acquisition) {
+func (s *stand) desert() (holder driver.LeaseRef, dead driver.Acquisition) {
 	s.Helper()
 	_, holder = s.acquire(s.acquisition(long))
 	return holder, s.deserted()
 }
 
-func (s *stand) deserted() lock.Acquisition {
+func (s *stand) deserted() driver.Acquisition {
 	s.Helper()
 	a := s.acquisition(long)
 	if err := s.env.Desert(a); err == nil || s.inspect(a.Key).Waiting != 1 {
@@ -93,13 +93,13 @@ func desertHeld(s *stand) {
 func desertNotRenewed(s *stand) {
 	h, dead := s.desert()
 	s.release(h)
-	_, err := s.driver.Renew(s.ctx, lock.Holding{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long})
+	_, err := s.driver.Renew(s.ctx, driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long})
 	s.lost(err)
 }
 
 func desertNotReleased(s *stand) {
 	h, dead := s.desert()
 	s.release(h)
-	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}))
+	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}))
 	equal(s, "who has the key", s.inspect("key").Owner, dead.Owner)
 }

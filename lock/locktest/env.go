@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // An Env is how the suite gets at a store.
 type Env struct {
 	// Open returns a driver on a fresh, empty namespace, with the default bounds
 	// of its journal. The driver is closed, where it has to be, through t.Cleanup.
-	Open func(t *testing.T) lock.Driver
+	Open func(t *testing.T) driver.Driver
 	// In runs a test: synctest.Test for a store in memory, a direct call
 	// otherwise (also if nil).
 	In func(t *testing.T, f func(t *testing.T))
@@ -34,7 +34,7 @@ type Env struct {
 	// Desert takes a place for an owner in the store opened last, as a process does
 	// that dies then; the key is held, so its error is a *lock.HeldError. Nil: what
 	// needs it is not run.
-	Desert func(a lock.Acquisition) error
+	Desert func(a driver.Acquisition) error
 	// Only says which parts are run, by their names: those of one store may be
 	// shared among tests that run side by side. Nil: all.
 	Only func(part string) bool
@@ -51,7 +51,7 @@ func Run(t *testing.T, env Env) {
 	if env.In == nil {
 		env.In = func(t *testing.T, f func(t *testing.T)) { f(t) }
 	}
-	var d lock.Driver
+	var d driver.Driver
 	env.In(t, func(t *testing.T) { d = env.Open(t) }) // no subtest: it is needed whatever -run selects
 	for _, p := range parts {
 		if env.Only != nil && !env.Only(p.name) {
@@ -139,18 +139,18 @@ func (p *part) run(t *testing.T, env Env) {
 	}
 }
 
-func (p *part) missing(d lock.Driver, env *Env) string {
-	_, waiter := d.(lock.Waiter)
-	_, inspector := d.(lock.Inspector)
-	_, sharer := d.(lock.Sharer)
-	_, several := d.(lock.Several)
-	_, numbered := d.(lock.Numbered)
-	_, journaled := d.(lock.Journaled)
-	_, clocked := d.(lock.Clocked)
-	_, membership := d.(lock.Membership)
-	_, peeker := d.(lock.Peeker)
-	_, forcer := d.(lock.Forcer)
-	_, adopter := d.(lock.Adopter)
+func (p *part) missing(d driver.Driver, env *Env) string {
+	_, waiter := d.(driver.Waiter)
+	_, inspector := d.(driver.Inspector)
+	_, sharer := d.(driver.Sharer)
+	_, several := d.(driver.MultiAcquirer)
+	_, numbered := d.(driver.Numbered)
+	_, journaled := d.(driver.Journaled)
+	_, clocked := d.(driver.Clocked)
+	_, membership := d.(driver.Membership)
+	_, peeker := d.(driver.Peeker)
+	_, forcer := d.(driver.Forcer)
+	_, adopter := d.(driver.Adopter)
 	for _, c := range []struct {
 		need need
 		has  bool

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var fenceTests = []test{
@@ -37,20 +37,20 @@ func fenceGrows(s *stand) {
 	s.grows(&last, run.Fence)
 	s.env.Wait(5 * time.Millisecond)
 	c = s.ask(s.look().Now, s.due(1))
-	c.Overlap = lock.OverlapQueue
-	w := s.claimed(c, lock.Waiting)
+	c.Overlap = driver.OverlapQueue
+	w := s.claimed(c, driver.KindWaiting)
 	s.grows(&last, w.Fence)
-	s.opened(lock.Opening{Key: s.key, Node: "other", Revision: "r2"})
-	s.ended(run, lock.Done)
+	s.opened(driver.OpenRequest{Key: s.key, Node: "other", Revision: "r2"})
+	s.ended(run, driver.EndDone)
 	_, run = s.granted(s.takes(c, w.Fence))
 	s.grows(&last, run.Fence)
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	for range 10 {
 		s.env.Wait(2 * time.Millisecond)
 		is := s.look()
 		a, run := s.granted(s.ask(is.Now, is.Mark))
 		s.grows(&last, a.Fence)
-		s.ended(run, lock.Done)
+		s.ended(run, driver.EndDone)
 		equal(s, "the series' fence", s.look().Fence, last)
 	}
 }
@@ -70,11 +70,11 @@ func fenceBeyond(s *stand) {
 	s.key = "job"
 	s.open()
 	s.unchanged(func() {
-		for _, fence := range []int64{s.look().Now*1000 + day + hour, lock.MaxNumber} {
+		for _, fence := range []int64{s.look().Now*1000 + day + hour, driver.MaxNumber} {
 			c := s.next(1)
 			c.Fence = fence
-			a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]
-			if a.Kind != lock.Unknown || !errors.Is(a.Err, lock.ErrFence) {
+			a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]
+			if a.Kind != driver.KindUnknown || !errors.Is(a.Err, driver.ErrFence) {
 				s.Fatalf("with the floor %d the answer is %+v", fence, a)
 			}
 		}
@@ -94,11 +94,11 @@ func fenceFurthest(s *stand) {
 	c.Fence = s.look().Now*1000 + day - 1
 	a, run := s.granted(c)
 	equal(s, "the fence", a.Fence, c.Fence+1)
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	c = s.next(2)
 	c.After = run.Number
 	s.unchanged(func() {
-		if a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]; !errors.Is(a.Err, lock.ErrFence) {
+		if a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]; !errors.Is(a.Err, driver.ErrFence) {
 			s.Fatalf("above a fence of a day ahead the answer is %+v", a)
 		}
 	})
@@ -137,18 +137,18 @@ func fenceABA(s *stand) {
 	old := second
 	old.Fence = first.Fence // the right owner with an old fence
 	s.unchanged(func() {
-		for _, r := range []lock.RunRef{first, old} {
+		for _, r := range []driver.RunRef{first, old} {
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, lock.Done).Ended, false)
+			equal(s, "ended", s.end(r, driver.EndDone).Ended, false)
 		}
 	})
-	s.ended(second, lock.Done)
+	s.ended(second, driver.EndDone)
 	_, third := s.granted(s.ask(s.look().Now, first.Number))
 	s.unchanged(func() {
-		for _, r := range []lock.RunRef{first, second} {
+		for _, r := range []driver.RunRef{first, second} {
 			r.Number = third.Number // and the right number under an old owner
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, lock.Done).Ended, false)
+			equal(s, "ended", s.end(r, driver.EndDone).Ended, false)
 		}
 	})
 }

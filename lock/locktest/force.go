@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var forceTests = []test{
@@ -34,22 +35,22 @@ var forceTests = []test{
 // longReason has what could be read as something else in a store.
 const longReason = `50% of "a\b" | c; {d}, e/f.1 é #1# 'g' *h? [i] $&^ + x`
 
-func forcing(id string) lock.Forcing {
-	return lock.Forcing{Key: "key", ID: id, By: "alice@host", Reason: longReason}
+func forcing(id string) driver.ForceRequest {
+	return driver.ForceRequest{Key: "key", ID: id, By: "alice@host", Reason: longReason}
 }
 
-func (s *stand) forced(id string) lock.Forced {
+func (s *stand) forced(id string) driver.ForceRecord {
 	s.Helper()
-	made, err := s.driver.(lock.Forcer).Force(s.ctx, forcing(id))
+	made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing(id))
 	if err != nil {
 		s.Fatalf("force: %v", err)
 	}
 	return made
 }
 
-func (s *stand) forcings(key string) []lock.Forced {
+func (s *stand) forcings(key string) []driver.ForceRecord {
 	s.Helper()
-	all, err := s.driver.(lock.Forcer).Forcings(s.ctx, key)
+	all, err := s.driver.(driver.Forcer).ForceRecords(s.ctx, key)
 	if err != nil {
 		s.Fatalf("forcings of %q: %v", key, err)
 	}
@@ -57,7 +58,7 @@ func (s *stand) forcings(key string) []lock.Forced {
 }
 
 // same fails the test unless the two records are the same.
-func (s *stand) same(what string, got, want lock.Forced) {
+func (s *stand) same(what string, got, want driver.ForceRecord) {
 	s.Helper()
 	equal(s, what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 }
@@ -87,8 +88,8 @@ func forceRecord(s *stand) {
 		s.Fatalf("the record is of %d, asked at %d", at, before)
 	}
 	f := forcing("id 1")
-	s.same("the record", made, lock.Forced{ID: "id 1", By: f.By, Reason: f.Reason, At: made.At, Holders: 1,
-		Owners: []lock.ForcedOwner{{Owner: h.Owner, Fence: g.Fence}}})
+	s.same("the record", made, driver.ForceRecord{ID: "id 1", By: f.By, Reason: f.Reason, At: made.At, Holders: 1,
+		Owners: []driver.ForcedOwner{{Owner: h.Owner, Fence: g.Fence}}})
 	all := s.forcings("key")
 	equal(s, "records", len(all), 1)
 	s.same("the record that is kept", all[0], made)
@@ -98,7 +99,7 @@ func forceRecord(s *stand) {
 // clock is what the store's says, in ms; without one a fence says it.
 func (s *stand) clock() int64 {
 	s.Helper()
-	clocked, is := s.driver.(lock.Clocked)
+	clocked, is := s.driver.(driver.Clocked)
 	if !is {
 		return s.time() / 1000
 	}
@@ -125,7 +126,7 @@ func forceAgain(s *stand) {
 func forceFree(s *stand) {
 	free := func(what string) {
 		s.Helper()
-		if made, err := s.driver.(lock.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, lock.ErrFree) {
+		if made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, driver.ErrFree) {
 			s.Fatalf("%s: %+v, %v, want lock.ErrFree", what, made, err)
 		}
 	}
@@ -140,19 +141,19 @@ func forceFree(s *stand) {
 }
 
 func forceShared(s *stand) {
-	if _, shares := s.driver.(lock.Sharer); !shares {
+	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
-	var hs []lock.Holding
-	for range lock.MaxForcingOwners + 2 {
+	var hs []driver.LeaseRef
+	for range driver.MaxForcedOwners + 2 {
 		hs = append(hs, s.taken(lock.NoLimit))
 		s.env.Wait(5 * time.Millisecond)
 	}
 	made := s.forced("id")
 	equal(s, "holders", made.Holders, len(hs))
-	equal(s, "owners", len(made.Owners), lock.MaxForcingOwners)
+	equal(s, "owners", len(made.Owners), driver.MaxForcedOwners)
 	for i, o := range made.Owners {
-		equal(s, "an owner", o, lock.ForcedOwner{Owner: hs[i].Owner, Fence: hs[i].Fence})
+		equal(s, "an owner", o, driver.ForcedOwner{Owner: hs[i].Owner, Fence: hs[i].Fence})
 	}
 	equal(s, "who holds it", len(s.holders()), 0)
 	last := s.taken(1).Fence
@@ -202,7 +203,7 @@ func forceCause(s *stand) {
 		if err != nil {
 			s.Fatalf("acquire: %v", err)
 		}
-		made, err := l.Force(s.ctx, lock.Forcing{Key: "key", By: "bob", Reason: "stuck"})
+		made, err := l.Force(s.ctx, driver.ForceRequest{Key: "key", By: "bob", Reason: "stuck"})
 		if err != nil || len(made.Owners) != 1 || made.ID == "" {
 			s.Fatalf("force: %+v, %v", made, err)
 		}
@@ -221,8 +222,8 @@ func forceCause(s *stand) {
 }
 
 func forceServes(s *stand) {
-	_, can := s.driver.(lock.Waiter)
-	if _, tells := s.driver.(lock.Inspector); !can || !tells {
+	_, can := s.driver.(driver.Waiter)
+	if _, tells := s.driver.(driver.Inspector); !can || !tells {
 		return
 	}
 	_, h := s.acquire(s.acquisition(long))
@@ -236,13 +237,13 @@ func forceServes(s *stand) {
 }
 
 func forceKept(s *stand) {
-	if _, tells := s.driver.(lock.Inspector); !tells || s.env.Desert == nil {
+	if _, tells := s.driver.(driver.Inspector); !tells || s.env.Desert == nil {
 		return
 	}
 	h, dead := s.desert()
 	s.release(h)
 	equal(s, "for whom it is kept", s.inspect("key").Owner, dead.Owner)
-	if made, err := s.driver.(lock.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, lock.ErrFree) {
+	if made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, driver.ErrFree) {
 		s.Fatalf("force: %+v, %v, want lock.ErrFree", made, err)
 	}
 	equal(s, "for whom it is kept", s.inspect("key").Owner, dead.Owner)
@@ -250,12 +251,12 @@ func forceKept(s *stand) {
 }
 
 func forceMost(s *stand) {
-	for i := range lock.MaxForcings + 2 {
+	for i := range driver.MaxForceRecords + 2 {
 		s.acquire(s.acquisition(long))
 		s.forced(fmt.Sprint(i))
 	}
 	all := s.forcings("key")
-	equal(s, "records", len(all), lock.MaxForcings)
+	equal(s, "records", len(all), driver.MaxForceRecords)
 	for i, made := range all {
 		equal(s, "the ID", made.ID, fmt.Sprint(i+2))
 	}
@@ -268,10 +269,10 @@ func forceOld(s *stand) {
 	}
 	s.acquire(s.acquisition(long))
 	s.forced("1")
-	s.env.Wait(lock.ForcingsKept - time.Hour)
+	s.env.Wait(driver.ForceRecordsKept - time.Hour)
 	s.acquire(s.acquisition(long))
 	s.forced("2")
-	s.env.Wait(lock.ForcingsKept - time.Second)
+	s.env.Wait(driver.ForceRecordsKept - time.Second)
 	equal(s, "records shortly before", len(s.forcings("key")), 2)
 	s.env.Wait(2 * time.Second)
 	equal(s, "records after it", len(s.forcings("key")), 0)
@@ -281,8 +282,8 @@ func forceDoubt(s *stand) {
 	s.acquire(s.acquisition(long))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	_, forced := s.driver.(lock.Forcer).Force(ctx, forcing("id"))
-	_, read := s.driver.(lock.Forcer).Forcings(ctx, "key")
+	_, forced := s.driver.(driver.Forcer).Force(ctx, forcing("id"))
+	_, read := s.driver.(driver.Forcer).ForceRecords(ctx, "key")
 	for what, err := range map[string]error{"force": forced, "forcings": read} {
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("%s: the error is %v, want one that wraps context.Canceled", what, err)
@@ -293,35 +294,35 @@ func forceDoubt(s *stand) {
 }
 
 func forceArguments(s *stand) {
-	forcer := s.driver.(lock.Forcer)
+	forcer := s.driver.(driver.Forcer)
 	for _, c := range []struct {
 		argument string
-		change   func(f *lock.Forcing)
+		change   func(f *driver.ForceRequest)
 	}{
-		{"key", func(f *lock.Forcing) { f.Key = "" }},
-		{"key", func(f *lock.Forcing) { f.Key = "a\x1b" }},
-		{"ID", func(f *lock.Forcing) { f.ID = "" }},
-		{"ID", func(f *lock.Forcing) { f.ID = "a|b" }},
-		{"by", func(f *lock.Forcing) { f.By = "" }},
-		{"by", func(f *lock.Forcing) { f.By = strings.Repeat("x", lock.MaxKey+1) }},
-		{"reason", func(f *lock.Forcing) { f.Reason = "" }},
-		{"reason", func(f *lock.Forcing) { f.Reason = "a\x1b[2J" }},
-		{"reason", func(f *lock.Forcing) { f.Reason = strings.Repeat("x", lock.MaxReason+1) }},
-		{"fences", func(f *lock.Forcing) { f.From = -1 }},
-		{"fences", func(f *lock.Forcing) { f.From = 1 }},
-		{"fences", func(f *lock.Forcing) { f.From, f.To = 3, 2 }},
-		{"fences", func(f *lock.Forcing) { f.To = lock.MaxNumber + 1 }},
+		{"key", func(f *driver.ForceRequest) { f.Key = "" }},
+		{"key", func(f *driver.ForceRequest) { f.Key = "a\x1b" }},
+		{"ID", func(f *driver.ForceRequest) { f.ID = "" }},
+		{"ID", func(f *driver.ForceRequest) { f.ID = "a|b" }},
+		{"by", func(f *driver.ForceRequest) { f.By = "" }},
+		{"by", func(f *driver.ForceRequest) { f.By = strings.Repeat("x", driver.MaxKey+1) }},
+		{"reason", func(f *driver.ForceRequest) { f.Reason = "" }},
+		{"reason", func(f *driver.ForceRequest) { f.Reason = "a\x1b[2J" }},
+		{"reason", func(f *driver.ForceRequest) { f.Reason = strings.Repeat("x", driver.MaxReason+1) }},
+		{"fences", func(f *driver.ForceRequest) { f.From = -1 }},
+		{"fences", func(f *driver.ForceRequest) { f.From = 1 }},
+		{"fences", func(f *driver.ForceRequest) { f.From, f.To = 3, 2 }},
+		{"fences", func(f *driver.ForceRequest) { f.To = driver.MaxNumber + 1 }},
 	} {
 		f := forcing("id")
 		c.change(&f)
 		_, err := forcer.Force(s.ctx, f)
 		s.refused(err, c.argument)
 	}
-	_, err := forcer.Forcings(s.ctx, "")
+	_, err := forcer.ForceRecords(s.ctx, "")
 	s.refused(err, "key")
 	s.acquire(s.acquisition(long))
-	f := forcing(strings.Repeat("i", lock.MaxKey))
-	f.By, f.Reason = strings.Repeat("é", lock.MaxKey/2), strings.Repeat("é", lock.MaxReason/2)
+	f := forcing(strings.Repeat("i", driver.MaxKey))
+	f.By, f.Reason = strings.Repeat("é", driver.MaxKey/2), strings.Repeat("é", driver.MaxReason/2)
 	if _, err := forcer.Force(s.ctx, f); err != nil {
 		s.Fatalf("the longest: %v", err)
 	}

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // forcedOf is a forced unlock of leases with the fences from and to alone. The record is
 // zero if no owner holds the key under one.
-func (s *stand) forcedOf(id string, from, to int64) lock.Forced {
+func (s *stand) forcedOf(id string, from, to int64) driver.ForceRecord {
 	s.Helper()
 	f := forcing(id)
 	f.From, f.To = from, to
-	made, err := s.driver.(lock.Forcer).Force(s.ctx, f)
+	made, err := s.driver.(driver.Forcer).Force(s.ctx, f)
 	switch {
-	case errors.Is(err, lock.ErrFree):
-		return lock.Forced{}
+	case errors.Is(err, driver.ErrFree):
+		return driver.ForceRecord{}
 	case err != nil:
 		s.Fatalf("force: %v", err)
 	}
@@ -62,7 +62,7 @@ func forceLate(s *stand) {
 		a.Owner = s.owner()
 		_, next := s.acquire(a)
 		next.Limit = limit
-		s.same("the record", s.forcedOf(fmt.Sprint("id", limit), 0, g.Fence), lock.Forced{})
+		s.same("the record", s.forcedOf(fmt.Sprint("id", limit), 0, g.Fence), driver.ForceRecord{})
 		if _, err := s.driver.Renew(s.ctx, next); err != nil {
 			s.Fatalf("the next owner: %v", err)
 		}
@@ -72,16 +72,16 @@ func forceLate(s *stand) {
 }
 
 func forceSome(s *stand) {
-	if _, shares := s.driver.(lock.Sharer); !shares {
+	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
-	var hs []lock.Holding
+	var hs []driver.LeaseRef
 	for range 5 {
 		hs = append(hs, s.taken(5))
 	}
 	made := s.forcedOf("one", hs[2].Fence, hs[2].Fence)
-	s.same("the record", made, lock.Forced{ID: "one", By: forcing("").By, Reason: longReason, At: made.At, Holders: 1,
-		Owners: []lock.ForcedOwner{{Owner: hs[2].Owner, Fence: hs[2].Fence}}})
+	s.same("the record", made, driver.ForceRecord{ID: "one", By: forcing("").By, Reason: longReason, At: made.At, Holders: 1,
+		Owners: []driver.ForcedOwner{{Owner: hs[2].Owner, Fence: hs[2].Fence}}})
 	equal(s, "holders that are taken", s.forcedOf("the first", 0, hs[1].Fence).Holders, 2)
 	for i, h := range hs {
 		if i < 3 {
@@ -106,7 +106,7 @@ func forceReleased(s *stand) {
 		says := func(when string) {
 			s.Helper()
 			for range 2 {
-				if err := s.driver.Release(s.ctx, h); !errors.Is(err, lock.ErrForced) {
+				if err := s.driver.Release(s.ctx, h); !errors.Is(err, driver.ErrForced) {
 					s.Fatalf("%s the release says %v, want lock.ErrForced", when, err)
 				}
 			}

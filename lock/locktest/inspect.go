@@ -3,7 +3,7 @@ package locktest
 import (
 	"errors"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var inspectTests = []test{
@@ -13,25 +13,25 @@ var inspectTests = []test{
 	{"a bad key is refused", inspectArguments},
 }
 
-func inspectFree(s *stand) { equal(s, "the key", s.inspect("key"), lock.Standing{}) }
+func inspectFree(s *stand) { equal(s, "the key", s.inspect("key"), driver.KeyState{}) }
 
 func inspectHeld(s *stand) {
-	g, h := s.acquire(lock.Acquisition{Key: "a {key}", Owner: "who?/1", TTL: long})
+	g, h := s.acquire(driver.Acquisition{Key: "a {key}", Owner: "who?/1", TTL: long})
 	at := s.inspect("a {key}")
 	s.within("left", at.Left, long)
 	at.Left = 0
-	equal(s, "the key", at, lock.Standing{Owner: h.Owner, Fence: g.Fence})
+	equal(s, "the key", at, driver.KeyState{Owner: h.Owner, Fence: g.Fence})
 }
 
 func inspectExpired(s *stand) {
 	s.acquire(s.acquisition(short))
 	s.env.Wait(short + slack)
-	equal(s, "the key", s.inspect("key"), lock.Standing{})
+	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
 func inspectArguments(s *stand) {
-	_, err := s.driver.(lock.Inspector).Inspect(s.ctx, "")
-	if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != "key" {
+	_, err := s.driver.(driver.Inspector).Inspect(s.ctx, "")
+	if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "key" {
 		s.Fatalf("the error is %v, want one that names the key", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var journalTests = []test{
@@ -25,7 +25,7 @@ var journalTests = []test{
 	{"each takeover and each settlement has its line", journalRuns},
 }
 
-func (s *stand) journal(n int) lock.Journal {
+func (s *stand) journal(n int) driver.Journal {
 	s.Helper()
 	j, err := s.journaled.Journal(s.ctx, s.key, n)
 	if err != nil {
@@ -46,7 +46,7 @@ func journalOpened(s *stand) {
 	j := s.journal(0)
 	equal(s, "lines", len(j.Lines), 1)
 	l := j.Lines[0]
-	want := lock.Line{At: l.At, Verdict: lock.VerdictOpened, From: s.mark, To: s.mark, Node: "opener", Revision: "r1"}
+	want := driver.Line{At: l.At, Verdict: driver.VerdictOpened, From: s.mark, To: s.mark, Node: "opener", Revision: "r1"}
 	equal(s, "the line", l, want)
 	if l.At < s.mark-1000 || l.At > s.mark {
 		s.Fatalf("written at %d, the mark was %d", l.At, s.mark)
@@ -68,7 +68,7 @@ func (s *stand) contiguous() {
 			s.Fatalf("line %d is %+v, the mark was %d", i+1, l, mark)
 		}
 		mark = l.To
-		if l.Verdict == lock.VerdictRan && l.Fence <= fence {
+		if l.Verdict == driver.VerdictRan && l.Fence <= fence {
 			s.Fatalf("line %d has the fence %d, after %d", i+1, l.Fence, fence)
 		}
 		fence = max(fence, l.Fence)
@@ -80,7 +80,7 @@ func journalContiguous(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
-	for _, o := range []lock.Overlap{lock.OverlapSkip, lock.OverlapQueue, lock.OverlapReplace, lock.OverlapSkip} {
+	for _, o := range []driver.Overlap{driver.OverlapSkip, driver.OverlapQueue, driver.OverlapReplace, driver.OverlapSkip} {
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
 		c.Overlap, c.Between = o, int(o)
@@ -90,11 +90,11 @@ func journalContiguous(s *stand) {
 	late := s.ask(s.look().Now, s.look().Mark)
 	s.env.Wait(5 * time.Millisecond)
 	late.Deadline = time.Millisecond
-	s.claimed(late, lock.Missed)
-	s.ended(run, lock.Done)
+	s.claimed(late, driver.KindMissed)
+	s.ended(run, driver.EndDone)
 	s.pause(1)
 	s.env.Wait(5 * time.Millisecond)
-	s.claimed(s.ask(s.look().Now, s.look().Mark), lock.Paused)
+	s.claimed(s.ask(s.look().Now, s.look().Mark), driver.KindPaused)
 	s.env.Wait(5 * time.Millisecond)
 	is := s.resume(2)
 	s.env.Wait(5 * time.Millisecond)
@@ -107,7 +107,7 @@ func journalEnd(s *stand) {
 	c := s.next(1)
 	a, run := s.granted(c)
 	s.env.Wait(5 * time.Millisecond)
-	out := s.numbered.ReleaseRuns(s.ctx, []lock.Ending{{RunRef: run, Outcome: lock.OutcomeFailed}})
+	out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeFailed}})
 	equal(s, "ended", out[0].Ended, true)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 1)
@@ -115,54 +115,54 @@ func journalEnd(s *stand) {
 	if l.Ended < a.Now+5 || l.Ended > s.look().Now {
 		s.Fatalf("ended at %d, granted at %d", l.Ended, a.Now)
 	}
-	equal(s, "the line", l, lock.Line{At: a.Now, Verdict: lock.VerdictRan, From: s.mark, To: c.Number, Node: lock.NodeOf(c.Owner),
-		Revision: "r1", Fence: run.Fence, Attempt: 1, Outcome: lock.OutcomeFailed, Ended: l.Ended})
+	equal(s, "the line", l, driver.Line{At: a.Now, Verdict: driver.VerdictRan, From: s.mark, To: c.Number, Node: driver.NodeOf(c.Owner),
+		Revision: "r1", Fence: run.Fence, Attempt: 1, Outcome: driver.OutcomeFailed, Ended: l.Ended})
 }
 
 func journalEndApart(s *stand) {
-	run, c := s.beside(lock.OverlapSkip)
-	s.claimed(c, lock.Skipped)
-	s.ended(run, lock.GivenBack)
+	run, c := s.beside(driver.OverlapSkip)
+	s.claimed(c, driver.KindSkipped)
+	s.ended(run, driver.EndGivenBack)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 3)
 	equal(s, "the outcome of the first", lines[0].Outcome, "")
 	l := lines[2]
-	equal(s, "the line", l, lock.Line{At: l.At, Verdict: lock.VerdictEnded, From: run.Number, To: run.Number, Node: lock.NodeOf(run.Owner),
-		Fence: run.Fence, Attempt: 1, Outcome: lock.OutcomeInterrupted, Ended: l.At})
+	equal(s, "the line", l, driver.Line{At: l.At, Verdict: driver.VerdictEnded, From: run.Number, To: run.Number, Node: driver.NodeOf(run.Owner),
+		Fence: run.Fence, Attempt: 1, Outcome: driver.OutcomeInterrupted, Ended: l.At})
 }
 
 func journalFolded(s *stand) {
-	run, _ := s.beside(lock.OverlapSkip)
+	run, _ := s.beside(driver.OverlapSkip)
 	first := s.look().Mark
 	var node string
 	for range 5 {
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
-		s.claimed(c, lock.Skipped)
-		node = lock.NodeOf(c.Owner)
+		s.claimed(c, driver.KindSkipped)
+		node = driver.NodeOf(c.Owner)
 		s.env.Wait(2 * time.Millisecond)
 	}
 	lines := s.lines()
 	equal(s, "lines", len(lines), 2)
 	l := lines[1]
-	equal(s, "the line", l, lock.Line{At: l.At, Verdict: lock.VerdictSkipped, From: first, To: s.look().Mark,
-		Between: lock.VerdictSkipped, Reason: lock.ReasonOverlap, Node: node, Revision: "r1", Blocker: run.Number, BlockerFence: run.Fence})
+	equal(s, "the line", l, driver.Line{At: l.At, Verdict: driver.VerdictSkipped, From: first, To: s.look().Mark,
+		Between: driver.VerdictSkipped, Reason: driver.ReasonOverlap, Node: node, Revision: "r1", Blocker: run.Number, BlockerFence: run.Fence})
 	s.contiguous()
 }
 
 func journalApart(s *stand) {
-	s.beside(lock.OverlapSkip)
-	next := func(spoil func(*lock.Claim)) {
+	s.beside(driver.OverlapSkip)
+	next := func(spoil func(*driver.Claim)) {
 		s.env.Wait(2 * time.Millisecond)
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
 		spoil(&c)
 		s.claim(c)
 	}
-	next(func(*lock.Claim) {})
-	next(func(c *lock.Claim) { c.Revision = "r2" })
-	next(func(c *lock.Claim) { c.Revision, c.Between = "r2", 1 })
-	next(func(c *lock.Claim) { c.Revision = "r2" })
+	next(func(*driver.Claim) {})
+	next(func(c *driver.Claim) { c.Revision = "r2" })
+	next(func(c *driver.Claim) { c.Revision, c.Between = "r2", 1 })
+	next(func(c *driver.Claim) { c.Revision = "r2" })
 	var verdicts []string
 	for _, l := range s.lines() {
 		verdicts = append(verdicts, fmt.Sprint(l.Verdict, " ", l.Revision, " ", l.Between))
@@ -178,7 +178,7 @@ func journalNewest(s *stand) {
 	s.open()
 	for i := int64(1); i <= 4; i++ {
 		_, run := s.granted(s.ask(s.due(i), s.due(i-1)))
-		s.ended(run, lock.Done)
+		s.ended(run, driver.EndDone)
 	}
 	all := s.journal(0)
 	equal(s, "lines", len(all.Lines), 5)

@@ -4,30 +4,31 @@ import (
 	"context"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // late is a store whose answers come when no caller waits for them any more.
 type late struct {
-	lock.Driver
+	driver.Driver
 	asked  chan struct{} // one for each request
 	answer chan struct{} // closed when requests may go on
 }
 
-func (l late) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (l late) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	l.asked <- struct{}{}
 	<-l.answer
 	return l.Driver.Acquire(context.WithoutCancel(ctx), a)
 }
 
 // Wait waits only if the store does: a Locker does not ask another one to.
-func (l late) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (l late) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	l.asked <- struct{}{}
 	<-l.answer
-	return l.Driver.(lock.Waiter).Wait(context.WithoutCancel(ctx), a)
+	return l.Driver.(driver.Waiter).Wait(context.WithoutCancel(ctx), a)
 }
 
 // polled hides that a store can wait.
-type polled struct{ lock.Driver }
+type polled struct{ driver.Driver }
 
 func plainLeft(s *stand) {
 	store := late{s.driver, make(chan struct{}, 1), make(chan struct{})}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var memberTests = []test{
@@ -18,9 +18,9 @@ var memberTests = []test{
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }
 
-func (s *stand) beat(node string, ttl time.Duration, want ...string) lock.Pulse {
+func (s *stand) beat(node string, ttl time.Duration, want ...string) driver.BeatAnswer {
 	s.Helper()
-	p, err := s.driver.(lock.Membership).Beat(s.ctx, node, ttl)
+	p, err := s.driver.(driver.Membership).Beat(s.ctx, node, ttl)
 	if err != nil {
 		s.Fatalf("beat: %v", err)
 	}
@@ -48,7 +48,7 @@ func memberDies(s *stand) {
 }
 
 func memberLeaves(s *stand) {
-	m := s.driver.(lock.Membership)
+	m := s.driver.(driver.Membership)
 	s.beat("a", long, "a")
 	s.beat("b", long, "a", "b")
 	for range 2 {
@@ -59,13 +59,13 @@ func memberLeaves(s *stand) {
 	s.beat("b", long, "b")
 }
 
-func (s *stand) roll() (int64, map[string]lock.Member) {
+func (s *stand) roll() (int64, map[string]driver.Member) {
 	s.Helper()
-	r, err := s.driver.(lock.Membership).Members(s.ctx)
+	r, err := s.driver.(driver.Membership).Members(s.ctx)
 	if err != nil {
 		s.Fatalf("members: %v", err)
 	}
-	byName := make(map[string]lock.Member, len(r.Members))
+	byName := make(map[string]driver.Member, len(r.Members))
 	for i, m := range r.Members {
 		if i > 0 && m.Node <= r.Members[i-1].Node {
 			s.Fatalf("%q comes after %q", m.Node, r.Members[i-1].Node)
@@ -83,10 +83,10 @@ func memberRoll(s *stand) {
 	s.beat("silent", short, "silent")
 	s.beat("drained", long, "drained", "silent")
 	s.beat("{l} é", long, "drained", "silent", "{l} é")
-	if err := s.driver.(lock.Membership).Leave(s.ctx, "never seen"); err != nil {
+	if err := s.driver.(driver.Membership).Leave(s.ctx, "never seen"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
-	if err := s.driver.(lock.Membership).Leave(s.ctx, "drained"); err != nil {
+	if err := s.driver.(driver.Membership).Leave(s.ctx, "drained"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
 	s.env.Wait(short + slack)
@@ -110,7 +110,7 @@ func memberRoll(s *stand) {
 
 func memberReturns(s *stand) {
 	s.beat("a", long, "a")
-	if err := s.driver.(lock.Membership).Leave(s.ctx, "a"); err != nil {
+	if err := s.driver.(driver.Membership).Leave(s.ctx, "a"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
 	s.beat("b", long, "b")
@@ -130,13 +130,13 @@ func memberClock(s *stand) {
 }
 
 func memberRefused(s *stand) {
-	m := s.driver.(lock.Membership)
-	for _, node := range []string{"", "a|b", "a;b", "a\n", strings.Repeat("x", lock.MaxKey+1)} {
+	m := s.driver.(driver.Membership)
+	for _, node := range []string{"", "a|b", "a;b", "a\n", strings.Repeat("x", driver.MaxKey+1)} {
 		_, err := m.Beat(s.done(), node, long)
 		s.refused(err, "node")
 		s.refused(m.Leave(s.done(), node), "node")
 	}
-	_, err := m.Beat(s.done(), "a", lock.MinTTL-1)
+	_, err := m.Beat(s.done(), "a", driver.MinTTL-1)
 	s.refused(err, "TTL")
 	_, err = m.Beat(s.done(), "a", long)
 	s.canceled("beat", err)

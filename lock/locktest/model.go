@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -36,7 +36,7 @@ func modelRounds(s *stand) {
 		}
 	}
 	seed := rand.Uint64()
-	seen := make(map[lock.Kind]int)
+	seen := make(map[driver.Kind]int)
 	for round := range rounds {
 		tw := newTwin(s, seed, uint64(round))
 		tw.seen = seen
@@ -47,7 +47,7 @@ func modelRounds(s *stand) {
 			}
 		}
 	}
-	for k := lock.Unknown; k <= lock.Paused; k++ {
+	for k := driver.KindUnknown; k <= driver.KindPaused; k++ {
 		s.Logf("%s: %d answers", name(k), seen[k])
 		if seen[k] == 0 && rounds >= exactRounds {
 			s.Errorf("no answer was %s: the sequences do not reach every rule", name(k))
@@ -62,15 +62,15 @@ type twin struct {
 	seed   string
 	models []*model
 	log    []string
-	last   func()            // the last request, to be sent again
-	seen   map[lock.Kind]int // answers of all rounds
+	last   func()              // the last request, to be sent again
+	seen   map[driver.Kind]int // answers of all rounds
 }
 
 // A model is one series as the rules keep it.
 type model struct {
 	series.State
 	key   string
-	lines []lock.Line
+	lines []driver.Line
 	store map[int64]int64 // a fence of the rules: the store's
 	top   int64           // the highest fence of the store
 	runs  []modelRun      // all that were ever granted or waited
@@ -86,12 +86,12 @@ type modelRun struct {
 
 // A modelClaim is a claim with the fences of the rules, and the store's for the same.
 type modelClaim struct {
-	lock.Claim
+	driver.Claim
 	storeFrom, storeFence int64
 }
 
 // Append folds as a store must.
-func (m *model) Append(l lock.Line) {
+func (m *model) Append(l driver.Line) {
 	if n := len(m.lines); n > 0 && series.Fold(&m.lines[n-1], l) {
 		return
 	}
@@ -188,8 +188,8 @@ const margin = 100 // ms
 
 func (tw *twin) near(from, to int64) bool {
 	return slices.ContainsFunc(tw.models, func(m *model) bool {
-		return slices.ContainsFunc(m.Runs, func(r lock.Run) bool {
-			return r.State == lock.RunOpen && r.Until > from && r.Until <= to
+		return slices.ContainsFunc(m.Runs, func(r driver.Run) bool {
+			return r.State == driver.RunOpen && r.Until > from && r.Until <= to
 		})
 	})
 }
@@ -202,7 +202,7 @@ func (tw *twin) crossed(before int64) bool {
 	return tw.near(before, now)
 }
 
-func (tw *twin) lookAt(key string) lock.Series {
+func (tw *twin) lookAt(key string) driver.Series {
 	tw.Helper()
 	return tw.series(tw.numbered.Look(tw.ctx, []string{key}))
 }

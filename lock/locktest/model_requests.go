@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // one returns one of the values.
@@ -37,13 +37,13 @@ func (tw *twin) claims() {
 // claimed, with what the rules do.
 func (tw *twin) peek(of []*model, batch []modelClaim) {
 	tw.Helper()
-	peeker, ok := tw.driver.(lock.Peeker)
+	peeker, ok := tw.driver.(driver.Peeker)
 	if !ok {
 		return
 	}
-	ps, nows := make([]lock.Peek, len(batch)), make([]int64, len(batch))
+	ps, nows := make([]driver.NumberRef, len(batch)), make([]int64, len(batch))
 	for i := range batch {
-		ps[i] = lock.Peek{Key: batch[i].Key, Number: batch[i].Number}
+		ps[i] = driver.NumberRef{Key: batch[i].Key, Number: batch[i].Number}
 		if nows[i] = tw.lookAt(batch[i].Key).Now; !tw.env.exact() {
 			nows[i] -= slack.Milliseconds()
 		}
@@ -68,7 +68,7 @@ func (tw *twin) peek(of []*model, batch []modelClaim) {
 
 func (tw *twin) send(of []*model, batch []modelClaim) {
 	tw.Helper()
-	cs := make([]lock.Claim, len(batch))
+	cs := make([]driver.Claim, len(batch))
 	for i, c := range batch {
 		cs[i] = c.Claim
 		cs[i].From, cs[i].Fence = c.storeFrom, c.storeFence
@@ -86,13 +86,13 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 		if len(want.Settled) == 0 && len(got.Settled) == 0 {
 			want.Settled, got.Settled = nil, nil
 		}
-		if got.Kind == lock.Granted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
+		if got.Kind == driver.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
 			want.Wait = got.Wait // the store's clock stood between two milliseconds
 		}
 		if !reflect.DeepEqual(got, want) {
 			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
 		}
-		if fence := m.ruleFence(got.Fence); got.Kind == lock.Granted || got.Kind == lock.Waiting {
+		if fence := m.ruleFence(got.Fence); got.Kind == driver.KindGranted || got.Kind == driver.KindWaiting {
 			m.runs = append(m.runs, modelRun{got.Number, cs[i].Owner, fence})
 		}
 	}
@@ -114,13 +114,13 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
 	}
 	now := tw.lookAt(m.key).Now
-	c := modelClaim{Claim: lock.Claim{
+	c := modelClaim{Claim: driver.Claim{
 		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
-		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, lock.MinTTL, lock.MinTTL, time.Second, 5*time.Second),
+		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, driver.MinTTL, driver.MinTTL, time.Second, 5*time.Second),
 		Deadline: one(tw, 0, time.Millisecond, 20*time.Millisecond, time.Second, time.Hour, time.Hour),
-		Late:     one(tw, "", "", lock.ReasonMisfire), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
-		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, lock.OverlapSkip, lock.OverlapQueue, lock.OverlapAllow, lock.OverlapReplace),
-		Backlog: tw.chance(15), Latest: lock.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
+		Late:     one(tw, "", "", driver.ReasonMisfire), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
+		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, driver.OverlapSkip, driver.OverlapQueue, driver.OverlapAllow, driver.OverlapReplace),
+		Backlog: tw.chance(15), Latest: driver.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
 	}}
 	if tw.chance(5) {
 		c.Latest = now - one[int64](tw, 1, 10)
@@ -160,7 +160,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 }
 
 // randomRun is a run that was granted at some time, for the store and for the rules.
-func (tw *twin) randomRun(m *model) (store, rules lock.RunRef) {
+func (tw *twin) randomRun(m *model) (store, rules driver.RunRef) {
 	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
 	m.store[1] = 1
 	if len(m.runs) > 0 {
@@ -169,7 +169,7 @@ func (tw *twin) randomRun(m *model) (store, rules lock.RunRef) {
 			r = one(tw, m.runs...)
 		}
 	}
-	store = lock.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, lock.MinTTL, 2*time.Second)}
+	store = driver.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second)}
 	if tw.chance(5) {
 		store.Owner = "other/1"
 	}
@@ -194,7 +194,7 @@ func (tw *twin) renewal(m *model) {
 }
 
 // until returns when a renewal was judged: it tells nothing but the deadline.
-func (tw *twin) until(m *model, ref lock.RunRef, alive bool) int64 {
+func (tw *twin) until(m *model, ref driver.RunRef, alive bool) int64 {
 	tw.Helper()
 	is := tw.lookAt(m.key)
 	for _, r := range is.Runs {
@@ -208,19 +208,19 @@ func (tw *twin) until(m *model, ref lock.RunRef, alive bool) int64 {
 func (tw *twin) ending(m *model) {
 	tw.Helper()
 	store, rules := tw.randomRun(m)
-	e := lock.Ending{RunRef: store, How: one(tw, lock.Done, lock.Done, lock.NeverStarted, lock.GivenBack)}
-	if e.How == lock.Done {
+	e := driver.EndRequest{RunRef: store, Kind: one(tw, driver.EndDone, driver.EndDone, driver.EndUnstarted, driver.EndGivenBack)}
+	if e.Kind == driver.EndDone {
 		e.OK = tw.chance(70)
-		e.Outcome = one(tw, lock.OutcomeOK, lock.OutcomeFailed, "")
+		e.Outcome = one(tw, driver.OutcomeOK, driver.OutcomeFailed, "")
 	}
-	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", lock.MaxErrorText/2))
+	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", driver.MaxErrorText/2))
 	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }
 	tw.last()
 }
 
-func (tw *twin) sendEnding(m *model, e lock.Ending, fence int64) {
+func (tw *twin) sendEnding(m *model, e driver.EndRequest, fence int64) {
 	tw.Helper()
-	got := tw.numbered.ReleaseRuns(tw.ctx, []lock.Ending{e})[0]
+	got := tw.numbered.ReleaseRuns(tw.ctx, []driver.EndRequest{e})[0]
 	now := tw.endedAt(m)
 	tw.note("end   %+v\n      %+v at %d", e, got, now)
 	e.Fence = fence
@@ -242,7 +242,7 @@ func (tw *twin) endedAt(m *model) int64 {
 	if err != nil || len(j.Lines) == 0 {
 		return now
 	}
-	var last lock.Line
+	var last driver.Line
 	if n := len(m.lines); n > 0 {
 		last = m.lines[n-1]
 		last.Fence, last.BlockerFence = m.store[last.Fence], m.store[last.BlockerFence]
@@ -279,7 +279,7 @@ func (tw *twin) change(m *model) {
 
 func (tw *twin) opening(m *model) {
 	tw.Helper()
-	o := lock.Opening{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
+	o := driver.OpenRequest{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
 	if tw.chance(5) {
 		o.Mark = tw.lookAt(m.key).Now + one[int64](tw, -1000, 1000)
 	}

@@ -3,7 +3,7 @@ package locktest
 import (
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var nameTests = []test{
@@ -14,7 +14,7 @@ var nameTests = []test{
 
 func namesApart(s *stand) {
 	keys := []string{"a", "A", "a.b", "a-b", "a_b", "a b", "{a}", "a{b}", "a:b", "a%3Ab", "a|b", "a;b", "a/b", "a*", "é", "e\u0301",
-		"键", "👩\u200d🔧", strings.Repeat("x", lock.MaxKey), strings.Repeat("x", lock.MaxKey-1), strings.Repeat("键", 66)}
+		"键", "👩\u200d🔧", strings.Repeat("x", driver.MaxKey), strings.Repeat("x", driver.MaxKey-1), strings.Repeat("键", 66)}
 	fences := make(map[string]int64)
 	for _, key := range keys {
 		s.key = key
@@ -49,7 +49,7 @@ func namesPlain(s *stand) {
 	s.release(h)
 	equal(s, "alive", s.renew(run).Alive, true)
 	_, h = s.acquire(s.acquisition(long))
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	h.TTL = long
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {
 		s.Fatalf("the plain lease: %v", err)
@@ -64,9 +64,9 @@ func namesKept(s *stand) {
 		c.Owner, c.Revision = name+"/1", name
 		_, run := s.granted(c)
 		equal(s, "the owner", s.look().Runs[0].Owner, c.Owner)
-		a := s.claimed(s.next(1), lock.Passed)
+		a := s.claimed(s.next(1), driver.KindPassed)
 		equal(s, "the node", a.Node, name)
-		out := s.numbered.ReleaseRuns(s.ctx, []lock.Ending{{RunRef: run, Outcome: name}})
+		out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: name}})
 		equal(s, "ended", out[0].Ended, true)
 		if s.journaled != nil {
 			l := s.lines()[0]

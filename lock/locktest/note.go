@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // longNote has what could be read as something else in a store.
@@ -35,7 +36,7 @@ func (s *stand) noted(l *lock.Locker, fence int64) {
 	}
 	equal(s, "the fence", all[0].Fence, fence)
 	equal(s, "the note", all[0].Note, longNote)
-	equal(s, "the node", lock.NodeOf(all[0].Owner), "node 1/a")
+	equal(s, "the node", driver.NodeOf(all[0].Owner), "node 1/a")
 }
 
 func waitNote(s *stand) {
@@ -59,7 +60,7 @@ func waitNote(s *stand) {
 	if lease == nil {
 		s.Fatalf("a waiter with a note was not granted the key")
 	}
-	if _, can := s.driver.(lock.Sharer); can {
+	if _, can := s.driver.(driver.Sharer); can {
 		s.noted(l, lease.Fence())
 	}
 	if err := lease.Release(s.ctx); err != nil {

@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var openingTests = []test{
@@ -18,10 +18,10 @@ var openingTests = []test{
 
 func openNothingElse(s *stand) {
 	s.unchanged(func() {
-		run := lock.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
-		s.claimed(s.ask(1, 0), lock.Unknown)
+		run := driver.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
+		s.claimed(s.ask(1, 0), driver.KindUnknown)
 		equal(s, "a renewal", s.renew(run).Alive, false)
-		equal(s, "a release", s.end(run, lock.Done).Ended, false)
+		equal(s, "a release", s.end(run, driver.EndDone).Ended, false)
 		_ = s.numbered.Pause(s.ctx, s.key, 1)
 		_ = s.numbered.Resume(s.ctx, s.key, 2)
 	})
@@ -36,7 +36,7 @@ func openNothingElse(s *stand) {
 
 func openAtNow(s *stand) {
 	before := s.look().Now
-	is := s.opened(lock.Opening{Key: s.key, Node: "n", Revision: "r1"})
+	is := s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"})
 	if is.Mark < before || is.Mark > is.Now {
 		s.Fatalf("the mark is %d, want %d to %d", is.Mark, before, is.Now)
 	}
@@ -46,10 +46,10 @@ func openAtNow(s *stand) {
 
 func openAtMark(s *stand) {
 	now := s.look().Now
-	is := s.opened(lock.Opening{Key: s.key, Node: "n", Mark: now + 3_600_000})
+	is := s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	equal(s, "the mark", is.Mark, now+3_600_000)
 	s.key = "other"
-	is = s.opened(lock.Opening{Key: s.key, Node: "n", Mark: 1})
+	is = s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: 1})
 	if is.Mark < now {
 		s.Fatalf("the mark is %d, before the store's now %d", is.Mark, now)
 	}
@@ -59,16 +59,16 @@ func openAgain(s *stand) {
 	s.open()
 	s.granted(s.next(1))
 	s.unchanged(func() {
-		is := s.opened(lock.Opening{Key: s.key, Node: "other", Revision: "r1", Mark: s.look().Now + 1000})
+		is := s.opened(driver.OpenRequest{Key: s.key, Node: "other", Revision: "r1", Mark: s.look().Now + 1000})
 		equal(s, "the mark", is.Mark, s.due(1))
 		equal(s, "the runs", len(is.Runs), 1)
 	})
 }
 
 func openRevisions(s *stand) {
-	open := func(node, revision string) lock.Series {
+	open := func(node, revision string) driver.Series {
 		s.env.Wait(5 * time.Millisecond)
-		return s.opened(lock.Opening{Key: s.key, Node: node, Revision: revision, Spec: "spec of " + revision, Zone: "UTC"})
+		return s.opened(driver.OpenRequest{Key: s.key, Node: node, Revision: revision, Spec: "spec of " + revision, Zone: "UTC"})
 	}
 	first := open("a", "r1")
 	equal(s, "since", first.Since, first.Mark)
@@ -91,10 +91,10 @@ func openRevisions(s *stand) {
 }
 
 func openNoRevision(s *stand) {
-	is := s.opened(lock.Opening{Key: s.key, Node: "a"})
+	is := s.opened(driver.OpenRequest{Key: s.key, Node: "a"})
 	equal(s, "since", is.Since, 0)
 	s.env.Wait(5 * time.Millisecond)
-	equal(s, "another revision", s.opened(lock.Opening{Key: s.key, Node: "b", Revision: "r1"}).Other, "")
+	equal(s, "another revision", s.opened(driver.OpenRequest{Key: s.key, Node: "b", Revision: "r1"}).Other, "")
 }
 
 func openLook(s *stand) {

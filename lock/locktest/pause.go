@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var pauseTests = []test{
@@ -21,8 +21,8 @@ var pauseTests = []test{
 }
 
 func pauseUnknown(s *stand) {
-	for name, change := range map[string]func(context.Context, string, int64) lock.Series{"pause": s.numbered.Pause, "resume": s.numbered.Resume} {
-		if got := change(s.ctx, "never opened", 1); !errors.Is(got.Err, lock.ErrNotOpen) || got.Paused {
+	for name, change := range map[string]func(context.Context, string, int64) driver.Series{"pause": s.numbered.Pause, "resume": s.numbered.Resume} {
+		if got := change(s.ctx, "never opened", 1); !errors.Is(got.Err, driver.ErrNotOpen) || got.Paused {
 			s.Errorf("the %s of a series that was never opened is answered %+v", name, got)
 		}
 	}
@@ -31,26 +31,26 @@ func pauseUnknown(s *stand) {
 	equal(s, "paused", s.look().Paused, false)
 }
 
-func (s *stand) pause(change int64) lock.Series {
+func (s *stand) pause(change int64) driver.Series {
 	s.Helper()
-	return s.series([]lock.Series{s.numbered.Pause(s.ctx, s.key, change)})
+	return s.series([]driver.Series{s.numbered.Pause(s.ctx, s.key, change)})
 }
 
-func (s *stand) resume(change int64) lock.Series {
+func (s *stand) resume(change int64) driver.Series {
 	s.Helper()
-	return s.series([]lock.Series{s.numbered.Resume(s.ctx, s.key, change)})
+	return s.series([]driver.Series{s.numbered.Resume(s.ctx, s.key, change)})
 }
 
 func rowPaused(s *stand) {
 	s.open()
 	s.pause(1)
 	c := s.next(3)
-	a := s.claimed(c, lock.Paused)
+	a := s.claimed(c, driver.KindPaused)
 	equal(s, "the mark", a.Mark, c.Number)
-	if l := s.last(lock.VerdictPaused, s.mark, c.Number); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, lock.VerdictPaused)
+	if l := s.last(driver.VerdictPaused, s.mark, c.Number); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, driver.VerdictPaused)
 	}
-	s.unchanged(func() { s.claimed(c, lock.Paused) })
+	s.unchanged(func() { s.claimed(c, driver.KindPaused) })
 }
 
 func pauseOnce(s *stand) {
@@ -70,35 +70,35 @@ func pauseRun(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.pause(1)
 	equal(s, "alive", s.renew(run).Alive, true)
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
 func pauseStartsNothing(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, lock.NeverStarted)
+	s.ended(run, driver.EndUnstarted)
 	s.pause(1)
-	s.settles(s.after(run), run, lock.VerdictMissed)
-	s.claimed(s.ask(s.due(2), s.due(1)), lock.Paused)
+	s.settles(s.after(run), run, driver.VerdictMissed)
+	s.claimed(s.ask(s.due(2), s.due(1)), driver.KindPaused)
 }
 
 func pauseResumed(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	s.pause(1)
 	s.env.Wait(20 * time.Millisecond)
 	is := s.resume(2)
 	equal(s, "paused", is.Paused, false)
 	equal(s, "the mark", is.Mark, is.Now)
-	if l := s.last(lock.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, lock.VerdictPaused)
+	if l := s.last(driver.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, driver.VerdictPaused)
 	}
 	s.env.Wait(20 * time.Millisecond)
 	s.unchanged(func() { s.resume(2); s.resume(3) })
-	s.claimed(s.next(1), lock.Passed)
-	a := s.claimed(s.ask(is.Mark, s.mark), lock.Passed)
+	s.claimed(s.next(1), driver.KindPassed)
+	a := s.claimed(s.ask(is.Mark, s.mark), driver.KindPassed)
 	equal(s, "the node that decided the mark", a.Node, "")
 	s.granted(s.ask(is.Mark+5, is.Mark))
 }
@@ -111,15 +111,15 @@ func pauseSettles(s *stand) {
 	if s.journaled != nil {
 		lines := s.lines()
 		l := lines[len(lines)-2]
-		equal(s, "the verdict of the run", l.Verdict, lock.VerdictLost)
+		equal(s, "the verdict of the run", l.Verdict, driver.VerdictLost)
 		equal(s, "its number", l.To, run.Number)
 	}
-	s.unchanged(func() { s.claimed(s.after(run), lock.Passed) })
+	s.unchanged(func() { s.claimed(s.after(run), driver.KindPassed) })
 }
 
 func pauseMark(s *stand) {
 	now := s.look().Now
-	s.opened(lock.Opening{Key: s.key, Node: "n", Mark: now + 3_600_000})
+	s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	s.pause(1)
 	equal(s, "the mark", s.resume(2).Mark, now+3_600_000)
 }
@@ -138,10 +138,10 @@ func pauseLate(s *stand) {
 func pauseSpent(s *stand) {
 	s.open()
 	s.pause(1)
-	s.claimed(s.next(3), lock.Paused)
+	s.claimed(s.next(3), driver.KindPaused)
 	s.resume(2)
 	s.unchanged(func() {
-		s.claimed(s.next(3), lock.Passed)
-		s.claimed(s.next(1), lock.Passed)
+		s.claimed(s.next(3), driver.KindPassed)
+		s.claimed(s.next(1), driver.KindPassed)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var plainTests = []test{
@@ -30,25 +30,25 @@ var plainTests = []test{
 	{"what is granted to a Locker whose caller has left is given back", plainLeft},
 }
 
-func (s *stand) acquisition(ttl time.Duration) lock.Acquisition {
-	return lock.Acquisition{Key: "key", Owner: s.owner(), TTL: ttl}
+func (s *stand) acquisition(ttl time.Duration) driver.Acquisition {
+	return driver.Acquisition{Key: "key", Owner: s.owner(), TTL: ttl}
 }
 
 // acquire takes a key and returns the holding.
-func (s *stand) acquire(a lock.Acquisition) (lock.Grant, lock.Holding) {
+func (s *stand) acquire(a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 	s.Helper()
 	g, err := s.driver.Acquire(s.ctx, a)
 	if err != nil {
 		s.Fatalf("acquire %q: %v", a.Key, err)
 	}
-	return g, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+	return g, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
 // held fails the test unless the key is refused to a, and returns the refusal.
-func (s *stand) held(a lock.Acquisition) *lock.HeldError {
+func (s *stand) held(a driver.Acquisition) *driver.HeldError {
 	s.Helper()
 	g, err := s.driver.Acquire(s.ctx, a)
-	held, ok := errors.AsType[*lock.HeldError](err)
+	held, ok := errors.AsType[*driver.HeldError](err)
 	if !ok {
 		s.Fatalf("acquire %q: %+v, %v, want a *lock.HeldError", a.Key, g, err)
 	}
@@ -57,12 +57,12 @@ func (s *stand) held(a lock.Acquisition) *lock.HeldError {
 
 func (s *stand) lost(err error) {
 	s.Helper()
-	if !errors.Is(err, lock.ErrLost) {
+	if !errors.Is(err, driver.ErrLost) {
 		s.Fatalf("the error is %v, want lock.ErrLost", err)
 	}
 }
 
-func (s *stand) release(h lock.Holding) {
+func (s *stand) release(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); err != nil {
 		s.Fatalf("release: %v", err)
@@ -144,7 +144,7 @@ func plainRenewedLate(s *stand) {
 
 func plainRenewedByOther(s *stand) {
 	_, h := s.acquire(s.acquisition(short))
-	for _, other := range []lock.Holding{
+	for _, other := range []driver.LeaseRef{
 		{Key: h.Key, Owner: "other/1", Fence: h.Fence, TTL: long},
 		{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1, TTL: long},
 		{Key: h.Key, Owner: h.Owner, Fence: h.Fence - 1, TTL: long},
@@ -159,8 +159,8 @@ func plainRenewedByOther(s *stand) {
 
 func plainReleasedByOther(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
-	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: "other/1", Fence: h.Fence}))
-	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1}))
+	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: "other/1", Fence: h.Fence}))
+	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1}))
 	_ = s.held(s.acquisition(long))
 }
 
@@ -172,9 +172,9 @@ func plainReleasedTwice(s *stand) {
 
 // releasedAgain releases a key that is free, and was this owner's: not every store
 // still knows. Of an owner that knows of no grant nothing is left in any case.
-func (s *stand) releasedAgain(h lock.Holding) {
+func (s *stand) releasedAgain(h driver.LeaseRef) {
 	s.Helper()
-	if err := s.driver.Release(s.ctx, h); err != nil && !errors.Is(err, lock.ErrForgotten) {
+	if err := s.driver.Release(s.ctx, h); err != nil && !errors.Is(err, driver.ErrForgotten) {
 		s.Fatalf("the release asked again: %v", err)
 	}
 	h.Fence = 0
@@ -183,9 +183,9 @@ func (s *stand) releasedAgain(h lock.Holding) {
 
 // forgotten fails the test unless the release is answered that the store does not know of
 // the lease any more. An owner that knows of no grant gets no error.
-func (s *stand) forgotten(h lock.Holding) {
+func (s *stand) forgotten(h driver.LeaseRef) {
 	s.Helper()
-	if err := s.driver.Release(s.ctx, h); !errors.Is(err, lock.ErrForgotten) {
+	if err := s.driver.Release(s.ctx, h); !errors.Is(err, driver.ErrForgotten) {
 		s.Fatalf("the release says %v, want lock.ErrForgotten", err)
 	}
 	h.Fence = 0
@@ -194,7 +194,7 @@ func (s *stand) forgotten(h lock.Holding) {
 
 // limits are those with which a store may be asked for a key.
 func (s *stand) limits() []int {
-	if _, shares := s.driver.(lock.Sharer); shares {
+	if _, shares := s.driver.(driver.Sharer); shares {
 		return []int{1, 2}
 	}
 	return []int{1}
@@ -221,15 +221,15 @@ func plainReleasedExpired(s *stand) {
 		_, h := s.acquire(a)
 		h.Limit = limit
 		s.env.Wait(short + slack)
-		s.forgotten(lock.Holding{Key: h.Key, Owner: "other/1", Fence: 1, Limit: limit})
+		s.forgotten(driver.LeaseRef{Key: h.Key, Owner: "other/1", Fence: 1, Limit: limit})
 		s.releasedAgain(h)
 	}
 }
 
 func plainReleasedUnknown(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
-	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: h.Key, Owner: "other/1"}))
-	s.release(lock.Holding{Key: h.Key, Owner: h.Owner})
+	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: "other/1"}))
+	s.release(driver.LeaseRef{Key: h.Key, Owner: h.Owner})
 	s.acquire(s.acquisition(long))
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var plainFenceTests = []test{
@@ -46,7 +46,7 @@ func fencesGrow(s *stand) {
 func (s *stand) time() int64 {
 	s.Helper()
 	s.owners++
-	g, _ := s.acquire(lock.Acquisition{Key: fmt.Sprint("never used ", s.owners), Owner: s.owner(), TTL: long})
+	g, _ := s.acquire(driver.Acquisition{Key: fmt.Sprint("never used ", s.owners), Owner: s.owner(), TTL: long})
 	return g.Fence
 }
 
@@ -71,7 +71,7 @@ func fencesAboveFloor(s *stand) {
 // fencesOverSteps needs a clock that is put back, and owners that have seen no fence, as
 // those of a process that has just begun.
 func fencesOverSteps(s *stand) {
-	clock, tells := s.driver.(lock.Clocked)
+	clock, tells := s.driver.(driver.Clocked)
 	if !s.env.exact() || !tells {
 		return
 	}
@@ -102,9 +102,9 @@ func fencesOverSteps(s *stand) {
 }
 
 // beyond fails the test unless the fence of the grant would lie too far ahead.
-func (s *stand) beyond(a lock.Acquisition) {
+func (s *stand) beyond(a driver.Acquisition) {
 	s.Helper()
-	if g, err := s.driver.Acquire(s.ctx, a); !errors.Is(err, lock.ErrFence) {
+	if g, err := s.driver.Acquire(s.ctx, a); !errors.Is(err, driver.ErrFence) {
 		s.Fatalf("with the floor %d the answer is %+v, %v, want lock.ErrFence", a.Fence, g, err)
 	}
 }
@@ -114,7 +114,7 @@ func (s *stand) beyond(a lock.Acquisition) {
 func fencesBeyond(s *stand) {
 	now := s.time()
 	for _, limit := range s.limits() {
-		for _, floor := range []int64{now + day + hour, lock.MaxNumber} {
+		for _, floor := range []int64{now + day + hour, driver.MaxNumber} {
 			a := s.acquisition(long)
 			a.Limit, a.Fence = limit, floor
 			s.beyond(a)
@@ -162,14 +162,14 @@ func (s *stand) race(key string) (granted int) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range 20 {
-		a := lock.Acquisition{Key: key, Owner: s.owner(), TTL: long}
+		a := driver.Acquisition{Key: key, Owner: s.owner(), TTL: long}
 		wg.Go(func() {
 			_, err := s.driver.Acquire(s.ctx, a)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
 				granted++
-			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+			} else if _, held := errors.AsType[*driver.HeldError](err); !held {
 				s.Errorf("acquire: %v", err)
 			}
 		})
@@ -180,8 +180,8 @@ func (s *stand) race(key string) (granted int) {
 
 func plainKeys(s *stand) {
 	keys := []string{"a", "A", "a ", " a", "a{b}", "a{b", "{a}b", "{}", "a:b", "a%3Ab", "a%", "a/b", "a|b", "a;b", "a\\b",
-		`"a"`, "'a'", "*", "a?", "[a]", "é", "e\u0301", "键", "👩\u200d🔧", strings.Repeat("x", lock.MaxKey),
-		strings.Repeat("y", lock.MaxKey-1), strings.Repeat("{", lock.MaxKey)}
+		`"a"`, "'a'", "*", "a?", "[a]", "é", "e\u0301", "键", "👩\u200d🔧", strings.Repeat("x", driver.MaxKey),
+		strings.Repeat("y", driver.MaxKey-1), strings.Repeat("{", driver.MaxKey)}
 	for _, key := range keys {
 		a := s.acquisition(long)
 		a.Key = key
@@ -197,7 +197,7 @@ func plainKeys(s *stand) {
 // refused fails the test unless err names the argument.
 func (s *stand) refused(err error, argument string) {
 	s.Helper()
-	bad, ok := errors.AsType[*lock.ArgumentError](err)
+	bad, ok := errors.AsType[*driver.ArgumentError](err)
 	if !ok {
 		s.Errorf("the error is %v, want an *lock.ArgumentError for %s", err, argument)
 	} else if bad.Argument != argument {
@@ -205,29 +205,29 @@ func (s *stand) refused(err error, argument string) {
 	}
 }
 
-var badKeys = []string{"", strings.Repeat("x", lock.MaxKey+1), "a\nb", "a\x00b", "\xff", "\u202e"}
+var badKeys = []string{"", strings.Repeat("x", driver.MaxKey+1), "a\nb", "a\x00b", "\xff", "\u202e"}
 
 func plainArguments(s *stand) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel() // what is refused is not sent
 	for _, key := range badKeys {
-		_, err := s.driver.Acquire(ctx, lock.Acquisition{Key: key, Owner: "n/1", TTL: long})
+		_, err := s.driver.Acquire(ctx, driver.Acquisition{Key: key, Owner: "n/1", TTL: long})
 		s.refused(err, "key")
-		_, err = s.driver.Renew(ctx, lock.Holding{Key: key, Owner: "n/1", Fence: 1, TTL: long})
+		_, err = s.driver.Renew(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1, TTL: long})
 		s.refused(err, "key")
-		s.refused(s.driver.Release(ctx, lock.Holding{Key: key, Owner: "n/1", Fence: 1}), "key")
+		s.refused(s.driver.Release(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1}), "key")
 	}
-	for argument, a := range map[string]lock.Acquisition{
+	for argument, a := range map[string]driver.Acquisition{
 		"owner": {Key: "key", TTL: long},
-		"TTL":   {Key: "key", Owner: "n/1", TTL: lock.MinTTL - 1},
+		"TTL":   {Key: "key", Owner: "n/1", TTL: driver.MinTTL - 1},
 		"fence": {Key: "key", Owner: "n/1", TTL: long, Fence: -1},
 	} {
 		_, err := s.driver.Acquire(ctx, a)
 		s.refused(err, argument)
 	}
-	_, err := s.driver.Renew(ctx, lock.Holding{Key: "key", Owner: "n/1", Fence: 1, TTL: lock.MaxTTL + 1})
+	_, err := s.driver.Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", Fence: 1, TTL: driver.MaxTTL + 1})
 	s.refused(err, "TTL")
-	_, err = s.driver.Renew(ctx, lock.Holding{Key: "key", Owner: "n/1", TTL: long})
+	_, err = s.driver.Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", TTL: long})
 	s.refused(err, "fence")
-	s.refused(s.driver.Release(ctx, lock.Holding{Key: "key", Owner: "a|b", Fence: 1}), "owner")
+	s.refused(s.driver.Release(ctx, driver.LeaseRef{Key: "key", Owner: "a|b", Fence: 1}), "owner")
 }

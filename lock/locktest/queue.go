@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var queueTests = []test{
@@ -21,25 +21,25 @@ var queueTests = []test{
 
 // wait records a number that waits for the run of due(1), and returns its claim
 // and the fence to take it over with.
-func (s *stand) wait(o lock.Overlap) (run lock.RunRef, c lock.Claim, fence int64) {
+func (s *stand) wait(o driver.Overlap) (run driver.RunRef, c driver.Claim, fence int64) {
 	s.Helper()
 	run, c = s.beside(o)
-	return run, c, s.claimed(c, lock.Waiting).Fence
+	return run, c, s.claimed(c, driver.KindWaiting).Fence
 }
 
 // takes is the claim that takes the waiting number over.
-func (s *stand) takes(c lock.Claim, fence int64) lock.Claim {
+func (s *stand) takes(c driver.Claim, fence int64) driver.Claim {
 	c.Owner, c.From = s.owner(), fence
 	return c
 }
 
 func queueRuns(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
-	e := s.ended(run, lock.Done)
+	run, c, fence := s.wait(driver.OverlapQueue)
+	e := s.ended(run, driver.EndDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	equal(s, "its fence", e.Fence, fence)
 	s.unchanged(func() {
-		again := s.ended(run, lock.Done)
+		again := s.ended(run, driver.EndDone)
 		equal(s, "what waits, asked again", again, e)
 	})
 	a, second := s.granted(s.takes(c, fence))
@@ -48,61 +48,61 @@ func queueRuns(s *stand) {
 	if a.Fence <= fence {
 		s.Fatalf("the fence is %d, that of waiting was %d", a.Fence, fence)
 	}
-	s.unchanged(func() { s.claimed(s.takes(c, fence), lock.Passed) })
-	equal(s, "what waits", s.ended(second, lock.Done).Waiting, 0)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindPassed) })
+	equal(s, "what waits", s.ended(second, driver.EndDone).Waiting, 0)
 }
 
 func queueSuperseded(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
+	run, c, fence := s.wait(driver.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.ask(s.look().Now, c.Number)
-	newer.Overlap = lock.OverlapQueue
-	a := s.claimed(newer, lock.Waiting)
-	s.settled(a, lock.RunRef{Number: c.Number, Fence: fence}, lock.VerdictSuperseded)
+	newer.Overlap = driver.OverlapQueue
+	a := s.claimed(newer, driver.KindWaiting)
+	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictSuperseded)
 	if lines := s.lines(); s.journaled != nil {
 		l := lines[len(lines)-2]
-		if l.Verdict != lock.VerdictSuperseded || l.To != c.Number || l.From != c.Number {
+		if l.Verdict != driver.VerdictSuperseded || l.To != c.Number || l.From != c.Number {
 			s.Fatalf("the line before the newest is %+v, want %d superseded", l, c.Number)
 		}
 	}
-	s.unchanged(func() { s.claimed(s.takes(c, fence), lock.Passed) })
-	equal(s, "what waits", s.ended(run, lock.Done).Waiting, newer.Number)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindPassed) })
+	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, newer.Number)
 }
 
 func queueTooSoon(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
+	run, c, fence := s.wait(driver.OverlapQueue)
 	s.unchanged(func() {
-		for _, o := range []lock.Overlap{lock.OverlapQueue, lock.OverlapAllow} {
+		for _, o := range []driver.Overlap{driver.OverlapQueue, driver.OverlapAllow} {
 			t := s.takes(c, fence)
 			t.Overlap = o
-			a := s.claimed(t, lock.Held)
+			a := s.claimed(t, driver.KindHeld)
 			equal(s, "the number in the way", a.Number, run.Number)
 		}
 	})
 }
 
 func queueOffered(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
-	s.ended(run, lock.Done)
+	run, c, fence := s.wait(driver.OverlapQueue)
+	s.ended(run, driver.EndDone)
 	next := s.ask(s.look().Now, c.Number)
 	if next.Number == c.Number {
 		s.env.Wait(2 * time.Millisecond)
 		next = s.ask(s.look().Now, c.Number)
 	}
 	s.unchanged(func() {
-		a := s.claimed(next, lock.Orphan)
+		a := s.claimed(next, driver.KindOrphan)
 		equal(s, "the number", a.Number, c.Number)
 		equal(s, "the fence", a.Fence, fence)
-		equal(s, "the state", a.State, lock.RunWaiting)
+		equal(s, "the state", a.State, driver.RunWaiting)
 	})
 }
 
 func queueMissed(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
+	run, c, fence := s.wait(driver.OverlapQueue)
 	s.env.Wait(20 * time.Millisecond)
-	s.ended(run, lock.Done)
+	s.ended(run, driver.EndDone)
 	c.Deadline = 5 * time.Millisecond
-	s.settles(s.takes(c, fence), lock.RunRef{Number: c.Number, Fence: fence}, lock.VerdictMissed)
+	s.settles(s.takes(c, fence), driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictMissed)
 }
 
 func queueDied(s *stand) {
@@ -112,31 +112,31 @@ func queueDied(s *stand) {
 	s.granted(first)
 	s.env.Wait(5 * time.Millisecond)
 	c := s.ask(s.look().Now, s.due(1))
-	c.Overlap = lock.OverlapQueue
-	fence := s.claimed(c, lock.Waiting).Fence
+	c.Overlap = driver.OverlapQueue
+	fence := s.claimed(c, driver.KindWaiting).Fence
 	s.env.Wait(short + slack)
 	next := s.ask(s.look().Now, c.Number)
-	next.Overlap = lock.OverlapQueue
-	a := s.claimed(next, lock.Orphan) // the dead run may not run again, so it is settled first
+	next.Overlap = driver.OverlapQueue
+	a := s.claimed(next, driver.KindOrphan) // the dead run may not run again, so it is settled first
 	equal(s, "the number that is offered", a.Number, c.Number)
-	s.settled(a, lock.RunRef{Number: first.Number, Fence: s.fenceOf(a)}, lock.VerdictLost)
+	s.settled(a, driver.RunRef{Number: first.Number, Fence: s.fenceOf(a)}, driver.VerdictLost)
 	s.granted(s.takes(c, fence))
-	s.claimed(s.takes(c, fence), lock.Passed)
+	s.claimed(s.takes(c, fence), driver.KindPassed)
 }
 
 func queueAll(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
+	run, c, fence := s.wait(driver.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	beside := s.ask(s.look().Now, c.Number)
-	beside.Overlap = lock.OverlapAllow
+	beside.Overlap = driver.OverlapAllow
 	_, second := s.granted(beside)
-	equal(s, "what waits", s.ended(run, lock.Done).Waiting, 0)
-	s.unchanged(func() { s.claimed(s.takes(c, fence), lock.Held) })
-	equal(s, "what waits", s.ended(second, lock.Done).Waiting, c.Number)
+	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindHeld) })
+	equal(s, "what waits", s.ended(second, driver.EndDone).Waiting, c.Number)
 }
 
 // fenceOf is the fence of the only run that the answer says was settled.
-func (s *stand) fenceOf(a lock.Answer) int64 {
+func (s *stand) fenceOf(a driver.Answer) int64 {
 	if len(a.Settled) == 0 {
 		return 0
 	}
@@ -144,38 +144,38 @@ func (s *stand) fenceOf(a lock.Answer) int64 {
 }
 
 func queuePaused(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
+	run, c, fence := s.wait(driver.OverlapQueue)
 	s.pause(1)
-	equal(s, "what waits", s.ended(run, lock.Done).Waiting, 0)
-	a := s.claimed(s.takes(c, fence), lock.Passed)
-	s.settled(a, lock.RunRef{Number: c.Number, Fence: fence}, lock.VerdictMissed)
+	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
+	a := s.claimed(s.takes(c, fence), driver.KindPassed)
+	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictMissed)
 }
 
 func queueAgain(s *stand) {
-	run, c, fence := s.wait(lock.OverlapQueue)
-	s.ended(run, lock.Done)
+	run, c, fence := s.wait(driver.OverlapQueue)
+	s.ended(run, driver.EndDone)
 	_, second := s.granted(s.takes(c, fence))
 	s.unchanged(func() {
-		if a := s.claim(c); a.Kind == lock.Granted {
+		if a := s.claim(c); a.Kind == driver.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
 		}
 	})
-	s.ended(second, lock.Done)
+	s.ended(second, driver.EndDone)
 	s.unchanged(func() {
-		if a := s.claim(c); a.Kind == lock.Granted {
+		if a := s.claim(c); a.Kind == driver.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
 		}
 	})
 }
 
 func queueReplaced(s *stand) {
-	run, c, fence := s.wait(lock.OverlapReplace)
+	run, c, fence := s.wait(driver.OverlapReplace)
 	for range 3 {
 		r := s.renew(run)
 		equal(s, "alive", r.Alive, true)
 		equal(s, "told to end", r.Replaced, true)
 	}
-	e := s.ended(run, lock.Done)
+	e := s.ended(run, driver.EndDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	_, second := s.granted(s.takes(c, fence))
 	equal(s, "told to end", s.renew(second).Replaced, false)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // short fails the test unless err is what the store answers when it is asked for
@@ -12,25 +12,25 @@ import (
 // store that cannot wait for any, that it cannot. It reports which.
 func (s *stand) short(err error) (waited bool) {
 	s.Helper()
-	if errors.Is(err, lock.ErrUnsupported) {
+	if errors.Is(err, driver.ErrUnsupported) {
 		return false
 	}
-	e, ok := errors.AsType[*lock.ReplicasError](err)
-	if !ok || e.Want != lock.MaxReplicas || e.Acked >= e.Want || e.Key == "" {
-		s.Fatalf("asked for %d replicas it answers %v, want a *lock.ReplicasError, or lock.ErrUnsupported", lock.MaxReplicas, err)
+	e, ok := errors.AsType[*driver.ReplicasError](err)
+	if !ok || e.Want != driver.MaxReplicas || e.Acked >= e.Want || e.Key == "" {
+		s.Fatalf("asked for %d replicas it answers %v, want a *lock.ReplicasError, or lock.ErrUnsupported", driver.MaxReplicas, err)
 	}
 	return true
 }
 
 func plainReplicas(s *stand) {
 	a := s.acquisition(long)
-	a.Replicas = lock.MaxReplicas
+	a.Replicas = driver.MaxReplicas
 	_, err := s.driver.Acquire(s.ctx, a)
 	s.short(err)
 	s.acquire(s.acquisition(long)) // nothing is left of it
-	if w, waits := s.driver.(lock.Waiter); waits {
+	if w, waits := s.driver.(driver.Waiter); waits {
 		b := s.acquisition(long)
-		b.Key, b.Replicas = "another", lock.MaxReplicas
+		b.Key, b.Replicas = "another", driver.MaxReplicas
 		ctx, stop := context.WithTimeout(s.ctx, short)
 		defer stop()
 		if g, err := w.Wait(ctx, b); err == nil {
@@ -45,15 +45,15 @@ func plainReplicas(s *stand) {
 func claimReplicas(s *stand) {
 	s.open()
 	c := s.next(1)
-	c.Replicas = lock.MaxReplicas
-	a := s.numbered.Claim(s.ctx, []lock.Claim{c})[0]
-	equal(s, "the kind", name(a.Kind), name(lock.Unknown))
+	c.Replicas = driver.MaxReplicas
+	a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]
+	equal(s, "the kind", name(a.Kind), name(driver.KindUnknown))
 	if !s.short(a.Err) {
-		s.claimed(s.next(1), lock.Granted)
+		s.claimed(s.next(1), driver.KindGranted)
 		return
 	}
-	left := s.claimed(s.next(1), lock.Passed)
-	if left.State != lock.RunUnstarted {
+	left := s.claimed(s.next(1), driver.KindPassed)
+	if left.State != driver.RunUnstarted {
 		s.Fatalf("of the claim is left %+v, want a run that was never started", left)
 	}
 	again := s.next(1)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 func runUnstarted(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, lock.NeverStarted)
+	s.ended(run, driver.EndUnstarted)
 	c := s.after(run)
 	c.Rerun, c.Attempts, c.Window = false, 1, time.Millisecond
 	a, second := s.granted(c)
@@ -18,42 +18,42 @@ func runUnstarted(s *stand) {
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, before it %d", a.Fence, run.Fence)
 	}
-	s.ended(second, lock.Done)
+	s.ended(second, driver.EndDone)
 }
 
 func runUnstartedLater(s *stand) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
-	s.ended(second, lock.NeverStarted)
+	s.ended(second, driver.EndUnstarted)
 	c := s.after(second)
 	c.Deadline, c.Rerun = time.Millisecond, false
 	a, third := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(third, lock.NeverStarted)
+	s.ended(third, driver.EndUnstarted)
 	c = s.after(third)
 	c.Window = time.Millisecond
-	s.settles(c, third, lock.VerdictLost)
+	s.settles(c, third, driver.VerdictLost)
 }
 
 func runGivenBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, lock.GivenBack)
+	s.ended(run, driver.EndGivenBack)
 	c := s.after(run)
 	c.Rerun = false // that is for nodes that died
 	a, second := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(second, lock.GivenBack)
+	s.ended(second, driver.EndGivenBack)
 	c = s.after(second)
 	c.Attempts = 2
-	s.settles(c, second, lock.VerdictLost)
+	s.settles(c, second, driver.VerdictLost)
 }
 
 func runWindow(s *stand) {
 	run := s.dead()
 	c := s.after(run)
 	c.Window = short
-	s.settles(c, run, lock.VerdictLost)
+	s.settles(c, run, driver.VerdictLost)
 }
 
 // runLastInstant needs a clock that stands still.
@@ -69,18 +69,18 @@ func runLastInstant(s *stand) {
 		if late == 0 {
 			s.granted(c)
 		} else {
-			s.settles(c, run, lock.VerdictLost)
+			s.settles(c, run, driver.VerdictLost)
 		}
 		s.key = fmt.Sprint("deadline ", i)
 		s.open()
 		_, run = s.granted(s.next(1))
-		s.ended(run, lock.NeverStarted)
+		s.ended(run, driver.EndUnstarted)
 		c = s.after(run)
 		c.Deadline = time.Duration(s.look().Now-run.Number)*time.Millisecond - late
 		if late == 0 {
 			s.granted(c)
 		} else {
-			s.settles(c, run, lock.VerdictMissed)
+			s.settles(c, run, driver.VerdictMissed)
 		}
 	}
 }
@@ -100,11 +100,11 @@ func runReplaced(s *stand) {
 	_, run := s.granted(c)
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.ask(s.look().Now, s.due(1))
-	newer.Overlap = lock.OverlapReplace
-	w := s.claimed(newer, lock.Waiting)
+	newer.Overlap = driver.OverlapReplace
+	w := s.claimed(newer, driver.KindWaiting)
 	s.env.Wait(short + slack) // nobody renews it any more
-	a := s.claimed(s.after(run), lock.Passed)
-	s.settled(a, run, lock.VerdictLost)
+	a := s.claimed(s.after(run), driver.KindPassed)
+	s.settled(a, run, driver.VerdictLost)
 	newer.Owner, newer.From = s.owner(), w.Fence
 	s.granted(newer)
 }
@@ -112,39 +112,39 @@ func runReplaced(s *stand) {
 func runBlocked(s *stand) {
 	run := s.dead()
 	newer := s.ask(s.look().Now, s.due(1))
-	newer.Overlap, newer.Rerun = lock.OverlapAllow, true
-	s.claimed(newer, lock.Orphan)
+	newer.Overlap, newer.Rerun = driver.OverlapAllow, true
+	s.claimed(newer, driver.KindOrphan)
 	_, second := s.granted(s.after(run))
 	_, third := s.granted(newer)
-	s.ended(second, lock.GivenBack)
+	s.ended(second, driver.EndGivenBack)
 	c := s.after(second)
 	s.unchanged(func() {
-		a := s.claimed(c, lock.Held)
+		a := s.claimed(c, driver.KindHeld)
 		equal(s, "the number that is in the way", a.Number, third.Number)
 	})
 	s.env.Wait(5 * time.Millisecond)
 	fresh := s.ask(s.look().Now, third.Number)
 	fresh.Backlog, fresh.Rerun = true, true
 	s.unchanged(func() { // it would be in vain to offer the run that is over
-		a := s.claimed(fresh, lock.Held)
+		a := s.claimed(fresh, driver.KindHeld)
 		equal(s, "the number that is in the way", a.Number, third.Number)
 	})
-	c.Overlap = lock.OverlapAllow
+	c.Overlap = driver.OverlapAllow
 	a, _ := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 3)
 }
 
 func runReplacedUnstarted(s *stand) {
-	run, c, fence := s.wait(lock.OverlapReplace)
-	s.ended(run, lock.NeverStarted)
-	s.settlesBeside(s.after(run), run, lock.VerdictSuperseded)
+	run, c, fence := s.wait(driver.OverlapReplace)
+	s.ended(run, driver.EndUnstarted)
+	s.settlesBeside(s.after(run), run, driver.VerdictSuperseded)
 	s.granted(s.takes(c, fence))
 }
 
 // settlesBeside is settles where another run is left.
-func (s *stand) settlesBeside(c lock.Claim, run lock.RunRef, v lock.Verdict) {
+func (s *stand) settlesBeside(c driver.Claim, run driver.RunRef, v driver.Verdict) {
 	s.Helper()
-	s.settled(s.claimed(c, lock.Passed), run, v)
+	s.settled(s.claimed(c, driver.KindPassed), run, v)
 	s.last(v, run.Number, run.Number)
 }
 
@@ -153,7 +153,7 @@ func runOverlapAttempts(s *stand) {
 	between := s.look().Now
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.after(run))
-	s.claimed(s.ask(between, s.due(1)), lock.Skipped)
+	s.claimed(s.ask(between, s.due(1)), driver.KindSkipped)
 }
 
 func runOverlapUnstarted(s *stand) {
@@ -161,10 +161,10 @@ func runOverlapUnstarted(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
 	between := s.look().Now
-	s.ended(run, lock.NeverStarted)
+	s.ended(run, driver.EndUnstarted)
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.after(run))
-	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), lock.Held) })
+	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), driver.KindHeld) })
 }
 
 func runDeadlineExact(s *stand) {
@@ -180,8 +180,8 @@ func runDeadlineExact(s *stand) {
 		return
 	}
 	s.env.Wait(short - time.Millisecond)
-	equal(s, "left", s.claimed(c, lock.Granted).Left, time.Millisecond)
+	equal(s, "left", s.claimed(c, driver.KindGranted).Left, time.Millisecond)
 	s.env.Wait(time.Millisecond)
 	equal(s, "alive", s.renew(run).Alive, false)
-	s.claimed(c, lock.Over)
+	s.claimed(c, driver.KindOver)
 }

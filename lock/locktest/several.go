@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var severalTests = []test{
@@ -25,36 +25,36 @@ var severalTests = []test{
 }
 
 // acquisitions are of several keys by one owner.
-func (s *stand) acquisitions(keys ...string) []lock.Acquisition {
+func (s *stand) acquisitions(keys ...string) []driver.Acquisition {
 	owner := s.owner()
-	as := make([]lock.Acquisition, len(keys))
+	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {
-		as[i] = lock.Acquisition{Key: key, Owner: owner, TTL: long}
+		as[i] = driver.Acquisition{Key: key, Owner: owner, TTL: long}
 	}
 	return as
 }
 
 // together acquires several keys.
-func (s *stand) together(as []lock.Acquisition) []lock.Holding {
+func (s *stand) together(as []driver.Acquisition) []driver.LeaseRef {
 	s.Helper()
-	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 	if err != nil {
 		s.Fatalf("acquire several: %v", err)
 	}
 	equal(s, "grants", len(gs), len(as))
-	hs := make([]lock.Holding, len(as))
+	hs := make([]driver.LeaseRef, len(as))
 	for i, g := range gs {
 		s.within("left", g.Left, as[i].TTL)
-		hs[i] = lock.Holding{Key: as[i].Key, Owner: as[i].Owner, Fence: g.Fence, TTL: as[i].TTL, Limit: as[i].Limit}
+		hs[i] = driver.LeaseRef{Key: as[i].Key, Owner: as[i].Owner, Fence: g.Fence, TTL: as[i].TTL, Limit: as[i].Limit}
 	}
 	return hs
 }
 
 // notTogether fails the test unless the keys are refused because of that one.
-func (s *stand) notTogether(as []lock.Acquisition, key string) {
+func (s *stand) notTogether(as []driver.Acquisition, key string) {
 	s.Helper()
-	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
-	held, ok := errors.AsType[*lock.HeldError](err)
+	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
+	held, ok := errors.AsType[*driver.HeldError](err)
 	if !ok || held.Key != key || held.Left <= 0 {
 		s.Fatalf("acquire several: %+v, %v, want a *lock.HeldError of %q", gs, err, key)
 	}
@@ -64,7 +64,7 @@ func (s *stand) notTogether(as []lock.Acquisition, key string) {
 func (s *stand) free(keys ...string) {
 	s.Helper()
 	for _, key := range keys {
-		_, h := s.acquire(lock.Acquisition{Key: key, Owner: s.owner(), TTL: long})
+		_, h := s.acquire(driver.Acquisition{Key: key, Owner: s.owner(), TTL: long})
 		s.release(h)
 	}
 }
@@ -74,7 +74,7 @@ func severalGranted(s *stand) {
 		if h.Fence <= 0 {
 			s.Fatalf("the fence of %q is %d", h.Key, h.Fence)
 		}
-		_ = s.held(lock.Acquisition{Key: h.Key, Owner: "other/1", TTL: long})
+		_ = s.held(driver.Acquisition{Key: h.Key, Owner: "other/1", TTL: long})
 		s.renewed(h)
 		s.release(h)
 	}
@@ -83,7 +83,7 @@ func severalGranted(s *stand) {
 
 func severalHeld(s *stand) {
 	for _, held := range []string{"a", "b", "c"} {
-		_, h := s.acquire(lock.Acquisition{Key: held, Owner: s.owner(), TTL: long})
+		_, h := s.acquire(driver.Acquisition{Key: held, Owner: s.owner(), TTL: long})
 		s.notTogether(s.acquisitions("a", "b", "c"), held)
 		s.release(h)
 		s.free("a", "b", "c")
@@ -91,7 +91,7 @@ func severalHeld(s *stand) {
 }
 
 func severalWaited(s *stand) {
-	if _, ok := s.driver.(lock.Waiter); !ok || s.env.Desert == nil {
+	if _, ok := s.driver.(driver.Waiter); !ok || s.env.Desert == nil {
 		return
 	}
 	_, h := s.acquire(s.acquisition(long))
@@ -107,7 +107,7 @@ func severalAgain(s *stand) {
 	as := s.acquisitions("a", "b", "c")
 	first := s.together(as)
 	s.env.Wait(slack)
-	gs, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 	if err != nil {
 		s.Fatalf("acquire several again: %v", err)
 	}
@@ -122,19 +122,19 @@ func severalAgain(s *stand) {
 func severalPartly(s *stand) {
 	as := s.acquisitions("a", "b", "c")
 	s.release(s.together(as)[1])
-	_, h := s.acquire(lock.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
+	_, h := s.acquire(driver.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
 	s.notTogether(as, "b")
 	s.free("a", "c")
 	s.renewed(h)
 }
 
 func severalLimits(s *stand) {
-	if _, ok := s.driver.(lock.Sharer); !ok {
+	if _, ok := s.driver.(driver.Sharer); !ok {
 		return
 	}
-	shared := func() []lock.Acquisition {
+	shared := func() []driver.Acquisition {
 		as := s.acquisitions("a", "b")
-		as[0].Limit, as[1].Limit = 2, lock.NoLimit
+		as[0].Limit, as[1].Limit = 2, driver.NoLimit
 		return as
 	}
 	first := s.together(shared())
@@ -154,13 +154,13 @@ func severalLimits(s *stand) {
 func severalReleased(s *stand) {
 	hs := s.together(s.acquisitions("a", "b", "c", "d"))
 	s.release(hs[1])
-	_, other := s.acquire(lock.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
+	_, other := s.acquire(driver.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
 	hs[2].Fence = 0 // whatever it was granted
-	errs := s.driver.(lock.Several).ReleaseSeveral(s.ctx, hs)
+	errs := s.driver.(driver.MultiAcquirer).ReleaseAll(s.ctx, hs)
 	equal(s, "answers", len(errs), len(hs))
 	for i, err := range errs {
 		switch {
-		case i == 1 && !errors.Is(err, lock.ErrLost):
+		case i == 1 && !errors.Is(err, driver.ErrLost):
 			s.Fatalf("the release of what another has: %v, want lock.ErrLost", err)
 		case i != 1 && err != nil:
 			s.Fatalf("the release of %q: %v", hs[i].Key, err)
@@ -191,26 +191,26 @@ func severalRace(s *stand) {
 
 // useBoth acquires two keys, checks that nobody else uses them, and releases.
 func (s *stand) useBoth(owner string, users map[string]*atomic.Int32, one, two string) {
-	several := s.driver.(lock.Several)
-	as := []lock.Acquisition{{Key: one, Owner: owner, TTL: long}, {Key: two, Owner: owner, TTL: long}}
-	gs, err := several.AcquireSeveral(s.ctx, as)
+	several := s.driver.(driver.MultiAcquirer)
+	as := []driver.Acquisition{{Key: one, Owner: owner, TTL: long}, {Key: two, Owner: owner, TTL: long}}
+	gs, err := several.AcquireAll(s.ctx, as)
 	if err != nil {
-		if _, held := errors.AsType[*lock.HeldError](err); !held {
+		if _, held := errors.AsType[*driver.HeldError](err); !held {
 			s.Errorf("acquire several: %v", err)
 		}
 		return
 	}
-	hs := make([]lock.Holding, 0, 2)
+	hs := make([]driver.LeaseRef, 0, 2)
 	for i, a := range as {
 		if n := users[a.Key].Add(1); n > 1 {
 			s.Errorf("%s has %d owners", a.Key, n)
 		}
-		hs = append(hs, lock.Holding{Key: a.Key, Owner: owner, Fence: gs[i].Fence})
+		hs = append(hs, driver.LeaseRef{Key: a.Key, Owner: owner, Fence: gs[i].Fence})
 	}
 	for _, a := range as {
 		users[a.Key].Add(-1)
 	}
-	if err := errors.Join(several.ReleaseSeveral(s.ctx, hs)...); err != nil {
+	if err := errors.Join(several.ReleaseAll(s.ctx, hs)...); err != nil {
 		s.Errorf("release several: %v", err)
 	}
 }
@@ -219,8 +219,8 @@ func severalDoubt(s *stand) {
 	hs := s.together(s.acquisitions("a", "b"))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	_, err := s.driver.(lock.Several).AcquireSeveral(ctx, s.acquisitions("c", "d"))
-	for _, err := range append(s.driver.(lock.Several).ReleaseSeveral(ctx, hs), err) {
+	_, err := s.driver.(driver.MultiAcquirer).AcquireAll(ctx, s.acquisitions("c", "d"))
+	for _, err := range append(s.driver.(driver.MultiAcquirer).ReleaseAll(ctx, hs), err) {
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("the error is %v, want context.Canceled", err)
 		}
@@ -232,20 +232,20 @@ func severalDoubt(s *stand) {
 }
 
 func severalArguments(s *stand) {
-	many := make([]string, lock.MaxKeys+1)
+	many := make([]string, driver.MaxKeys+1)
 	for i := range many {
 		many[i] = fmt.Sprint("key ", i)
 	}
 	twice, owners, bad := s.acquisitions("a", "b", "a"), s.acquisitions("a", "b"), s.acquisitions("a", "b")
 	owners[1].Owner = "other/1"
 	bad[1].TTL = short - 1
-	for argument, as := range map[string][]lock.Acquisition{"keys": nil, "key": twice, "owner": owners, "TTL": bad} {
-		_, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
+	for argument, as := range map[string][]driver.Acquisition{"keys": nil, "key": twice, "owner": owners, "TTL": bad} {
+		_, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 		s.refused(err, argument)
 	}
-	_, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, s.acquisitions(many...))
+	_, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, s.acquisitions(many...))
 	s.refused(err, "keys")
-	errs := s.driver.(lock.Several).ReleaseSeveral(s.ctx, []lock.Holding{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
+	errs := s.driver.(driver.MultiAcquirer).ReleaseAll(s.ctx, []driver.LeaseRef{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
 	if len(errs) != 2 || errs[0] != nil {
 		s.Fatalf("the answers are %v", errs)
 	}
@@ -253,23 +253,23 @@ func severalArguments(s *stand) {
 }
 
 func severalMost(s *stand) {
-	keys := make([]string, lock.MaxKeys)
+	keys := make([]string, driver.MaxKeys)
 	for i := range keys {
 		keys[i] = fmt.Sprint("key ", i)
 	}
 	as := s.acquisitions(keys...)
-	grants, err := s.driver.(lock.Several).AcquireSeveral(s.ctx, as)
-	if errors.Is(err, lock.ErrUnsupported) {
+	grants, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
+	if errors.Is(err, driver.ErrUnsupported) {
 		return // they do not live together
 	}
 	if err != nil || len(grants) != len(as) {
 		s.Fatalf("%d grants, %v", len(grants), err)
 	}
-	hs := make([]lock.Holding, len(as))
+	hs := make([]driver.LeaseRef, len(as))
 	for i := range as {
-		hs[i] = lock.Holding{Key: as[i].Key, Owner: as[i].Owner, Fence: grants[i].Fence}
+		hs[i] = driver.LeaseRef{Key: as[i].Key, Owner: as[i].Owner, Fence: grants[i].Fence}
 	}
-	if err := errors.Join(s.driver.(lock.Several).ReleaseSeveral(s.ctx, hs)...); err != nil {
+	if err := errors.Join(s.driver.(driver.MultiAcquirer).ReleaseAll(s.ctx, hs)...); err != nil {
 		s.Fatalf("release: %v", err)
 	}
 }

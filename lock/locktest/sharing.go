@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var sharingTests = []test{
@@ -35,7 +35,7 @@ var sharingTests = []test{
 }
 
 // sharing is an acquisition with a limit.
-func (s *stand) sharing(limit int, ttl ...time.Duration) lock.Acquisition {
+func (s *stand) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
 	a := s.acquisition(long)
 	a.Limit = limit
 	if len(ttl) > 0 {
@@ -45,7 +45,7 @@ func (s *stand) sharing(limit int, ttl ...time.Duration) lock.Acquisition {
 }
 
 // taken acquires with a limit.
-func (s *stand) taken(limit int, ttl ...time.Duration) lock.Holding {
+func (s *stand) taken(limit int, ttl ...time.Duration) driver.LeaseRef {
 	s.Helper()
 	a := s.sharing(limit, ttl...)
 	_, h := s.acquire(a)
@@ -53,7 +53,7 @@ func (s *stand) taken(limit int, ttl ...time.Duration) lock.Holding {
 	return h
 }
 
-func (s *stand) renewed(h lock.Holding) lock.Grant {
+func (s *stand) renewed(h driver.LeaseRef) driver.Grant {
 	s.Helper()
 	g, err := s.driver.Renew(s.ctx, h)
 	if err != nil {
@@ -64,16 +64,16 @@ func (s *stand) renewed(h lock.Holding) lock.Grant {
 }
 
 // notRenewed fails the test unless the lease is lost.
-func (s *stand) notRenewed(h lock.Holding) {
+func (s *stand) notRenewed(h driver.LeaseRef) {
 	s.Helper()
 	_, err := s.driver.Renew(s.ctx, h)
 	s.lost(err)
 }
 
 // holders are the owners that hold the key, or for whom it is kept.
-func (s *stand) holders() []lock.Holder {
+func (s *stand) holders() []driver.Holder {
 	s.Helper()
-	all, err := s.driver.(lock.Sharer).Holders(s.ctx, "key")
+	all, err := s.driver.(driver.Sharer).Holders(s.ctx, "key")
 	if err != nil {
 		s.Fatalf("holders: %v", err)
 	}
@@ -81,7 +81,7 @@ func (s *stand) holders() []lock.Holder {
 }
 
 func sharingLimit(s *stand) {
-	var hs []lock.Holding
+	var hs []driver.LeaseRef
 	for range 3 {
 		h := s.taken(3)
 		if len(hs) > 0 && h.Fence <= hs[len(hs)-1].Fence {
@@ -102,9 +102,9 @@ func sharingLimit(s *stand) {
 }
 
 func sharingReaders(s *stand) {
-	var hs []lock.Holding
+	var hs []driver.LeaseRef
 	for range 50 {
-		hs = append(hs, s.taken(lock.NoLimit))
+		hs = append(hs, s.taken(driver.NoLimit))
 	}
 	equal(s, "holders", len(s.holders()), 50)
 	for _, h := range hs {
@@ -116,27 +116,27 @@ func sharingReaders(s *stand) {
 
 func sharingWriter(s *stand) {
 	h := s.taken(1)
-	for _, limit := range []int{0, 1, 2, lock.NoLimit} {
+	for _, limit := range []int{0, 1, 2, driver.NoLimit} {
 		_ = s.held(s.sharing(limit))
 	}
 	s.release(h)
-	s.taken(lock.NoLimit)
+	s.taken(driver.NoLimit)
 }
 
 func sharingSmallest(s *stand) {
 	s.taken(5)
 	narrow := s.taken(2)
-	for _, limit := range []int{1, 2, 5, lock.NoLimit} {
+	for _, limit := range []int{1, 2, 5, driver.NoLimit} {
 		_ = s.held(s.sharing(limit))
 	}
 	s.release(narrow)
 	s.taken(5)
 	_ = s.held(s.sharing(2))
-	s.taken(lock.NoLimit)
+	s.taken(driver.NoLimit)
 	s.taken(5)
 	_ = s.held(s.sharing(4))
-	s.taken(lock.NoLimit)
-	_ = s.held(s.sharing(lock.NoLimit))
+	s.taken(driver.NoLimit)
+	_ = s.held(s.sharing(driver.NoLimit))
 }
 
 func sharingAgain(s *stand) {
@@ -153,12 +153,12 @@ func sharingAgain(s *stand) {
 func sharingTurns(s *stand) {
 	last := int64(0)
 	for i := range 24 {
-		limit := []int{0, 2, 2, lock.NoLimit, 1}[i%5]
+		limit := []int{0, 2, 2, driver.NoLimit, 1}[i%5]
 		ttl := long
 		if i%8 == 7 {
 			ttl = short
 		}
-		hs := []lock.Holding{s.taken(limit, ttl)}
+		hs := []driver.LeaseRef{s.taken(limit, ttl)}
 		if limit > 1 {
 			hs = append(hs, s.taken(limit, ttl))
 		}
@@ -180,11 +180,11 @@ func sharingTurns(s *stand) {
 }
 
 func sharingFloor(s *stand) {
-	a := s.sharing(lock.NoLimit)
+	a := s.sharing(driver.NoLimit)
 	a.Fence = s.time() + hour
 	first, _ := s.acquire(a)
 	equal(s, "the fence", first.Fence, a.Fence+1)
-	equal(s, "the fence after it", s.taken(lock.NoLimit).Fence, first.Fence+1)
+	equal(s, "the fence after it", s.taken(driver.NoLimit).Fence, first.Fence+1)
 }
 
 func sharingExpired(s *stand) {
@@ -199,8 +199,8 @@ func sharingExpired(s *stand) {
 }
 
 func sharingDead(s *stand) {
-	s.taken(lock.NoLimit, short)
-	h := s.taken(lock.NoLimit)
+	s.taken(driver.NoLimit, short)
+	h := s.taken(driver.NoLimit)
 	s.release(h)
 	s.within("left", s.held(s.sharing(1)).Left, short)
 	s.env.Wait(short + slack)
@@ -208,7 +208,7 @@ func sharingDead(s *stand) {
 }
 
 func sharingLatest(s *stand) {
-	first, second := s.taken(lock.NoLimit), s.taken(lock.NoLimit, short)
+	first, second := s.taken(driver.NoLimit), s.taken(driver.NoLimit, short)
 	s.release(first)
 	s.env.Wait(short + slack)
 	s.notRenewed(second)
@@ -227,16 +227,16 @@ func sharingRenewed(s *stand) {
 }
 
 func sharingByOther(s *stand) {
-	first, second := s.taken(lock.NoLimit), s.taken(lock.NoLimit)
-	for _, h := range []lock.Holding{
-		{Key: "key", Owner: "other/1", Fence: first.Fence, TTL: long, Limit: lock.NoLimit},
-		{Key: "key", Owner: first.Owner, Fence: second.Fence, TTL: long, Limit: lock.NoLimit},
-		{Key: "key", Owner: first.Owner, Fence: first.Fence - 1, TTL: long, Limit: lock.NoLimit},
+	first, second := s.taken(driver.NoLimit), s.taken(driver.NoLimit)
+	for _, h := range []driver.LeaseRef{
+		{Key: "key", Owner: "other/1", Fence: first.Fence, TTL: long, Limit: driver.NoLimit},
+		{Key: "key", Owner: first.Owner, Fence: second.Fence, TTL: long, Limit: driver.NoLimit},
+		{Key: "key", Owner: first.Owner, Fence: first.Fence - 1, TTL: long, Limit: driver.NoLimit},
 	} {
 		s.notRenewed(h)
 		s.lost(s.driver.Release(s.ctx, h))
 	}
-	s.lost(s.driver.Release(s.ctx, lock.Holding{Key: "key", Owner: "other/1"}))
+	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: "key", Owner: "other/1"}))
 	equal(s, "holders", len(s.holders()), 2)
 	s.renewed(first)
 	s.renewed(second)
@@ -255,7 +255,7 @@ func sharingReleasedTwice(s *stand) {
 func sharingReleasedUnknown(s *stand) {
 	first := s.taken(2)
 	second := s.taken(2)
-	s.release(lock.Holding{Key: "key", Owner: first.Owner})
+	s.release(driver.LeaseRef{Key: "key", Owner: first.Owner})
 	s.renewed(second)
 	s.taken(2)
 	_ = s.held(s.sharing(2))
@@ -263,7 +263,7 @@ func sharingReleasedUnknown(s *stand) {
 
 func sharingWrongLimit(s *stand) {
 	for _, limit := range []int{1, 2} {
-		for _, said := range []int{0, 1, 2, 3, lock.NoLimit} {
+		for _, said := range []int{0, 1, 2, 3, driver.NoLimit} {
 			h := s.taken(limit)
 			h.Limit = said
 			s.renewed(h)
@@ -278,11 +278,11 @@ func sharingHolders(s *stand) {
 	alone := s.taken(0)
 	s.told(alone)
 	s.release(alone)
-	hs := []lock.Holding{s.taken(3), s.taken(lock.NoLimit), s.taken(3)}
+	hs := []driver.LeaseRef{s.taken(3), s.taken(driver.NoLimit), s.taken(3)}
 	hs[0].TTL = long / 2
 	s.renewed(hs[0]) // the earliest is that of the earliest grant, not of the next deadline
 	s.told(hs...)
-	if i, ok := s.driver.(lock.Inspector); ok {
+	if i, ok := s.driver.(driver.Inspector); ok {
 		at, err := i.Inspect(s.ctx, "key")
 		if err != nil || at.Owner != hs[0].Owner || at.Fence != hs[0].Fence {
 			s.Fatalf("the key stands at %+v, %v, want its earliest holder %+v", at, err, hs[0])
@@ -294,14 +294,14 @@ func sharingHolders(s *stand) {
 }
 
 // told fails the test unless these are the holders.
-func (s *stand) told(hs ...lock.Holding) {
+func (s *stand) told(hs ...driver.LeaseRef) {
 	s.Helper()
 	all := s.holders()
 	equal(s, "holders", len(all), len(hs))
 	for i, h := range hs {
 		s.within("left", all[i].Left, h.TTL)
 		all[i].Left = 0
-		equal(s, fmt.Sprint("holder ", i), all[i], lock.Holder{Owner: h.Owner, Fence: h.Fence, Limit: max(h.Limit, 1)})
+		equal(s, fmt.Sprint("holder ", i), all[i], driver.Holder{Owner: h.Owner, Fence: h.Fence, Limit: max(h.Limit, 1)})
 	}
 }
 
@@ -310,7 +310,7 @@ func sharingRace(s *stand) {
 	for range 10 {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
-		granted := make(map[int64]lock.Holding)
+		granted := make(map[int64]driver.LeaseRef)
 		for range 20 {
 			a := s.sharing(3)
 			wg.Go(func() {
@@ -318,8 +318,8 @@ func sharingRace(s *stand) {
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
-					granted[g.Fence] = lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: 3}
-				} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+					granted[g.Fence] = driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: 3}
+				} else if _, held := errors.AsType[*driver.HeldError](err); !held {
 					s.Errorf("acquire: %v", err)
 				}
 			})
@@ -338,7 +338,7 @@ func sharingDoubt(s *stand) {
 	cancel()
 	_, acquired := s.driver.Acquire(ctx, s.sharing(2))
 	_, renewed := s.driver.Renew(ctx, h)
-	_, told := s.driver.(lock.Sharer).Holders(ctx, "key")
+	_, told := s.driver.(driver.Sharer).Holders(ctx, "key")
 	for _, err := range []error{acquired, renewed, s.driver.Release(ctx, h), told} {
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("the error is %v, want context.Canceled", err)
@@ -348,10 +348,10 @@ func sharingDoubt(s *stand) {
 }
 
 func sharingArguments(s *stand) {
-	for _, limit := range []int{-1, -lock.NoLimit} {
+	for _, limit := range []int{-1, -driver.NoLimit} {
 		_, err := s.driver.Acquire(s.ctx, s.sharing(limit))
 		s.refused(err, "limit")
 	}
-	_, err := s.driver.(lock.Sharer).Holders(s.ctx, "")
+	_, err := s.driver.(driver.Sharer).Holders(s.ctx, "")
 	s.refused(err, "key")
 }

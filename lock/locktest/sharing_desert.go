@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var sharingDesertTests = []test{
@@ -21,7 +21,7 @@ var sharingDesertTests = []test{
 const unheard = 6 * time.Second
 
 // desertFor takes a place for an owner that never answers.
-func (s *stand) desertFor(limit int) lock.Acquisition {
+func (s *stand) desertFor(limit int) driver.Acquisition {
 	s.Helper()
 	before := s.inspect("key").Waiting
 	a := s.sharing(limit)
@@ -33,17 +33,17 @@ func (s *stand) desertFor(limit int) lock.Acquisition {
 
 func sharingDeadReader(s *stand) {
 	h := s.taken(1)
-	s.desertFor(lock.NoLimit)
-	w := s.queuedFor(lock.NoLimit)
+	s.desertFor(driver.NoLimit)
+	w := s.queuedFor(driver.NoLimit)
 	s.release(h)
 	s.served(w)
-	s.taken(lock.NoLimit)
+	s.taken(driver.NoLimit)
 }
 
 func sharingDeadWriter(s *stand) {
-	h := s.taken(lock.NoLimit)
+	h := s.taken(driver.NoLimit)
 	s.desertFor(1)
-	w := s.queuedFor(lock.NoLimit)
+	w := s.queuedFor(driver.NoLimit)
 	s.waiting(w)
 	s.env.Wait(unheard)
 	s.served(w)
@@ -61,7 +61,7 @@ func sharingKept(s *stand) {
 	equal(s, "holders", len(all), 2)
 	equal(s, "the last is whom a place is kept for", all[1].Owner, dead.Owner)
 	equal(s, "its fence", all[1].Fence, 0)
-	s.notRenewed(lock.Holding{Key: "key", Owner: dead.Owner, Fence: first.Fence, TTL: long, Limit: 2})
+	s.notRenewed(driver.LeaseRef{Key: "key", Owner: dead.Owner, Fence: first.Fence, TTL: long, Limit: 2})
 	s.env.Wait(kept + slack)
 	s.taken(2)
 	_ = s.held(s.sharing(2))
@@ -98,10 +98,10 @@ func sharingBargedBeside(s *stand) {
 }
 
 func sharingBargedBy(s *stand) {
-	h := s.taken(lock.NoLimit)
+	h := s.taken(driver.NoLimit)
 	s.desertFor(1)
-	_ = s.held(s.sharing(lock.NoLimit))
-	barging := s.sharing(lock.NoLimit)
+	_ = s.held(s.sharing(driver.NoLimit))
+	barging := s.sharing(driver.NoLimit)
 	barging.Barge = true
 	s.acquire(barging)
 	alone := s.sharing(1)
@@ -113,7 +113,7 @@ func sharingBargedBy(s *stand) {
 
 func sharingBargedTwo(s *stand) {
 	h := s.taken(1)
-	dead := []lock.Acquisition{s.desertFor(lock.NoLimit), s.desertFor(lock.NoLimit)}
+	dead := []driver.Acquisition{s.desertFor(driver.NoLimit), s.desertFor(driver.NoLimit)}
 	s.release(h)
 	barging := s.sharing(1)
 	barging.Barge = true

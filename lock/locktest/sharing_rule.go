@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A sharer is one owner in the sequences that sharingRule makes.
 type sharer struct {
-	lock.Acquisition
+	driver.Acquisition
 	fence int64 // 0: it does not hold the key
 	until time.Duration
 }
@@ -55,7 +55,7 @@ func (c *crowd) step() {
 	}
 	switch n := c.rand.IntN(10); {
 	case n < 4 || len(c.all) == 0:
-		limits := []int{0, 1, 2, 2, 3, 5, lock.NoLimit, lock.NoLimit}
+		limits := []int{0, 1, 2, 2, 3, 5, driver.NoLimit, driver.NoLimit}
 		o := &sharer{Acquisition: c.sharing(limits[c.rand.IntN(len(limits))], c.ttl())}
 		c.all = append(c.all, o)
 		c.ask(o)
@@ -113,7 +113,7 @@ func (c *crowd) ask(o *sharer) {
 	had, fits := o.fence, c.fits(o)
 	g, err := c.driver.Acquire(c.ctx, o.Acquisition)
 	c.logf("%s asks with the limit %d: %+v, %v", o.Owner, o.Limit, g, err)
-	_, held := errors.AsType[*lock.HeldError](err)
+	_, held := errors.AsType[*driver.HeldError](err)
 	switch {
 	case had != 0 && (err != nil || g.Fence != had):
 		c.wrong("want the fence %d again", had)
@@ -129,12 +129,12 @@ func (c *crowd) ask(o *sharer) {
 func (c *crowd) renew(o *sharer) {
 	c.Helper()
 	c.holding()
-	_, err := c.driver.Renew(c.ctx, lock.Holding{Key: o.Key, Owner: o.Owner, Fence: max(o.fence, 1), TTL: o.TTL, Limit: o.Limit})
+	_, err := c.driver.Renew(c.ctx, driver.LeaseRef{Key: o.Key, Owner: o.Owner, Fence: max(o.fence, 1), TTL: o.TTL, Limit: o.Limit})
 	c.logf("%s renews: %v", o.Owner, err)
 	switch {
 	case o.fence != 0 && err != nil:
 		c.wrong("it holds the key")
-	case o.fence == 0 && !errors.Is(err, lock.ErrLost):
+	case o.fence == 0 && !errors.Is(err, driver.ErrLost):
 		c.wrong("it does not hold the key")
 	case err == nil:
 		o.until = c.now + o.TTL
@@ -144,12 +144,12 @@ func (c *crowd) renew(o *sharer) {
 func (c *crowd) release(o *sharer) {
 	c.Helper()
 	holding := c.holding()
-	err := c.driver.Release(c.ctx, lock.Holding{Key: o.Key, Owner: o.Owner, Fence: o.fence, Limit: o.Limit})
+	err := c.driver.Release(c.ctx, driver.LeaseRef{Key: o.Key, Owner: o.Owner, Fence: o.fence, Limit: o.Limit})
 	c.logf("%s releases: %v", o.Owner, err)
 	switch {
 	case (o.fence != 0 || len(holding) == 0) && err != nil:
 		c.wrong("it holds the key, or nobody does")
-	case o.fence == 0 && len(holding) > 0 && !errors.Is(err, lock.ErrLost):
+	case o.fence == 0 && len(holding) > 0 && !errors.Is(err, driver.ErrLost):
 		c.wrong("others hold the key")
 	}
 	o.fence = 0

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var sharingWaitTests = []test{
@@ -27,9 +27,9 @@ func (s *stand) queuedFor(limit int) *waiter {
 }
 
 // servedAll waits for the grants of several, whose fences must differ.
-func (s *stand) servedAll(ws ...*waiter) []lock.Holding {
+func (s *stand) servedAll(ws ...*waiter) []driver.LeaseRef {
 	s.Helper()
-	var hs []lock.Holding
+	var hs []driver.LeaseRef
 	fences := make(map[int64]bool)
 	for _, w := range ws {
 		h := s.served(w)
@@ -45,7 +45,7 @@ func sharingTogether(s *stand) {
 	writer := s.taken(1)
 	var ws []*waiter
 	for range 5 {
-		ws = append(ws, s.queuedFor(lock.NoLimit))
+		ws = append(ws, s.queuedFor(driver.NoLimit))
 	}
 	s.release(writer)
 	for _, h := range s.servedAll(ws...) {
@@ -58,22 +58,22 @@ func sharingTogether(s *stand) {
 }
 
 func sharingWriterFirst(s *stand) {
-	reader := s.taken(lock.NoLimit)
+	reader := s.taken(driver.NoLimit)
 	writer := s.queuedFor(1)
-	_ = s.held(s.sharing(lock.NoLimit))
-	later := s.queuedFor(lock.NoLimit)
+	_ = s.held(s.sharing(driver.NoLimit))
+	later := s.queuedFor(driver.NoLimit)
 	s.waiting(writer)
 	s.release(reader)
 	h := s.served(writer)
 	s.waiting(later)
 	s.release(h)
 	s.release(s.served(later))
-	equal(s, "the key", s.inspect("key"), lock.Standing{})
+	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
 func sharingOrder(s *stand) {
 	h := s.taken(1)
-	groups := [][]int{{lock.NoLimit, lock.NoLimit}, {1}, {2, 2}, {2, 5}, {lock.NoLimit, 3, 3}, {1}}
+	groups := [][]int{{driver.NoLimit, driver.NoLimit}, {1}, {2, 2}, {2, 5}, {driver.NoLimit, 3, 3}, {1}}
 	var line [][]*waiter
 	for _, limits := range groups {
 		var ws []*waiter
@@ -82,7 +82,7 @@ func sharingOrder(s *stand) {
 		}
 		line = append(line, ws)
 	}
-	hs := []lock.Holding{h}
+	hs := []driver.LeaseRef{h}
 	for i, ws := range line {
 		for _, h := range hs {
 			s.release(h)
@@ -122,13 +122,13 @@ func sharingStream(s *stand) {
 
 // read holds the key as a reader for a while, and reports whether it did.
 func (s *stand) read(ctx context.Context, owner string, d time.Duration) bool {
-	a := lock.Acquisition{Key: "key", Owner: owner, TTL: long, Limit: lock.NoLimit}
-	g, err := s.driver.(lock.Waiter).Wait(ctx, a)
+	a := driver.Acquisition{Key: "key", Owner: owner, TTL: long, Limit: driver.NoLimit}
+	g, err := s.driver.(driver.Waiter).Wait(ctx, a)
 	if err != nil {
 		return false
 	}
 	<-time.After(d)
-	return s.driver.Release(s.ctx, lock.Holding{Key: a.Key, Owner: owner, Fence: g.Fence, Limit: a.Limit}) == nil
+	return s.driver.Release(s.ctx, driver.LeaseRef{Key: a.Key, Owner: owner, Fence: g.Fence, Limit: a.Limit}) == nil
 }
 
 func sharingOneIn(s *stand) {
@@ -153,8 +153,8 @@ func sharingExpiredIn(s *stand) {
 }
 
 func sharingGivesUp(s *stand) {
-	s.taken(lock.NoLimit)
-	writer, reader := s.queuedFor(1), s.queuedFor(lock.NoLimit)
+	s.taken(driver.NoLimit)
+	writer, reader := s.queuedFor(1), s.queuedFor(driver.NoLimit)
 	s.waiting(reader)
 	writer.stop()
 	s.finished(writer)
@@ -171,7 +171,7 @@ func sharingWaitAgain(s *stand) {
 
 func sharingTrust(s *stand) {
 	h := s.taken(1)
-	w := s.queuedFor(lock.NoLimit)
+	w := s.queuedFor(driver.NoLimit)
 	inLine := time.Now()
 	<-time.After(200 * time.Millisecond) // the poll that is under way at the release may take the key
 	s.release(h)

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
-	short = lock.MinTTL // of leases that are to expire
-	long  = time.Minute // of leases that are not
+	short = driver.MinTTL // of leases that are to expire
+	long  = time.Minute   // of leases that are not
 	slack = 10 * time.Millisecond
 )
 
@@ -22,9 +22,9 @@ type stand struct {
 	*testing.T
 	ctx       context.Context
 	env       Env
-	driver    lock.Driver
-	numbered  lock.Numbered
-	journaled lock.Journaled // nil if the driver keeps no journal
+	driver    driver.Driver
+	numbered  driver.Numbered
+	journaled driver.Journaled // nil if the driver keeps no journal
 	key       string
 	mark      int64 // where the series stood when it was opened
 	owners    int
@@ -32,8 +32,8 @@ type stand struct {
 
 func newStand(t *testing.T, env Env) *stand {
 	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job"}
-	s.numbered, _ = s.driver.(lock.Numbered)
-	s.journaled, _ = s.driver.(lock.Journaled)
+	s.numbered, _ = s.driver.(driver.Numbered)
+	s.journaled, _ = s.driver.(driver.Journaled)
 	return s
 }
 
@@ -46,21 +46,21 @@ func (s *stand) owner() string {
 // open registers the series and lets enough time pass for due(1) to due(5).
 func (s *stand) open() {
 	s.Helper()
-	s.mark = s.opened(lock.Opening{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
+	s.mark = s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
 	s.env.Wait(60 * time.Millisecond)
 }
 
-func (s *stand) opened(o lock.Opening) lock.Series {
+func (s *stand) opened(o driver.OpenRequest) driver.Series {
 	s.Helper()
-	return s.series(s.numbered.Open(s.ctx, []lock.Opening{o}))
+	return s.series(s.numbered.Open(s.ctx, []driver.OpenRequest{o}))
 }
 
-func (s *stand) look() lock.Series {
+func (s *stand) look() driver.Series {
 	s.Helper()
 	return s.series(s.numbered.Look(s.ctx, []string{s.key}))
 }
 
-func (s *stand) series(all []lock.Series) lock.Series {
+func (s *stand) series(all []driver.Series) driver.Series {
 	s.Helper()
 	if len(all) != 1 {
 		s.Fatalf("%d answers to one request", len(all))
@@ -76,17 +76,17 @@ func (s *stand) due(i int64) int64 { return s.mark + 10*i }
 
 // ask is a claim of number n, which follows after, that is refused for no reason
 // of its own.
-func (s *stand) ask(n, after int64) lock.Claim {
-	return lock.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
-		Attempts: 3, Window: time.Hour, Latest: lock.MaxNumber, Revision: "r1"}
+func (s *stand) ask(n, after int64) driver.Claim {
+	return driver.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
+		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
 // next is the claim of due(i).
-func (s *stand) next(i int64) lock.Claim { return s.ask(s.due(i), s.mark) }
+func (s *stand) next(i int64) driver.Claim { return s.ask(s.due(i), s.mark) }
 
-func (s *stand) claim(c lock.Claim) lock.Answer {
+func (s *stand) claim(c driver.Claim) driver.Answer {
 	s.Helper()
-	as := s.numbered.Claim(s.ctx, []lock.Claim{c})
+	as := s.numbered.Claim(s.ctx, []driver.Claim{c})
 	if len(as) != 1 {
 		s.Fatalf("%d answers to one claim", len(as))
 	}
@@ -97,7 +97,7 @@ func (s *stand) claim(c lock.Claim) lock.Answer {
 }
 
 // claimed is claim, and fails the test unless the answer is of that kind.
-func (s *stand) claimed(c lock.Claim, want lock.Kind) lock.Answer {
+func (s *stand) claimed(c driver.Claim, want driver.Kind) driver.Answer {
 	s.Helper()
 	a := s.claim(c)
 	if a.Kind != want {
@@ -107,28 +107,28 @@ func (s *stand) claimed(c lock.Claim, want lock.Kind) lock.Answer {
 }
 
 // granted is a claim that is granted, and the run it began.
-func (s *stand) granted(c lock.Claim) (lock.Answer, lock.RunRef) {
+func (s *stand) granted(c driver.Claim) (driver.Answer, driver.RunRef) {
 	s.Helper()
-	a := s.claimed(c, lock.Granted)
-	return a, lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+	a := s.claimed(c, driver.KindGranted)
+	return a, driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
-func (s *stand) renew(r lock.RunRef) lock.Renewed {
+func (s *stand) renew(r driver.RunRef) driver.RenewAnswer {
 	s.Helper()
-	out := s.numbered.RenewRuns(s.ctx, []lock.RunRef{r})
+	out := s.numbered.RenewRuns(s.ctx, []driver.RunRef{r})
 	if len(out) != 1 || out[0].Err != nil {
 		s.Fatalf("renewal: %+v", out)
 	}
 	return out[0]
 }
 
-func (s *stand) end(r lock.RunRef, how lock.How) lock.Ended {
+func (s *stand) end(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
 	s.Helper()
-	e := lock.Ending{RunRef: r, How: how}
-	if how == lock.Done {
-		e.Outcome, e.OK = lock.OutcomeOK, true
+	e := driver.EndRequest{RunRef: r, Kind: how}
+	if how == driver.EndDone {
+		e.Outcome, e.OK = driver.OutcomeOK, true
 	}
-	out := s.numbered.ReleaseRuns(s.ctx, []lock.Ending{e})
+	out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{e})
 	if len(out) != 1 || out[0].Err != nil {
 		s.Fatalf("release: %+v", out)
 	}
@@ -136,7 +136,7 @@ func (s *stand) end(r lock.RunRef, how lock.How) lock.Ended {
 }
 
 // ended is end, and fails the test unless the ending is accepted.
-func (s *stand) ended(r lock.RunRef, how lock.How) lock.Ended {
+func (s *stand) ended(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
 	s.Helper()
 	e := s.end(r, how)
 	if !e.Ended {
@@ -146,7 +146,7 @@ func (s *stand) ended(r lock.RunRef, how lock.How) lock.Ended {
 }
 
 // lines returns the journal without its first line, or nil if the store keeps none.
-func (s *stand) lines() []lock.Line {
+func (s *stand) lines() []driver.Line {
 	s.Helper()
 	if s.journaled == nil {
 		return nil
@@ -155,7 +155,7 @@ func (s *stand) lines() []lock.Line {
 	if err != nil {
 		s.Fatalf("journal: %v", err)
 	}
-	if len(j.Lines) > 0 && j.Lines[0].Verdict == lock.VerdictOpened {
+	if len(j.Lines) > 0 && j.Lines[0].Verdict == driver.VerdictOpened {
 		return j.Lines[1:]
 	}
 	return j.Lines
@@ -163,10 +163,10 @@ func (s *stand) lines() []lock.Line {
 
 // last checks the last line of the journal: its verdict, the number it speaks
 // of, and where it moved the mark from.
-func (s *stand) last(v lock.Verdict, from, to int64) lock.Line {
+func (s *stand) last(v driver.Verdict, from, to int64) driver.Line {
 	s.Helper()
 	if s.journaled == nil {
-		return lock.Line{}
+		return driver.Line{}
 	}
 	lines := s.lines()
 	if len(lines) == 0 {
@@ -205,7 +205,7 @@ func equal[T comparable](s *stand, what string, got, want T) {
 var kinds = []string{"unknown", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan",
 	"expired", "skipped", "waiting", "missed", "paused"}
 
-func name(k lock.Kind) string {
+func name(k driver.Kind) string {
 	if int(k) < len(kinds) {
 		return kinds[k]
 	}

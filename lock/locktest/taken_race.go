@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const racers = 6
@@ -36,8 +36,8 @@ func forceRace(s *stand) {
 		h.Limit = limit
 		before := len(s.forcings("key"))
 		freed := race(func(i int) bool {
-			_, err := s.driver.(lock.Forcer).Force(s.ctx, forcing(fmt.Sprint(limit, " of ", i/2)))
-			if err != nil && !errors.Is(err, lock.ErrFree) {
+			_, err := s.driver.(driver.Forcer).Force(s.ctx, forcing(fmt.Sprint(limit, " of ", i/2)))
+			if err != nil && !errors.Is(err, driver.ErrFree) {
 				s.Errorf("force: %v", err)
 			}
 			return err == nil
@@ -57,23 +57,23 @@ func adoptRace(s *stand) {
 		a.Limit = limit
 		_, old := s.acquire(a)
 		old.Limit = limit
-		to := make([]lock.Acquisition, racers)
+		to := make([]driver.Acquisition, racers)
 		for i := range to {
 			to[i] = s.acquisition(long)
 		}
 		fences := make([]int64, racers)
 		equal(s, "adoptions", race(func(i int) bool {
 			g, err := s.adopt(old, to[i])
-			if err != nil && !errors.Is(err, lock.ErrLost) {
+			if err != nil && !errors.Is(err, driver.ErrLost) {
 				s.Errorf("adopt: %v", err)
 			}
 			fences[i] = g.Fence
 			return err == nil
 		}), 1)
-		var h lock.Holding
+		var h driver.LeaseRef
 		for i, fence := range fences {
 			if fence > 0 {
-				h = lock.Holding{Key: "key", Owner: to[i].Owner, Fence: fence, TTL: long, Limit: limit}
+				h = driver.LeaseRef{Key: "key", Owner: to[i].Owner, Fence: fence, TTL: long, Limit: limit}
 			}
 		}
 		s.renewed(h)

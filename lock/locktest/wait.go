@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var waitTests = []test{
@@ -27,27 +27,27 @@ var waitTests = []test{
 
 // A waiter is an owner that waits in a goroutine of its own.
 type waiter struct {
-	lock.Acquisition
+	driver.Acquisition
 	stop context.CancelFunc
 	done chan struct{} // closed when what follows is known
-	got  lock.Grant
+	got  driver.Grant
 	err  error
 }
 
 // await starts a waiter.
-func (s *stand) await(a lock.Acquisition) *waiter {
+func (s *stand) await(a driver.Acquisition) *waiter {
 	ctx, stop := context.WithCancel(s.ctx)
 	w := &waiter{Acquisition: a, stop: stop, done: make(chan struct{})}
 	s.Cleanup(stop)
 	go func() {
 		defer close(w.done)
-		w.got, w.err = s.driver.(lock.Waiter).Wait(ctx, a)
+		w.got, w.err = s.driver.(driver.Waiter).Wait(ctx, a)
 	}()
 	return w
 }
 
 // queued starts a waiter that finds the key held and returns when it has a place.
-func (s *stand) queued(a lock.Acquisition) *waiter {
+func (s *stand) queued(a driver.Acquisition) *waiter {
 	s.Helper()
 	before := s.inspect(a.Key).Waiting
 	w := s.await(a)
@@ -65,13 +65,13 @@ func (s *stand) queued(a lock.Acquisition) *waiter {
 const patience = 20 * time.Second
 
 // served waits for the waiter's grant.
-func (s *stand) served(w *waiter) lock.Holding {
+func (s *stand) served(w *waiter) driver.LeaseRef {
 	s.Helper()
 	s.finished(w)
 	if w.err != nil {
 		s.Fatalf("%s waited in vain: %v", w.Owner, w.err)
 	}
-	return lock.Holding{Key: w.Key, Owner: w.Owner, Fence: w.got.Fence, TTL: w.TTL}
+	return driver.LeaseRef{Key: w.Key, Owner: w.Owner, Fence: w.got.Fence, TTL: w.TTL}
 }
 
 func (s *stand) finished(w *waiter) {
@@ -93,9 +93,9 @@ func (s *stand) waiting(w *waiter) {
 	}
 }
 
-func (s *stand) inspect(key string) lock.Standing {
+func (s *stand) inspect(key string) driver.KeyState {
 	s.Helper()
-	at, err := s.driver.(lock.Inspector).Inspect(s.ctx, key)
+	at, err := s.driver.(driver.Inspector).Inspect(s.ctx, key)
 	if err != nil {
 		s.Fatalf("inspect %q: %v", key, err)
 	}
@@ -106,13 +106,13 @@ func waitFree(s *stand) {
 	w := s.await(s.acquisition(long))
 	s.release(s.served(w))
 	s.within("left", w.got.Left, long)
-	equal(s, "the key after the release", s.inspect("key"), lock.Standing{})
+	equal(s, "the key after the release", s.inspect("key"), driver.KeyState{})
 }
 
 func waitRefused(s *stand) {
-	told := make(chan *lock.HeldError, 9)
+	told := make(chan *driver.HeldError, 9)
 	free := s.acquisition(long)
-	free.Refused = func(e *lock.HeldError) { told <- e }
+	free.Refused = func(e *driver.HeldError) { told <- e }
 	h := s.served(s.await(free))
 	equal(s, "refusals of a free key", len(told), 0)
 	a := s.acquisition(long)
@@ -165,7 +165,7 @@ func waitOrder(s *stand) {
 		h = next
 	}
 	s.release(h)
-	equal(s, "the key after the last release", s.inspect("key"), lock.Standing{})
+	equal(s, "the key after the last release", s.inspect("key"), driver.KeyState{})
 }
 
 func waitTrust(s *stand) {
@@ -196,12 +196,12 @@ func waitCancelled(s *stand) {
 	w := s.queued(s.acquisition(long))
 	w.stop()
 	s.finished(w)
-	if _, held := errors.AsType[*lock.HeldError](w.err); !held || !errors.Is(w.err, context.Canceled) {
+	if _, held := errors.AsType[*driver.HeldError](w.err); !held || !errors.Is(w.err, context.Canceled) {
 		s.Fatalf("the error is %v, want context.Canceled and a *lock.HeldError", w.err)
 	}
 	equal(s, "places", s.inspect("key").Waiting, 0)
 	s.release(h)
-	equal(s, "the key", s.inspect("key"), lock.Standing{})
+	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 	s.acquire(s.acquisition(long))
 }
 
@@ -230,27 +230,27 @@ func waitLate(s *stand) {
 		if w.err == nil {
 			s.release(s.served(w))
 		}
-		equal(s, "the key", s.inspect("key"), lock.Standing{})
+		equal(s, "the key", s.inspect("key"), driver.KeyState{})
 	}
 }
 
 func waitEnded(s *stand) {
 	ctx, stop := context.WithCancel(s.ctx)
 	stop()
-	if _, err := s.driver.(lock.Waiter).Wait(ctx, s.acquisition(long)); !errors.Is(err, context.Canceled) {
+	if _, err := s.driver.(driver.Waiter).Wait(ctx, s.acquisition(long)); !errors.Is(err, context.Canceled) {
 		s.Fatalf("the error is %v, want context.Canceled", err)
 	}
-	equal(s, "the key", s.inspect("key"), lock.Standing{})
+	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
 func waitArguments(s *stand) {
-	for argument, a := range map[string]lock.Acquisition{
+	for argument, a := range map[string]driver.Acquisition{
 		"key":   {Owner: "a/1", TTL: long},
 		"owner": {Key: "key", TTL: long},
 		"TTL":   {Key: "key", Owner: "a/1", TTL: short - 1},
 	} {
-		_, err := s.driver.(lock.Waiter).Wait(s.ctx, a)
-		if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != argument {
+		_, err := s.driver.(driver.Waiter).Wait(s.ctx, a)
+		if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != argument {
 			s.Errorf("the error is %v, want one that names %s", err, argument)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -15,13 +15,13 @@ func BenchmarkDueAtOnce(b *testing.B) {
 	const n = 100_000
 	now := time.Unix(1_700_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }, JournalLines: 10})
-	cs, es := make([]lock.Claim, n), make([]lock.Ending, n)
-	os := make([]lock.Opening, n)
+	cs, es := make([]driver.Claim, n), make([]driver.EndRequest, n)
+	os := make([]driver.OpenRequest, n)
 	for i := range os {
 		key, owner := fmt.Sprint("job-", i), fmt.Sprint("node/", i)
-		os[i] = lock.Opening{Key: key, Node: "node"}
-		cs[i] = lock.Claim{Key: key, Owner: owner, TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber}
-		es[i].RunRef = lock.RunRef{Key: key, Owner: owner}
+		os[i] = driver.OpenRequest{Key: key, Node: "node"}
+		cs[i] = driver.Claim{Key: key, Owner: owner, TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber}
+		es[i].RunRef = driver.RunRef{Key: key, Owner: owner}
 	}
 	mark := s.Open(b.Context(), os)[0].Mark
 	var claiming, ending time.Duration
@@ -33,7 +33,7 @@ func BenchmarkDueAtOnce(b *testing.B) {
 		mark += 1000
 		start := time.Now()
 		for i, a := range s.Claim(b.Context(), cs) {
-			if a.Kind != lock.Granted {
+			if a.Kind != driver.KindGranted {
 				b.Fatalf("claim %d: %+v", i, a)
 			}
 			es[i].Number, es[i].Fence = a.Number, a.Fence

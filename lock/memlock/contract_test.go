@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/memlock"
 )
@@ -17,12 +17,12 @@ func TestContract(t *testing.T) {
 	var store *memlock.Store
 	var offset atomic.Int64
 	locktest.Run(t, locktest.Env{
-		Open: func(*testing.T) lock.Driver {
+		Open: func(*testing.T) driver.Driver {
 			offset.Store(0)
 			store = memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
 			return store
 		},
-		Desert:   func(a lock.Acquisition) error { return store.Desert(a) },
+		Desert:   func(a driver.Acquisition) error { return store.Desert(a) },
 		In:       synctest.Test,
 		Wait:     time.Sleep,
 		SetClock: func(now time.Time) { offset.Store(int64(time.Until(now))) },

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -14,12 +15,12 @@ import (
 func Example() {
 	ctx := context.Background()
 	var store memlock.Store
-	first, _ := store.Acquire(ctx, lock.Acquisition{Key: "report", Owner: "a/1", TTL: time.Minute})
-	_, err := store.Acquire(ctx, lock.Acquisition{Key: "report", Owner: "b/1", TTL: time.Minute})
+	first, _ := store.Acquire(ctx, driver.Acquisition{Key: "report", Owner: "a/1", TTL: time.Minute})
+	_, err := store.Acquire(ctx, driver.Acquisition{Key: "report", Owner: "b/1", TTL: time.Minute})
 	fmt.Println(err != nil)
 
-	_ = store.Release(ctx, lock.Holding{Key: "report", Owner: "a/1", Fence: first.Fence})
-	second, err := store.Acquire(ctx, lock.Acquisition{Key: "report", Owner: "b/1", TTL: time.Minute})
+	_ = store.Release(ctx, driver.LeaseRef{Key: "report", Owner: "a/1", Fence: first.Fence})
+	second, err := store.Acquire(ctx, driver.Acquisition{Key: "report", Owner: "b/1", TTL: time.Minute})
 	fmt.Println(err, second.Fence > first.Fence)
 	// Output:
 	// true
@@ -32,13 +33,13 @@ func ExampleStore_Claim() {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)
 	store := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	mark := store.Open(ctx, []lock.Opening{{Key: "report", Node: "a"}})[0].Mark
+	mark := store.Open(ctx, []driver.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
 
 	now = now.Add(5 * time.Second)
 	for _, owner := range []string{"a/1", "b/1", "a/1"} {
-		answer := store.Claim(ctx, []lock.Claim{{Key: "report", Owner: owner, Number: mark + 5000, After: mark,
+		answer := store.Claim(ctx, []driver.Claim{{Key: "report", Owner: owner, Number: mark + 5000, After: mark,
 			TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: now.UnixMilli()}})[0]
-		fmt.Println(answer.Kind == lock.Granted, answer.Node)
+		fmt.Println(answer.Kind == driver.KindGranted, answer.Node)
 	}
 	// Output:
 	// true a
@@ -51,14 +52,14 @@ func ExampleStore_Journal() {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)
 	store := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	mark := store.Open(ctx, []lock.Opening{{Key: "report", Node: "a"}})[0].Mark
+	mark := store.Open(ctx, []driver.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
 
 	now = now.Add(5 * time.Second)
-	claim := lock.Claim{Key: "report", Owner: "a/1", Number: mark + 5000, After: mark, TTL: time.Minute,
+	claim := driver.Claim{Key: "report", Owner: "a/1", Number: mark + 5000, After: mark, TTL: time.Minute,
 		Deadline: time.Minute, Attempts: 1, Latest: now.UnixMilli()}
-	answer := store.Claim(ctx, []lock.Claim{claim})[0]
-	store.ReleaseRuns(ctx, []lock.Ending{{How: lock.Done, Outcome: lock.OutcomeOK, OK: true,
-		RunRef: lock.RunRef{Key: "report", Number: claim.Number, Owner: claim.Owner, Fence: answer.Fence}}})
+	answer := store.Claim(ctx, []driver.Claim{claim})[0]
+	store.ReleaseRuns(ctx, []driver.EndRequest{{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true,
+		RunRef: driver.RunRef{Key: "report", Number: claim.Number, Owner: claim.Owner, Fence: answer.Fence}}})
 
 	journal, _ := store.Journal(ctx, "report", 0)
 	for _, line := range journal.Lines {
@@ -80,7 +81,7 @@ func ExampleStore_Force() {
 		return
 	}
 
-	made, err := locker.Force(ctx, lock.Forcing{Key: "backup", By: "alice", Reason: "host db-3 hangs"})
+	made, err := locker.Force(ctx, driver.ForceRequest{Key: "backup", By: "alice", Reason: "host db-3 hangs"})
 	fmt.Println(made.By, made.Reason, made.Owners[0].Note, made.Owners[0].Fence == stuck.Fence(), err)
 
 	next, err := locker.TryAcquire(ctx, "backup", lock.Options{})

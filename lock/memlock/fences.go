@@ -3,7 +3,7 @@ package memlock
 import (
 	"maps"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // fences makes the fences of plain leases grow. One counter serves all keys: it is
@@ -18,12 +18,12 @@ type fences struct {
 
 // next is the fence of a grant at now, in µs, above those of its key and the one that
 // its asker has seen. Nothing is granted yet.
-func (f *fences) next(a *lock.Acquisition, now int64) int64 {
+func (f *fences) next(a *driver.Acquisition, now int64) int64 {
 	return max(f.last+1, now, f.ahead[a.Key]+1, a.Fence+1)
 }
 
 // take is next, which is granted.
-func (f *fences) take(a *lock.Acquisition, now int64) int64 {
+func (f *fences) take(a *driver.Acquisition, now int64) int64 {
 	fence := f.next(a, now)
 	f.last = max(f.last+1, now)
 	if fence == f.last {

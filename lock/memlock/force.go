@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/taken"
 )
 
@@ -42,7 +42,7 @@ func (b *books) open(now time.Time, key string) *taken.Book {
 }
 
 // why is how a lease was taken, or what is to be said if it was not.
-func (b *books) why(now time.Time, h *lock.Holding, otherwise error) error {
+func (b *books) why(now time.Time, h *driver.LeaseRef, otherwise error) error {
 	return b.of(h.Key).Why(now.UnixMicro(), h, otherwise)
 }
 
@@ -52,12 +52,12 @@ func (l *lease) holder() taken.Holder {
 }
 
 // Force takes a key from those that hold it.
-func (s *Store) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
-	if err := lock.CheckForcing(&f); err != nil {
-		return lock.Forced{}, err
+func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
+	if err := driver.CheckForce(&f); err != nil {
+		return driver.ForceRecord{}, err
 	}
 	if err := doubt(ctx, "free by force", f.Key); err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Store) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) 
 		}
 	}
 	if len(from) == 0 {
-		return lock.Forced{}, lock.ErrFree
+		return driver.ForceRecord{}, driver.ErrFree
 	}
 	made := s.books.open(now, f.Key).Force(now.UnixMicro(), &f, from)
 	s.setLeases(f.Key, kept)
@@ -83,9 +83,9 @@ func (s *Store) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) 
 	return made, nil
 }
 
-// Forcings returns the records of a key that was freed by force.
-func (s *Store) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
-	if err := lock.CheckKey(key); err != nil {
+// ForceRecords returns the records of a key that was freed by force.
+func (s *Store) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
 	if err := doubt(ctx, "read the records of", key); err != nil {

@@ -3,10 +3,10 @@ package memlock
 import (
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-// A line is a lock.Line as it is kept, but for the text of an error. There may be
+// A line is a driver.Line as it is kept, but for the text of an error. There may be
 // millions: its words are numbers, so that it is small and the garbage collector
 // need not look into it.
 type line struct {
@@ -66,7 +66,7 @@ func (w *words) text(n uint32) string {
 	return w.all[n]
 }
 
-func (v *vocabulary) pack(l *lock.Line) line {
+func (v *vocabulary) pack(l *driver.Line) line {
 	return line{
 		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
 		blocker: l.Blocker, blockerFence: l.BlockerFence,
@@ -77,13 +77,13 @@ func (v *vocabulary) pack(l *lock.Line) line {
 	}
 }
 
-func (v *vocabulary) unpack(l *line) lock.Line {
-	return lock.Line{
+func (v *vocabulary) unpack(l *line) driver.Line {
+	return driver.Line{
 		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
 		Blocker: l.blocker, BlockerFence: l.blockerFence,
 		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
 		Revision: v.revs.text(l.revision), Outcome: v.outcomes.text(l.outcome),
-		Verdict: lock.Verdict(v.verdicts[0].text(uint32(l.verdict))),
-		Between: lock.Verdict(v.verdicts[1].text(uint32(l.between))),
+		Verdict: driver.Verdict(v.verdicts[0].text(uint32(l.verdict))),
+		Between: driver.Verdict(v.verdicts[1].text(uint32(l.between))),
 	}
 }

@@ -6,26 +6,26 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A member is a node: until when it lives, or when it left.
 type member struct{ until, left int64 }
 
 // Beat records that node lives for ttl more, and returns the nodes that live.
-func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
-	if err := ask(ctx, "beat of", node, lock.CheckBeat(node, ttl)); err != nil {
-		return lock.Pulse{}, err
+func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	if err := ask(ctx, "beat of", node, driver.CheckBeat(node, ttl)); err != nil {
+		return driver.BeatAnswer{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
 		s.nodes = make(map[string]member)
 	}
-	p := lock.Pulse{Readings: []lock.Reading{s.reading()}}
+	p := driver.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
 	ms := p.Readings[0].Time.UnixMilli()
 	s.nodes[node] = member{until: ms + ttl.Milliseconds()}
-	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-lock.GoneFor.Milliseconds() })
+	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-driver.GoneFor.Milliseconds() })
 	for _, m := range s.members(ms) {
 		if m.Alive(ms) {
 			p.Nodes = append(p.Nodes, m.Node)
@@ -39,17 +39,17 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.
 }
 
 // members are the nodes that are reported at ms, by name.
-func (s *Store) members(ms int64) []lock.Member {
-	all := make([]lock.Member, 0, len(s.nodes))
+func (s *Store) members(ms int64) []driver.Member {
+	all := make([]driver.Member, 0, len(s.nodes))
 	for node, m := range s.nodes {
-		all = append(all, lock.Member{Node: node, Until: m.until, Left: m.left})
+		all = append(all, driver.Member{Node: node, Until: m.until, Left: m.left})
 	}
-	return lock.LatestMembers(all, ms)
+	return driver.LatestMembers(all, ms)
 }
 
 // Leave takes node off the list of those that live, and records when it left.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	if err := ask(ctx, "leave of", node, lock.CheckName("node", node)); err != nil {
+	if err := ask(ctx, "leave of", node, driver.CheckName("node", node)); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -61,12 +61,12 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 }
 
 // Members reads the list of nodes and changes nothing.
-func (s *Store) Members(ctx context.Context) (lock.Roll, error) {
+func (s *Store) Members(ctx context.Context) (driver.MemberList, error) {
 	if err := ask(ctx, "list", "the nodes", nil); err != nil {
-		return lock.Roll{}, err
+		return driver.MemberList{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ms := s.now().UnixMilli()
-	return lock.Roll{Now: ms, Members: s.members(ms)}, nil
+	return driver.MemberList{Now: ms, Members: s.members(ms)}, nil
 }

@@ -11,22 +11,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 var _ interface {
-	lock.Driver
-	lock.Waiter
-	lock.Sharer
-	lock.Several
-	lock.Inspector
-	lock.Forcer
-	lock.Adopter
-	lock.Numbered
-	lock.Journaled
-	lock.Clocked
-	lock.Membership
+	driver.Driver
+	driver.Waiter
+	driver.Sharer
+	driver.MultiAcquirer
+	driver.Inspector
+	driver.Forcer
+	driver.Adopter
+	driver.Numbered
+	driver.Journaled
+	driver.Clocked
+	driver.Membership
 } = (*Store)(nil)
 
 // Options are the options of a [Store].
@@ -64,7 +64,7 @@ type record struct {
 	key  string
 	next *record // the one opened after it
 	series.State
-	room      [1]lock.Run // for State.Runs, which most often needs no more
+	room      [1]driver.Run // for State.Runs, which most often needs no more
 	journal   journal
 	sightings series.Sightings
 }
@@ -73,15 +73,15 @@ type record struct {
 func New(o Options) *Store { return &Store{options: o} }
 
 // Now reads the store's clock.
-func (s *Store) Now(ctx context.Context) ([]lock.Reading, error) {
+func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("lock: read the clock: %w", err)
 	}
-	return []lock.Reading{s.reading()}, nil
+	return []driver.ClockReading{s.reading()}, nil
 }
 
-func (s *Store) reading() lock.Reading {
-	r := lock.Reading{Server: "memory", Sent: time.Now()}
+func (s *Store) reading() driver.ClockReading {
+	r := driver.ClockReading{Server: "memory", Sent: time.Now()}
 	r.Time = s.now().Round(0) // without this process's monotonic part
 	r.Received = time.Now()
 	return r

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -18,18 +18,18 @@ import (
 // of the journal fold.
 func misses(t *testing.T, s *memlock.Store, key string, n int) {
 	t.Helper()
-	mark := s.Open(t.Context(), []lock.Opening{{Key: key, Node: "n"}})[0].Mark
+	mark := s.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Mark
 	time.Sleep(time.Duration(n+1) * time.Millisecond) // all are late
 	for i := range int64(n) {
-		c := lock.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: time.Minute,
-			Attempts: 1, Latest: lock.MaxNumber, Revision: fmt.Sprint("r", i%2)}
-		if a := s.Claim(t.Context(), []lock.Claim{c})[0]; a.Kind != lock.Missed {
+		c := driver.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: time.Minute,
+			Attempts: 1, Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)}
+		if a := s.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind != driver.KindMissed {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 	}
 }
 
-func journal(t *testing.T, s *memlock.Store, key string) lock.Journal {
+func journal(t *testing.T, s *memlock.Store, key string) driver.Journal {
 	t.Helper()
 	j, err := s.Journal(t.Context(), key, 0)
 	if err != nil {
@@ -84,8 +84,8 @@ func TestErrorTextsAreBounded(t *testing.T) {
 	}{
 		{0, 400, 15, 15, 1}, {0, 400, 16, 16, 1}, {0, 400, 17, 16, 1}, // 16 times 400 is the bound
 		{0, 401, 16, 15, 1},
-		{0, lock.MaxErrorText, 40, most / lock.MaxErrorText, 1},
-		{4, lock.MaxErrorText, 40, 4, 3}, // as many as lines: the others have room
+		{0, driver.MaxErrorText, 40, most / driver.MaxErrorText, 1},
+		{4, driver.MaxErrorText, 40, 4, 3}, // as many as lines: the others have room
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := memlock.New(memlock.Options{JournalTotal: 100, JournalLines: c.lines})
@@ -104,14 +104,14 @@ func TestErrorTextsAreBounded(t *testing.T) {
 // fail lets runs of a series fail, with texts of so many bytes.
 func fail(t *testing.T, s *memlock.Store, key string, text, runs int) {
 	t.Helper()
-	mark := s.Open(t.Context(), []lock.Opening{{Key: key, Node: "n"}})[0].Mark
+	mark := s.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Mark
 	time.Sleep(time.Duration(runs+1) * time.Millisecond)
 	for i := range runs {
-		c := lock.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + int64(i) + 1, After: mark + int64(i), TTL: time.Minute, Deadline: time.Hour,
-			Attempts: 1, Latest: lock.MaxNumber}
-		a := s.Claim(t.Context(), []lock.Claim{c})[0]
-		e := lock.Ending{RunRef: lock.RunRef{Key: key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: lock.OutcomeFailed, Error: strings.Repeat("x", text)}
-		if ended := s.ReleaseRuns(t.Context(), []lock.Ending{e})[0]; !ended.Ended {
+		c := driver.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + int64(i) + 1, After: mark + int64(i), TTL: time.Minute, Deadline: time.Hour,
+			Attempts: 1, Latest: driver.MaxNumber}
+		a := s.Claim(t.Context(), []driver.Claim{c})[0]
+		e := driver.EndRequest{RunRef: driver.RunRef{Key: key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: strings.Repeat("x", text)}
+		if ended := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
 			t.Fatalf("run %d: %+v, %+v", i, a, ended)
 		}
 	}
@@ -133,7 +133,7 @@ func TestExpiredLeasesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s memlock.Store
 		for i := range 20_000 {
-			a := lock.Acquisition{Key: fmt.Sprint("key ", i), Owner: "n/1", TTL: lock.MinTTL}
+			a := driver.Acquisition{Key: fmt.Sprint("key ", i), Owner: "n/1", TTL: driver.MinTTL}
 			if _, err := s.Acquire(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func TestExpiredLeasesGo(t *testing.T) {
 func TestNow(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	a := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}
+	a := driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}
 	if _, err := s.Acquire(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +170,12 @@ func TestFenceInOneInstant(t *testing.T) {
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
 	last := int64(0)
 	for range 5 {
-		g, err := s.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
+		g, err := s.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 		if err != nil || g.Fence <= last {
 			t.Fatalf("the fence is %d, after %d: %v", g.Fence, last, err)
 		}
 		last = g.Fence
-		if err := s.Release(t.Context(), lock.Holding{Key: "key", Owner: "a/1"}); err != nil {
+		if err := s.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "a/1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,13 +185,13 @@ func TestFenceInOneInstant(t *testing.T) {
 func TestGivingUpWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s memlock.Store
-		a := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Limit: lock.NoLimit}
+		a := driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Limit: driver.NoLimit}
 		if _, err := s.Acquire(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer stop()
-		go func() { _, _ = s.Wait(ctx, lock.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Minute}) }()
+		go func() { _, _ = s.Wait(ctx, driver.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Minute}) }()
 		synctest.Wait()
 		start := time.Now()
 		a.Owner = "b/1"
@@ -211,7 +211,7 @@ func TestLooksInAnyOrder(t *testing.T) {
 		marks := map[string]int64{}
 		for _, i := range rand.Perm(20) {
 			marks[name(i)] = int64(100 + i)
-			s.Open(t.Context(), []lock.Opening{{Key: name(i), Node: "a", Mark: marks[name(i)]}})
+			s.Open(t.Context(), []driver.OpenRequest{{Key: name(i), Node: "a", Mark: marks[name(i)]}})
 		}
 		for range 10 {
 			keys := make([]string, 0, 25)

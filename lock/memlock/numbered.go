@@ -4,20 +4,20 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // Open registers series and reads them.
-func (s *Store) Open(ctx context.Context, os []lock.Opening) []lock.Series {
-	out := make([]lock.Series, len(os))
+func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+	out := make([]driver.Series, len(os))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i := range os {
 		o := &os[i]
-		if err := ask(ctx, "open", o.Key, lock.CheckOpening(o)); err != nil {
-			out[i] = lock.Series{Key: o.Key, Err: err}
+		if err := ask(ctx, "open", o.Key, driver.CheckOpen(o)); err != nil {
+			out[i] = driver.Series{Key: o.Key, Err: err}
 			continue
 		}
 		r := s.open(o.Key)
@@ -46,15 +46,15 @@ func (s *Store) open(key string) *record {
 }
 
 // Claim asks for numbers. The whole batch is judged at one instant.
-func (s *Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
-	out := make([]lock.Answer, len(cs))
+func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+	out := make([]driver.Answer, len(cs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	ended := ctx.Err() != nil
 	for i := range cs {
 		c := &cs[i]
-		if err := cmp.Or(lock.CheckClaim(c), lock.CheckNoReplicas(c.Replicas)); ended || err != nil {
+		if err := cmp.Or(driver.CheckClaim(c), driver.CheckNoReplicas(c.Replicas)); ended || err != nil {
 			out[i].Err = ask(ctx, "claim", c.Key, err)
 			continue
 		}
@@ -65,13 +65,13 @@ func (s *Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL.
-func (s *Store) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
-	out := make([]lock.Renewed, len(rs))
+func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	out := make([]driver.RenewAnswer, len(rs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i := range rs {
-		if err := ask(ctx, "renew", rs[i].Key, lock.CheckRun(&rs[i])); err != nil {
+		if err := ask(ctx, "renew", rs[i].Key, driver.CheckRunRenewal(&rs[i])); err != nil {
 			out[i].Err = err
 			continue
 		}
@@ -81,15 +81,15 @@ func (s *Store) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed 
 }
 
 // ReleaseRuns ends runs.
-func (s *Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
-	out := make([]lock.Ended, len(es))
+func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+	out := make([]driver.EndAnswer, len(es))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	ended := ctx.Err() != nil
 	for i := range es {
 		e := &es[i]
-		if err := lock.CheckEnding(e); ended || err != nil {
+		if err := driver.CheckEnd(e); ended || err != nil {
 			out[i].Err = ask(ctx, "release", e.Key, err)
 			continue
 		}
@@ -100,14 +100,14 @@ func (s *Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended 
 }
 
 // Look reads series and writes nothing.
-func (s *Store) Look(ctx context.Context, keys []string) []lock.Series {
-	out := make([]lock.Series, len(keys))
+func (s *Store) Look(ctx context.Context, keys []string) []driver.Series {
+	out := make([]driver.Series, len(keys))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i, key := range keys {
-		if err := ask(ctx, "look at", key, lock.CheckKey(key)); err != nil {
-			out[i] = lock.Series{Key: key, Err: err}
+		if err := ask(ctx, "look at", key, driver.CheckKey(key)); err != nil {
+			out[i] = driver.Series{Key: key, Err: err}
 			continue
 		}
 		out[i] = s.look(key).Series(us, key)
@@ -116,18 +116,18 @@ func (s *Store) Look(ctx context.Context, keys []string) []lock.Series {
 }
 
 // Pause stops grants of a series.
-func (s *Store) Pause(ctx context.Context, key string, change int64) lock.Series {
+func (s *Store) Pause(ctx context.Context, key string, change int64) driver.Series {
 	return s.change(ctx, "pause", key, change, func(_ int64, r *record) { r.Pause(change) })
 }
 
 // Resume ends a pause.
-func (s *Store) Resume(ctx context.Context, key string, change int64) lock.Series {
+func (s *Store) Resume(ctx context.Context, key string, change int64) driver.Series {
 	return s.change(ctx, "resume", key, change, func(us int64, r *record) { r.Resume(us, change, s.writer(r)) })
 }
 
-func (s *Store) change(ctx context.Context, what, key string, change int64, do func(us int64, r *record)) lock.Series {
-	if err := ask(ctx, what, key, lock.CheckChange(key, change)); err != nil {
-		return lock.Series{Key: key, Err: err}
+func (s *Store) change(ctx context.Context, what, key string, change int64, do func(us int64, r *record)) driver.Series {
+	if err := ask(ctx, what, key, driver.CheckChange(key, change)); err != nil {
+		return driver.Series{Key: key, Err: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

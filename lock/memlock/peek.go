@@ -3,17 +3,17 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var _ lock.Peeker = (*Store)(nil)
+var _ driver.Peeker = (*Store)(nil)
 
 // Peek tells which numbers are decided. Its answers are always whole.
-func (s *Store) Peek(ctx context.Context, ps []lock.Peek, _ bool) ([]*lock.Answer, error) {
+func (s *Store) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]*lock.Answer, len(ps))
+	out := make([]*driver.Answer, len(ps))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()

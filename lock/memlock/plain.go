@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A lease is one owner's hold on a key. The store keeps nothing of a key that is
@@ -21,12 +21,12 @@ type lease struct {
 }
 
 // Acquire asks for a key once.
-func (s *Store) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := check(&a); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	if err := doubt(ctx, "acquire", a.Key); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,16 +34,16 @@ func (s *Store) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, er
 }
 
 // check refuses what no store could answer, and what this one cannot.
-func check(a *lock.Acquisition) error {
-	if err := lock.CheckAcquisition(a); err != nil {
+func check(a *driver.Acquisition) error {
+	if err := driver.CheckAcquisition(a); err != nil {
 		return err
 	}
-	return lock.CheckNoReplicas(a.Replicas)
+	return driver.CheckNoReplicas(a.Replicas)
 }
 
 // ask grants a key if the owner fits beside its holders and nobody waits for it,
 // or if it is kept for the owner.
-func (s *Store) ask(a *lock.Acquisition) (lock.Grant, error) {
+func (s *Store) ask(a *driver.Acquisition) (driver.Grant, error) {
 	now := s.now()
 	if g, err := s.may(now, a); err != nil || g.Fence != 0 {
 		return g, err
@@ -52,10 +52,10 @@ func (s *Store) ask(a *lock.Acquisition) (lock.Grant, error) {
 }
 
 // may returns the grant that the owner has, or none if it may be granted the key.
-func (s *Store) may(now time.Time, a *lock.Acquisition) (lock.Grant, error) {
+func (s *Store) may(now time.Time, a *driver.Acquisition) (driver.Grant, error) {
 	held := s.alive(now, a.Key)
 	if i := find(held, a.Owner); i >= 0 && held[i].next == nil {
-		return lock.Grant{Fence: held[i].fence, Left: held[i].until.Sub(now)}, nil
+		return driver.Grant{Fence: held[i].fence, Left: held[i].until.Sub(now)}, nil
 	}
 	if a.Barge {
 		s.barge(now, a)
@@ -64,17 +64,17 @@ func (s *Store) may(now time.Time, a *lock.Acquisition) (lock.Grant, error) {
 	}
 	held = s.alive(now, a.Key)
 	if find(held, a.Owner) >= 0 || fits(held, a.Limit) && (a.Barge || len(s.queues[a.Key]) == 0) {
-		if err := lock.CheckFence(s.fences.next(a, now.UnixMicro()), now.UnixMicro()); err != nil {
-			return lock.Grant{}, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
+		if err := driver.CheckFence(s.fences.next(a, now.UnixMicro()), now.UnixMicro()); err != nil {
+			return driver.Grant{}, fmt.Errorf("lock: acquire %q: %w", a.Key, err)
 		}
-		return lock.Grant{}, nil
+		return driver.Grant{}, nil
 	}
-	return lock.Grant{}, &lock.HeldError{Key: a.Key, Left: first(held).Sub(now)}
+	return driver.Grant{}, &driver.HeldError{Key: a.Key, Left: first(held).Sub(now)}
 }
 
 // barge sends back to the queue those for whom the key is only kept, if the owner
 // fits without them and not beside them.
-func (s *Store) barge(now time.Time, a *lock.Acquisition) {
+func (s *Store) barge(now time.Time, a *driver.Acquisition) {
 	held := s.alive(now, a.Key)
 	var kept []*place
 	rest := make([]lease, 0, len(held))
@@ -93,10 +93,10 @@ func (s *Store) barge(now time.Time, a *lock.Acquisition) {
 }
 
 // grant makes the owner a holder.
-func (s *Store) grant(now time.Time, a *lock.Acquisition) lock.Grant {
+func (s *Store) grant(now time.Time, a *driver.Acquisition) driver.Grant {
 	fence := s.fences.take(a, now.UnixMicro())
 	s.put(now, a.Key, lease{owner: a.Owner, fence: fence, until: now.Add(a.TTL), limit: a.Limit})
-	return lock.Grant{Fence: fence, Left: a.TTL}
+	return driver.Grant{Fence: fence, Left: a.TTL}
 }
 
 // put adds a lease, in place of what was kept for its owner.
@@ -163,12 +163,12 @@ func first(held []lease) time.Time {
 }
 
 // Renew moves the deadline of a lease that is alive to now + TTL.
-func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := lock.CheckHolding(&h); err != nil {
-		return lock.Grant{}, err
+func (s *Store) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	if err := driver.CheckRenewal(&h); err != nil {
+		return driver.Grant{}, err
 	}
 	if err := doubt(ctx, "renew", h.Key); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,15 +176,15 @@ func (s *Store) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	if i < 0 || held[i].fence != h.Fence || held[i].next != nil {
-		return lock.Grant{}, s.books.why(now, &h, lock.ErrLost)
+		return driver.Grant{}, s.books.why(now, &h, driver.ErrLost)
 	}
 	held[i].until = now.Add(h.TTL)
-	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
+	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
 // Release frees a key.
-func (s *Store) Release(ctx context.Context, h lock.Holding) error {
-	if err := lock.CheckRelease(&h); err != nil {
+func (s *Store) Release(ctx context.Context, h driver.LeaseRef) error {
+	if err := driver.CheckRelease(&h); err != nil {
 		return err
 	}
 	if err := doubt(ctx, "release", h.Key); err != nil {
@@ -195,17 +195,17 @@ func (s *Store) Release(ctx context.Context, h lock.Holding) error {
 	return s.release(&h)
 }
 
-func (s *Store) release(h *lock.Holding) error {
+func (s *Store) release(h *driver.LeaseRef) error {
 	now := s.now()
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	switch {
 	case len(held) == 0 && h.Fence != 0:
-		return s.books.why(now, h, lock.ErrForgotten) // whether this owner freed it is not kept
+		return s.books.why(now, h, driver.ErrForgotten) // whether this owner freed it is not kept
 	case len(held) == 0:
 		return nil
 	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):
-		return s.books.why(now, h, lock.ErrLost)
+		return s.books.why(now, h, driver.ErrLost)
 	}
 	s.setLeases(h.Key, slices.Delete(held, i, i+1))
 	s.serve(now, h.Key)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A place is one waiter's in the queue for a key.
@@ -28,16 +28,16 @@ const (
 // release keeps the key for the first in the queue, for 2 seconds, and wakes it,
 // and so on for as many as fit; if one does not take the key by then, the next in
 // the queue gets it.
-func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *Store) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := check(&a); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	a.Barge = false
 	p := newPlace(&a)
 	var err error
 	for ctx.Err() == nil {
 		asked := time.Now()
-		var g lock.Grant
+		var g driver.Grant
 		if g, err = s.askInLine(&a, p); err == nil {
 			g.Asked = asked
 			return g, nil
@@ -47,19 +47,19 @@ func (s *Store) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error
 	}
 	s.leave(&a)
 	if err == nil {
-		return lock.Grant{}, fmt.Errorf("lock: wait for %q: %w", a.Key, ctx.Err())
+		return driver.Grant{}, fmt.Errorf("lock: wait for %q: %w", a.Key, ctx.Err())
 	}
-	return lock.Grant{}, fmt.Errorf("lock: wait for %q: %w: %w", a.Key, ctx.Err(), err)
+	return driver.Grant{}, fmt.Errorf("lock: wait for %q: %w: %w", a.Key, ctx.Err(), err)
 }
 
-func newPlace(a *lock.Acquisition) *place {
+func newPlace(a *driver.Acquisition) *place {
 	return &place{owner: a.Owner, limit: a.Limit, woken: make(chan struct{}, 1)}
 }
 
 // sleep returns when the place is woken, or it is time to look.
 func (p *place) sleep(ctx context.Context, err error) {
 	wait := relook
-	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+	if held, ok := errors.AsType[*driver.HeldError](err); ok {
 		wait = min(wait, held.Left)
 	}
 	t := time.NewTimer(wait)
@@ -72,7 +72,7 @@ func (p *place) sleep(ctx context.Context, err error) {
 }
 
 // askInLine asks, and takes a place if the answer is no. Who has one keeps it.
-func (s *Store) askInLine(a *lock.Acquisition, p *place) (lock.Grant, error) {
+func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.looked = s.now()
@@ -88,13 +88,13 @@ func (s *Store) askInLine(a *lock.Acquisition, p *place) (lock.Grant, error) {
 }
 
 // leave gives a place up, and the key if it was granted or is kept for it.
-func (s *Store) leave(a *lock.Acquisition) {
+func (s *Store) leave(a *driver.Acquisition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(a.Key, a.Owner); i >= 0 {
 		s.setQueue(a.Key, slices.Delete(s.queues[a.Key], i, i+1))
 	}
-	_ = s.release(&lock.Holding{Key: a.Key, Owner: a.Owner}) // another owner's stays
+	_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // another owner's stays
 	s.serve(s.now(), a.Key)
 }
 
@@ -137,16 +137,16 @@ func (s *Store) setQueue(key string, q []*place) {
 }
 
 // Inspect looks at a key.
-func (s *Store) Inspect(ctx context.Context, key string) (lock.Standing, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Standing{}, err
+func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.KeyState{}, err
 	}
 	if err := doubt(ctx, "inspect", key); err != nil {
-		return lock.Standing{}, err
+		return driver.KeyState{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := lock.Standing{Waiting: len(s.queues[key])}
+	at := driver.KeyState{Waiting: len(s.queues[key])}
 	if all := s.holders(key); len(all) > 0 {
 		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}
@@ -154,8 +154,8 @@ func (s *Store) Inspect(ctx context.Context, key string) (lock.Standing, error) 
 }
 
 // Holders tells who holds a key.
-func (s *Store) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
-	if err := lock.CheckKey(key); err != nil {
+func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
 	if err := doubt(ctx, "look at the holders of", key); err != nil {
@@ -167,11 +167,11 @@ func (s *Store) Holders(ctx context.Context, key string) ([]lock.Holder, error) 
 }
 
 // holders lists those that hold the key, and then those for whom it is kept.
-func (s *Store) holders(key string) []lock.Holder {
+func (s *Store) holders(key string) []driver.Holder {
 	now := s.now()
-	var all, kept []lock.Holder
+	var all, kept []driver.Holder
 	for _, l := range s.alive(now, key) {
-		h := lock.Holder{Owner: l.owner, Fence: l.fence, Left: l.until.Sub(now), Limit: max(l.limit, 1)}
+		h := driver.Holder{Owner: l.owner, Fence: l.fence, Left: l.until.Sub(now), Limit: max(l.limit, 1)}
 		if l.next != nil {
 			kept = append(kept, h)
 		} else {

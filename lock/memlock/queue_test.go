@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestWaiterThatLooksKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s memlock.Store
-		reader := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Hour, Limit: lock.NoLimit}
+		reader := driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Hour, Limit: driver.NoLimit}
 		if _, err := s.Acquire(t.Context(), reader); err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestWaiterThatLooksKeepsItsPlace(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = s.Wait(ctx, lock.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}) // it ends with the context
+			_, _ = s.Wait(ctx, driver.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}) // it ends with the context
 		}()
 		time.Sleep(time.Minute + time.Second/2)
 		reader.Owner = "b/1"
@@ -38,7 +38,7 @@ func TestWaiterThatLooksKeepsItsPlace(t *testing.T) {
 }
 
 func isHeld(err error) bool {
-	_, is := errors.AsType[*lock.HeldError](err)
+	_, is := errors.AsType[*driver.HeldError](err)
 	return is
 }
 
@@ -47,11 +47,11 @@ func isHeld(err error) bool {
 func TestAbsent(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	reader := lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Hour, Limit: lock.NoLimit}
+	reader := driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Hour, Limit: driver.NoLimit}
 	if _, err := s.Acquire(t.Context(), reader); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Desert(lock.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}); !isHeld(err) {
+	if err := s.Desert(driver.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}); !isHeld(err) {
 		t.Fatal(err)
 	}
 	reader.Owner = "b/1"
@@ -70,28 +70,28 @@ func TestAbsent(t *testing.T) {
 func TestBargedInVain(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	holder := func(key string) lock.Holding {
-		a := lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Hour}
+	holder := func(key string) driver.LeaseRef {
+		a := driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Hour}
 		g, err := s.Acquire(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return lock.Holding{Key: key, Owner: a.Owner, Fence: g.Fence}
+		return driver.LeaseRef{Key: key, Owner: a.Owner, Fence: g.Fence}
 	}
 	kept := holder("kept")
-	if err := s.Desert(lock.Acquisition{Key: "kept", Owner: "b/1", TTL: time.Hour}); !isHeld(err) {
+	if err := s.Desert(driver.Acquisition{Key: "kept", Owner: "b/1", TTL: time.Hour}); !isHeld(err) {
 		t.Fatal(err)
 	}
 	if err := s.Release(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
 	holder("held")
-	both := []lock.Acquisition{
+	both := []driver.Acquisition{
 		{Key: "held", Owner: "c/1", TTL: time.Hour, Barge: true},
 		{Key: "kept", Owner: "c/1", TTL: time.Hour, Barge: true},
 	}
 	for range 2 {
-		if _, err := s.AcquireSeveral(t.Context(), both); !isHeld(err) {
+		if _, err := s.AcquireAll(t.Context(), both); !isHeld(err) {
 			t.Errorf("both: %v", err)
 		}
 		at, err := s.Inspect(t.Context(), "kept")
@@ -109,11 +109,11 @@ func TestFencesAheadAreKept(t *testing.T) {
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
 	acquire := func(i int, seen int64) int64 {
 		key := fmt.Sprint("key ", i)
-		g, err := s.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Second, Fence: seen})
+		g, err := s.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Second, Fence: seen})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Release(t.Context(), lock.Holding{Key: key, Owner: "a/1", Fence: g.Fence}); err != nil {
+		if err := s.Release(t.Context(), driver.LeaseRef{Key: key, Owner: "a/1", Fence: g.Fence}); err != nil {
 			t.Fatal(err)
 		}
 		return g.Fence
@@ -155,7 +155,7 @@ func TestNodesGo(t *testing.T) {
 		after time.Duration // the one before
 		want  int
 	}{
-		{lock.GoneFor - time.Millisecond, 3},
+		{driver.GoneFor - time.Millisecond, 3},
 		{time.Millisecond, 2}, // the one that left a day ago has gone
 		{time.Minute - time.Millisecond, 2},
 		{time.Millisecond, 1},

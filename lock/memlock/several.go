@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-// AcquireSeveral asks for all keys in one step.
-func (s *Store) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
-	if err := lock.CheckSeveral(as); err != nil {
+// AcquireAll asks for all keys in one step.
+func (s *Store) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	if err := driver.CheckAcquireAll(as); err != nil {
 		return nil, err
 	}
 	for i := range as {
-		if err := lock.CheckNoReplicas(as[i].Replicas); err != nil {
+		if err := driver.CheckNoReplicas(as[i].Replicas); err != nil {
 			return nil, err
 		}
 	}
@@ -23,7 +23,7 @@ func (s *Store) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	grants := make([]lock.Grant, len(as))
+	grants := make([]driver.Grant, len(as))
 	for i := range as {
 		var err error
 		if grants[i], err = s.may(now, &as[i]); err != nil {
@@ -41,15 +41,15 @@ func (s *Store) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lo
 
 // freeAll takes back what an earlier request of the owner was granted, and what
 // this one has displaced in vain.
-func (s *Store) freeAll(now time.Time, as []lock.Acquisition) {
+func (s *Store) freeAll(now time.Time, as []driver.Acquisition) {
 	for _, a := range as {
-		_ = s.release(&lock.Holding{Key: a.Key, Owner: a.Owner}) // another owner's stays
+		_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // another owner's stays
 		s.serve(now, a.Key)
 	}
 }
 
-// ReleaseSeveral frees keys in one step.
-func (s *Store) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+// ReleaseAll frees keys in one step.
+func (s *Store) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	for i := range hs {
 		errs[i] = s.Release(ctx, hs[i])

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -16,23 +16,23 @@ import (
 func TestLayoutsThatDiffer(t *testing.T) {
 	s := redisserver.Start(t)
 	c := restricted(t, client(t, s.Addr()), "cronce*")
-	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
 	acquire(t, d, "user/7", "a/1")
-	acquire(t, driver(t, c, redislock.Options{}), "user/7", "b/1") // what nobody notices
+	acquire(t, newDriver(t, c, redislock.Options{}), "user/7", "b/1") // what nobody notices
 	must(t, d.Agree(t.Context()))
 	must(t, d.Agree(t.Context()))
-	must(t, driver(t, c, redislock.Options{GroupBy: "/", JournalLines: 5}).Agree(t.Context()))
-	must(t, driver(t, c, redislock.Options{Namespace: "cronce2"}).Agree(t.Context()))
+	must(t, newDriver(t, c, redislock.Options{GroupBy: "/", JournalLines: 5}).Agree(t.Context()))
+	must(t, newDriver(t, c, redislock.Options{Namespace: "cronce2"}).Agree(t.Context()))
 	for _, o := range []redislock.Options{{}, {GroupBy: ":"}, {GroupBy: "/", Shards: 2}} {
-		err := driver(t, c, o).Agree(t.Context())
+		err := newDriver(t, c, o).Agree(t.Context())
 		e, is := errors.AsType[*redislock.RefusedError](err)
 		if !is || e.Findings[0].Topic != redislock.TopicLayout || !strings.Contains(err.Error(), `shards 1, group by "/"`) {
 			t.Errorf("%+v: the error is %v", o, err)
 		}
 	}
 	must(t, client(t, s.Addr()).ConfigSet(t.Context(), "maxmemory", "1").Err())
-	err := driver(t, c, redislock.Options{Namespace: "cronce3"}).Agree(t.Context())
-	if err == nil || errors.Is(err, lock.ErrUnfit) || !strings.Contains(err.Error(), "did not record") || !strings.Contains(err.Error(), "OOM") {
+	err := newDriver(t, c, redislock.Options{Namespace: "cronce3"}).Agree(t.Context())
+	if err == nil || errors.Is(err, driver.ErrUnfit) || !strings.Contains(err.Error(), "did not record") || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("of a full server the error is %v", err)
 	}
 	s.Stop()

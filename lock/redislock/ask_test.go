@@ -6,16 +6,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
 // open registers series and returns the number just after their marks, which is due.
 func open(t testing.TB, d *redislock.Driver, c redis.UniversalClient, keys ...string) (due int64) {
 	t.Helper()
-	os := make([]lock.Opening, len(keys))
+	os := make([]driver.OpenRequest, len(keys))
 	for i, key := range keys {
-		os[i] = lock.Opening{Key: key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
+		os[i] = driver.OpenRequest{Key: key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
 	}
 	for _, s := range d.Open(t.Context(), os) {
 		must(t, s.Err)
@@ -26,27 +26,27 @@ func open(t testing.TB, d *redislock.Driver, c redis.UniversalClient, keys ...st
 }
 
 // claimOf asks for a number and is refused for no reason of its own.
-func claimOf(key, owner string, number int64) lock.Claim {
-	return lock.Claim{Key: key, Owner: owner, Number: number, TTL: time.Minute, Deadline: time.Hour, Attempts: 3,
-		Window: time.Hour, Latest: lock.MaxNumber, Revision: "r1"}
+func claimOf(key, owner string, number int64) driver.Claim {
+	return driver.Claim{Key: key, Owner: owner, Number: number, TTL: time.Minute, Deadline: time.Hour, Attempts: 3,
+		Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
-func claim(t testing.TB, d *redislock.Driver, c lock.Claim, want lock.Kind) lock.Answer {
+func claim(t testing.TB, d *redislock.Driver, c driver.Claim, want driver.Kind) driver.Answer {
 	t.Helper()
-	a := d.Claim(t.Context(), []lock.Claim{c})[0]
+	a := d.Claim(t.Context(), []driver.Claim{c})[0]
 	if a.Err != nil || a.Kind != want {
 		t.Fatalf("claim of %q %d by %s: %+v, want kind %d", c.Key, c.Number, c.Owner, a, want)
 	}
 	return a
 }
 
-func runOf(c lock.Claim, a lock.Answer) lock.RunRef {
-	return lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+func runOf(c driver.Claim, a driver.Answer) driver.RunRef {
+	return driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
-func acquire(t testing.TB, d *redislock.Driver, key, owner string) lock.Holding {
+func acquire(t testing.TB, d *redislock.Driver, key, owner string) driver.LeaseRef {
 	t.Helper()
-	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute})
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute})
 	must(t, err)
-	return lock.Holding{Key: key, Owner: owner, Fence: g.Fence, TTL: time.Minute}
+	return driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence, TTL: time.Minute}
 }

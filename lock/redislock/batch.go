@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // maxBatch is how many requests one script serves: it keeps the server from
@@ -175,7 +175,7 @@ func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 	}
 	a, ok := op.read(now, text, q)
 	if !ok {
-		return op.doubt(q, fmt.Errorf("%w: %w", lock.ErrUnreadable, unreadable(op.name, text)))
+		return op.doubt(q, fmt.Errorf("%w: %w", driver.ErrUnreadable, unreadable(op.name, text)))
 	}
 	return a
 }
@@ -188,7 +188,7 @@ func refusalOf(text string) error {
 			return errors.New(text)
 		}
 	}
-	return fmt.Errorf("%w: %s", lock.ErrUnreadable, text)
+	return fmt.Errorf("%w: %s", driver.ErrUnreadable, text)
 }
 
 // reply runs a script that returns lines.

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -29,11 +29,11 @@ func newField(t testing.TB) *field { return newFieldOn(t, redisserver.Start(t).A
 
 func newFieldOn(t testing.TB, addr string) *field {
 	c := client(t, addr)
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	f := &field{TB: t, driver: d, client: c}
-	os := make([]lock.Opening, benchJobs)
+	os := make([]driver.OpenRequest, benchJobs)
 	for i := range os {
-		os[i] = lock.Opening{Key: "job-" + strconv.Itoa(i), Node: "bench", Revision: "7d1b6e0c", Spec: "* * * * * *", Zone: "UTC"}
+		os[i] = driver.OpenRequest{Key: "job-" + strconv.Itoa(i), Node: "bench", Revision: "7d1b6e0c", Spec: "* * * * * *", Zone: "UTC"}
 	}
 	for _, s := range d.Open(context.Background(), os) {
 		if s.Err != nil {
@@ -45,27 +45,27 @@ func newFieldOn(t testing.TB, addr string) *field {
 }
 
 // claims asks for a number of every series that nobody has asked for.
-func (f *field) claims() []lock.Claim {
+func (f *field) claims() []driver.Claim {
 	f.Helper()
 	waitOn(f, f.client, 2*time.Millisecond)
 	now := f.client.Time(context.Background()).Val().UnixMilli()
-	cs := make([]lock.Claim, benchJobs)
+	cs := make([]driver.Claim, benchJobs)
 	for i := range cs {
 		f.owners++
-		cs[i] = lock.Claim{Key: "job-" + strconv.Itoa(i), Owner: "bench-5f2a91c4/" + strconv.Itoa(f.owners), Number: now, TTL: 30 * time.Second,
+		cs[i] = driver.Claim{Key: "job-" + strconv.Itoa(i), Owner: "bench-5f2a91c4/" + strconv.Itoa(f.owners), Number: now, TTL: 30 * time.Second,
 			Deadline: time.Minute, Attempts: 3, Window: time.Hour, Latest: now + 60_000, Revision: "7d1b6e0c"}
 	}
 	return cs
 }
 
-func (f *field) release(cs []lock.Claim, as []lock.Answer) {
+func (f *field) release(cs []driver.Claim, as []driver.Answer) {
 	f.Helper()
-	es := make([]lock.Ending, len(cs))
+	es := make([]driver.EndRequest, len(cs))
 	for i := range cs {
-		if as[i].Kind != lock.Granted {
+		if as[i].Kind != driver.KindGranted {
 			f.Fatalf("claim %d: %+v", i, as[i])
 		}
-		es[i] = lock.Ending{RunRef: lock.RunRef{Key: cs[i].Key, Number: cs[i].Number, Owner: cs[i].Owner, Fence: as[i].Fence}, Outcome: "ok", OK: true}
+		es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: cs[i].Number, Owner: cs[i].Owner, Fence: as[i].Fence}, Outcome: "ok", OK: true}
 	}
 	for _, e := range f.driver.ReleaseRuns(context.Background(), es) {
 		if !e.Ended {
@@ -92,23 +92,23 @@ func each(n, places int, do func(i int)) {
 func BenchmarkClaim(b *testing.B) {
 	for _, goroutines := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("one-by-one/goroutines=%d", goroutines), func(b *testing.B) {
-			benchClaims(b, func(ctx context.Context, f *field, cs []lock.Claim, as []lock.Answer) {
+			benchClaims(b, func(ctx context.Context, f *field, cs []driver.Claim, as []driver.Answer) {
 				each(goroutines, len(cs), func(i int) { as[i] = f.driver.Claim(ctx, cs[i:i+1])[0] })
 			})
 		})
 	}
 	for _, goroutines := range []int{1, 2} {
 		b.Run(fmt.Sprintf("batches-of-100/goroutines=%d", goroutines), func(b *testing.B) {
-			benchClaims(b, func(ctx context.Context, f *field, cs []lock.Claim, as []lock.Answer) {
+			benchClaims(b, func(ctx context.Context, f *field, cs []driver.Claim, as []driver.Answer) {
 				each(goroutines, len(cs)/100, func(i int) { copy(as[100*i:], f.driver.Claim(ctx, cs[100*i:100*i+100])) })
 			})
 		})
 	}
 }
 
-func benchClaims(b *testing.B, ask func(context.Context, *field, []lock.Claim, []lock.Answer)) {
+func benchClaims(b *testing.B, ask func(context.Context, *field, []driver.Claim, []driver.Answer)) {
 	f, ctx := newField(b), b.Context()
-	as := make([]lock.Answer, benchJobs)
+	as := make([]driver.Answer, benchJobs)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
@@ -128,16 +128,16 @@ func BenchmarkPassed(b *testing.B) {
 	f, ctx := newField(b), b.Context()
 	cs := f.claims()
 	for _, a := range f.driver.Claim(ctx, cs) {
-		if a.Kind != lock.Granted {
+		if a.Kind != driver.KindGranted {
 			b.Fatalf("%+v", a)
 		}
 	}
-	ps := make([]lock.Peek, len(cs))
+	ps := make([]driver.NumberRef, len(cs))
 	for i := range cs {
 		cs[i].Owner = "other-91c45f2a/" + strconv.Itoa(i)
-		ps[i] = lock.Peek{Key: cs[i].Key, Number: cs[i].Number}
+		ps[i] = driver.NumberRef{Key: cs[i].Key, Number: cs[i].Number}
 	}
-	claim := func(i int) (passed bool) { return f.driver.Claim(ctx, cs[i:i+100])[0].Kind == lock.Passed }
+	claim := func(i int) (passed bool) { return f.driver.Claim(ctx, cs[i:i+100])[0].Kind == driver.KindPassed }
 	peek := func(i int) (passed bool) {
 		answers, err := f.driver.Peek(ctx, ps[i:i+100], true)
 		return err == nil && answers[0] != nil
@@ -166,12 +166,12 @@ func BenchmarkPlain(b *testing.B) {
 		owner := 0
 		for b.Loop() {
 			owner++
-			a := lock.Acquisition{Key: "stock/4711", Owner: "bench-5f2a91c4/" + strconv.Itoa(owner), TTL: 30 * time.Second}
+			a := driver.Acquisition{Key: "stock/4711", Owner: "bench-5f2a91c4/" + strconv.Itoa(owner), TTL: 30 * time.Second}
 			g, err := d.Acquire(ctx, a)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := d.Release(ctx, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence}); err != nil {
+			if err := d.Release(ctx, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Level says how bad a finding is.
@@ -94,7 +94,7 @@ func (e *RefusedError) Unwrap() (errs []error) {
 // Is makes it lock.ErrUnfit.
 func (e *RefusedError) Is(target error) bool {
 	answered := func(f Finding) bool { return f.Topic != TopicConnection }
-	return target == lock.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
+	return target == driver.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
 }
 
 // Check finds out whether a client and its server, or each master of a Cluster,

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -213,7 +213,7 @@ func TestAccessRules(t *testing.T) {
 			t.Errorf("%s: the error is %v, want a refusal", command, err)
 		}
 	}
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	open(t, d, admin, "job")
 	if _, _, err := redislock.Namespaces(t.Context(), c, 0); err == nil {
 		t.Error("namespaces were listed")
@@ -243,7 +243,7 @@ func TestAccessRulesAreComplete(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{Namespace: "a"})
-	other := driver(t, c, redislock.Options{Namespace: "b.2", Shards: 3})
+	other := newDriver(t, c, redislock.Options{Namespace: "b.2", Shards: 3})
 	open(t, d, c, "j1", "j2")
 	open(t, other, c, "j1", "j2", "j3")
 	acquire(t, d, "key", "n/1")
@@ -268,13 +268,13 @@ func TestNewRefuses(t *testing.T) {
 		"Options.JournalBytes": {JournalBytes: -1},
 	} {
 		_, err := redislock.New(c, o)
-		if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != argument {
+		if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != argument {
 			t.Errorf("%+v: the error is %v, want one that names %s", o, err, argument)
 		}
 	}
 	for _, bad := range []redis.UniversalClient{nil, redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})} {
 		_, err := redislock.New(bad, redislock.Options{})
-		if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != "client" {
+		if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "client" {
 			t.Errorf("%T: the error is %v", bad, err)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var claims = operation[lock.Claim, lock.Answer]{
+var claims = operation[driver.Claim, driver.Answer]{
 	name:   "claim",
 	script: func(s *scripts) *redis.Script { return s.claim },
-	key:    func(c *lock.Claim) string { return c.Key },
-	check:  lock.CheckClaim,
+	key:    func(c *driver.Claim) string { return c.Key },
+	check:  driver.CheckClaim,
 	begin:  beginVerdicts,
-	add: func(r *request, name string, c *lock.Claim) {
+	add: func(r *request, name string, c *driver.Claim) {
 		r.key("s:", name)
 		r.key("j:", name)
 		between := ""
@@ -30,16 +30,16 @@ var claims = operation[lock.Claim, lock.Answer]{
 		r.terms(c)
 	},
 	read:  readAnswer,
-	doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
-	want:  func(c *lock.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
+	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
+	want:  func(c *driver.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
 // Claim asks for numbers, up to 200 of one shard with one script. An answer with
 // Err is doubt, except for a *lock.ArgumentError: then nothing was sent. Unknown
 // without Err says that the series is not open.
-func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	deepen()
-	answers := make([]lock.Answer, len(cs))
+	answers := make([]driver.Answer, len(cs))
 	sideBySide(claims.split(d, cs, answers), func(p part) {
 		s := claims.serve(ctx, d, p, cs, answers)
 		d.undoShort(ctx, p, cs, answers, &s)
@@ -49,18 +49,18 @@ func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
 
 // undoShort turns the grants that too few replicas have into doubt, and ends them
 // as never started: anyone may have those numbers again.
-func (d *Driver) undoShort(ctx context.Context, p part, cs []lock.Claim, answers []lock.Answer, s *said) {
+func (d *Driver) undoShort(ctx context.Context, p part, cs []driver.Claim, answers []driver.Answer, s *said) {
 	if s.acked >= p.replicas {
 		return
 	}
-	var undone []lock.Ending
+	var undone []driver.EndRequest
 	for _, i := range p.at {
 		a, c := &answers[i], &cs[i]
-		if a.Kind != lock.Granted {
+		if a.Kind != driver.KindGranted {
 			continue
 		}
-		undone = append(undone, lock.Ending{How: lock.NeverStarted, RunRef: lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
-		a.Kind, a.Err = lock.Unknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
+		undone = append(undone, driver.EndRequest{Kind: driver.EndUnstarted, RunRef: driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		a.Kind, a.Err = driver.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
@@ -80,18 +80,18 @@ type terms struct {
 	late, node            string
 	attempts              int
 	rerun, backlog        bool
-	overlap               lock.Overlap
+	overlap               driver.Overlap
 	latest                int64
 }
 
-func termsOf(c *lock.Claim) terms {
+func termsOf(c *driver.Claim) terms {
 	t := terms{
 		ttl: c.TTL.Milliseconds(), deadline: c.Deadline.Milliseconds(), window: c.Window.Milliseconds(),
-		late: c.Late, node: lock.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
+		late: c.Late, node: driver.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
 		overlap: c.Overlap, latest: c.Latest,
 	}
 	if t.late == "" {
-		t.late = lock.ReasonDeadline
+		t.late = driver.ReasonDeadline
 	}
 	if c.Window == 0 {
 		t.window = -1 // no bound
@@ -100,7 +100,7 @@ func termsOf(c *lock.Claim) terms {
 }
 
 // terms adds those of c, often the same as the last.
-func (r *request) terms(c *lock.Claim) {
+func (r *request) terms(c *driver.Claim) {
 	if t := termsOf(c); len(r.packed) == 0 || t != r.last {
 		r.last, r.packed = t, t.pack(r.packed[:0])
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Now reads the clock of the server, or of each master of a Cluster, sorted by
@@ -20,9 +20,9 @@ import (
 // Sentinel it is the same for every master. Masters that do not answer are left out, as
 // long as one does. Its Process is the server's run id,
 // empty if the user may not ask INFO.
-func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
+func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	var mu sync.Mutex
-	var readings []lock.Reading
+	var readings []driver.ClockReading
 	err := eachMaster(ctx, d.client, func(ctx context.Context, c redis.UniversalClient) error {
 		sent := time.Now()
 		reply, err := bounded(ctx, d.prompt, func() (any, error) { return d.scripts.now.Run(ctx, c, nil).Result() })
@@ -44,7 +44,7 @@ func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
 	if len(readings) == 0 && err != nil {
 		return nil, fmt.Errorf("redislock: now: %w", err)
 	}
-	slices.SortFunc(readings, func(a, b lock.Reading) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortFunc(readings, func(a, b driver.ClockReading) int { return strings.Compare(a.Server, b.Server) })
 	return readings, nil
 }
 
@@ -71,33 +71,33 @@ func address(client redis.UniversalClient) string {
 
 // Beat records that node lives for ttl more. The reading is of the server with
 // the list, in a Cluster one of several.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
-	if err := lock.CheckBeat(node, ttl); err != nil {
-		return lock.Pulse{}, err
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	if err := driver.CheckBeat(node, ttl); err != nil {
+		return driver.BeatAnswer{}, err
 	}
 	sent := time.Now()
 	reply, err := d.run(ctx, d.scripts.beating, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
 	if err != nil {
-		return lock.Pulse{}, fmt.Errorf("redislock: beat: %w", err)
+		return driver.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
 	}
 	r, nodes, ok := readReading(reply)
 	if !ok || len(nodes) == 0 {
-		return lock.Pulse{}, unreadable("beat", reply)
+		return driver.BeatAnswer{}, unreadable("beat", reply)
 	}
 	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
-	nodes = slices.DeleteFunc(nodes, func(n string) bool { return lock.CheckName("node", n) != nil })
+	nodes = slices.DeleteFunc(nodes, func(n string) bool { return driver.CheckName("node", n) != nil })
 	slices.Sort(nodes)
-	return lock.Pulse{Nodes: nodes, Readings: []lock.Reading{r}}, nil
+	return driver.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
 }
 
 // readReading reads {us, process, text...}.
-func readReading(reply any) (r lock.Reading, rest []string, ok bool) {
+func readReading(reply any) (r driver.ClockReading, rest []string, ok bool) {
 	texts, ok := readTexts(reply)
 	if !ok || len(texts) < 2 {
-		return lock.Reading{}, nil, false
+		return driver.ClockReading{}, nil, false
 	}
 	us, err := strconv.ParseInt(texts[0], 10, 64)
-	return lock.Reading{Time: time.UnixMicro(us), Process: texts[1]}, texts[2:], err == nil && us > 0
+	return driver.ClockReading{Time: time.UnixMicro(us), Process: texts[1]}, texts[2:], err == nil && us > 0
 }
 
 // readTexts reads a reply that is a list of texts.
@@ -112,7 +112,7 @@ func readTexts(reply any) ([]string, bool) {
 
 // Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := lock.CheckName("node", node); err != nil {
+	if err := driver.CheckName("node", node); err != nil {
 		return err
 	}
 	if _, err := d.run(ctx, d.scripts.leaving, []string{d.nodes()}, []any{node}); err != nil {
@@ -123,25 +123,25 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 
 // Members reads the list of nodes and changes nothing. What cannot be a node is
 // left out.
-func (d *Driver) Members(ctx context.Context) (lock.Roll, error) {
+func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
 	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
 	if err != nil {
-		return lock.Roll{}, fmt.Errorf("redislock: members: %w", err)
+		return driver.MemberList{}, fmt.Errorf("redislock: members: %w", err)
 	}
 	r, rest, ok := readReading(reply)
 	if !ok || len(rest)%2 != 0 {
-		return lock.Roll{}, unreadable("members", reply)
+		return driver.MemberList{}, unreadable("members", reply)
 	}
-	roll := lock.Roll{Now: r.Time.UnixMilli()}
+	roll := driver.MemberList{Now: r.Time.UnixMilli()}
 	for pair := range slices.Chunk(rest, 2) {
 		score, err := strconv.ParseFloat(pair[1], 64)
-		if err != nil || lock.CheckName("node", pair[0]) != nil || math.Abs(score) > lock.MaxNumber {
+		if err != nil || driver.CheckName("node", pair[0]) != nil || math.Abs(score) > driver.MaxNumber {
 			continue
 		}
-		m := lock.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
+		m := driver.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
 		roll.Members = append(roll.Members, m)
 	}
-	roll.Members = lock.LatestMembers(roll.Members, roll.Now)
+	roll.Members = driver.LatestMembers(roll.Members, roll.Now)
 	return roll, nil
 }
 

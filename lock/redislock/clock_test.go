@@ -14,7 +14,7 @@ func TestReadingsNameTheProcess(t *testing.T) {
 	s := redisserver.Start(t)
 	seen := map[string]bool{}
 	for range 2 {
-		d := driver(t, restricted(t, client(t, s.Addr()), "cronce"), redislock.Options{})
+		d := newDriver(t, restricted(t, client(t, s.Addr()), "cronce"), redislock.Options{})
 		process := answering(t, d)
 		if process == "" || seen[process] {
 			t.Errorf("the process is %q after %v", process, seen)
@@ -22,7 +22,7 @@ func TestReadingsNameTheProcess(t *testing.T) {
 		seen[process] = true
 		s.Restart()
 	}
-	d := driver(t, restricted(t, client(t, s.Addr()), "cronce", "-info"), redislock.Options{})
+	d := newDriver(t, restricted(t, client(t, s.Addr()), "cronce", "-info"), redislock.Options{})
 	if process := answering(t, d); process != "" {
 		t.Errorf("the process is %q to a user who may not ask", process)
 	}

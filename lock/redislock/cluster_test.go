@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -50,24 +51,24 @@ func TestCluster(t *testing.T) {
 	c := client(t, servers[0].Addr(), func(o *redis.UniversalOptions) {
 		o.IsClusterMode, o.Username, o.Password = true, "worker", "secret"
 	})
-	d := driver(t, c, redislock.Options{Shards: 16})
+	d := newDriver(t, c, redislock.Options{Shards: 16})
 	keys := names(100)
 	due := open(t, d, c, keys...)
-	cs := make([]lock.Claim, len(keys))
+	cs := make([]driver.Claim, len(keys))
 	for i, key := range keys {
 		cs[i] = claimOf(key, fmt.Sprint("a/", i), due)
 	}
-	runs := make([]lock.RunRef, len(keys))
-	ends := make([]lock.Ending, len(keys))
+	runs := make([]driver.RunRef, len(keys))
+	ends := make([]driver.EndRequest, len(keys))
 	for i, a := range d.Claim(t.Context(), cs) {
-		if a.Kind != lock.Granted {
+		if a.Kind != driver.KindGranted {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 		runs[i] = runOf(cs[i], a)
-		ends[i] = lock.Ending{RunRef: runs[i], OK: true, Outcome: "ok"}
+		ends[i] = driver.EndRequest{RunRef: runs[i], OK: true, Outcome: "ok"}
 	}
 	for i, a := range peeks(t, d, due, keys...) {
-		if a == nil || a.Kind != lock.Passed || a.Node != "a" || a.Err != nil {
+		if a == nil || a.Kind != driver.KindPassed || a.Node != "a" || a.Err != nil {
 			t.Errorf("peek %d: %+v", i, a)
 		}
 	}

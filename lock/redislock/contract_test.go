@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/redislock"
@@ -35,13 +35,13 @@ func contractSimulated(t *testing.T, o redislock.Options, only func(part string)
 	c := client(t, s.Addr(), patiently) // its Lua is slow
 	var d *redislock.Driver
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
+		Open: func(t *testing.T) driver.Driver {
 			o.Namespace = fresh()
-			d = driver(t, c, o)
+			d = newDriver(t, c, o)
 			t.Cleanup(func() { must(t, d.Close()) })
 			return d
 		},
-		Desert:   func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+		Desert:   func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 		Wait:     s.wait,
 		SetClock: s.set,
 		Forget:   s.FlushAll,
@@ -70,12 +70,12 @@ func contractReal(t *testing.T, only func(part string) bool) {
 	c := restricted(t, admin, "ns*")
 	var d *redislock.Driver
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
-			d = driver(t, c, redislock.Options{Namespace: fresh()})
+		Open: func(t *testing.T) driver.Driver {
+			d = newDriver(t, c, redislock.Options{Namespace: fresh()})
 			t.Cleanup(func() { must(t, d.Close()) })
 			return d
 		},
-		Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+		Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 		Wait:   func(d time.Duration) { waitOn(t, c, d) },
 		Forget: func() { must(t, admin.FlushAll(context.Background()).Err()) },
 		Only:   only,
@@ -97,8 +97,8 @@ func TestContractRealExact(t *testing.T) {
 	set(time.UnixMilli(1_795_207_852_937))
 	clock := func() time.Time { return time.UnixMicro(now.Load()) }
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
-			d := driver(t, c, redislock.Options{Namespace: fresh()})
+		Open: func(t *testing.T) driver.Driver {
+			d := newDriver(t, c, redislock.Options{Namespace: fresh()})
 			d.ClockFrom("clock")
 			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d}
 		},
@@ -110,9 +110,9 @@ func TestContractRealExact(t *testing.T) {
 
 // seriesOnly has plain leases from one driver and series from another.
 type seriesOnly struct {
-	lock.Driver
-	lock.Numbered
-	lock.Journaled
+	driver.Driver
+	driver.Numbered
+	driver.Journaled
 }
 
 // restricted returns a client of a user with the minimal rights, and these rules.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -20,8 +21,8 @@ func someone() string { return "dead/" + uuid.NewString() }
 func deserters(t *testing.T, addr string, limit int) {
 	t.Helper()
 	for range 10 {
-		d := driver(t, client(t, addr), redislock.Options{})
-		_ = d.DesertSure(t.Context(), lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}) // held
+		d := newDriver(t, client(t, addr), redislock.Options{})
+		_ = d.DesertSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}) // held
 	}
 }
 
@@ -73,7 +74,7 @@ func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 	addr := redisserver.Start(t).Addr()
 	l, d := pod(t, addr, "holder")
 	held := acquireKey(t, l, "key")
-	first := lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}
+	first := driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}
 	_ = d.DesertSure(t.Context(), first) // held
 	deserters(t, addr, 1)
 	must(t, held.Release(t.Context()))
@@ -113,12 +114,12 @@ func TestStoppedWaiterIsPassedOver(t *testing.T) {
 	addr := redisserver.Start(t).Addr()
 	l, d := pod(t, addr, "holder")
 	held := acquireKey(t, l, "key")
-	stopped := driver(t, client(t, addr), redislock.Options{})
+	stopped := newDriver(t, client(t, addr), redislock.Options{})
 	listening := client(t, addr).Subscribe(t.Context(), stopped.Inbox())
 	t.Cleanup(func() { _ = listening.Close() })
 	_, err := listening.Receive(t.Context())
 	must(t, err)
-	_ = stopped.DesertSure(t.Context(), lock.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}) // held
+	_ = stopped.DesertSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}) // held
 	got := waits(t, addr, 1, 2)
 	began := time.Now()
 	must(t, held.Release(t.Context()))
@@ -127,7 +128,7 @@ func TestStoppedWaiterIsPassedOver(t *testing.T) {
 		t.Errorf("behind a stopped waiter it took %v", took)
 	}
 	must(t, lease.Release(t.Context()))
-	if at, err := d.Inspect(t.Context(), "key"); err != nil || at != (lock.Standing{}) {
+	if at, err := d.Inspect(t.Context(), "key"); err != nil || at != (driver.KeyState{}) {
 		t.Errorf("left behind: %+v, %v", at, err)
 	}
 }

@@ -84,7 +84,7 @@
 //
 // # Several locks
 //
-// A single server, and one behind Sentinel, takes up to lock.MaxKeys locks in one
+// A single server, and one behind Sentinel, takes up to driver.MaxKeys locks in one
 // step. In a Cluster each lock has a slot of its own, decided by its whole name:
 // [Options.GroupBy] gives those that begin alike one slot, and one step.
 //
@@ -114,7 +114,7 @@
 // Leases follow the wall clock of the server. If it jumps forward they end early,
 // and back they last longer; a server that was emptied has forgotten them. Holders
 // learn of this with their next renewal: see lock.ErrForgotten and
-// lock.Locker.Notice, and TestServerForgets and TestServerClockSteps there. That
+// lock.Locker.OnStoreEvent, and TestServerForgets and TestServerClockSteps there. That
 // the server was restarted, or another took its place, is told by its run id, also
 // when no lease of this process is concerned: TestServerIsReplaced.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -22,15 +22,15 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 	defer stop()
-	h := lock.Holding{Key: "key", Owner: "a/1", Fence: 1, TTL: time.Minute}
-	run := lock.RunRef{Key: "job", Number: number, Owner: "a/1", Fence: 1, TTL: time.Minute}
-	_, acquired := d.Acquire(ctx, lock.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute})
+	h := driver.LeaseRef{Key: "key", Owner: "a/1", Fence: 1, TTL: time.Minute}
+	run := driver.RunRef{Key: "job", Number: number, Owner: "a/1", Fence: 1, TTL: time.Minute}
+	_, acquired := d.Acquire(ctx, driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute})
 	_, renewed := d.Renew(ctx, h)
-	claimed := d.Claim(ctx, []lock.Claim{claimOf("job", "b/1", number), claimOf("job", "b/2", number+1)})
-	if claimed[0].Kind != lock.Unknown || claimed[1].Kind != lock.Unknown {
+	claimed := d.Claim(ctx, []driver.Claim{claimOf("job", "b/1", number), claimOf("job", "b/2", number+1)})
+	if claimed[0].Kind != driver.KindUnknown || claimed[1].Kind != driver.KindUnknown {
 		t.Errorf("claims are answered with %+v", claimed)
 	}
-	answers, peeked := d.Peek(ctx, []lock.Peek{{Key: "job", Number: number}}, true)
+	answers, peeked := d.Peek(ctx, []driver.NumberRef{{Key: "job", Number: number}}, true)
 	if answers[0] != nil {
 		t.Errorf("a peek is answered with %+v", answers[0])
 	}
@@ -39,16 +39,16 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 		"acquire": acquired, "renew": renewed, "release": d.Release(ctx, h),
 		"claim": claimed[0].Err, "second claim": claimed[1].Err,
 		"peek":        peeked,
-		"renew run":   d.RenewRuns(ctx, []lock.RunRef{run})[0].Err,
-		"release run": d.ReleaseRuns(ctx, []lock.Ending{{RunRef: run}})[0].Err,
-		"open":        d.Open(ctx, []lock.Opening{{Key: "job", Node: "b"}})[0].Err,
+		"renew run":   d.RenewRuns(ctx, []driver.RunRef{run})[0].Err,
+		"release run": d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
+		"open":        d.Open(ctx, []driver.OpenRequest{{Key: "job", Node: "b"}})[0].Err,
 		"look":        d.Look(ctx, []string{"job"})[0].Err,
 		"pause":       d.Pause(ctx, "job", 1).Err,
 		"resume":      d.Resume(ctx, "job", 1).Err,
 		"beat":        beat,
 	} {
-		_, refused := errors.AsType[*lock.HeldError](err)
-		if err == nil || refused || errors.Is(err, lock.ErrLost) || !strings.Contains(err.Error(), want) {
+		_, refused := errors.AsType[*driver.HeldError](err)
+		if err == nil || refused || errors.Is(err, driver.ErrLost) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want doubt with %q", what, err, want)
 		}
 	}
@@ -58,9 +58,9 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 func TestReplicaIsDoubt(t *testing.T) {
 	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
 	mc, rc := client(t, master.Addr()), client(t, copied.Addr())
-	md, rd := driver(t, mc, redislock.Options{}), driver(t, rc, redislock.Options{})
+	md, rd := newDriver(t, mc, redislock.Options{}), newDriver(t, rc, redislock.Options{})
 	due := open(t, md, mc, "job")
-	claim(t, md, claimOf("job", "a/1", due), lock.Granted)
+	claim(t, md, claimOf("job", "a/1", due), driver.KindGranted)
 	acquire(t, md, "key", "a/1")
 
 	must(t, rc.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(master.Port())).Err())
@@ -72,7 +72,7 @@ func TestReplicaIsDoubt(t *testing.T) {
 func TestBusyIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--lua-time-limit", "10")
 	c := client(t, s.Addr())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	due := open(t, d, c, "job")
 	patient := client(t, s.Addr(), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
 	done := make(chan error, 1)
@@ -83,13 +83,13 @@ func TestBusyIsDoubt(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the script that never ends has ended")
 	}
-	claim(t, d, claimOf("job", "b/1", due), lock.Granted)
+	claim(t, d, claimOf("job", "b/1", due), driver.KindGranted)
 }
 
 // Errors of a server that is not ready, or that has no such script, are doubt.
 func TestServerErrorsAreDoubt(t *testing.T) {
 	s := simulated(t)
-	d := driver(t, client(t, s.Addr()), redislock.Options{})
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
 	for _, text := range []string{
 		"LOADING Redis is loading the dataset in memory",
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
@@ -119,11 +119,11 @@ func TestSilenceIsDoubt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := driver(t, client(t, silent.Addr().String(), change), redislock.Options{})
+			d := newDriver(t, client(t, silent.Addr().String(), change), redislock.Options{})
 			ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer stop()
 			start := time.Now()
-			a := d.Claim(ctx, []lock.Claim{claimOf("job", "a/1", 1)})[0]
+			a := d.Claim(ctx, []driver.Claim{claimOf("job", "a/1", 1)})[0]
 			if !errors.Is(a.Err, context.DeadlineExceeded) && !isTimeout(a.Err) {
 				t.Errorf("the answer is %+v", a)
 			}

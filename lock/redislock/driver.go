@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The defaults of [Options].
@@ -38,7 +38,7 @@ type Options struct {
 	// DefaultShards. More than one is of use in a Cluster only. It cannot change
 	// once series exist: they would be looked for in another shard.
 	Shards int
-	// GroupBy puts plain locks into one hash slot, so that AcquireSeveral takes
+	// GroupBy puts plain locks into one hash slot, so that AcquireAll takes
 	// them in one step in a Cluster too: those whose keys are the same up to the
 	// last GroupBy in them. With "/" that is so of user/7/cart and user/7/wallet.
 	// At most 16 bytes that print. Empty: each lock has a slot of its own. A single
@@ -83,23 +83,23 @@ type Driver struct {
 }
 
 var (
-	_ lock.Driver     = (*Driver)(nil)
-	_ lock.Waiter     = (*Driver)(nil)
-	_ lock.Sharer     = (*Driver)(nil)
-	_ lock.Several    = (*Driver)(nil)
-	_ lock.Inspector  = (*Driver)(nil)
-	_ lock.Forcer     = (*Driver)(nil)
-	_ lock.Adopter    = (*Driver)(nil)
-	_ lock.Numbered   = (*Driver)(nil)
-	_ lock.Peeker     = (*Driver)(nil)
-	_ lock.Journaled  = (*Driver)(nil)
-	_ lock.Clocked    = (*Driver)(nil)
-	_ lock.Membership = (*Driver)(nil)
-	_ lock.Replicated = (*Driver)(nil)
-	_ lock.Fitness    = (*Driver)(nil)
-	_ lock.Namespaced = (*Driver)(nil)
-	_ lock.Sharded    = (*Driver)(nil)
-	_ lock.Explainer  = (*Driver)(nil)
+	_ driver.Driver        = (*Driver)(nil)
+	_ driver.Waiter        = (*Driver)(nil)
+	_ driver.Sharer        = (*Driver)(nil)
+	_ driver.MultiAcquirer = (*Driver)(nil)
+	_ driver.Inspector     = (*Driver)(nil)
+	_ driver.Forcer        = (*Driver)(nil)
+	_ driver.Adopter       = (*Driver)(nil)
+	_ driver.Numbered      = (*Driver)(nil)
+	_ driver.Peeker        = (*Driver)(nil)
+	_ driver.Journaled     = (*Driver)(nil)
+	_ driver.Clocked       = (*Driver)(nil)
+	_ driver.Membership    = (*Driver)(nil)
+	_ driver.Replicated    = (*Driver)(nil)
+	_ driver.StoreChecker  = (*Driver)(nil)
+	_ driver.Namespaced    = (*Driver)(nil)
+	_ driver.Sharded       = (*Driver)(nil)
+	_ driver.Explainer     = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a
@@ -157,7 +157,7 @@ func (o Options) check() error {
 		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
 	case o.Shards < 1 || o.Shards > maxShards:
 		return refuse("Options.Shards", strconv.Itoa(o.Shards), "1 to 1024")
-	case o.GroupBy != "" && (len(o.GroupBy) > 16 || lock.CheckKey(o.GroupBy) != nil):
+	case o.GroupBy != "" && (len(o.GroupBy) > 16 || driver.CheckKey(o.GroupBy) != nil):
 		return refuse("Options.GroupBy", strconv.Quote(o.GroupBy), "up to 16 bytes of printable UTF-8")
 	case o.JournalLines < 1:
 		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
@@ -170,7 +170,7 @@ func (o Options) check() error {
 }
 
 func refuse(argument, value, allowed string) error {
-	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
 // run runs a script, together with those of other callers when there are many.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Shards returns Options.Shards.
@@ -75,7 +75,7 @@ func explain(client redis.UniversalClient, err error) string {
 			return e.text
 		}
 	}
-	why := lock.Unreached(err)
+	why := driver.Unreached(err)
 	if why == "" && errors.Is(err, redis.ErrPoolTimeout) {
 		why = late
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -53,12 +53,12 @@ func TestExplain(t *testing.T) {
 		"nothing there":          {"127.0.0.1:" + freePort(t), func(*redis.UniversalOptions) {}, "refuses connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := driver(t, client(t, test.addr, test.change), foul)
-			err := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err
+			d := newDriver(t, client(t, test.addr, test.change), foul)
+			err := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err
 			if err == nil {
-				_, err = d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
+				_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 			}
-			_, unfit := d.Fit(t.Context()) // what a node asks first
+			_, unfit := d.CheckStore(t.Context()) // what a node asks first
 			if text := d.Explain(unfit); !strings.Contains(text, test.want) {
 				t.Errorf("at the start %v is explained as %q, want %q", unfit, text, test.want)
 			}
@@ -84,21 +84,21 @@ func TestRefuses(t *testing.T) {
 	as := func(user string, rules ...string) *redislock.Driver {
 		t.Helper()
 		must(t, admin.ACLSetUser(t.Context(), user, append([]string{"on", ">pw"}, rules...)...).Err())
-		return driver(t, client(t, s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = user, "pw" }), redislock.Options{Namespace: "ns"})
+		return newDriver(t, client(t, s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = user, "pw" }), redislock.Options{Namespace: "ns"})
 	}
 	for name, d := range map[string]*redislock.Driver{
 		"no script":          as("reader", "~*", "&*", "+get"),
 		"no keys":            as("foreign", "~other:*", "&*", "+@all"),
 		"no write in script": as("looker", "~*", "&*", "+@all", "-hset", "-hdel", "-set"),
 	} {
-		if err := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, lock.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
+		if err := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, driver.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
 			t.Errorf("%s: %v, refused: %v, explained as %q", name, err, d.Refuses(err), d.Explain(err))
 		}
 	}
-	nowhere := driver(t, client(t, "127.0.0.1:"+freePort(t)), redislock.Options{Namespace: "ns"})
-	full := driver(t, client(t, redisserver.Start(t, "--maxmemory", "1").Addr()), redislock.Options{Namespace: "ns"})
+	nowhere := newDriver(t, client(t, "127.0.0.1:"+freePort(t)), redislock.Options{Namespace: "ns"})
+	full := newDriver(t, client(t, redisserver.Start(t, "--maxmemory", "1").Addr()), redislock.Options{Namespace: "ns"})
 	for _, d := range []*redislock.Driver{nowhere, full} {
-		if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}); err == nil || d.Refuses(err) {
+		if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second}); err == nil || d.Refuses(err) {
 			t.Errorf("%v is taken for a refusal", err)
 		}
 	}
@@ -112,8 +112,8 @@ func TestRefuses(t *testing.T) {
 func TestForeignKeyIsOfOneJob(t *testing.T) {
 	t.Parallel()
 	admin := client(t, redisserver.Start(t).Addr())
-	d := driver(t, admin, redislock.Options{Namespace: "ns"})
-	os := []lock.Opening{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}}
+	d := newDriver(t, admin, redislock.Options{Namespace: "ns"})
+	os := []driver.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}}
 	must(t, admin.Set(t.Context(), "ns:v1:{ns.0}:s:foul", "x", 0).Err())
 	d.Open(t.Context(), os)
 	must(t, admin.HSet(t.Context(), "ns:v1:{ns.0}:s:newer", "r", ";a run of another format").Err())
@@ -121,9 +121,9 @@ func TestForeignKeyIsOfOneJob(t *testing.T) {
 		switch {
 		case i == 0 && s.Err != nil:
 			t.Errorf("the others: %v", s.Err)
-		case i == 1 && (!errors.Is(s.Err, lock.ErrUnreadable) || d.Explain(s.Err) == ""):
+		case i == 1 && (!errors.Is(s.Err, driver.ErrUnreadable) || d.Explain(s.Err) == ""):
 			t.Errorf("%s: %v, explained as %q", s.Key, s.Err, d.Explain(s.Err))
-		case i == 2 && !errors.Is(s.Err, lock.ErrUnreadable):
+		case i == 2 && !errors.Is(s.Err, driver.ErrUnreadable):
 			t.Errorf("%s: %v", s.Key, s.Err)
 		}
 	}

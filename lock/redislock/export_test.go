@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // ClockFrom makes the scripts on series read the clock from the fields s and u
@@ -34,30 +34,30 @@ var (
 )
 
 // ReadAnswer reads what the claim script says of one claim at a time in ms.
-func ReadAnswer(now int64, text string, c *lock.Claim) lock.Answer {
+func ReadAnswer(now int64, text string, c *driver.Claim) driver.Answer {
 	return claims.answer(instant(now*1000), text, c)
 }
 
 // Desert takes a place for an owner that never answers.
-func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
+func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	_, err := d.LookInLine(ctx, a)
 	return err
 }
 
 // LookInLine asks as a waiter does each time it looks, without a subscription.
-func (d *Driver) LookInLine(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) LookInLine(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return d.unsure(&a).ask(ctx)
 }
 
 // DesertSure is Desert of a process whose subscription was confirmed, and is no more.
-func (d *Driver) DesertSure(ctx context.Context, a lock.Acquisition) error {
+func (d *Driver) DesertSure(ctx context.Context, a driver.Acquisition) error {
 	w := d.unsure(&a)
 	w.seat = seat{"+" + w.seat.inbox, true}
 	_, err := w.ask(ctx)
 	return err
 }
 
-func (d *Driver) unsure(a *lock.Acquisition) *waiter {
+func (d *Driver) unsure(a *driver.Acquisition) *waiter {
 	return &waiter{driver: d, a: a, seat: seat{inbox: d.inbox.channel}}
 }
 
@@ -65,7 +65,7 @@ func (d *Driver) unsure(a *lock.Acquisition) *waiter {
 func (d *Driver) Inbox() string { return d.inbox.channel }
 
 // GiveUp does what a waiter does that gives up.
-func (d *Driver) GiveUp(ctx context.Context, a lock.Acquisition) { d.unsure(&a).giveUp(ctx) }
+func (d *Driver) GiveUp(ctx context.Context, a driver.Acquisition) { d.unsure(&a).giveUp(ctx) }
 
 // Gathered is how many requests wait for a flight.
 func (d *Driver) Gathered() int {

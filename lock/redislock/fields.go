@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var errUnreadable = errors.New("a reply that cannot be read")
@@ -89,16 +89,16 @@ func (f *fields) letter(s string) byte {
 	return s[0]
 }
 
-// states are the runs' states by their letters; of other letters NoRun.
-var states = [256]lock.RunState{
-	'o': lock.RunOpen, 'b': lock.RunGivenBack, 'u': lock.RunUnstarted,
-	'w': lock.RunWaiting, 'd': lock.RunDone, 'l': lock.RunLost,
+// states are the runs' states by their letters; of other letters RunNone.
+var states = [256]driver.RunState{
+	'o': driver.RunOpen, 'b': driver.RunGivenBack, 'u': driver.RunUnstarted,
+	'w': driver.RunWaiting, 'd': driver.RunDone, 'l': driver.RunLost,
 }
 
 // readRun reads a run as it is stored, without the semicolon before it.
-func readRun(s string) (lock.Run, bool) {
+func readRun(s string) (driver.Run, bool) {
 	f := fields{rest: s}
-	var r lock.Run
+	var r driver.Run
 	r.Number = f.count(f.text())
 	r.State = states[f.letter(f.text())]
 	r.Owner = f.raw(f.text())
@@ -108,5 +108,5 @@ func readRun(s string) (lock.Run, bool) {
 	r.Until = f.count(f.text())
 	replaced := f.end()
 	r.Replaced = replaced == "1"
-	return r, !f.bad && r.State != lock.NoRun && (replaced == "0" || replaced == "1")
+	return r, !f.bad && r.State != driver.RunNone && (replaced == "0" || replaced == "1")
 }

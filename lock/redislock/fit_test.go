@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
 // topics are what risks are about, sorted.
-func topics(risks []lock.Risk) string {
+func topics(risks []driver.Risk) string {
 	var words []string
 	for _, r := range risks {
 		words = append(words, r.Topic)
@@ -41,11 +41,11 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := redisserver.Start(t, c.args...)
-			risks, err := driver(t, client(t, s.Addr()), redislock.Options{Check: c.check}).Fit(t.Context())
-			if got := topics(risks); got != c.risks || slices.ContainsFunc(risks, func(r lock.Risk) bool { return r.Server != s.Addr() || r.Text == "" || r.Fix == "" }) {
+			risks, err := newDriver(t, client(t, s.Addr()), redislock.Options{Check: c.check}).CheckStore(t.Context())
+			if got := topics(risks); got != c.risks || slices.ContainsFunc(risks, func(r driver.Risk) bool { return r.Server != s.Addr() || r.Text == "" || r.Fix == "" }) {
 				t.Errorf("risks %+v, want %q", risks, c.risks)
 			}
-			if errors.Is(err, lock.ErrUnfit) != (c.unfit != "") || err != nil && !strings.Contains(err.Error(), c.unfit) {
+			if errors.Is(err, driver.ErrUnfit) != (c.unfit != "") || err != nil && !strings.Contains(err.Error(), c.unfit) {
 				t.Errorf("the error is %v, want %q", err, c.unfit)
 			}
 		})
@@ -61,18 +61,18 @@ func TestFitUntold(t *testing.T) {
 		"persistence": restricted(t, admin, "cronce"),
 		untold:        client(t, simulated(t).Addr()),
 	} {
-		risks, err := driver(t, c, redislock.Options{}).Fit(t.Context())
+		risks, err := newDriver(t, c, redislock.Options{}).CheckStore(t.Context())
 		if err != nil || topics(risks) != want {
 			t.Errorf("risks %s, %v, want %s", topics(risks), err, want)
 		}
 	}
 	c := restricted(t, admin, "cronce", "-info")
-	risks, err := driver(t, c, redislock.Options{}).Fit(t.Context())
+	risks, err := newDriver(t, c, redislock.Options{}).CheckStore(t.Context())
 	if err != nil || topics(risks) != untold {
 		t.Errorf("risks %s, %v, want %s", topics(risks), err, untold)
 	}
-	_, err = driver(t, c, redislock.Options{Check: redislock.CheckOptions{Strict: true}}).Fit(t.Context())
-	if !errors.Is(err, lock.ErrUnfit) {
+	_, err = newDriver(t, c, redislock.Options{Check: redislock.CheckOptions{Strict: true}}).CheckStore(t.Context())
+	if !errors.Is(err, driver.ErrUnfit) {
 		t.Errorf("strictly: %v", err)
 	}
 }
@@ -85,18 +85,18 @@ func TestFitDoubt(t *testing.T) {
 	for _, command := range []string{"info", "config", "evalsha"} {
 		c := client(t, s.Addr())
 		c.AddHook(broken{command})
-		if _, err := driver(t, c, strict).Fit(t.Context()); err == nil || errors.Is(err, lock.ErrUnfit) {
+		if _, err := newDriver(t, c, strict).CheckStore(t.Context()); err == nil || errors.Is(err, driver.ErrUnfit) {
 			t.Errorf("without the answer to %s: %v", command, err)
 		}
 	}
 	s.Stop()
-	if _, err := driver(t, client(t, s.Addr()), strict).Fit(t.Context()); err == nil || errors.Is(err, lock.ErrUnfit) {
+	if _, err := newDriver(t, client(t, s.Addr()), strict).CheckStore(t.Context()); err == nil || errors.Is(err, driver.ErrUnfit) {
 		t.Errorf("without a server: %v", err)
 	}
 	raw := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer raw.Close()
-	_, err := driver(t, raw, redislock.Options{}).Fit(t.Context())
-	if !errors.Is(err, lock.ErrUnfit) || !strings.Contains(err.Error(), "MaxRetries") || !strings.Contains(err.Error(), "ContextTimeoutEnabled") {
+	_, err := newDriver(t, raw, redislock.Options{}).CheckStore(t.Context())
+	if !errors.Is(err, driver.ErrUnfit) || !strings.Contains(err.Error(), "MaxRetries") || !strings.Contains(err.Error(), "ContextTimeoutEnabled") {
 		t.Errorf("a client's own defaults: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestRefusedErrorText(t *testing.T) {
 func TestNamespace(t *testing.T) {
 	c := client(t, "127.0.0.1:1")
 	for want, o := range map[string]redislock.Options{"cronce": {}, "shop": {Namespace: "shop"}} {
-		if got := driver(t, c, o).Namespace(); got != want {
+		if got := newDriver(t, c, o).Namespace(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

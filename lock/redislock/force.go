@@ -5,56 +5,56 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Force takes a lock from those that hold it. It works on a server at maxmemory. Of the
 // leases that were taken the latest 1000 are answered with the cause. A lock that more than
 // 10,000 owners share is refused with lock.ErrUnsupported.
-func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
-	if err := lock.CheckForcing(&f); err != nil {
-		return lock.Forced{}, err
+func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
+	if err := driver.CheckForce(&f); err != nil {
+		return driver.ForceRecord{}, err
 	}
 	keys := append(d.keys.all(f.Key), d.keys.taken(f.Key), d.keys.records(f.Key))
 	reply, err := d.run(ctx, d.scripts.force, keys, []any{
-		escape(f.ID), escape(f.By), escape(f.Reason), lock.MaxForcings, lock.ForcingsKept.Milliseconds(), lock.MaxForcingOwners, f.From, f.To,
+		escape(f.ID), escape(f.By), escape(f.Reason), driver.MaxForceRecords, driver.ForceRecordsKept.Milliseconds(), driver.MaxForcedOwners, f.From, f.To,
 	})
 	if err != nil {
-		return lock.Forced{}, fmt.Errorf("redislock: force: %w", err)
+		return driver.ForceRecord{}, fmt.Errorf("redislock: force: %w", err)
 	}
 	switch many, _ := reply.(int64); {
 	case reply == int64(0):
-		return lock.Forced{}, lock.ErrFree
+		return driver.ForceRecord{}, driver.ErrFree
 	case many > maxHolders:
-		return lock.Forced{}, fmt.Errorf("redislock: force: %d owners hold it, of which one step takes %d: %w", many, maxHolders, lock.ErrUnsupported)
+		return driver.ForceRecord{}, fmt.Errorf("redislock: force: %d owners hold it, of which one step takes %d: %w", many, maxHolders, driver.ErrUnsupported)
 	}
 	text, _ := reply.(string)
 	made, ok := readForced(text)
 	if !ok || made.ID != f.ID {
-		return lock.Forced{}, unreadable("force", reply)
+		return driver.ForceRecord{}, unreadable("force", reply)
 	}
 	return made, nil
 }
 
-// Forcings returns the records of a lock that was freed by force.
-func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
-	if err := lock.CheckKey(key); err != nil {
+// ForceRecords returns the records of a lock that was freed by force.
+func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
-	reply, err := d.run(ctx, d.scripts.forcings, []string{d.keys.none(key), d.keys.records(key)}, []any{lock.MaxForcings, maxForced})
+	reply, err := d.run(ctx, d.scripts.forcings, []string{d.keys.none(key), d.keys.records(key)}, []any{driver.MaxForceRecords, maxForced})
 	if err != nil {
 		return nil, fmt.Errorf("redislock: forcings: %w", err)
 	}
 	parts, ok := reply.([]any)
-	if !ok || len(parts) > lock.MaxForcings {
+	if !ok || len(parts) > driver.MaxForceRecords {
 		return nil, unreadable("forcings", reply)
 	}
-	var all []lock.Forced
+	var all []driver.ForceRecord
 	for _, part := range parts {
 		text, _ := part.(string)
 		made, ok := readForced(text)
 		if !ok {
-			made = lock.Forced{Unreadable: text[:min(len(text), shownForced)]}
+			made = driver.ForceRecord{Unreadable: text[:min(len(text), shownForced)]}
 		}
 		all = append(all, made)
 	}
@@ -67,36 +67,36 @@ const (
 )
 
 // readForced reads a record: see force.lua.
-func readForced(text string) (lock.Forced, bool) {
+func readForced(text string) (driver.ForceRecord, bool) {
 	f := fields{rest: text + "|"}
-	made := lock.Forced{ID: f.raw(f.text()), At: f.count(f.text()), Holders: int(f.count(f.text()))}
+	made := driver.ForceRecord{ID: f.raw(f.text()), At: f.count(f.text()), Holders: int(f.count(f.text()))}
 	made.By, made.Reason = f.raw(f.text()), f.raw(f.text())
-	for f.rest != "" && !f.bad && len(made.Owners) < lock.MaxForcingOwners {
-		made.Owners = append(made.Owners, lock.ForcedOwner{Owner: f.text(), Fence: f.count(f.text())})
+	for f.rest != "" && !f.bad && len(made.Owners) < driver.MaxForcedOwners {
+		made.Owners = append(made.Owners, driver.ForcedOwner{Owner: f.text(), Fence: f.count(f.text())})
 	}
-	asked := lock.Forcing{Key: "k", ID: made.ID, By: made.By, Reason: made.Reason}
-	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && lock.CheckForcing(&asked) == nil
+	asked := driver.ForceRequest{Key: "k", ID: made.ID, By: made.By, Reason: made.Reason}
+	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && driver.CheckForce(&asked) == nil
 }
 
 // why returns how a lease was taken that is not alive, or otherwise if it was not. Any
 // other error is doubt about that.
-func (d *Driver) why(ctx context.Context, h *lock.Holding, otherwise error) error {
+func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) error {
 	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}
 	switch reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence}); {
 	case err != nil:
 		return fmt.Errorf("redislock: how a lease was lost: %w", err)
 	case reply == "force":
-		return lock.ErrForced
+		return driver.ErrForced
 	case reply == "adopt":
-		return lock.ErrHandedOver
+		return driver.ErrHandedOver
 	}
 	return otherwise
 }
 
 // freed is the answer to a release. Doubt about how a lease was taken is doubt about the
 // release: a repeated one would be taken for its own repeat else.
-func (d *Driver) freed(ctx context.Context, h *lock.Holding, answer error) error {
-	if h.Fence == 0 || !errors.Is(answer, lock.ErrLost) {
+func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) error {
+	if h.Fence == 0 || !errors.Is(answer, driver.ErrLost) {
 		return answer
 	}
 	return d.why(ctx, h, answer)

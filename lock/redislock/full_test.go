@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -35,25 +35,25 @@ func TestFullServer(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	due := open(t, d, c, "job", "other")
 	first := claimOf("job", "a/1", due)
-	run := runOf(first, claim(t, d, first, lock.Granted))
+	run := runOf(first, claim(t, d, first, driver.KindGranted))
 	held := acquire(t, d, "key", "a/1")
-	shared := []lock.Holding{shareWith(t, d, "shared", "a/1"), shareWith(t, d, "shared", "a/2")}
+	shared := []driver.LeaseRef{shareWith(t, d, "shared", "a/1"), shareWith(t, d, "shared", "a/2")}
 	forced, handedOver := acquire(t, d, "forced", "a/1"), acquire(t, d, "handed over", "a/1")
 	fill(t, c)
 
 	next := claimOf("other", "b/1", due)
-	if a := d.Claim(t.Context(), []lock.Claim{next})[0]; a.Kind != lock.Unknown || a.Err == nil || !strings.Contains(a.Err.Error(), "OOM") {
+	if a := d.Claim(t.Context(), []driver.Claim{next})[0]; a.Kind != driver.KindUnknown || a.Err == nil || !strings.Contains(a.Err.Error(), "OOM") {
 		t.Errorf("a claim is answered with %+v, want the doubt OOM", a)
 	}
-	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "b/1", TTL: time.Minute})
-	if _, refused := errors.AsType[*lock.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "b/1", TTL: time.Minute})
+	if _, refused := errors.AsType[*driver.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
 	}
-	claim(t, d, claimOf("job", "b/2", due), lock.Passed)
-	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive || r.Err != nil {
+	claim(t, d, claimOf("job", "b/2", due), driver.KindPassed)
+	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive || r.Err != nil {
 		t.Errorf("the renewal is answered with %+v", r)
 	}
-	if e := d.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: run, OK: true, Outcome: "ok"}})[0]; !e.Ended || e.Err != nil {
+	if e := d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, OK: true, Outcome: "ok"}})[0]; !e.Ended || e.Err != nil {
 		t.Errorf("the release is answered with %+v", e)
 	}
 	if _, err := d.Renew(t.Context(), held); err != nil {
@@ -65,36 +65,36 @@ func TestFullServer(t *testing.T) {
 	must(t, d.Resume(t.Context(), "job", 2).Err)
 	open(t, d, c, "job", "new")
 	fill(t, c) // what was freed must not be why it worked
-	if a := d.Claim(t.Context(), []lock.Claim{next})[0]; a.Err == nil {
+	if a := d.Claim(t.Context(), []driver.Claim{next})[0]; a.Err == nil {
 		t.Errorf("the server was not full: %+v", a)
 	}
 }
 
 // takesLeases frees the keys of leases by force, and hands one over.
-func takesLeases(t *testing.T, d *redislock.Driver, handedOver lock.Holding, forced ...lock.Holding) {
+func takesLeases(t *testing.T, d *redislock.Driver, handedOver driver.LeaseRef, forced ...driver.LeaseRef) {
 	t.Helper()
 	for i, h := range forced {
-		_, err := d.Force(t.Context(), lock.Forcing{Key: h.Key, ID: fmt.Sprint("id", i), By: "alice", Reason: "gone", From: h.Fence, To: h.Fence})
+		_, err := d.Force(t.Context(), driver.ForceRequest{Key: h.Key, ID: fmt.Sprint("id", i), By: "alice", Reason: "gone", From: h.Fence, To: h.Fence})
 		must(t, err)
-		if all, err := d.Forcings(t.Context(), h.Key); err != nil || len(all) == 0 || all[len(all)-1].Owners[0].Fence != h.Fence {
+		if all, err := d.ForceRecords(t.Context(), h.Key); err != nil || len(all) == 0 || all[len(all)-1].Owners[0].Fence != h.Fence {
 			t.Errorf("the records of %q are %+v, %v", h.Key, all, err)
 		}
-		if _, err := d.Renew(t.Context(), h); !errors.Is(err, lock.ErrForced) {
+		if _, err := d.Renew(t.Context(), h); !errors.Is(err, driver.ErrForced) {
 			t.Errorf("the renewal of %q says %v, want lock.ErrForced", h.Key, err)
 		}
 	}
-	g, err := d.Adopt(t.Context(), handedOver, lock.Acquisition{Key: handedOver.Key, Owner: "b/1", TTL: time.Minute})
+	g, err := d.Adopt(t.Context(), handedOver, driver.Acquisition{Key: handedOver.Key, Owner: "b/1", TTL: time.Minute})
 	must(t, err)
-	if _, err := d.Renew(t.Context(), handedOver); !errors.Is(err, lock.ErrHandedOver) || g.Fence <= handedOver.Fence {
+	if _, err := d.Renew(t.Context(), handedOver); !errors.Is(err, driver.ErrHandedOver) || g.Fence <= handedOver.Fence {
 		t.Errorf("after the adoption with %+v the renewal says %v", g, err)
 	}
-	must(t, d.Release(t.Context(), lock.Holding{Key: handedOver.Key, Owner: "b/1", Fence: g.Fence}))
+	must(t, d.Release(t.Context(), driver.LeaseRef{Key: handedOver.Key, Owner: "b/1", Fence: g.Fence}))
 }
 
 // shareWith holds a key that others may hold as well.
-func shareWith(t *testing.T, d *redislock.Driver, key, owner string) lock.Holding {
+func shareWith(t *testing.T, d *redislock.Driver, key, owner string) driver.LeaseRef {
 	t.Helper()
-	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Limit: 9})
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Limit: 9})
 	must(t, err)
-	return lock.Holding{Key: key, Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 9}
+	return driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 9}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -126,7 +126,7 @@ func atDesk(t *testing.T) (*desk, *redislock.Driver) {
 }
 
 func asks(ctx context.Context, store *redislock.Driver, owner string) error {
-	_, err := store.Acquire(ctx, lock.Acquisition{Key: "k", Owner: owner, TTL: 30 * time.Second})
+	_, err := store.Acquire(ctx, driver.Acquisition{Key: "k", Owner: owner, TTL: 30 * time.Second})
 	return err
 }
 
@@ -156,7 +156,7 @@ func TestManyCallersShareARoundTrip(t *testing.T) {
 			t.Errorf("flights of %v requests, want 1, 1 and 10", got)
 		}
 		for i, err := range errs {
-			if _, held := errors.AsType[*lock.HeldError](err); held != (i != 7) || i == 7 && err != nil {
+			if _, held := errors.AsType[*driver.HeldError](err); held != (i != 7) || i == 7 && err != nil {
 				t.Errorf("caller %d: %v", i, err)
 			}
 		}

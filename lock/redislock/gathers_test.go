@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -41,7 +41,7 @@ func TestSilentMasterDelaysNoOther(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	servers := cluster(t)
 	c := client(t, servers[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	at := make(map[string][]string) // keys by the master that has them
 	for i := range 60 {
 		key := fmt.Sprint("key-", i)
@@ -55,7 +55,7 @@ func TestSilentMasterDelaysNoOther(t *testing.T) {
 	must(t, syscall.Kill(servers[0].Pid(), syscall.SIGSTOP))
 	defer func() { _ = syscall.Kill(servers[0].Pid(), syscall.SIGCONT) }()
 	ask := func(key string) {
-		_, _ = d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "after/1", TTL: 30 * time.Second})
+		_, _ = d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "after/1", TTL: 30 * time.Second})
 	}
 	var silent, others sync.WaitGroup
 	defer silent.Wait()

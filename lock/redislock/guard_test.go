@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -34,14 +34,14 @@ func ExampleGuardLua() {
 	redislock.Harden(options)
 	client := redis.NewUniversalClient(options)
 	defer client.Close()
-	driver, err := redislock.New(client, redislock.Options{Namespace: "shop"})
+	store, err := redislock.New(client, redislock.Options{Namespace: "shop"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	paused, _ := driver.Acquire(ctx, lock.Acquisition{Key: "stock", Owner: "a/1", TTL: lock.MinTTL})
-	server.FastForward(2 * lock.MinTTL) // its holder is stopped, and does not notice
-	next, _ := driver.Acquire(ctx, lock.Acquisition{Key: "stock", Owner: "b/1", TTL: lock.MinTTL})
+	paused, _ := store.Acquire(ctx, driver.Acquisition{Key: "stock", Owner: "a/1", TTL: driver.MinTTL})
+	server.FastForward(2 * driver.MinTTL) // its holder is stopped, and does not notice
+	next, _ := store.Acquire(ctx, driver.Acquisition{Key: "stock", Owner: "b/1", TTL: driver.MinTTL})
 
 	script := redis.NewScript(redislock.GuardLua() + writing)
 	keys := []string{"{stock}:count", "{stock}:fence"}
@@ -60,7 +60,7 @@ func TestGuardLua(t *testing.T) {
 	script := redis.NewScript(redislock.GuardLua() + writing)
 	const now = 1_795_207_852_937_123
 	for i, w := range []struct{ fence, want int64 }{
-		{now, 1}, {now, 1}, {now - 1, 0}, {now + 1, 1}, {now, 0}, {lock.MaxNumber, 1}, {lock.MaxNumber - 1, 0},
+		{now, 1}, {now, 1}, {now - 1, 0}, {now + 1, 1}, {now, 0}, {driver.MaxNumber, 1}, {driver.MaxNumber - 1, 0},
 	} {
 		n, err := script.Run(t.Context(), c, []string{"{s}:v", "{s}:f"}, w.fence, i).Int64()
 		must(t, err)

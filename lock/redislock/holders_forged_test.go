@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -19,7 +19,7 @@ func TestManyHolders(t *testing.T) {
 	t.Parallel()
 	const most = 10_000
 	d, raw := realDriver(t, redislock.Options{})
-	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: lock.NoLimit}
+	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: driver.NoLimit}
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
 	add := func(from, to int, ends bool) {
@@ -31,33 +31,33 @@ func TestManyHolders(t *testing.T) {
 				pipe.HSet(t.Context(), "cronce:v1:h:{key}", owner, fmt.Sprintf("%d|%d|2147483647|", g.Fence, till))
 				if ends {
 					pipe.ZAdd(t.Context(), "cronce:v1:e:{key}", redis.Z{Score: float64(till), Member: owner})
-					pipe.ZAdd(t.Context(), "cronce:v1:m:{key}", redis.Z{Score: lock.NoLimit, Member: owner})
+					pipe.ZAdd(t.Context(), "cronce:v1:m:{key}", redis.Z{Score: driver.NoLimit, Member: owner})
 				}
 			}
 			return nil
 		})
 		must(t, err)
 	}
-	force := func(id string) (lock.Forced, error) {
-		return d.Force(t.Context(), lock.Forcing{Key: "key", ID: id, By: "alice", Reason: "gone"})
+	force := func(id string) (driver.ForceRecord, error) {
+		return d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: id, By: "alice", Reason: "gone"})
 	}
 	add(0, 3*most, false) // in the hash alone
 	add(0, most, true)    // and this owner: one more than a step takes
-	if _, err := force("1"); !errors.Is(err, lock.ErrUnsupported) {
+	if _, err := force("1"); !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("an unlock of %d holders: %v, want lock.ErrUnsupported", most+1, err)
 	}
-	_, err = d.Renew(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence, TTL: time.Minute, Limit: a.Limit})
+	_, err = d.Renew(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence, TTL: time.Minute, Limit: a.Limit})
 	must(t, err)
 	all, err := d.Holders(t.Context(), "key")
 	must(t, err)
 	if len(all) != most {
 		t.Errorf("%d holders are returned, want %d", len(all), most)
 	}
-	writer := lock.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Barge: true}
+	writer := driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Barge: true}
 	if _, err := d.Acquire(t.Context(), writer); !isHeld(err) {
 		t.Errorf("a writer beside them: %v", err)
 	}
-	must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "forged/0", Limit: lock.NoLimit}))
+	must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "forged/0", Limit: driver.NoLimit}))
 	made, err := force("2")
 	must(t, err)
 	if made.Holders != most {
@@ -69,6 +69,6 @@ func TestManyHolders(t *testing.T) {
 }
 
 func isHeld(err error) bool {
-	_, held := errors.AsType[*lock.HeldError](err)
+	_, held := errors.AsType[*driver.HeldError](err)
 	return held
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Inspect looks at a plain lock and changes nothing. An error that is not a
 // *lock.ArgumentError is doubt.
-func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
+func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	places, all, err := d.inspect(ctx, key)
 	if err != nil {
-		return lock.Standing{}, err
+		return driver.KeyState{}, err
 	}
-	at := lock.Standing{Waiting: places}
+	at := driver.KeyState{Waiting: places}
 	if len(all) > 0 {
 		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}
@@ -29,18 +29,18 @@ func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error)
 const maxHolders = 10_000
 
 // longest is how far the deadline of a lease may lie ahead, in ms: LONGEST in shared.lua.
-const longest = 2 * int64(lock.MaxTTL/time.Millisecond)
+const longest = 2 * int64(driver.MaxTTL/time.Millisecond)
 
 // Holders returns the holders of a lock and changes nothing: of more than 10,000 those
 // whose time ends first. An error that is not a *lock.ArgumentError is doubt.
-func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
+func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	_, all, err := d.inspect(ctx, key)
 	return all, err
 }
 
 // inspect tells how many places the queue has and who holds the lock.
-func (d *Driver) inspect(ctx context.Context, key string) (places int, all []lock.Holder, err error) {
-	if err := lock.CheckKey(key); err != nil {
+func (d *Driver) inspect(ctx context.Context, key string) (places int, all []driver.Holder, err error) {
+	if err := driver.CheckKey(key); err != nil {
 		return 0, nil, err
 	}
 	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:5], []any{maxHolders})
@@ -56,7 +56,7 @@ func (d *Driver) inspect(ctx context.Context, key string) (places int, all []loc
 
 // readStanding reads {places, lock or "", ms left, ms, then owner and holder for
 // each that shares the lock}.
-func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
+func readStanding(reply any) (places int, all []driver.Holder, ok bool) {
 	parts, _ := reply.([]any)
 	if len(parts) < 4 || len(parts)%2 != 0 {
 		return 0, nil, false
@@ -80,24 +80,24 @@ func readStanding(reply any) (places int, all []lock.Holder, ok bool) {
 }
 
 // readAlone reads fence|owner, or fence?inbox|owner of a lock that is only kept.
-func readAlone(text string, left time.Duration) ([]lock.Holder, bool) {
+func readAlone(text string, left time.Duration) ([]driver.Holder, bool) {
 	i := strings.IndexAny(text, "|?")
 	if i < 0 {
 		return nil, false
 	}
 	fence, err := strconv.ParseInt(text[:i], 10, 64)
-	h := lock.Holder{Owner: text[i+1:], Fence: fence, Left: left, Limit: 1}
+	h := driver.Holder{Owner: text[i+1:], Fence: fence, Left: left, Limit: 1}
 	if text[i] == '?' {
 		h.Fence = 0
 		_, h.Owner, _ = strings.Cut(h.Owner, "|")
 	}
-	return []lock.Holder{h}, err == nil
+	return []driver.Holder{h}, err == nil
 }
 
 // readHolders reads the owners that share a lock, without those whose time is
 // over, in the order of their grants; those for whom a place is kept come last.
-func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
-	var all, kept []lock.Holder
+func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
+	var all, kept []driver.Holder
 	for pair := range slices.Chunk(parts, 2) {
 		owner, ok1 := pair[0].(string)
 		text, ok2 := pair[1].(string)
@@ -105,7 +105,7 @@ func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
 			continue
 		}
 		f := fields{rest: text}
-		h := lock.Holder{Owner: owner, Fence: f.count(f.text())}
+		h := driver.Holder{Owner: owner, Fence: f.count(f.text())}
 		left := f.count(f.text()) - now
 		h.Left, h.Limit = time.Duration(left)*time.Millisecond, int(f.count(f.text()))
 		inbox := f.end()
@@ -119,7 +119,7 @@ func readHolders(parts []any, now int64) ([]lock.Holder, bool) {
 			kept = append(kept, h)
 		}
 	}
-	order := func(a, b lock.Holder) int { return int(a.Fence - b.Fence) }
+	order := func(a, b driver.Holder) int { return int(a.Fence - b.Fence) }
 	slices.SortFunc(all, order)
 	slices.SortFunc(kept, order)
 	for i := range kept {

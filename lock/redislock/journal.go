@@ -11,21 +11,21 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var verdicts = map[byte]lock.Verdict{
-	'o': lock.VerdictOpened, 'r': lock.VerdictRan, 'e': lock.VerdictEnded, 's': lock.VerdictSkipped,
-	'w': lock.VerdictWaiting, 'u': lock.VerdictSuperseded, 'm': lock.VerdictMissed, 'p': lock.VerdictPaused,
-	'l': lock.VerdictLost,
+var verdicts = map[byte]driver.Verdict{
+	'o': driver.VerdictOpened, 'r': driver.VerdictRan, 'e': driver.VerdictEnded, 's': driver.VerdictSkipped,
+	'w': driver.VerdictWaiting, 'u': driver.VerdictSuperseded, 'm': driver.VerdictMissed, 'p': driver.VerdictPaused,
+	'l': driver.VerdictLost,
 }
 
 // Journal returns the newest n lines of a series, or all if n is not positive,
 // and the revisions that were seen. What cannot be read stands in its place, as
-// [lock.UnreadableLine], or in the journal's faults.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Journal{}, err
+// [driver.UnreadableLine], or in the journal's faults.
+func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.Journal{}, err
 	}
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
@@ -50,7 +50,7 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, 
 		err = read(false)
 	}
 	if err != nil {
-		return lock.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
+		return driver.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
 	}
 	if all != nil {
 		return readJournal(key, lines.Val(), all.Val()), nil
@@ -72,36 +72,36 @@ func pairs(page *redis.ScanCmd) map[string]string {
 	return all
 }
 
-func readJournal(key string, lines []string, revisions map[string]string) lock.Journal {
-	j := lock.Journal{Key: key, Lines: make([]lock.Line, 0, len(lines))}
+func readJournal(key string, lines []string, revisions map[string]string) driver.Journal {
+	j := driver.Journal{Key: key, Lines: make([]driver.Line, 0, len(lines))}
 	for _, text := range lines {
 		line, ok := readLine(text)
 		if !ok {
-			line = lock.UnreadableLine(text)
+			line = driver.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
 	for revision, text := range revisions {
 		s, ok := readSighting(revision, text)
 		if !ok {
-			j.Faults = append(j.Faults, lock.Quote(revision+": "+text))
+			j.Faults = append(j.Faults, driver.Quote(revision+": "+text))
 			continue
 		}
 		j.Revisions = append(j.Revisions, s)
 	}
-	slices.SortFunc(j.Revisions, func(a, b lock.Sighting) int {
+	slices.SortFunc(j.Revisions, func(a, b driver.RevisionUse) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
 	})
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != driver.VerdictOpened
 	slices.Sort(j.Faults)
 	return j
 }
 
 // readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
 // where the blocker is "number+fence" or empty.
-func readLine(text string) (lock.Line, bool) {
+func readLine(text string) (driver.Line, bool) {
 	f := fields{rest: text}
-	l := lock.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
+	l := driver.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
 	l.From, l.To = f.count(f.text()), f.count(f.text())
 	if between := f.text(); between != "" {
 		l.Between = verdicts[f.letter(between)]
@@ -118,9 +118,9 @@ func readLine(text string) (lock.Line, bool) {
 }
 
 // readSighting reads first|last|node|zone|policies|spec.
-func readSighting(revision, text string) (lock.Sighting, bool) {
+func readSighting(revision, text string) (driver.RevisionUse, bool) {
 	f := fields{rest: text}
-	s := lock.Sighting{Revision: f.raw(revision), First: f.count(f.text()), Last: f.count(f.text())}
+	s := driver.RevisionUse{Revision: f.raw(revision), First: f.count(f.text()), Last: f.count(f.text())}
 	s.Node, s.Zone, s.Policies, s.Spec = f.raw(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
 	return s, !f.bad
 }

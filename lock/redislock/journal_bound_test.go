@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -18,14 +18,14 @@ import (
 func lines(t *testing.T, o redislock.Options, verdicts int) (counts []int64) {
 	t.Helper()
 	c := client(t, redisserver.Start(t).Addr())
-	d := driver(t, c, o)
-	mark := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "opener"}})[0].Mark
+	d := newDriver(t, c, o)
+	mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "opener"}})[0].Mark
 	waitOn(t, c, time.Duration(verdicts+1)*time.Millisecond)
 	journal := fmt.Sprintf("%s:v1:{%[1]s.0}:j:job", redislock.DefaultNamespace)
 	for i := range int64(verdicts) {
-		a := d.Claim(t.Context(), []lock.Claim{{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1,
-			Latest: lock.MaxNumber, Revision: fmt.Sprint("r", i%2)}})[0]
-		if a.Kind != lock.Missed {
+		a := d.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1,
+			Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)}})[0]
+		if a.Kind != driver.KindMissed {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 		mark++
@@ -61,14 +61,14 @@ func TestNewestLineIsKept(t *testing.T) {
 // it costs its series two lines.
 func TestJournalBytesToTheByte(t *testing.T) {
 	c := client(t, redisserver.Start(t).Addr())
-	wide := driver(t, c, redislock.Options{})
+	wide := newDriver(t, c, redislock.Options{})
 	due := open(t, wide, c, "job")
 	waitOn(t, c, 20*time.Millisecond)
 	next := 0
 	grant := func(d *redislock.Driver) (counted, lines int64) {
 		asked := claimOf("job", fmt.Sprint("n/", next), due+int64(next))
-		asked.Overlap = lock.OverlapAllow
-		claim(t, d, asked, lock.Granted)
+		asked.Overlap = driver.OverlapAllow
+		claim(t, d, asked, driver.KindGranted)
 		next++
 		counted, _, lines = weights(t, c, []string{"job"})
 		return counted, lines
@@ -79,10 +79,10 @@ func TestJournalBytesToTheByte(t *testing.T) {
 	before, _ := grant(wide)
 	has, lines := grant(wide)
 	each := has - before // of a grant: the lines are as long as one another
-	if exact, n := grant(driver(t, c, redislock.Options{JournalBytes: has + each})); exact != has+each || n != lines+1 {
+	if exact, n := grant(newDriver(t, c, redislock.Options{JournalBytes: has + each})); exact != has+each || n != lines+1 {
 		t.Errorf("of %d bytes there are %d in %d lines, want all in %d", has+each, exact, n, lines+1)
 	}
-	if _, n := grant(driver(t, c, redislock.Options{JournalBytes: has + 2*each - 1})); n != lines+2-2 {
+	if _, n := grant(newDriver(t, c, redislock.Options{JournalBytes: has + 2*each - 1})); n != lines+2-2 {
 		t.Errorf("a byte too many leaves %d lines, want %d", n, lines)
 	}
 }
@@ -105,28 +105,28 @@ func TestErrorTextCostsLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := client(t, redisserver.Start(t).Addr())
-			d := driver(t, server, redislock.Options{})
+			d := newDriver(t, server, redislock.Options{})
 			due := open(t, d, server, "job") // one line
 			waitOn(t, server, 10*time.Millisecond)
-			var run lock.RunRef
+			var run driver.RunRef
 			for i := range c.lines - 1 {
 				asked := claimOf("job", fmt.Sprint("n/", i), due+i)
-				asked.Overlap = lock.OverlapAllow
-				run = runOf(asked, claim(t, d, asked, lock.Granted))
+				asked.Overlap = driver.OverlapAllow
+				run = runOf(asked, claim(t, d, asked, driver.KindGranted))
 			}
 			has, _, lines := weights(t, server, []string{"job"})
 			if lines != c.lines {
 				t.Fatalf("there are %d lines", lines)
 			}
-			text := strings.Repeat("x", lock.MaxErrorText)
-			full := driver(t, server, redislock.Options{JournalBytes: has + c.room})
-			if e := full.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: run, Outcome: lock.OutcomeFailed, Error: text}})[0]; !e.Ended {
+			text := strings.Repeat("x", driver.MaxErrorText)
+			full := newDriver(t, server, redislock.Options{JournalBytes: has + c.room})
+			if e := full.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeFailed, Error: text}})[0]; !e.Ended {
 				t.Fatalf("the end: %+v", e)
 			}
 			j, err := d.Journal(t.Context(), "job", 0)
 			must(t, err)
 			newest := j.Lines[len(j.Lines)-1]
-			if (newest.Error == text) != c.kept || newest.Outcome != lock.OutcomeFailed || int64(len(j.Lines)) != c.remain {
+			if (newest.Error == text) != c.kept || newest.Outcome != driver.OutcomeFailed || int64(len(j.Lines)) != c.remain {
 				t.Errorf("%d lines, the text is kept: %v", len(j.Lines), newest.Error == text)
 			}
 			if counted, bytes, _ := weights(t, server, []string{"job"}); counted != bytes {
@@ -139,15 +139,15 @@ func TestErrorTextCostsLines(t *testing.T) {
 // Journals full of the longest texts of errors stay within their lines and their bytes: that is
 // what one read takes, and what all of them return together.
 func TestJournalsOfErrors(t *testing.T) {
-	const budget, length, each = 60_000, 40, lock.MaxErrorText + 300
+	const budget, length, each = 60_000, 40, driver.MaxErrorText + 300
 	c := client(t, redisserver.Start(t).Addr())
 	keys := names(8)
-	d := driver(t, c, redislock.Options{JournalLines: length})
+	d := newDriver(t, c, redislock.Options{JournalLines: length})
 	fail(t, d, c, keys[:1], 2*length)
 	if _, bytes, lines := weights(t, c, keys[:1]); lines > length || bytes > length*each {
 		t.Errorf("one journal has %d lines of %d bytes, want at most %d of %d", lines, bytes, length, length*each)
 	}
-	d = driver(t, c, redislock.Options{JournalBytes: budget})
+	d = newDriver(t, c, redislock.Options{JournalBytes: budget})
 	fail(t, d, c, keys[1:], 60)
 	counted, bytes, _ := weights(t, c, keys)
 	if counted != bytes || bytes > budget || bytes < budget*3/4 {
@@ -175,11 +175,11 @@ func fail(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []str
 	due := open(t, d, c, keys...)
 	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
 	for round := range rounds {
-		var es []lock.Ending
+		var es []driver.EndRequest
 		for _, key := range keys {
 			asked := claimOf(key, fmt.Sprint("n/", round), due+int64(round))
-			run := runOf(asked, claim(t, d, asked, lock.Granted))
-			es = append(es, lock.Ending{RunRef: run, Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+			run := runOf(asked, claim(t, d, asked, driver.KindGranted))
+			es = append(es, driver.EndRequest{RunRef: run, Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
 		}
 		for _, e := range d.ReleaseRuns(t.Context(), es) {
 			if !e.Ended {

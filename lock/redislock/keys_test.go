@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -87,10 +87,10 @@ func populate(c redis.UniversalClient, space string, names []string, shards int)
 		return err
 	}
 	for _, name := range names {
-		if s := d.Open(ctx, []lock.Opening{{Key: name, Node: "n"}})[0]; s.Err != nil {
+		if s := d.Open(ctx, []driver.OpenRequest{{Key: name, Node: "n"}})[0]; s.Err != nil {
 			return s.Err
 		}
-		if _, err := d.Acquire(ctx, lock.Acquisition{Key: name, Owner: "n/1", TTL: lock.MaxTTL}); err != nil {
+		if _, err := d.Acquire(ctx, driver.Acquisition{Key: name, Owner: "n/1", TTL: driver.MaxTTL}); err != nil {
 			return err
 		}
 	}

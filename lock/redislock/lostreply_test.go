@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -87,29 +88,29 @@ func TestLostReply(t *testing.T) {
 	s := redisserver.Start(t)
 	p := newCutter(t, s.Addr())
 	c := client(t, p.Addr().String())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	due := open(t, d, c, "job", "warm")
-	direct := driver(t, client(t, s.Addr()), redislock.Options{})
+	direct := newDriver(t, client(t, s.Addr()), redislock.Options{})
 	warm(t, direct, due) // a NOSCRIPT is not the reply to lose
 
 	cl := claimOf("job", "a/1", due)
-	lose(t, p, func() error { return d.Claim(t.Context(), []lock.Claim{cl})[0].Err })
-	seen := claim(t, direct, claimOf("job", "b/1", due), lock.Passed)
-	a := claim(t, d, cl, lock.Granted)
+	lose(t, p, func() error { return d.Claim(t.Context(), []driver.Claim{cl})[0].Err })
+	seen := claim(t, direct, claimOf("job", "b/1", due), driver.KindPassed)
+	a := claim(t, d, cl, driver.KindGranted)
 	if a.Fence != seen.Fence || a.Attempt != 1 {
 		t.Errorf("asked again: %+v, the store had the fence %d", a, seen.Fence)
 	}
-	e := lock.Ending{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}
-	lose(t, p, func() error { return d.ReleaseRuns(t.Context(), []lock.Ending{e})[0].Err })
-	if again := d.ReleaseRuns(t.Context(), []lock.Ending{e})[0]; !again.Ended || again.Err != nil {
+	e := driver.EndRequest{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}
+	lose(t, p, func() error { return d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0].Err })
+	if again := d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !again.Ended || again.Err != nil {
 		t.Errorf("the release asked again: %+v", again)
 	}
 
-	req := lock.Acquisition{Key: "key", Owner: "a/2", TTL: time.Minute}
+	req := driver.Acquisition{Key: "key", Owner: "a/2", TTL: time.Minute}
 	lose(t, p, func() error { _, err := d.Acquire(t.Context(), req); return err })
 	g, err := d.Acquire(t.Context(), req)
 	must(t, err)
-	h := lock.Holding{Key: "key", Owner: "a/2", Fence: g.Fence, TTL: time.Minute}
+	h := driver.LeaseRef{Key: "key", Owner: "a/2", Fence: g.Fence, TTL: time.Minute}
 	if again, err := d.Acquire(t.Context(), req); err != nil || again.Fence != g.Fence {
 		t.Errorf("asked a third time: %+v, %v, want the fence %d", again, err, g.Fence)
 	}
@@ -121,8 +122,8 @@ func TestLostReply(t *testing.T) {
 func warm(t *testing.T, d *redislock.Driver, due int64) {
 	t.Helper()
 	cl := claimOf("warm", "w/1", due)
-	a := claim(t, d, cl, lock.Granted)
-	d.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
+	a := claim(t, d, cl, driver.KindGranted)
+	d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
 	must(t, d.Release(t.Context(), acquire(t, d, "warm", "w/2")))
 }
 
@@ -147,7 +148,7 @@ func TestLostReleaseInACluster(t *testing.T) {
 	raw := client(t, s.Addr())
 	must(t, raw.ClusterAddSlotsRange(t.Context(), 0, slots-1).Err())
 	until(t, "the Cluster is whole", func() bool { return strings.Contains(raw.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
-	other := driver(t, raw, redislock.Options{})
+	other := newDriver(t, raw, redislock.Options{})
 	for name, c := range map[string]struct {
 		keys  []string
 		limit int
@@ -167,7 +168,7 @@ func TestLostReleaseInACluster(t *testing.T) {
 			},
 		})
 		t.Cleanup(func() { _ = cluster.Close() })
-		l := lock.New(driver(t, cluster, redislock.Options{GroupBy: "/"}), "a")
+		l := lock.New(newDriver(t, cluster, redislock.Options{GroupBy: "/"}), "a")
 		must(t, acquireKey(t, l, "warm").Release(t.Context()))
 		shared, err := l.Acquire(t.Context(), "warm shared", lock.Options{Limit: 3})
 		must(t, err)
@@ -184,9 +185,9 @@ func TestLostReleaseInACluster(t *testing.T) {
 		}
 		p.before = func() { // another owner had the keys, and has freed them as well
 			for _, key := range c.keys {
-				g, err := other.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "other/1", TTL: time.Minute, Limit: c.limit})
+				g, err := other.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "other/1", TTL: time.Minute, Limit: c.limit})
 				must(t, err)
-				must(t, other.Release(t.Context(), lock.Holding{Key: key, Owner: "other/1", Fence: g.Fence, Limit: c.limit}))
+				must(t, other.Release(t.Context(), driver.LeaseRef{Key: key, Owner: "other/1", Fence: g.Fence, Limit: c.limit}))
 			}
 		}
 		if !c.known {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -32,14 +32,14 @@ func leftovers(t *testing.T, c redis.UniversalClient) (left []string) {
 func TestFenceIsRemembered(t *testing.T) {
 	s := simulated(t)
 	c := client(t, s.Addr())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	for _, limit := range []int{1, 2} {
 		for _, held := range []time.Duration{0, 9998 * time.Millisecond} {
 			key := fmt.Sprintf("%v-%d", held, limit)
-			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
+			g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
 			must(t, err)
 			s.wait(held)
-			must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
 			remembered := func() bool { return c.Get(t.Context(), "cronce:v1:l:{"+key+"}").Val() == fmt.Sprint(g.Fence) }
 			s.wait(10*time.Second - held - time.Millisecond)
 			if !remembered() {
@@ -67,9 +67,9 @@ func TestFenceOverStepBack(t *testing.T) {
 	}
 	now := c.Time(t.Context()).Val()
 	use := func(key string, limit int) int64 {
-		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute, Limit: limit})
 		must(t, err)
-		must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: key, Owner: "a/1", Fence: g.Fence, Limit: limit}))
 		return g.Fence
 	}
 	for _, first := range []int{1, 2} {
@@ -119,17 +119,17 @@ func history(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []
 	due := open(t, d, c, keys...)
 	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
 	for round := range rounds {
-		cs := make([]lock.Claim, len(keys))
+		cs := make([]driver.Claim, len(keys))
 		for i, key := range keys {
 			cs[i] = claimOf(key, "n/"+strconv.Itoa(round), due+int64(round))
-			cs[i].Overlap = lock.OverlapAllow
+			cs[i].Overlap = driver.OverlapAllow
 		}
-		es := make([]lock.Ending, len(keys))
+		es := make([]driver.EndRequest, len(keys))
 		for i, a := range d.Claim(t.Context(), cs) {
-			if a.Kind != lock.Granted {
+			if a.Kind != driver.KindGranted {
 				t.Fatalf("round %d: %+v", round, a)
 			}
-			es[i] = lock.Ending{RunRef: runOf(cs[i], a), OK: true, Outcome: "ok"}
+			es[i] = driver.EndRequest{RunRef: runOf(cs[i], a), OK: true, Outcome: "ok"}
 		}
 		d.ReleaseRuns(t.Context(), es)
 	}
@@ -187,8 +187,8 @@ func TestJournalKeepsItsNewestLine(t *testing.T) {
 	for i := range 3 {
 		number := c.Time(t.Context()).Val().UnixMilli()
 		asked := claimOf(key, "n/"+strconv.Itoa(i), number)
-		asked.Overlap = lock.OverlapAllow
-		claim(t, d, asked, lock.Granted)
+		asked.Overlap = driver.OverlapAllow
+		claim(t, d, asked, driver.KindGranted)
 		if j, err := d.Journal(t.Context(), key, 0); err != nil || len(j.Lines) != 1 || j.Lines[0].To != number {
 			t.Errorf("after %d the journal is %+v, %v", number, j.Lines, err)
 		}
@@ -266,7 +266,7 @@ func TestKeysOfExpired(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "job")
-	claim(t, d, claimOf("job", "a/1", due), lock.Granted)
+	claim(t, d, claimOf("job", "a/1", due), driver.KindGranted)
 	acquire(t, d, "key", "a/2")
 	if _, err := d.Beat(t.Context(), "a", time.Minute); err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestExpiryOfClaimed(t *testing.T) {
 	for _, key := range []string{"s:job", "j:job", "jb"} {
 		must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
 	}
-	claim(t, d, claimOf("job", "a/1", due), lock.Granted)
+	claim(t, d, claimOf("job", "a/1", due), driver.KindGranted)
 	for _, key := range []string{"s:job", "j:job", "jb"} {
 		if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
 			t.Errorf("%s expires in %v", key, left)

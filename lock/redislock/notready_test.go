@@ -17,7 +17,7 @@ import (
 // A replica that has lost its master, and may not tell what it remembers.
 func TestMasterDownIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--replica-serve-stale-data", "no")
-	d := driver(t, client(t, s.Addr()), redislock.Options{})
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
 	s.Tell("REPLICAOF 127.0.0.1 1")
 	doubts(t, d, 1, "MASTERDOWN")
 }
@@ -27,7 +27,7 @@ func TestMasterDownIsDoubt(t *testing.T) {
 func TestLoadingIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--enable-debug-command", "yes")
 	c := client(t, s.Addr())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	due := open(t, d, c, "job")
 	s.Tell("DEBUG POPULATE 2000 filler", "CONFIG SET loading-process-events-interval-bytes 1024", "CONFIG SET key-load-delay 1500")
 	patient := client(t, s.Addr(), func(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute })
@@ -44,7 +44,7 @@ func TestLoadingIsDoubt(t *testing.T) {
 // A node of a Cluster that has no slots, and one that has lost the others.
 func TestClusterDownIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--cluster-enabled", "yes")
-	doubts(t, driver(t, client(t, s.Addr()), redislock.Options{}), 1, "CLUSTERDOWN")
+	doubts(t, newDriver(t, client(t, s.Addr()), redislock.Options{}), 1, "CLUSTERDOWN")
 }
 
 // What a node of a Cluster says of keys that are another's, or on their way, is no
@@ -54,7 +54,7 @@ func TestMovedIsDoubt(t *testing.T) {
 	nodes := redisserver.Cluster(t, 3, 0)
 	for _, s := range nodes {
 		c := client(t, s.Addr())
-		err := acquireFor(t, driver(t, c, redislock.Options{}), "key", "a/1", 0)
+		err := acquireFor(t, newDriver(t, c, redislock.Options{}), "key", "a/1", 0)
 		if moved := err != nil; moved && !strings.Contains(err.Error(), "MOVED") {
 			t.Errorf("%s answers %v", s.Addr(), err)
 		} else if moved {
@@ -66,13 +66,13 @@ func TestMovedIsDoubt(t *testing.T) {
 			other = nodes[1]
 		}
 		s.Tell(fmt.Sprintf("CLUSTER SETSLOT %d MIGRATING %s", slot, other.NodeID()))
-		err = acquireFor(t, driver(t, c, redislock.Options{}), "key", "b/1", 0)
+		err = acquireFor(t, newDriver(t, c, redislock.Options{}), "key", "b/1", 0)
 		// The lock is here, its queue is not: 6.2 sends all of it there, where TRYAGAIN is the answer.
 		if err == nil || !strings.Contains(err.Error(), "TRYAGAIN") && !strings.Contains(err.Error(), "ASK") {
 			t.Errorf("of a lock that is half on its way it answers %v", err)
 		}
 		must(t, c.Del(t.Context(), "cronce:v1:l:{key}").Err())
-		err = acquireFor(t, driver(t, c, redislock.Options{}), "key", "b/1", 0)
+		err = acquireFor(t, newDriver(t, c, redislock.Options{}), "key", "b/1", 0)
 		if err == nil || !strings.Contains(err.Error(), "ASK") {
 			t.Errorf("of a lock that is on its way it answers %v", err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -49,7 +49,7 @@ func behindBarrier(t *testing.T, addr string) (*barrier, *redislock.Driver) {
 	t.Helper()
 	c, b := client(t, addr), new(barrier)
 	c.AddHook(b)
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	d.NeverOverdue()
 	return b, d
 }
@@ -77,7 +77,7 @@ func (b *barrier) inOneFlight(t *testing.T, d *redislock.Driver, asks ...func(*r
 // any above the one that the asker has seen.
 func asking(t *testing.T, key, owner string, seen, want int64) func(*redislock.Driver) error {
 	return func(d *redislock.Driver) error {
-		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Fence: seen})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Fence: seen})
 		if err == nil && (g.Fence <= seen || want != 0 && g.Fence != want || g.Left <= 0 || g.Left > time.Minute) {
 			t.Errorf("%s was granted %q as %+v, want the fence %d or one above %d", owner, key, g, want, seen)
 		}
@@ -85,23 +85,23 @@ func asking(t *testing.T, key, owner string, seen, want int64) func(*redislock.D
 	}
 }
 
-func freeing(t *testing.T, h lock.Holding) func(*redislock.Driver) error {
+func freeing(t *testing.T, h driver.LeaseRef) func(*redislock.Driver) error {
 	return func(d *redislock.Driver) error { return d.Release(t.Context(), h) }
 }
 
 // verdict is an error in a word.
 func verdict(err error) string {
-	held, refused := errors.AsType[*lock.HeldError](err)
+	held, refused := errors.AsType[*driver.HeldError](err)
 	switch {
 	case err == nil:
 		return "yes"
 	case refused && held.Left > 0 && held.Left <= time.Minute:
 		return "held"
-	case errors.Is(err, lock.ErrForgotten):
+	case errors.Is(err, driver.ErrForgotten):
 		return "forgotten"
-	case errors.Is(err, lock.ErrLost):
+	case errors.Is(err, driver.ErrLost):
 		return "lost"
-	case errors.Is(err, lock.ErrFence):
+	case errors.Is(err, driver.ErrFence):
 		return "far"
 	case strings.Contains(err.Error(), "WRONGTYPE"):
 		return "WRONGTYPE"
@@ -126,19 +126,19 @@ func TestPartyAnswersEach(t *testing.T) {
 	for name, addr := range map[string]string{"real": redisserver.Start(t).Addr(), "simulated": simulated(t).Addr()} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, addr)
-			d := driver(t, c, redislock.Options{})
+			d := newDriver(t, c, redislock.Options{})
 			t.Cleanup(func() { must(t, d.Close()) })
 			must(t, c.RPush(t.Context(), "cronce:v1:l:{foreign}", "x").Err())
 			must(t, c.Set(t.Context(), "cronce:v1:q:{odd-queue}", "x", 0).Err())
 			taken, mine := acquire(t, d, "taken", "x/1"), acquire(t, d, "mine", "x/2")
-			read, err := d.Acquire(t.Context(), lock.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: lock.NoLimit})
+			read, err := d.Acquire(t.Context(), driver.Acquisition{Key: "read", Owner: "x/3", TTL: time.Minute, Limit: driver.NoLimit})
 			must(t, err)
 			ahead := taken.Fence + int64(time.Hour/time.Microsecond)
 			awaited, next := acquire(t, d, "awaited", "x/4"), acquire(t, d, "next", "x/5")
 			for _, key := range []string{"awaited", "next"} {
 				until(t, "a place", func() bool {
-					err := d.Desert(t.Context(), lock.Acquisition{Key: key, Owner: "w/1", TTL: time.Minute})
-					_, held := errors.AsType[*lock.HeldError](err)
+					err := d.Desert(t.Context(), driver.Acquisition{Key: key, Owner: "w/1", TTL: time.Minute})
+					_, held := errors.AsType[*driver.HeldError](err)
 					return held
 				})
 			}
@@ -152,26 +152,26 @@ func TestPartyAnswersEach(t *testing.T) {
 				asking(t, "read", "a/6", 0, 0),
 				asking(t, "odd-queue", "a/7", 0, 0),
 				asking(t, "high", "a/8", ahead, ahead+1),
-				asking(t, "too-high", "a/8", lock.MaxNumber-1, 0), // all ask alone then
+				asking(t, "too-high", "a/8", driver.MaxNumber-1, 0), // all ask alone then
 				asking(t, "awaited", "a/9", 0, 0),
 				asking(t, "last", "a/10", 0, 0),
 				asking(t, "read", "x/3", 0, read.Fence), // has it already
 			)
 			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "far", "held", "yes", "yes")
 
-			unknown := lock.Holding{Key: "last", Owner: "a/10"}
+			unknown := driver.LeaseRef{Key: "last", Owner: "a/10"}
 			errs = inOneFlight(t, addr,
 				freeing(t, mine),
 				freeing(t, mine),
-				freeing(t, lock.Holding{Key: "foreign", Owner: "a/2", Fence: 1}),
-				freeing(t, lock.Holding{Key: "taken", Owner: "x/1", Fence: taken.Fence - 1}),
-				freeing(t, lock.Holding{Key: "taken", Owner: "a/3", Fence: taken.Fence}),
+				freeing(t, driver.LeaseRef{Key: "foreign", Owner: "a/2", Fence: 1}),
+				freeing(t, driver.LeaseRef{Key: "taken", Owner: "x/1", Fence: taken.Fence - 1}),
+				freeing(t, driver.LeaseRef{Key: "taken", Owner: "a/3", Fence: taken.Fence}),
 				freeing(t, awaited),
 				asking(t, "awaited", "a/9", 0, 0), // a waiter came before it
 				freeing(t, next),                  // nobody but a waiter asks
 				freeing(t, unknown),
-				freeing(t, lock.Holding{Key: "read", Owner: "a/6", Fence: 1}),
-				freeing(t, lock.Holding{Key: "nobody's", Owner: "a/1", Fence: 1}),
+				freeing(t, driver.LeaseRef{Key: "read", Owner: "a/6", Fence: 1}),
+				freeing(t, driver.LeaseRef{Key: "nobody's", Owner: "a/1", Fence: 1}),
 				asking(t, "fresh", "a/1", 0, 0),
 			)
 			wantVerdicts(t, errs, "yes", "yes", "WRONGTYPE", "lost", "lost", "yes", "held", "yes", "yes", "lost", "forgotten", "yes")
@@ -194,7 +194,7 @@ func TestPartyKeepsTimesApart(t *testing.T) {
 	for _, owner := range []string{"a", "b"} {
 		for i, m := range minutes {
 			asks = append(asks, func(d *redislock.Driver) error {
-				_, err := d.Acquire(t.Context(), lock.Acquisition{Key: fmt.Sprint("key-", i), Owner: owner + "/1", TTL: m * time.Minute})
+				_, err := d.Acquire(t.Context(), driver.Acquisition{Key: fmt.Sprint("key-", i), Owner: owner + "/1", TTL: m * time.Minute})
 				return err
 			})
 		}
@@ -206,7 +206,7 @@ func TestPartyKeepsTimesApart(t *testing.T) {
 		if left := c.PTTL(t.Context(), fmt.Sprintf("cronce:v1:l:{key-%d}", i)).Val(); left <= least || left > most {
 			t.Errorf("key %d is kept for %v, want nearly %v", i, left, most)
 		}
-		held, refused := errors.AsType[*lock.HeldError](errs[len(minutes)+i])
+		held, refused := errors.AsType[*driver.HeldError](errs[len(minutes)+i])
 		if !refused || held.Left <= least || held.Left > most {
 			t.Errorf("who asks for key %d is told %+v, want that it is held for nearly %v", i, held, most)
 		}
@@ -239,12 +239,12 @@ func TestPartyOfDifferentTTLs(t *testing.T) {
 	ttl := func(i int) time.Duration { return time.Minute << (i % 3) }
 	for i := range 9 {
 		asks = append(asks, func(d *redislock.Driver) error {
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key(i), Owner: fmt.Sprint("a/", i), TTL: ttl(i)})
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: key(i), Owner: fmt.Sprint("a/", i), TTL: ttl(i)})
 			return err
 		})
 	}
 	must(t, errors.Join(inOneFlight(t, s.Addr(), asks...)...))
-	d := driver(t, client(t, s.Addr()), redislock.Options{})
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
 	for i := range asks {
 		at, err := d.Inspect(t.Context(), key(i))
 		must(t, err)
@@ -259,14 +259,14 @@ func TestPartyOfDifferentTTLs(t *testing.T) {
 func TestPartyOnAFullServer(t *testing.T) {
 	s := redisserver.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	c := client(t, s.Addr())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	first, second := acquire(t, d, "first", "a/1"), acquire(t, d, "second", "a/2")
 	fill(t, c)
 	errs := inOneFlight(t, s.Addr(), freeing(t, first), freeing(t, second), asking(t, "third", "a/3", 0, 0), asking(t, "fourth", "a/4", 0, 0))
 	must(t, errors.Join(errs[:2]...))
 	for _, err := range errs[2:] {
 		// What was freed may be room enough.
-		if _, refused := errors.AsType[*lock.HeldError](err); refused || err != nil && !strings.Contains(err.Error(), "OOM") {
+		if _, refused := errors.AsType[*driver.HeldError](err); refused || err != nil && !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestPartyOnAFullServer(t *testing.T) {
 // What a replica answers to a party is doubt for each of it.
 func TestPartyOnAReplica(t *testing.T) {
 	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
-	d := driver(t, client(t, master.Addr()), redislock.Options{})
+	d := newDriver(t, client(t, master.Addr()), redislock.Options{})
 	h := acquire(t, d, "taken", "a/1")
 	rc := client(t, copied.Addr())
 	must(t, rc.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(master.Port())).Err())
@@ -299,7 +299,7 @@ func TestPartyOnAReplica(t *testing.T) {
 func TestPartyOfManySlots(t *testing.T) {
 	s := redisserver.Cluster(t, 1, 0)[0]
 	c := client(t, s.Addr())
-	acquire(t, driver(t, c, redislock.Options{}), "warm", "a/0") // else each sends the script again, in no order
+	acquire(t, newDriver(t, c, redislock.Options{}), "warm", "a/0") // else each sends the script again, in no order
 	b, d := behindBarrier(t, s.Addr())
 	errs := b.inOneFlight(t, d, asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
 	wantVerdicts(t, errs, "yes", "yes", "held")
@@ -339,8 +339,8 @@ func TestFencesOfParties(t *testing.T) {
 			key, book := fmt.Sprint("key-", i%keys), &books[i%keys]
 			for n := 0; n < grants; {
 				owner := fmt.Sprint("a/", i, "/", n)
-				g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute})
-				if _, held := errors.AsType[*lock.HeldError](err); held {
+				g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute})
+				if _, held := errors.AsType[*driver.HeldError](err); held {
 					continue
 				}
 				if err != nil {
@@ -350,7 +350,7 @@ func TestFencesOfParties(t *testing.T) {
 				n++
 				book.enter(t, i, g.Fence)
 				book.leave()
-				if err := d.Release(t.Context(), lock.Holding{Key: key, Owner: owner, Fence: g.Fence}); err != nil {
+				if err := d.Release(t.Context(), driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence}); err != nil {
 					t.Error(err)
 					return
 				}

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Peek tells which numbers are decided, up to 200 of one shard with one script
 // that writes nothing. On each tick that is what all nodes but one ask, so it is
 // made to cost little: settled runs are a letter each, and share their answer.
-func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
+func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
 	deepen()
-	answers := make([]*lock.Answer, len(ps))
+	answers := make([]*driver.Answer, len(ps))
 	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
 		return answers, d.peekAt(ctx, part{at: inOrder[:len(ps)]}, ps, whole, answers)
 	}
@@ -39,7 +39,7 @@ var inOrder = func() (at [maxBatch]int) {
 	return at
 }()
 
-func (d *Driver) peekParts(ps []lock.Peek) []part {
+func (d *Driver) peekParts(ps []driver.NumberRef) []part {
 	shards := make([][]int, len(d.keys.shards))
 	for i := range ps {
 		shard := d.keys.shard(ps[i].Key)
@@ -55,7 +55,7 @@ func (d *Driver) peekParts(ps []lock.Peek) []part {
 }
 
 // peekAt peeks at a part.
-func (d *Driver) peekAt(ctx context.Context, p part, ps []lock.Peek, whole bool, answers []*lock.Answer) error {
+func (d *Driver) peekAt(ctx context.Context, p part, ps []driver.NumberRef, whole bool, answers []*driver.Answer) error {
 	if len(p.at) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (d *Driver) peekAt(ctx context.Context, p part, ps []lock.Peek, whole bool,
 }
 
 // peeked runs the script.
-func (d *Driver) peeked(ctx context.Context, p part, ps []lock.Peek, whole bool) (any, error) {
+func (d *Driver) peeked(ctx context.Context, p part, ps []driver.NumberRef, whole bool) (any, error) {
 	r := d.newRequest(p.shard)
 	r.key("none", "")
 	for _, i := range p.at {
@@ -93,7 +93,7 @@ func (d *Driver) peeked(ctx context.Context, p part, ps []lock.Peek, whole bool)
 
 // readPeeks reads the store's clock, a letter for each place, and a line for each
 // that has one.
-func readPeeks(reply any, at []int, ps []lock.Peek, answers []*lock.Answer) error {
+func readPeeks(reply any, at []int, ps []driver.NumberRef, answers []*driver.Answer) error {
 	text, ok := reply.(string)
 	clock, text, _ := strings.Cut(text, "\n")
 	letters, lines, _ := strings.Cut(text, "\n")
@@ -115,48 +115,48 @@ func readPeeks(reply any, at []int, ps []lock.Peek, answers []*lock.Answer) erro
 type peekReader struct {
 	now        instant
 	lines      string
-	done, lost *lock.Answer // for all with the same letter and number, one after the other
+	done, lost *driver.Answer // for all with the same letter and number, one after the other
 }
 
 // read reads one answer. What cannot be read is not decided.
-func (r *peekReader) read(letter byte, p *lock.Peek) *lock.Answer {
+func (r *peekReader) read(letter byte, p *driver.NumberRef) *driver.Answer {
 	switch letter {
 	case '-':
 		return nil
 	case 'd':
-		return r.settled(&r.done, lock.RunDone, p.Number)
+		return r.settled(&r.done, driver.RunDone, p.Number)
 	case 'l':
-		return r.settled(&r.lost, lock.RunLost, p.Number)
+		return r.settled(&r.lost, driver.RunLost, p.Number)
 	}
 	var line string
 	line, r.lines, _ = strings.Cut(r.lines, "\n")
-	var a lock.Answer
+	var a driver.Answer
 	ok := false
 	if letter == '=' {
-		a, ok = readAnswer(r.now, line, &lock.Claim{Key: p.Key, Number: p.Number})
+		a, ok = readAnswer(r.now, line, &driver.Claim{Key: p.Key, Number: p.Number})
 	} else {
 		a, ok = readPart(r.now.ms(), letter, line, p.Number)
 	}
-	if !ok || a.Kind != lock.Passed {
+	if !ok || a.Kind != driver.KindPassed {
 		return nil
 	}
 	return &a
 }
 
-func (r *peekReader) settled(last **lock.Answer, state lock.RunState, number int64) *lock.Answer {
+func (r *peekReader) settled(last **driver.Answer, state driver.RunState, number int64) *driver.Answer {
 	if *last == nil || (*last).Number != number {
-		*last = &lock.Answer{Kind: lock.Passed, Number: number, State: state, Mark: number, Now: r.now.ms()}
+		*last = &driver.Answer{Kind: driver.KindPassed, Number: number, State: state, Mark: number, Now: r.now.ms()}
 	}
 	return *last
 }
 
 // readPart reads attempt|fence|until|owner of a run whose state is the letter.
-func readPart(now int64, letter byte, line string, number int64) (lock.Answer, bool) {
+func readPart(now int64, letter byte, line string, number int64) (driver.Answer, bool) {
 	f := fields{rest: line}
-	r := lock.Run{Number: number, State: states[letter]}
+	r := driver.Run{Number: number, State: states[letter]}
 	r.Attempt, r.Fence, r.Until = int(f.count(f.text())), f.count(f.text()), f.count(f.text())
 	r.Owner = f.raw(f.end())
-	a := lock.Answer{Kind: lock.Passed, Mark: number, Now: now}
+	a := driver.Answer{Kind: driver.KindPassed, Mark: number, Now: now}
 	speak(&a, &r, now)
-	return a, !f.bad && r.State != lock.NoRun
+	return a, !f.bad && r.State != driver.RunNone
 }

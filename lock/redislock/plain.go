@@ -9,19 +9,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Acquire asks for the key once. An error that is neither a *lock.HeldError nor
 // a *lock.ArgumentError is doubt.
-func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := driver.CheckAcquisition(&a); err != nil {
+		return driver.Grant{}, err
 	}
 	return d.acquire(ctx, &a)
 }
 
-func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	if a.Limit > 1 {
 		return d.askShared(ctx, a)
 	}
@@ -38,7 +38,7 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 }
 
 // asking is the request of who asks for a lock.
-func (d *Driver) asking(a *lock.Acquisition) *request {
+func (d *Driver) asking(a *driver.Acquisition) *request {
 	r := d.requestFor(a.Key)
 	r.asks = asks{a.TTL.Milliseconds(), a.Fence}
 	r.text(a.Owner)
@@ -51,45 +51,45 @@ func (d *Driver) asking(a *lock.Acquisition) *request {
 var errShared = errors.New("the lock is shared")
 
 // granted runs a script that may grant a plain lease.
-func (d *Driver) granted(ctx context.Context, name string, s, many *redis.Script, asked *request, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) granted(ctx context.Context, name string, s, many *redis.Script, asked *request, a *driver.Acquisition) (driver.Grant, error) {
 	r, err := d.runFor(ctx, s, many, asked, a.Replicas, a.TTL)
 	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, err)
+		return driver.Grant{}, fmt.Errorf("redislock: %s: %w", name, err)
 	}
 	g, err := readAcquired(r.reply, a)
 	if short := r.short(a.Key, a.Replicas); err == nil && short != nil {
 		d.undo(ctx, a, g)
-		return lock.Grant{}, fmt.Errorf("redislock: %s: %w", name, short)
+		return driver.Grant{}, fmt.Errorf("redislock: %s: %w", name, short)
 	}
 	return g, err
 }
 
 // undo frees what too few replicas have. It has a short time of its own.
-func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, g lock.Grant) {
+func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, g driver.Grant) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
-	_ = d.Release(ctx, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}) // its TTL ends it otherwise
+	_ = d.Release(ctx, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}) // its TTL ends it otherwise
 }
 
 const undoTime = 200 * time.Millisecond
 
 // readAcquired reads the fence of a lock that was free, or what readAsked reads.
-func readAcquired(reply any, a *lock.Acquisition) (lock.Grant, error) {
+func readAcquired(reply any, a *driver.Acquisition) (driver.Grant, error) {
 	fence, short := reply.(int64)
 	if !short {
 		return readAsked(reply, a.Key)
 	}
 	if fence <= a.Fence {
-		return lock.Grant{}, unreadable("acquire", reply)
+		return driver.Grant{}, unreadable("acquire", reply)
 	}
-	return lock.Grant{Fence: fence, Left: a.TTL.Truncate(time.Millisecond)}, nil
+	return driver.Grant{Fence: fence, Left: a.TTL.Truncate(time.Millisecond)}, nil
 }
 
 // readAsked reads {1, fence, left}, {0, "0", left}, {2, "0", 0} or {3, fence, now}.
-func readAsked(reply any, key string) (lock.Grant, error) {
+func readAsked(reply any, key string) (driver.Grant, error) {
 	parts, _ := reply.([]any)
 	if len(parts) != 3 {
-		return lock.Grant{}, unreadable("acquire", reply)
+		return driver.Grant{}, unreadable("acquire", reply)
 	}
 	granted, ok1 := parts[0].(int64)
 	text, ok2 := parts[1].(string)
@@ -97,23 +97,23 @@ func readAsked(reply any, key string) (lock.Grant, error) {
 	fence, err := strconv.ParseInt(text, 10, 64)
 	left := time.Duration(ms) * time.Millisecond
 	switch {
-	case ok1 && ok2 && ok3 && granted == 3 && err == nil && lock.CheckFence(fence, ms) != nil:
-		return lock.Grant{}, fmt.Errorf("redislock: acquire %q: %w", key, lock.CheckFence(fence, ms))
-	case !ok1 || !ok2 || !ok3 || err != nil || ms < 0 || ms > lock.MaxTTL.Milliseconds():
+	case ok1 && ok2 && ok3 && granted == 3 && err == nil && driver.CheckFence(fence, ms) != nil:
+		return driver.Grant{}, fmt.Errorf("redislock: acquire %q: %w", key, driver.CheckFence(fence, ms))
+	case !ok1 || !ok2 || !ok3 || err != nil || ms < 0 || ms > driver.MaxTTL.Milliseconds():
 	case granted == 1 && fence > 0 && ms > 0:
-		return lock.Grant{Fence: fence, Left: left}, nil
+		return driver.Grant{Fence: fence, Left: left}, nil
 	case granted == 0 && fence == 0:
-		return lock.Grant{}, &lock.HeldError{Key: key, Left: left}
+		return driver.Grant{}, &driver.HeldError{Key: key, Left: left}
 	case granted == 2:
-		return lock.Grant{}, errShared
+		return driver.Grant{}, errShared
 	}
-	return lock.Grant{}, unreadable("acquire", reply)
+	return driver.Grant{}, unreadable("acquire", reply)
 }
 
 // Renew moves the deadline to now + TTL. It works on a server at maxmemory.
-func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := lock.CheckHolding(&h); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	if err := driver.CheckRenewal(&h); err != nil {
+		return driver.Grant{}, err
 	}
 	if h.Limit > 1 {
 		return d.renewShared(ctx, &h)
@@ -121,7 +121,7 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	asked := requestOf([]string{d.keys.lock(h.Key), d.keys.none(h.Key)}, h.Owner, h.Fence, h.TTL.Milliseconds())
 	r, err := d.runFor(ctx, d.scripts.renew, nil, asked, h.Replicas, h.TTL)
 	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
+		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
 	if r.reply == int64(-1) {
 		return d.renewShared(ctx, &h)
@@ -130,37 +130,37 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 }
 
 // renewed is the answer to a renewal.
-func (d *Driver) renewed(ctx context.Context, r *said, h *lock.Holding) (lock.Grant, error) {
+func (d *Driver) renewed(ctx context.Context, r *said, h *driver.LeaseRef) (driver.Grant, error) {
 	g, err := readLeft(r, h)
-	if !errors.Is(err, lock.ErrLost) {
+	if !errors.Is(err, driver.ErrLost) {
 		return g, err
 	}
-	if why := d.why(ctx, h, err); errors.Is(why, lock.ErrLost) {
+	if why := d.why(ctx, h, err); errors.Is(why, driver.ErrLost) {
 		err = why // it is lost, whether that is known or not
 	}
-	return lock.Grant{}, err
+	return driver.Grant{}, err
 }
 
 // readLeft reads the ms left, or 0.
-func readLeft(r *said, h *lock.Holding) (lock.Grant, error) {
+func readLeft(r *said, h *driver.LeaseRef) (driver.Grant, error) {
 	switch left, ok := r.reply.(int64); {
 	case ok && left == h.TTL.Milliseconds() && r.short(h.Key, h.Replicas) != nil:
-		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", r.short(h.Key, h.Replicas))
+		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", r.short(h.Key, h.Replicas))
 	case ok && left == h.TTL.Milliseconds():
-		return lock.Grant{Fence: h.Fence, Left: time.Duration(left) * time.Millisecond}, nil
+		return driver.Grant{Fence: h.Fence, Left: time.Duration(left) * time.Millisecond}, nil
 	case ok && left == 0:
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	}
-	return lock.Grant{}, unreadable("renew", r.reply)
+	return driver.Grant{}, unreadable("renew", r.reply)
 }
 
 // Release frees the key, or gives it to the next in its queue. It works on a server at maxmemory.
-func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
-	if err := lock.CheckRelease(&h); err != nil {
+func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
+	if err := driver.CheckRelease(&h); err != nil {
 		return err
 	}
 	if h.Limit > 1 {
-		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
+		return d.freeShared(ctx, []driver.LeaseRef{h}, "")[0]
 	}
 	r := d.requestFor(h.Key)
 	r.once = true
@@ -170,7 +170,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 		return fmt.Errorf("redislock: release: %w", err)
 	}
 	if reply == int64(2) {
-		return d.freeShared(ctx, []lock.Holding{h}, "")[0]
+		return d.freeShared(ctx, []driver.LeaseRef{h}, "")[0]
 	}
 	return d.freed(ctx, &h, readFreed(reply))
 }
@@ -181,9 +181,9 @@ func readFreed(reply any) error {
 	case int64(1):
 		return nil
 	case int64(0):
-		return lock.ErrLost
+		return driver.ErrLost
 	case int64(3):
-		return lock.ErrForgotten
+		return driver.ErrForgotten
 	}
 	return unreadable("release", reply)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -26,14 +26,14 @@ func TestForgedQueue(t *testing.T) {
 		held, waiter int    // limits
 	}{
 		"alone":                 {"+gone%d|owner", 1, 1},
-		"readers":               {"+gone%d|owner|2147483647", 1, lock.NoLimit},
-		"writers beside reader": {"+gone%d|owner", lock.NoLimit, lock.NoLimit},
+		"readers":               {"+gone%d|owner|2147483647", 1, driver.NoLimit},
+		"writers beside reader": {"+gone%d|owner", driver.NoLimit, driver.NoLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			addr := redisserver.Start(t).Addr()
-			d, raw := driver(t, client(t, addr), redislock.Options{}), client(t, addr)
-			a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: c.held}
+			d, raw := newDriver(t, client(t, addr), redislock.Options{}), client(t, addr)
+			a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: c.held}
 			g, err := d.Acquire(t.Context(), a)
 			must(t, err)
 			all := make([]any, many)
@@ -44,8 +44,8 @@ func TestForgedQueue(t *testing.T) {
 				must(t, raw.RPush(t.Context(), "cronce:v1:q:{key}", some...).Err())
 			}
 			must(t, raw.ConfigResetStat(t.Context()).Err())
-			_, _ = d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: c.waiter}) // held, or not
-			must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}))
+			_, _ = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: c.waiter}) // held, or not
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}))
 			if n := published(raw.Info(t.Context(), "commandstats").Val()); n > 4*2001 {
 				t.Errorf("%d inboxes were told", n)
 			}
@@ -67,19 +67,19 @@ func TestForgedHolders(t *testing.T) {
 		asker string
 		limit int
 	}{
-		"a reader":                          {true, "n/1", lock.NoLimit},
-		"a reader that was one of them":     {true, "o9999", lock.NoLimit},
+		"a reader":                          {true, "n/1", driver.NoLimit},
+		"a reader that was one of them":     {true, "o9999", driver.NoLimit},
 		"a writer, when none is left":       {false, "n/1", 1},
-		"a reader, when none is left":       {false, "n/1", lock.NoLimit},
-		"one of them, when none is left":    {false, "o9999", lock.NoLimit},
+		"a reader, when none is left":       {false, "n/1", driver.NoLimit},
+		"one of them, when none is left":    {false, "o9999", driver.NoLimit},
 		"two permits, when three were held": {true, "n/1", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			addr := redisserver.Start(t).Addr()
-			d, raw := driver(t, client(t, addr), redislock.Options{}), client(t, addr)
+			d, raw := newDriver(t, client(t, addr), redislock.Options{}), client(t, addr)
 			if c.alive {
-				_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: lock.NoLimit})
+				_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: driver.NoLimit})
 				must(t, err)
 			} else {
 				must(t, raw.Set(t.Context(), "cronce:v1:l:{key}", "+7", time.Minute).Err())
@@ -89,13 +89,13 @@ func TestForgedHolders(t *testing.T) {
 				redis.call('ZADD', KEYS[2], 1000, 'o' .. i)
 				redis.call('ZADD', KEYS[3], ARGV[2], 'o' .. i)
 			end
-			return 'OK'`, []string{"cronce:v1:h:{key}", "cronce:v1:e:{key}", "cronce:v1:m:{key}"}, many, lock.NoLimit).Err())
-			a := lock.Acquisition{Key: "key", Owner: c.asker, TTL: time.Minute, Limit: c.limit}
-			var g lock.Grant
+			return 'OK'`, []string{"cronce:v1:h:{key}", "cronce:v1:e:{key}", "cronce:v1:m:{key}"}, many, driver.NoLimit).Err())
+			a := driver.Acquisition{Key: "key", Owner: c.asker, TTL: time.Minute, Limit: c.limit}
+			var g driver.Grant
 			var err error
 			for step := 1; step <= many/2000+1; step++ {
 				g, err = d.Acquire(t.Context(), a)
-				if _, held := errors.AsType[*lock.HeldError](err); err != nil && !held {
+				if _, held := errors.AsType[*driver.HeldError](err); err != nil && !held {
 					t.Fatal(err)
 				}
 				left := raw.ZCard(t.Context(), "cronce:v1:e:{key}").Val()
@@ -112,7 +112,7 @@ func TestForgedHolders(t *testing.T) {
 			}
 			holders, err := d.Holders(t.Context(), "key")
 			must(t, err)
-			if n := len(slices.DeleteFunc(holders, func(h lock.Holder) bool { return h.Owner != c.asker })); n != 1 {
+			if n := len(slices.DeleteFunc(holders, func(h driver.Holder) bool { return h.Owner != c.asker })); n != 1 {
 				t.Errorf("the asker is %d holders", n)
 			}
 		})
@@ -143,11 +143,11 @@ func TestForgedEnds(t *testing.T) {
 		reads bool // a reader holds the lock, and another is to be granted it
 		held  bool // the forged holders look like true ones
 	}{
-		"for ever":                       {math.Inf(1), lock.NoLimit, false, 1, false, false},
-		"for ever, in the hash as well":  {math.Inf(1), lock.NoLimit, true, 1, false, false},
-		"for 49 hours":                   {49 * hour, lock.NoLimit, true, 1, false, false},
-		"for 47 hours":                   {47 * hour, lock.NoLimit, true, 1, false, true},
-		"for ever, thousands":            {math.Inf(1), lock.NoLimit, false, 5000, false, false},
+		"for ever":                       {math.Inf(1), driver.NoLimit, false, 1, false, false},
+		"for ever, in the hash as well":  {math.Inf(1), driver.NoLimit, true, 1, false, false},
+		"for 49 hours":                   {49 * hour, driver.NoLimit, true, 1, false, false},
+		"for 47 hours":                   {47 * hour, driver.NoLimit, true, 1, false, true},
+		"for ever, thousands":            {math.Inf(1), driver.NoLimit, false, 5000, false, false},
 		"for ever, beside a reader":      {math.Inf(1), 2, true, 1, true, false},
 		"a limit of no holder":           {math.Inf(-1), 2, false, 1, true, false},
 		"limits below all, of no holder": {math.Inf(-1), math.Inf(-1), false, 100, true, false},
@@ -155,8 +155,8 @@ func TestForgedEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, raw := realDriver(t, redislock.Options{})
-			read := func(owner string) lock.Acquisition {
-				return lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit}
+			read := func(owner string) driver.Acquisition {
+				return driver.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: driver.NoLimit}
 			}
 			g, err := d.Acquire(t.Context(), read("n/1"))
 			must(t, err)
@@ -177,7 +177,7 @@ func TestForgedEnds(t *testing.T) {
 			next := read("n/2")
 			if !c.reads {
 				next.Limit = 1
-				must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1", Fence: g.Fence, Limit: lock.NoLimit}))
+				must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence, Limit: driver.NoLimit}))
 			}
 			_, err = d.Acquire(t.Context(), next)
 			for range c.many / 2000 { // so many are forgotten in one step
@@ -191,7 +191,7 @@ func TestForgedEnds(t *testing.T) {
 			}
 			holders, err := d.Holders(t.Context(), "key")
 			must(t, err)
-			if n := len(slices.DeleteFunc(holders, func(h lock.Holder) bool { return !strings.HasPrefix(h.Owner, "forged/") })); (n > 0) != c.held {
+			if n := len(slices.DeleteFunc(holders, func(h driver.Holder) bool { return !strings.HasPrefix(h.Owner, "forged/") })); (n > 0) != c.held {
 				t.Errorf("%d forged holders are returned", n)
 			}
 		})

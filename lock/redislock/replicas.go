@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // moment is how long replicas that are merely counted have to answer.
@@ -26,7 +26,7 @@ func (s *said) short(key string, want int) error {
 	if s.acked >= want {
 		return nil
 	}
-	err := &lock.ReplicasError{Key: key, Want: want, Acked: s.acked}
+	err := &driver.ReplicasError{Key: key, Want: want, Acked: s.acked}
 	if s.failed != nil {
 		return fmt.Errorf("%w: %w", err, s.failed)
 	}
@@ -183,12 +183,12 @@ func (p *pledge) send(ctx context.Context, run func(*redis.Script, context.Conte
 // Replicas tells how many replicas of the server that judges key answer within a
 // moment, a fifth of a second.
 func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
-	if err := lock.CheckKey(key); err != nil {
+	if err := driver.CheckKey(key); err != nil {
 		return 0, err
 	}
 	// More than there can be, of something that is written now.
 	r, err := bounded(ctx, d.prompt, func() (said, error) {
-		return d.runAcked(ctx, d.scripts.touch, []string{d.keys.lock(key) + ":touched"}, nil, lock.MaxReplicas+1, moment)
+		return d.runAcked(ctx, d.scripts.touch, []string{d.keys.lock(key) + ":touched"}, nil, driver.MaxReplicas+1, moment)
 	})
 	if err == nil {
 		err = r.failed

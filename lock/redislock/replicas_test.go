@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -62,7 +63,7 @@ func acknowledged(t *testing.T, c redis.UniversalClient, n int) {
 // lacks fails the test unless err is doubt that says how many replicas answered.
 func lacks(t *testing.T, what string, err error, want, acked int) {
 	t.Helper()
-	e, ok := errors.AsType[*lock.ReplicasError](err)
+	e, ok := errors.AsType[*driver.ReplicasError](err)
 	if !ok || e.Want != want || e.Acked > acked {
 		t.Errorf("%s: %v, want a *lock.ReplicasError with %d of %d at most", what, err, acked, want)
 	}
@@ -76,7 +77,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 2)
 	c := client(t, master.Addr(), patiently)
-	d, hasty := driver(t, c, redislock.Options{AckTimeout: 10 * time.Second}), driver(t, c, redislock.Options{})
+	d, hasty := newDriver(t, c, redislock.Options{AckTimeout: 10 * time.Second}), newDriver(t, c, redislock.Options{})
 	until(t, "the driver counts both", func() bool { n, err := d.Replicas(t.Context(), "key"); return err == nil && n == 2 })
 	due := open(t, d, c, "job", "other")
 	h, cl, run := holdings(t, d, due)
@@ -85,26 +86,26 @@ func TestReplicas(t *testing.T) {
 	stopped(t, replicas[0])
 	_, err := hasty.Renew(t.Context(), h)
 	lacks(t, "renewal", err, 2, 1)
-	lacks(t, "renewal of a run", hasty.RenewRuns(t.Context(), []lock.RunRef{run})[0].Err, 2, 1)
+	lacks(t, "renewal of a run", hasty.RenewRuns(t.Context(), []driver.RunRef{run})[0].Err, 2, 1)
 	must(t, d.Release(t.Context(), h))
 	lacks(t, "grant", acquireFor(t, hasty, "key", "b/1", 2), 2, 1)
 	must(t, acquireFor(t, d, "key", "b/2", 1)) // it was undone, and one replica is there
 	other := cl
 	other.Key, other.Owner = "other", "b/1"
-	as := hasty.Claim(t.Context(), []lock.Claim{other, claimOf("job", "b/2", due)})
+	as := hasty.Claim(t.Context(), []driver.Claim{other, claimOf("job", "b/2", due)})
 	lacks(t, "claim", as[0].Err, 2, 1)
-	if as[0].Kind != lock.Unknown || as[1].Kind != lock.Passed {
+	if as[0].Kind != driver.KindUnknown || as[1].Kind != driver.KindPassed {
 		t.Errorf("the claims are answered with %+v", as)
 	}
 
 	continued(t, replicas[0])
-	left := claim(t, d, claimOf("other", "b/3", due), lock.Passed)
+	left := claim(t, d, claimOf("other", "b/3", due), driver.KindPassed)
 	other.Owner, other.From = "b/4", left.Fence
 	until(t, "the replica is back", func() bool { n, _ := d.Replicas(t.Context(), "job"); return n == 2 })
-	if a := claim(t, d, other, lock.Granted); a.Attempt != 1 || a.Fence <= left.Fence {
+	if a := claim(t, d, other, driver.KindGranted); a.Attempt != 1 || a.Fence <= left.Fence {
 		t.Errorf("after a grant that was undone: %+v", a)
 	}
-	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive {
+	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive {
 		t.Errorf("the renewal is %+v", r)
 	}
 }
@@ -116,16 +117,16 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 1)
 	c := client(t, master.Addr(), patiently)
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	due := open(t, d, c, "job")
 	cl := claimOf("job", "a/1", due)
-	claim(t, d, cl, lock.Granted)
+	claim(t, d, cl, driver.KindGranted)
 	must(t, acquireFor(t, d, "key", "a/1", 0))
 	stopped(t, replicas[0])
 	before := calls(t, c, "set")
 	lacks(t, "grant", acquireFor(t, d, "key", "a/1", 1), 1, 0)
 	cl.Replicas = 1
-	lacks(t, "claim", d.Claim(t.Context(), []lock.Claim{cl})[0].Err, 1, 0)
+	lacks(t, "claim", d.Claim(t.Context(), []driver.Claim{cl})[0].Err, 1, 0)
 	// Older servers count no replica here in any case. What makes newer ones wait
 	// is a SET for each, besides those with which a lock is tried: one, or two where
 	// a script was not known.
@@ -138,18 +139,18 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 func patiently(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute }
 
 // holdings are a lease and a run that two replicas have.
-func holdings(t *testing.T, d *redislock.Driver, due int64) (lock.Holding, lock.Claim, lock.RunRef) {
+func holdings(t *testing.T, d *redislock.Driver, due int64) (driver.LeaseRef, driver.Claim, driver.RunRef) {
 	t.Helper()
-	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Replicas: 2})
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Replicas: 2})
 	must(t, err)
-	h := lock.Holding{Key: "key", Owner: "a/1", Fence: g.Fence, TTL: time.Minute, Replicas: 2}
+	h := driver.LeaseRef{Key: "key", Owner: "a/1", Fence: g.Fence, TTL: time.Minute, Replicas: 2}
 	_, err = d.Renew(t.Context(), h)
 	must(t, err)
 	cl := claimOf("job", "a/1", due)
 	cl.Replicas = 2
-	run := runOf(cl, claim(t, d, cl, lock.Granted))
+	run := runOf(cl, claim(t, d, cl, driver.KindGranted))
 	run.Replicas = 2
-	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; !r.Alive {
+	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive {
 		t.Fatalf("the renewal is %+v", r)
 	}
 	return h, cl, run
@@ -157,7 +158,7 @@ func holdings(t *testing.T, d *redislock.Driver, due int64) (lock.Holding, lock.
 
 func acquireFor(t *testing.T, d *redislock.Driver, key, owner string, replicas int) error {
 	t.Helper()
-	_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Replicas: replicas})
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute, Replicas: replicas})
 	return err
 }
 
@@ -167,7 +168,7 @@ func acquireFor(t *testing.T, d *redislock.Driver, key, owner string, replicas i
 func TestReplicasLostWhileHeld(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 1)
-	d := driver(t, client(t, master.Addr()), redislock.Options{})
+	d := newDriver(t, client(t, master.Addr()), redislock.Options{})
 	// A fifth of so short a TTL may be too little for a replica on a busy machine, which
 	// is doubt: a try gives up then, Acquire asks again.
 	lease, err := lock.New(d, "a").Acquire(t.Context(), "key", lock.Options{TTL: time.Second, Replicas: 1})
@@ -188,7 +189,7 @@ func TestReplicasAndForgottenScripts(t *testing.T) {
 	t.Parallel()
 	master, _ := replicated(t, 1)
 	c := client(t, master.Addr(), patiently)
-	d := driver(t, c, redislock.Options{AckTimeout: 10 * time.Second})
+	d := newDriver(t, c, redislock.Options{AckTimeout: 10 * time.Second})
 	must(t, c.ScriptFlush(t.Context()).Err())
 	must(t, acquireFor(t, d, "key", "a/1", 1))
 }
@@ -198,7 +199,7 @@ func TestReplicasAndForgottenScripts(t *testing.T) {
 func TestReplicasWait(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 1)
-	d := driver(t, client(t, master.Addr(), patiently), redislock.Options{})
+	d := newDriver(t, client(t, master.Addr(), patiently), redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })
 	l := lock.New(d, "a")
 	first := acquireKey(t, l, "key")
@@ -228,7 +229,7 @@ func TestReplicasDenied(t *testing.T) {
 	t.Parallel()
 	master, _ := replicated(t, 1)
 	admin := client(t, master.Addr(), patiently)
-	d := driver(t, restricted(t, admin, "cronce"), redislock.Options{AckTimeout: 10 * time.Second})
+	d := newDriver(t, restricted(t, admin, "cronce"), redislock.Options{AckTimeout: 10 * time.Second})
 	must(t, acquireFor(t, d, "key", "a/1", 1))
 	must(t, admin.ACLSetUser(t.Context(), "worker", "-wait").Err())
 	err := acquireFor(t, d, "key", "b/1", 1)
@@ -250,7 +251,7 @@ func TestReplicasInCluster(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	nodes := redisserver.Cluster(t, 3, 1)
 	c := client(t, nodes[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
-	d := driver(t, c, redislock.Options{Shards: 16})
+	d := newDriver(t, c, redislock.Options{Shards: 16})
 	keys := names(12)
 	due := open(t, d, c, keys...)
 	stopped(t, nodes[3]) // the replica of the first master
@@ -270,8 +271,8 @@ func TestReplicasInCluster(t *testing.T) {
 		}
 		cl := claimOf(key, "a/2", due)
 		cl.Replicas = 1
-		a := d.Claim(t.Context(), []lock.Claim{cl})[0]
-		if _, short := errors.AsType[*lock.ReplicasError](a.Err); a.Err != nil && !short || a.Err == nil && a.Kind != lock.Granted {
+		a := d.Claim(t.Context(), []driver.Claim{cl})[0]
+		if _, short := errors.AsType[*driver.ReplicasError](a.Err); a.Err != nil && !short || a.Err == nil && a.Kind != driver.KindGranted {
 			t.Errorf("claim %d: %+v", i, a)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -29,11 +29,11 @@ func TestForgedRevisions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			raw := client(t, redisserver.Start(t).Addr())
-			d := driver(t, restricted(t, raw, "cronce", c.rule), redislock.Options{})
-			o := lock.Opening{Key: "job", Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
-			opened := func() lock.Series {
+			d := newDriver(t, restricted(t, raw, "cronce", c.rule), redislock.Options{})
+			o := driver.OpenRequest{Key: "job", Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
+			opened := func() driver.Series {
 				t.Helper()
-				s := d.Open(t.Context(), []lock.Opening{o})[0]
+				s := d.Open(t.Context(), []driver.OpenRequest{o})[0]
 				must(t, s.Err)
 				return s
 			}

@@ -7,35 +7,35 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var renewals = operation[lock.RunRef, lock.Renewed]{
+var renewals = operation[driver.RunRef, driver.RenewAnswer]{
 	name:   "renew",
 	script: func(s *scripts) *redis.Script { return s.renewRuns },
-	key:    func(r *lock.RunRef) string { return r.Key },
-	check:  lock.CheckRun,
+	key:    func(r *driver.RunRef) string { return r.Key },
+	check:  driver.CheckRunRenewal,
 	begin:  func(_ *Driver, r *request) { r.key("none", "") },
-	add: func(r *request, name string, ref *lock.RunRef) {
+	add: func(r *request, name string, ref *driver.RunRef) {
 		r.key("s:", name)
 		r.number(ref.Number)
 		r.escaped(ref.Owner)
 		r.number(ref.Fence, ref.TTL.Milliseconds())
 	},
 	read:  readRenewed,
-	doubt: func(_ *lock.RunRef, err error) lock.Renewed { return lock.Renewed{Err: err} },
-	want:  func(r *lock.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
+	doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
+	want:  func(r *driver.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL, up to 200 of one shard
 // with one script. It works on a server at maxmemory.
-func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
-	answers := make([]lock.Renewed, len(rs))
+func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	answers := make([]driver.RenewAnswer, len(rs))
 	sideBySide(renewals.split(d, rs, answers), func(p part) {
 		s := renewals.serve(ctx, d, p, rs, answers)
 		for _, i := range p.at {
 			if short := s.short(rs[i].Key, p.replicas); short != nil && answers[i].Alive {
-				answers[i] = lock.Renewed{Err: fmt.Errorf("redislock: renew: %w", short)}
+				answers[i] = driver.RenewAnswer{Err: fmt.Errorf("redislock: renew: %w", short)}
 			}
 		}
 	})
@@ -43,23 +43,23 @@ func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed
 }
 
 // readRenewed reads 1|left|replaced, or 0.
-func readRenewed(_ instant, text string, ref *lock.RunRef) (lock.Renewed, bool) {
+func readRenewed(_ instant, text string, ref *driver.RunRef) (driver.RenewAnswer, bool) {
 	if text == "0" {
-		return lock.Renewed{}, true
+		return driver.RenewAnswer{}, true
 	}
 	f := fields{rest: text}
 	alive, left, replaced := f.letter(f.text()), f.count(f.text()), f.letter(f.end())
 	ok := !f.bad && alive == '1' && left == ref.TTL.Milliseconds() && (replaced == '0' || replaced == '1')
-	return lock.Renewed{Alive: true, Left: time.Duration(left) * time.Millisecond, Replaced: replaced == '1'}, ok
+	return driver.RenewAnswer{Alive: true, Left: time.Duration(left) * time.Millisecond, Replaced: replaced == '1'}, ok
 }
 
-var endings = operation[lock.Ending, lock.Ended]{
+var endings = operation[driver.EndRequest, driver.EndAnswer]{
 	name:   "release",
 	script: func(s *scripts) *redis.Script { return s.releaseRuns },
-	key:    func(e *lock.Ending) string { return e.Key },
-	check:  lock.CheckEnding,
+	key:    func(e *driver.EndRequest) string { return e.Key },
+	check:  driver.CheckEnd,
 	begin:  beginVerdicts,
-	add: func(r *request, name string, e *lock.Ending) {
+	add: func(r *request, name string, e *driver.EndRequest) {
 		r.key("s:", name)
 		r.key("j:", name)
 		how, outcome := ending(e)
@@ -70,22 +70,22 @@ var endings = operation[lock.Ending, lock.Ended]{
 		r.escaped(outcome, e.Error)
 	},
 	read:  readEnded,
-	doubt: func(_ *lock.Ending, err error) lock.Ended { return lock.Ended{Err: err} },
+	doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
 }
 
 // ReleaseRuns ends runs, up to 200 of one shard with one script. It works on a
 // server at maxmemory.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	return endings.ask(ctx, d, es)
 }
 
 // ending is how a run ends, in the script's letters, and its outcome.
-func ending(e *lock.Ending) (how, outcome string) {
+func ending(e *driver.EndRequest) (how, outcome string) {
 	switch {
-	case e.How == lock.NeverStarted:
-		return "u", lock.OutcomeUnstarted
-	case e.How == lock.GivenBack:
-		return "b", lock.OutcomeInterrupted
+	case e.Kind == driver.EndUnstarted:
+		return "u", driver.OutcomeUnstarted
+	case e.Kind == driver.EndGivenBack:
+		return "b", driver.OutcomeInterrupted
 	case e.OK:
 		return "k", e.Outcome
 	}
@@ -93,12 +93,12 @@ func ending(e *lock.Ending) (how, outcome string) {
 }
 
 // readEnded reads 1|waiting|fence, or 0.
-func readEnded(_ instant, text string, _ *lock.Ending) (lock.Ended, bool) {
+func readEnded(_ instant, text string, _ *driver.EndRequest) (driver.EndAnswer, bool) {
 	if text == "0" {
-		return lock.Ended{}, true
+		return driver.EndAnswer{}, true
 	}
 	f := fields{rest: text}
 	accepted := f.letter(f.text())
-	e := lock.Ended{Ended: true, Waiting: f.count(f.text()), Fence: f.count(f.end())}
+	e := driver.EndAnswer{Ended: true, Waiting: f.count(f.text()), Fence: f.count(f.end())}
 	return e, !f.bad && accepted == '1' && (e.Waiting == 0) == (e.Fence == 0)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -19,35 +19,35 @@ func TestForgedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		until time.Duration // of each run
 		many  int
-		want  lock.Kind
+		want  driver.Kind
 		lost  int // numbers that are settled
 	}{
-		"a run that may be": {47 * time.Hour, 1, lock.Skipped, 0},
-		"a run for ever":    {49 * time.Hour, 1, lock.Granted, 1},
-		"too many runs":     {time.Hour, 40_000, lock.Unknown, 0},
+		"a run that may be": {47 * time.Hour, 1, driver.KindSkipped, 0},
+		"a run for ever":    {49 * time.Hour, 1, driver.KindGranted, 1},
+		"too many runs":     {time.Hour, 40_000, driver.KindUnknown, 0},
 	} {
 		keys := []string{"forged " + name, "other " + name}
 		for i := range keys {
 			keys[i] = strings.ReplaceAll(keys[i], " ", "-")
 		}
-		opened := d.Open(t.Context(), []lock.Opening{{Key: keys[0], Node: "n"}, {Key: keys[1], Node: "n"}})
+		opened := d.Open(t.Context(), []driver.OpenRequest{{Key: keys[0], Node: "n"}, {Key: keys[1], Node: "n"}})
 		mark := opened[0].Mark
 		var runs strings.Builder
 		for i := range c.many {
 			fmt.Fprintf(&runs, ";%d|o|forged/1|%d|1|%d|%d|0", mark-int64(i), now.UnixMicro(), mark-int64(i), now.Add(c.until).UnixMilli())
 		}
 		must(t, raw.HSet(t.Context(), "cronce:v1:{cronce.0}:s:"+keys[0], "r", runs.String()).Err())
-		var cs []lock.Claim
+		var cs []driver.Claim
 		for i, key := range keys {
-			cs = append(cs, lock.Claim{Key: key, Owner: "n/1", Number: opened[i].Mark + 1, After: opened[i].Mark, TTL: time.Minute,
-				Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber})
+			cs = append(cs, driver.Claim{Key: key, Owner: "n/1", Number: opened[i].Mark + 1, After: opened[i].Mark, TTL: time.Minute,
+				Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber})
 		}
 		waitOn(t, raw, 2*time.Millisecond) // the numbers are due then
 		as := d.Claim(t.Context(), cs)
-		if as[0].Kind != c.want || (as[0].Err != nil) != (c.want == lock.Unknown) || len(as[0].Settled) != c.lost {
+		if as[0].Kind != c.want || (as[0].Err != nil) != (c.want == driver.KindUnknown) || len(as[0].Settled) != c.lost {
 			t.Errorf("%s: the answer is %+v, want %v", name, as[0], c.want)
 		}
-		if as[1].Kind != lock.Granted {
+		if as[1].Kind != driver.KindGranted {
 			t.Errorf("%s: another series is answered %+v", name, as[1])
 		}
 	}

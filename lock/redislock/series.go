@@ -9,47 +9,47 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
-var openings = operation[lock.Opening, lock.Series]{
+var openings = operation[driver.OpenRequest, driver.Series]{
 	name:   "open",
 	script: func(s *scripts) *redis.Script { return s.open },
-	key:    func(o *lock.Opening) string { return o.Key },
-	check:  lock.CheckOpening,
+	key:    func(o *driver.OpenRequest) string { return o.Key },
+	check:  driver.CheckOpen,
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
 		r.key("all", "")
 	},
-	add: func(r *request, name string, o *lock.Opening) {
+	add: func(r *request, name string, o *driver.OpenRequest) {
 		r.series(name)
 		r.text(name)
 		r.escaped(o.Node, o.Revision, o.Zone, o.Policies, o.Spec)
 		r.number(o.Mark)
 	},
-	read: func(now instant, text string, o *lock.Opening) (lock.Series, bool) {
+	read: func(now instant, text string, o *driver.OpenRequest) (driver.Series, bool) {
 		return readSeries(now, text, o.Key)
 	},
-	doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
+	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 	rest:  weigh,
 }
 
 // Open registers series, up to 200 of one shard with one script. It works on a
 // server at maxmemory.
-func (d *Driver) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	return openings.ask(ctx, d, os)
 }
 
-var looks = operation[string, lock.Series]{
+var looks = operation[string, driver.Series]{
 	name:   "look",
 	script: func(s *scripts) *redis.Script { return s.look },
 	key:    func(key *string) string { return *key },
-	check:  func(key *string) error { return lock.CheckKey(*key) },
+	check:  func(key *string) error { return driver.CheckKey(*key) },
 	begin:  beginLook,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
-	read:   func(now instant, text string, key *string) (lock.Series, bool) { return readSeries(now, text, *key) },
-	doubt:  func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
+	read:   func(now instant, text string, key *string) (driver.Series, bool) { return readSeries(now, text, *key) },
+	doubt:  func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 }
 
 func beginLook(_ *Driver, r *request) {
@@ -67,7 +67,7 @@ func (r *request) series(name string) {
 
 // Look reads series, up to 200 of one shard with one script. It changes nothing
 // but the expiry of keys that nobody has used for a month.
-func (d *Driver) Look(ctx context.Context, keys []string) []lock.Series {
+func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 	return looks.ask(ctx, d, keys)
 }
 
@@ -77,24 +77,24 @@ type change struct {
 	number int64
 }
 
-func changes(name string, script func(*scripts) *redis.Script, add func(*request, string, *change)) *operation[change, lock.Series] {
-	return &operation[change, lock.Series]{
+func changes(name string, script func(*scripts) *redis.Script, add func(*request, string, *change)) *operation[change, driver.Series] {
+	return &operation[change, driver.Series]{
 		name:   name,
 		script: script,
 		key:    func(c *change) string { return c.key },
-		check:  func(c *change) error { return lock.CheckChange(c.key, c.number) },
+		check:  func(c *change) error { return driver.CheckChange(c.key, c.number) },
 		begin:  func(*Driver, *request) {},
 		add:    add,
-		read: func(now instant, text string, c *change) (lock.Series, bool) {
+		read: func(now instant, text string, c *change) (driver.Series, bool) {
 			s, ok := readSeries(now, text, c.key)
 			return series.Changed(s), ok
 		},
-		doubt: func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
+		doubt: func(c *change, err error) driver.Series { return driver.Series{Key: c.key, Err: err} },
 	}
 }
 
 // Pause stops the grants of a series. It works on a server at maxmemory.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
 	return changes("pause", func(s *scripts) *redis.Script { return s.pause }, func(r *request, name string, c *change) {
 		r.key("none", "")
 		r.key("s:", name)
@@ -103,7 +103,7 @@ func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Serie
 }
 
 // Resume ends a pause. It works on a server at maxmemory.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
 	return changes("resume", func(s *scripts) *redis.Script { return s.resume }, func(r *request, name string, c *change) {
 		beginVerdicts(d, r)
 		r.key("s:", name)
@@ -114,10 +114,10 @@ func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Seri
 
 // readSeries reads since|other|mark|fence|last|pause, then ;run for each that is
 // kept.
-func readSeries(now instant, text, key string) (lock.Series, bool) {
+func readSeries(now instant, text, key string) (driver.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
-	s := lock.Series{Key: key, Now: now.ms()}
+	s := driver.Series{Key: key, Now: now.ms()}
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	pause := f.number(f.end())
@@ -130,17 +130,17 @@ func readSeries(now instant, text, key string) (lock.Series, bool) {
 }
 
 // readRuns reads the runs that are not settled, by number.
-func readRuns(text string) (runs []lock.Run, ok bool) {
+func readRuns(text string) (runs []driver.Run, ok bool) {
 	for one := range strings.SplitSeq(text, ";") {
 		r, ok := readRun(one)
 		if !ok {
 			return nil, false
 		}
-		if r.State < lock.RunDone {
+		if r.State < driver.RunDone {
 			runs = append(runs, r)
 		}
 	}
-	slices.SortFunc(runs, func(a, b lock.Run) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(runs, func(a, b driver.Run) int { return cmp.Compare(a.Number, b.Number) })
 	return runs, true
 }
 

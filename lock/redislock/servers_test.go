@@ -29,7 +29,7 @@ func client(t testing.TB, addr string, change ...func(*redis.UniversalOptions)) 
 	return c
 }
 
-func driver(t testing.TB, c redis.UniversalClient, o redislock.Options) *redislock.Driver {
+func newDriver(t testing.TB, c redis.UniversalClient, o redislock.Options) *redislock.Driver {
 	t.Helper()
 	d, err := redislock.New(c, o)
 	if err != nil {
@@ -47,7 +47,7 @@ func fresh() string { return "ns" + strconv.FormatInt(namespaces.Add(1), 10) }
 func realDriver(t testing.TB, o redislock.Options, args ...string) (*redislock.Driver, redis.UniversalClient) {
 	t.Helper()
 	c := client(t, redisserver.Start(t, args...).Addr())
-	return driver(t, c, o), c
+	return newDriver(t, c, o), c
 }
 
 // simulated returns a server in this process whose clock stands still.

@@ -9,22 +9,22 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-// AcquireSeveral asks for several locks at once: on a single server, or behind
+// AcquireAll asks for several locks at once: on a single server, or behind
 // Sentinel, in one step. In a Cluster those of one slot, see [Options.GroupBy],
 // are asked for in one step, one slot after the other, and given back if a later
 // slot refuses; lock.ErrUnsupported if no two of them share a slot.
-func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
-	if err := lock.CheckSeveral(as); err != nil {
+func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	if err := driver.CheckAcquireAll(as); err != nil {
 		return nil, err
 	}
 	groups := d.grouped(len(as), func(i int) string { return as[i].Key })
 	if len(groups) > 1 && len(groups) == len(as) {
-		return nil, fmt.Errorf("redislock: acquire %d locks of as many slots: %w", len(as), lock.ErrUnsupported)
+		return nil, fmt.Errorf("redislock: acquire %d locks of as many slots: %w", len(as), driver.ErrUnsupported)
 	}
-	grants := make([]lock.Grant, len(as))
+	grants := make([]driver.Grant, len(as))
 	for n, group := range groups {
 		asked := time.Now()
 		got, err := d.askAll(ctx, pick(as, group), nil)
@@ -41,17 +41,17 @@ func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]l
 
 // giveBack gives back what earlier slots have granted. If that fails a refusal is
 // doubt: the owner may have some of the locks.
-func (d *Driver) giveBack(ctx context.Context, as []lock.Acquisition, groups [][]int, err error) error {
-	if _, held := errors.AsType[*lock.HeldError](err); !held {
+func (d *Driver) giveBack(ctx context.Context, as []driver.Acquisition, groups [][]int, err error) error {
+	if _, held := errors.AsType[*driver.HeldError](err); !held {
 		return err // who asks again gets the same, and who does not undoes it
 	}
 	for _, group := range groups {
-		hs := make([]lock.Holding, len(group))
+		hs := make([]driver.LeaseRef, len(group))
 		for i, at := range group {
-			hs[i] = lock.Holding{Key: as[at].Key, Owner: as[at].Owner}
+			hs[i] = driver.LeaseRef{Key: as[at].Key, Owner: as[at].Owner}
 		}
 		for _, failed := range d.freeShared(ctx, hs, "") {
-			if failed != nil && !errors.Is(failed, lock.ErrLost) {
+			if failed != nil && !errors.Is(failed, driver.ErrLost) {
 				return fmt.Errorf("redislock: undo the locks of other slots: %w", failed)
 			}
 		}
@@ -59,12 +59,12 @@ func (d *Driver) giveBack(ctx context.Context, as []lock.Acquisition, groups [][
 	return err
 }
 
-// ReleaseSeveral frees several locks, with one request for each slot.
-func (d *Driver) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+// ReleaseAll frees several locks, with one request for each slot.
+func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	var good []int
 	for i := range hs {
-		if errs[i] = lock.CheckRelease(&hs[i]); errs[i] == nil {
+		if errs[i] = driver.CheckRelease(&hs[i]); errs[i] == nil {
 			good = append(good, i)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -55,10 +56,10 @@ func TestSeveralCommands(t *testing.T) {
 	}
 }
 
-func several(owner string, keys ...string) []lock.Acquisition {
-	as := make([]lock.Acquisition, len(keys))
+func several(owner string, keys ...string) []driver.Acquisition {
+	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {
-		as[i] = lock.Acquisition{Key: key, Owner: owner, TTL: time.Minute}
+		as[i] = driver.Acquisition{Key: key, Owner: owner, TTL: time.Minute}
 	}
 	return as
 }
@@ -69,17 +70,17 @@ func TestSeveralInCluster(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	servers := cluster(t)
 	c := client(t, servers[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
-	apart := driver(t, c, redislock.Options{Namespace: "apart"})
-	if _, err := apart.AcquireSeveral(t.Context(), several("a/1", "user/1/a", "user/1/b")); !errors.Is(err, lock.ErrUnsupported) {
+	apart := newDriver(t, c, redislock.Options{Namespace: "apart"})
+	if _, err := apart.AcquireAll(t.Context(), several("a/1", "user/1/a", "user/1/b")); !errors.Is(err, lock.ErrUnsupported) {
 		t.Errorf("locks of two slots: %v, want lock.ErrUnsupported", err)
 	}
-	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
 	var keys []string
 	for i := range 6 {
 		keys = append(keys, fmt.Sprintf("user/%d/cart", i), fmt.Sprintf("user/%d/wallet", i))
 	}
-	run := func(owner string) ([]lock.Grant, error) {
-		return d.AcquireSeveral(t.Context(), several(owner, keys...))
+	run := func(owner string) ([]driver.Grant, error) {
+		return d.AcquireAll(t.Context(), several(owner, keys...))
 	}
 	gs, err := run("a/1")
 	must(t, err)
@@ -93,11 +94,11 @@ func TestSeveralInCluster(t *testing.T) {
 	if _, err := run("b/1"); err == nil {
 		t.Error("granted twice")
 	}
-	hs := make([]lock.Holding, len(keys))
+	hs := make([]driver.LeaseRef, len(keys))
 	for i, key := range keys {
-		hs[i] = lock.Holding{Key: key, Owner: "a/1", Fence: gs[i].Fence}
+		hs[i] = driver.LeaseRef{Key: key, Owner: "a/1", Fence: gs[i].Fence}
 	}
-	must(t, errors.Join(d.ReleaseSeveral(t.Context(), hs)...))
+	must(t, errors.Join(d.ReleaseAll(t.Context(), hs)...))
 
 	h := acquire(t, d, keys[9], "x/1") // of the last but one group
 	_, err = run("b/2")
@@ -140,7 +141,7 @@ func TestGroupsStayApart(t *testing.T) {
 				continue
 			}
 			seen[name] = true
-			if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: name, Owner: "n/1", TTL: time.Minute}); err != nil {
+			if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: name, Owner: "n/1", TTL: time.Minute}); err != nil {
 				t.Fatalf("%q: %v: %q", name, err, m.Keys())
 			}
 		}
@@ -153,7 +154,7 @@ func TestGroupsStayApart(t *testing.T) {
 			}
 		}
 	})
-	d := driver(t, c, redislock.Options{GroupBy: "/"})
+	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
 	m.FlushAll()
 	for _, name := range []string{"u/1/a", "u/1/b", "u/1/", "u/2/a", "u", "/u"} {
 		acquire(t, d, name, "n/1")

@@ -4,21 +4,21 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // askShared asks for a lock, however many hold it.
-func (d *Driver) askShared(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
-	grants, err := d.askAll(ctx, []lock.Acquisition{*a}, nil)
+func (d *Driver) askShared(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
+	grants, err := d.askAll(ctx, []driver.Acquisition{*a}, nil)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	return grants[0], nil
 }
 
 // askAll asks for locks of one slot, all or none. If the answer is no a waiter, for
 // one lock, takes a place in its queue, and knows then whether it is the first.
-func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, w *waiter) ([]lock.Grant, error) {
+func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter) ([]driver.Grant, error) {
 	names, replicas := make([]string, len(as)), 0
 	args := make([]any, 0, 4+4*len(as))
 	place, expiry := "", unseen
@@ -50,7 +50,7 @@ func (d *Driver) askAll(ctx context.Context, as []lock.Acquisition, w *waiter) (
 
 // readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First: n
 // is -1, for the first of a queue that must be heard of.
-func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bool, err error) {
+func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
 		n, _ := parts[3].(int64)
@@ -69,7 +69,7 @@ func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bo
 	if len(parts) != 1+2*len(as) {
 		return nil, false, unreadable("acquire", reply)
 	}
-	grants = make([]lock.Grant, len(as))
+	grants = make([]driver.Grant, len(as))
 	for i := range as {
 		if grants[i], err = readAsked([]any{parts[0], parts[1+2*i], parts[2+2*i]}, as[i].Key); err != nil {
 			return nil, false, unreadable("acquire", reply)
@@ -78,18 +78,18 @@ func readGrants(reply any, as []lock.Acquisition) (grants []lock.Grant, first bo
 	return grants, false, nil
 }
 
-func (d *Driver) renewShared(ctx context.Context, h *lock.Holding) (lock.Grant, error) {
+func (d *Driver) renewShared(ctx context.Context, h *driver.LeaseRef) (driver.Grant, error) {
 	asked := requestOf(d.keys.all(h.Key), h.Owner, h.Fence, h.TTL.Milliseconds())
 	r, err := d.runFor(ctx, d.scripts.sharedRenew, nil, asked, h.Replicas, h.TTL)
 	if err != nil {
-		return lock.Grant{}, fmt.Errorf("redislock: renew: %w", err)
+		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
 	return d.renewed(ctx, &r, h)
 }
 
 // freeShared frees locks of one slot, whoever holds them, and gives up a place in
 // their queues.
-func (d *Driver) freeShared(ctx context.Context, hs []lock.Holding, place string) []error {
+func (d *Driver) freeShared(ctx context.Context, hs []driver.LeaseRef, place string) []error {
 	names, errs := make([]string, len(hs)), make([]error, len(hs))
 	args := make([]any, 0, 1+2*len(hs))
 	args = append(args, place)

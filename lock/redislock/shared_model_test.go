@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -144,7 +144,7 @@ func TestSharedQueueModel(t *testing.T) {
 	s := simulated(t)
 	c := client(t, s.Addr())
 	for seed := range uint64(25) {
-		d := driver(t, c, redislock.Options{Namespace: fresh()})
+		d := newDriver(t, c, redislock.Options{Namespace: fresh()})
 		g := &modelGame{T: t, sim: s, driver: d, rand: rand.New(rand.NewPCG(7, seed))}
 		for range 60 {
 			g.step()
@@ -180,10 +180,10 @@ func (g *modelGame) step() {
 		g.ask(q[len(q)-1], true, false)
 	}
 	if n := g.rand.IntN(20); len(g.all) == 0 || n < 6 {
-		limits := []int{0, 0, 1, 2, 2, 3, lock.NoLimit, lock.NoLimit}
+		limits := []int{0, 0, 1, 2, 2, 3, driver.NoLimit, driver.NoLimit}
 		a := &asker{owner: fmt.Sprintf("n/%d", len(g.all)), limit: max(limits[g.rand.IntN(len(limits))], 1), ttl: time.Minute}
 		if g.rand.IntN(3) > 0 {
-			a.ttl = lock.MinTTL + time.Duration(g.rand.IntN(4000))*time.Millisecond
+			a.ttl = driver.MinTTL + time.Duration(g.rand.IntN(4000))*time.Millisecond
 		}
 		g.all = append(g.all, a)
 		g.ask(a, g.rand.IntN(4) > 0, false)
@@ -216,14 +216,14 @@ func (g *modelGame) ask(a *asker, inLine, barge bool) {
 	g.Helper()
 	had := a.fence
 	want := g.line.ask(a, inLine, barge)
-	req := lock.Acquisition{Key: "key", Owner: a.owner, TTL: a.ttl, Limit: a.limit, Barge: barge}
+	req := driver.Acquisition{Key: "key", Owner: a.owner, TTL: a.ttl, Limit: a.limit, Barge: barge}
 	ask := g.driver.Acquire
 	if inLine {
 		ask = g.driver.LookInLine
 	}
 	grant, err := ask(context.Background(), req)
 	g.logf("%s asks, limit %d, in line %v, barging %v: %+v, %v", a.owner, a.limit, inLine, barge, grant, err)
-	_, held := errors.AsType[*lock.HeldError](err)
+	_, held := errors.AsType[*driver.HeldError](err)
 	if inLine && held {
 		g.looked = g.line.now
 	}
@@ -241,7 +241,7 @@ func (g *modelGame) release(a *asker) {
 	g.Helper()
 	held := a.fence != 0
 	others := len(g.line.holders) > 0
-	err := g.driver.Release(context.Background(), lock.Holding{Key: "key", Owner: a.owner, Fence: max(a.fence, 1), Limit: g.rand.IntN(3)})
+	err := g.driver.Release(context.Background(), driver.LeaseRef{Key: "key", Owner: a.owner, Fence: max(a.fence, 1), Limit: g.rand.IntN(3)})
 	g.logf("%s releases: %v", a.owner, err)
 	if held {
 		g.line.leave(a)
@@ -250,9 +250,9 @@ func (g *modelGame) release(a *asker) {
 	var want error
 	switch {
 	case !held && others:
-		want = lock.ErrLost
+		want = driver.ErrLost
 	case !held:
-		want = lock.ErrForgotten
+		want = driver.ErrForgotten
 	}
 	if !errors.Is(err, want) {
 		g.Fatalf("the release says %v\n%v", err, g.log)
@@ -261,7 +261,7 @@ func (g *modelGame) release(a *asker) {
 
 func (g *modelGame) giveUp(a *asker) {
 	g.Helper()
-	g.driver.GiveUp(context.Background(), lock.Acquisition{Key: "key", Owner: a.owner, Limit: a.limit})
+	g.driver.GiveUp(context.Background(), driver.Acquisition{Key: "key", Owner: a.owner, Limit: a.limit})
 	g.logf("%s gives up", a.owner)
 	g.line.queue = slices.DeleteFunc(g.line.queue, func(q *asker) bool { return q == a })
 	if a.fence != 0 || a.kept {
@@ -274,7 +274,7 @@ func (g *modelGame) giveUp(a *asker) {
 // in who fit: not every request of who has nothing does.
 func (g *modelGame) compare() {
 	g.Helper()
-	_ = g.driver.Release(context.Background(), lock.Holding{Key: "key", Owner: "stranger/1", Limit: 2})
+	_ = g.driver.Release(context.Background(), driver.LeaseRef{Key: "key", Owner: "stranger/1", Limit: 2})
 	g.line.serve()
 	var want []string
 	for _, kept := range []bool{false, true} {

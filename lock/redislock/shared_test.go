@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -55,11 +56,11 @@ func TestSharedCommands(t *testing.T) {
 // the last that was renewed.
 func TestSharedExpiry(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
-	ask := func(owner string, ttl time.Duration) lock.Holding {
-		a := lock.Acquisition{Key: "key", Owner: owner, TTL: ttl, Limit: lock.NoLimit}
+	ask := func(owner string, ttl time.Duration) driver.LeaseRef {
+		a := driver.Acquisition{Key: "key", Owner: owner, TTL: ttl, Limit: lock.NoLimit}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
-		return lock.Holding{Key: a.Key, Owner: owner, Fence: g.Fence, TTL: ttl, Limit: a.Limit}
+		return driver.LeaseRef{Key: a.Key, Owner: owner, Fence: g.Fence, TTL: ttl, Limit: a.Limit}
 	}
 	long, short := ask("a/1", time.Hour), ask("b/1", time.Minute)
 	_, err := d.Renew(t.Context(), short)
@@ -89,15 +90,15 @@ func TestSharedExpiry(t *testing.T) {
 // grants none.
 func TestSharedWhenFull(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
-	ask := func(owner string) (lock.Holding, error) {
-		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: 2})
-		return lock.Holding{Key: "key", Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 2}, err
+	ask := func(owner string) (driver.LeaseRef, error) {
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: 2})
+		return driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: time.Minute, Limit: 2}, err
 	}
 	one, err := ask("a/1")
 	must(t, err)
 	two, err := ask("b/1")
 	must(t, err)
-	if err := d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute, Limit: 2}); err == nil {
+	if err := d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute, Limit: 2}); err == nil {
 		t.Fatal("granted three times")
 	}
 	fill(t, c)
@@ -176,7 +177,7 @@ func TestSharedContended(t *testing.T) {
 
 // What a script says in no way that is known is doubt, never a grant.
 func TestReadGrants(t *testing.T) {
-	as := []lock.Acquisition{{Key: "a"}, {Key: "b"}}
+	as := []driver.Acquisition{{Key: "a"}, {Key: "b"}}
 	for _, reply := range []any{
 		nil, "OK", []any{}, []any{int64(1)}, []any{int64(1), "7", int64(5)},
 		[]any{int64(1), "7", int64(5), "8"}, []any{int64(1), "7", int64(5), "8", int64(0)}, []any{int64(1), "7", int64(5), "0", int64(5)},
@@ -189,7 +190,7 @@ func TestReadGrants(t *testing.T) {
 		}
 	}
 	gs, _, err := redislock.ReadGrants([]any{int64(1), "7", int64(5), "8", int64(6)}, as)
-	if err != nil || len(gs) != 2 || gs[1] != (lock.Grant{Fence: 8, Left: 6 * time.Millisecond}) {
+	if err != nil || len(gs) != 2 || gs[1] != (driver.Grant{Fence: 8, Left: 6 * time.Millisecond}) {
 		t.Errorf("a grant is read as %+v, %v", gs, err)
 	}
 	_, _, err = redislock.ReadGrants([]any{int64(0), "0", int64(5), int64(2)}, as)

@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -36,7 +37,7 @@ var silentAsks = map[string]func(ctx context.Context, l *lock.Locker, keys ...st
 		return err
 	},
 	"Force": func(ctx context.Context, l *lock.Locker, keys ...string) error {
-		_, err := l.Force(ctx, lock.Forcing{Key: keys[0], By: "alice", Reason: "gone"})
+		_, err := l.Force(ctx, driver.ForceRequest{Key: keys[0], By: "alice", Reason: "gone"})
 		return err
 	},
 }
@@ -48,11 +49,11 @@ var silentAsks = map[string]func(ctx context.Context, l *lock.Locker, keys ...st
 func TestCallersOfAStoppedServerReturn(t *testing.T) {
 	const soon = 500 * time.Millisecond // 100 ms, and what a busy machine takes: the exact bound is a test of package lock
 	s := redisserver.Start(t)
-	other := lock.New(driver(t, client(t, s.Addr()), redislock.Options{}), "other")
+	other := lock.New(newDriver(t, client(t, s.Addr()), redislock.Options{}), "other")
 	for _, cancelled := range []bool{false, true} {
 		own := proof.Goroutines(t)
 		c := client(t, s.Addr())
-		d := driver(t, c, redislock.Options{})
+		d := newDriver(t, c, redislock.Options{})
 		l := lock.New(d, "a")
 		held := acquireKey(t, other, "held")
 		must(t, acquireKey(t, l, "warm").Release(t.Context()))
@@ -97,7 +98,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 		done()
 		for name := range silentAsks {
 			for _, key := range []string{"free " + name, "free too " + name} {
-				if at, err := d.Inspect(t.Context(), key); err != nil || at != (lock.Standing{}) {
+				if at, err := d.Inspect(t.Context(), key); err != nil || at != (driver.KeyState{}) {
 					t.Errorf("of %s there is left: %+v, %v", name, at, err)
 				}
 			}

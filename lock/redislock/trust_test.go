@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -41,16 +41,16 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 	_, clean := pod(t, addr, "a")
 	c := client(t, addr)
 	c.AddHook(late(by))
-	slow := driver(t, c, redislock.Options{})
+	slow := newDriver(t, c, redislock.Options{})
 	t.Cleanup(func() { must(t, slow.Close()) })
 	for _, limit := range []int{1, 2} {
 		for _, held := range []bool{false, true} {
-			var h lock.Holding
+			var h driver.LeaseRef
 			if held {
 				h = acquire(t, clean, "key", "a/1")
 			}
 			early := make(chan time.Duration, 1)
-			waiter := lock.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute, Limit: limit}
+			waiter := driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute, Limit: limit}
 			go func() {
 				began := time.Now()
 				g, err := slow.Wait(t.Context(), waiter)
@@ -69,7 +69,7 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 			if got := <-early; got < by || got > time.Minute {
 				t.Errorf("limit %d, held %v: the trust counts from %v before the answer, want %v or more", limit, held, got, by)
 			}
-			must(t, clean.Release(t.Context(), lock.Holding{Key: "key", Owner: "b/1", Limit: limit}))
+			must(t, clean.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "b/1", Limit: limit}))
 		}
 	}
 }

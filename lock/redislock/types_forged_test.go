@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -34,7 +34,7 @@ func TestForgedSharedKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, raw := realDriver(t, redislock.Options{})
-			must(t, d.Open(t.Context(), []lock.Opening{{Key: "old", Node: "n"}})[0].Err)
+			must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "old", Node: "n"}})[0].Err)
 			forge := func() {
 				t.Helper()
 				must(t, raw.Del(t.Context(), shard+c.key).Err())
@@ -46,19 +46,19 @@ func TestForgedSharedKeys(t *testing.T) {
 				}
 			}
 			forge()
-			opened := d.Open(t.Context(), []lock.Opening{{Key: "new", Node: "n"}})[0]
+			opened := d.Open(t.Context(), []driver.OpenRequest{{Key: "new", Node: "n"}})[0]
 			must(t, opened.Err)
 			forge()
 			waitOn(t, raw, 2*time.Millisecond) // the number is due then
-			a := d.Claim(t.Context(), []lock.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
-				Deadline: time.Minute, Attempts: 1, Latest: lock.MaxNumber}})[0]
-			if a.Kind != lock.Granted {
+			a := d.Claim(t.Context(), []driver.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
+				Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber}})[0]
+			if a.Kind != driver.KindGranted {
 				t.Errorf("a claim is answered %+v", a)
 			}
 			if p, err := d.Beat(t.Context(), "n", time.Minute); err != nil || !slices.Equal(p.Nodes, []string{"n"}) {
 				t.Errorf("nodes: %v, %v", p.Nodes, err)
 			}
-			must(t, d.Open(t.Context(), []lock.Opening{{Key: "new", Node: "n"}})[0].Err)
+			must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 			if keys, err := d.Keys(t.Context()); err != nil || !slices.Contains(keys, "new") {
 				t.Errorf("series: %v, %v", keys, err)
 			}
@@ -76,7 +76,7 @@ func TestForgedHeard(t *testing.T) {
 	for _, when := range []string{"99999999999999", "1" + fmt.Sprintf("%0400d", 0)} {
 		d, raw := realDriver(t, redislock.Options{})
 		read := func(owner string) error {
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit})
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: time.Minute, Limit: driver.NoLimit})
 			return err
 		}
 		must(t, read("n/1"))

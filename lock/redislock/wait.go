@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -28,14 +28,14 @@ const (
 // Wait takes a place in the queue of the lock and returns when the lock was
 // granted. After doubt it asks again. When ctx ends it gives the place up, for
 // which it may take a second; a place that it cannot give up is passed over.
-func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAcquisition(&a); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := driver.CheckAcquisition(&a); err != nil {
+		return driver.Grant{}, err
 	}
 	a.Barge = false
 	var err error
 	if !d.inbox.open() { // most locks are free
-		var g lock.Grant
+		var g driver.Grant
 		if g, err = d.acquire(ctx, &a); err == nil {
 			return g, nil
 		}
@@ -78,14 +78,14 @@ func (s seat) expiry() time.Duration {
 // A waiter is one call of Wait.
 type waiter struct {
 	driver *Driver
-	a      *lock.Acquisition
+	a      *driver.Acquisition
 	calls  *calls
 	seat   seat
 	first  bool // of the queue of a lock that is shared: it must be heard of
 }
 
 // wait asks until it is granted. Last is the answer so far.
-func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
+func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		g, err := w.ask(ctx)
@@ -100,7 +100,7 @@ func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 		w.sleep(ctx, w.untilLook(err))
 	}
 	w.giveUp(ctx)
-	return lock.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
+	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
 }
 
 // ended is the error of ctx with the last answer or doubt.
@@ -116,7 +116,7 @@ func ended(ctx context.Context, last error) error {
 // arrive.
 func (w *waiter) untilLook(err error) time.Duration {
 	wait := relook / 4
-	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+	if held, ok := errors.AsType[*driver.HeldError](err); ok {
 		most := relook
 		if w.seat.sure && !w.first {
 			most = maxRelook
@@ -158,7 +158,7 @@ func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 }
 
 // ask asks, and takes a place if the answer is no.
-func (w *waiter) ask(ctx context.Context) (lock.Grant, error) {
+func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
 	w.first = false
 	if w.a.Limit > 1 {
 		return w.askShared(ctx)
@@ -173,10 +173,10 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, error) {
 	return g, err
 }
 
-func (w *waiter) askShared(ctx context.Context) (lock.Grant, error) {
-	grants, err := w.driver.askAll(ctx, []lock.Acquisition{*w.a}, w)
+func (w *waiter) askShared(ctx context.Context) (driver.Grant, error) {
+	grants, err := w.driver.askAll(ctx, []driver.Acquisition{*w.a}, w)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	return grants[0], nil
 }
@@ -194,10 +194,10 @@ func (w *waiter) place() string {
 func (w *waiter) giveUp(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer stop()
-	h := []lock.Holding{{Key: w.a.Key, Owner: w.a.Owner}}
+	h := []driver.LeaseRef{{Key: w.a.Key, Owner: w.a.Owner}}
 	for {
 		err := w.driver.freeShared(ctx, h, w.place())[0]
-		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, driver.ErrLost) || ctx.Err() != nil {
 			return // else its place is passed over, and its lease expires
 		}
 		pause(ctx, leaveTime/10, nil)

@@ -17,13 +17,14 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
 // pod is a Locker with a driver and a client of its own, as a process has them.
 func pod(t *testing.T, addr, name string) (*lock.Locker, *redislock.Driver) {
 	t.Helper()
-	d := driver(t, client(t, addr), redislock.Options{})
+	d := newDriver(t, client(t, addr), redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })
 	return lock.New(d, name), d
 }
@@ -231,7 +232,7 @@ func TestWaitWithoutSubscription(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
 	c := restricted(t, admin, "cronce")
 	must(t, admin.ACLSetUser(t.Context(), "worker", "-subscribe").Err())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })
 	l := lock.New(d, "a")
 	first := acquireKey(t, l, "key")
@@ -249,7 +250,7 @@ func TestFullQueue(t *testing.T) {
 	for range 1000 {
 		must(t, c.RPush(t.Context(), queue, "nobody|b/1").Err())
 	}
-	waiter := lock.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute}
+	waiter := driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute}
 	if err := d.Desert(t.Context(), waiter); err == nil {
 		t.Fatal("the lock was granted twice")
 	}
@@ -286,7 +287,7 @@ func TestFullQueueToThePlace(t *testing.T) {
 				}
 				must(t, c.RPush(t.Context(), queue, places...).Err())
 				must(t, c.PExpire(t.Context(), queue, expiry).Err())
-				if err := d.Desert(t.Context(), lock.Acquisition{Key: key, Owner: "c/1", TTL: time.Minute, Limit: limit}); err == nil {
+				if err := d.Desert(t.Context(), driver.Acquisition{Key: key, Owner: "c/1", TTL: time.Minute, Limit: limit}); err == nil {
 					t.Fatal("the lock was granted twice")
 				}
 				if n := c.LLen(t.Context(), queue).Val(); n != want {
@@ -304,7 +305,7 @@ func TestFullQueueToThePlace(t *testing.T) {
 func TestHandOnWhenFull(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	h := acquire(t, d, "key", "a/1")
-	if err := d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}); err == nil {
+	if err := d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}); err == nil {
 		t.Fatal("the lock was granted twice")
 	}
 	fill(t, c)
@@ -341,7 +342,7 @@ func (*afterDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func TestWaitInDoubt(t *testing.T) {
 	s := redisserver.Start(t)
 	c := client(t, s.Addr())
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })
 	s.Stop()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -386,12 +387,12 @@ func TestEndOfWaitKeepsTheDoubt(t *testing.T) {
 	c := client(t, redisserver.Start(t).Addr())
 	hook := new(cutOff)
 	c.AddHook(hook)
-	d := driver(t, c, redislock.Options{})
+	d := newDriver(t, c, redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := d.Wait(ctx, lock.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute})
+		_, err := d.Wait(ctx, driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute})
 		ended <- err
 	}()
 	until(t, "the second request", func() bool { return hook.asked.Load() == 2 })

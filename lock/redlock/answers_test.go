@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -132,9 +132,9 @@ func TestAnswersOfOneServer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sims, cs := simulated(t, 3, 0)
-			play(t, driver(t, cs, redlock.Options{}).At(0), c.steps, func() { sims[0].wait(2 * time.Second); sims[1].wait(2 * time.Second); sims[2].wait(2 * time.Second) })
+			play(t, newDriver(t, cs, redlock.Options{}).At(0), c.steps, func() { sims[0].wait(2 * time.Second); sims[1].wait(2 * time.Second); sims[2].wait(2 * time.Second) })
 			_, cs = servers(t, 3)
-			d := driver(t, cs, redlock.Options{})
+			d := newDriver(t, cs, redlock.Options{})
 			play(t, d.At(0), c.steps, func() {
 				until(t, "the lease is over", func() bool {
 					return redlock.Left(d.At(0).Client(), redlock.DefaultNamespace, "key") <= 0
@@ -147,7 +147,7 @@ func TestAnswersOfOneServer(t *testing.T) {
 func play(t *testing.T, s redlock.Server, steps []step, over func()) {
 	t.Helper()
 	for i, st := range steps {
-		h := lock.Holding{Key: "key", Owner: st.owner, Fence: grown(st.fence), TTL: time.Second}
+		h := driver.LeaseRef{Key: "key", Owner: st.owner, Fence: grown(st.fence), TTL: time.Second}
 		var code, fence int64
 		switch st.op {
 		case "acquire":
@@ -181,9 +181,9 @@ func TestMemoriesDiffer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := redlock.Options{Namespace: fresh(), NodeTimeout: slow, FenceMemory: c.first}
-			d := driver(t, cs, o)
+			d := newDriver(t, cs, o)
 			o.FenceMemory = c.renewer
-			other := driver(t, cs, o)
+			other := newDriver(t, cs, o)
 			_, h := acquire(t, d, asking("key", 10*time.Second))
 			g, err := other.Renew(t.Context(), h)
 			must(t, err)

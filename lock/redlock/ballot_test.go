@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // What three servers' answers amount to. A number alone is a yes with that fence;
@@ -84,12 +84,12 @@ func TestProposalsToTheMicrosecond(t *testing.T) {
 		for i, c := range []struct{ floor, want int64 }{
 			{0, now}, {0, now + 1}, {now + 10, now + 11}, {0, now + 3}, {now + day - 1, now + day},
 		} {
-			if got, err := d.propose(t.Context(), &lock.Acquisition{Fence: c.floor}); got != c.want || err != nil {
+			if got, err := d.propose(t.Context(), &driver.Acquisition{Fence: c.floor}); got != c.want || err != nil {
 				t.Errorf("%d: above %d it is %d, %v, want %d", i, c.floor, got, err, c.want)
 			}
 		}
-		if got, err := d.propose(t.Context(), &lock.Acquisition{Fence: now + day}); !errors.Is(err, lock.ErrFence) {
-			t.Errorf("%d, %v, want %v", got, err, lock.ErrFence)
+		if got, err := d.propose(t.Context(), &driver.Acquisition{Fence: now + day}); !errors.Is(err, driver.ErrFence) {
+			t.Errorf("%d, %v, want %v", got, err, driver.ErrFence)
 		}
 	})
 }
@@ -103,8 +103,8 @@ func TestReadTime(t *testing.T) {
 		{[]any{"1795207852", "937001"}, 1_795_207_852_937_001},
 		{[]any{"0", "0"}, 0},
 		{[]any{"-1", "0"}, -1}, {[]any{"1", "x"}, -1}, {[]any{"1"}, -1}, {[]any{int64(1), "0"}, -1}, {"1", -1},
-		{[]any{strconv.FormatInt(lock.MaxNumber/1_000_000-1, 10), "0"}, (lock.MaxNumber/1_000_000 - 1) * 1_000_000},
-		{[]any{strconv.FormatInt(lock.MaxNumber/1_000_000, 10), "0"}, -1},
+		{[]any{strconv.FormatInt(driver.MaxNumber/1_000_000-1, 10), "0"}, (driver.MaxNumber/1_000_000 - 1) * 1_000_000},
+		{[]any{strconv.FormatInt(driver.MaxNumber/1_000_000, 10), "0"}, -1},
 	} {
 		if a, ok := readTime(c.reply); ok != (c.want >= 0) || ok && a.fence != c.want {
 			t.Errorf("%v: %d, %v, want %d", c.reply, a.fence, ok, c.want)

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -21,15 +21,15 @@ func TestCheck(t *testing.T) {
 	all, cs := servers(t, 3)
 	check := func(cs []redis.UniversalClient, want string) {
 		t.Helper()
-		err := driver(t, cs, redlock.Options{}).Check(t.Context())
+		err := newDriver(t, cs, redlock.Options{}).Check(t.Context())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
 	fit := func(cs []redis.UniversalClient, risks int, unfit, doubt bool) {
 		t.Helper()
-		all, err := driver(t, cs, redlock.Options{}).Fit(t.Context())
-		if len(all) != risks || errors.Is(err, lock.ErrUnfit) != unfit || (err != nil) != (unfit || doubt) {
+		all, err := newDriver(t, cs, redlock.Options{}).CheckStore(t.Context())
+		if len(all) != risks || errors.Is(err, driver.ErrUnfit) != unfit || (err != nil) != (unfit || doubt) {
 			t.Errorf("fit: %d risks, %v", len(all), err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestCheckNotAllowed(t *testing.T) {
 			"+eval", "+evalsha", "+time", "+get", "+mget", "+pttl", "+set", "+pexpire", "+rename", "+del", "+hello").Err())
 		cs[i] = client(t, c.(*redis.Client).Options().Addr)
 	}
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	must(t, d.Check(t.Context()))
 	_, h := acquire(t, d, asking("key", slow))
 	_, err := d.Renew(t.Context(), h)
@@ -71,7 +71,7 @@ func TestCheckNotAllowed(t *testing.T) {
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", slow))
 	for _, c := range cs {
 		must(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
@@ -90,13 +90,13 @@ func TestReplicasAreDoubt(t *testing.T) {
 	t.Parallel()
 	masters, cs := servers(t, 3)
 	_, rs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", time.Minute))
 	for i, r := range rs {
 		must(t, r.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(masters[i].Port())).Err())
 		until(t, "the replica has the key", func() bool { return r.DBSize(t.Context()).Val() == 1 })
 	}
-	replicas := driver(t, rs, redlock.Options{NodeTimeout: slow})
+	replicas := newDriver(t, rs, redlock.Options{NodeTimeout: slow})
 	_, err := replicas.Acquire(t.Context(), asking("key", time.Minute))
 	inDoubt(t, err)
 	h.Fence++

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/redlock"
 	"github.com/cronce/cronce/scheduler"
@@ -35,8 +36,8 @@ func TestContractSimulated(t *testing.T) {
 
 func contract(t *testing.T, cs []redis.UniversalClient, wait func(time.Duration)) {
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
-			d := driver(t, cs, redlock.Options{Namespace: fresh(), NodeTimeout: slow})
+		Open: func(t *testing.T) driver.Driver {
+			d := newDriver(t, cs, redlock.Options{Namespace: fresh(), NodeTimeout: slow})
 			d.AskRestAfter(slow) // a server that is late on a busy machine is no part of the contract
 			return patient{d}
 		},
@@ -47,19 +48,19 @@ func contract(t *testing.T, cs []redis.UniversalClient, wait func(time.Duration)
 // patient asks again after doubt: on a loaded machine so many servers may take
 // longer than they are waited for. Whoever asks again, as the same owner, is
 // answered as if nothing had happened.
-type patient struct{ lock.Driver }
+type patient struct{ driver.Driver }
 
-func (p patient) Acquire(ctx context.Context, a lock.Acquisition) (g lock.Grant, err error) {
+func (p patient) Acquire(ctx context.Context, a driver.Acquisition) (g driver.Grant, err error) {
 	err = insist(func() error { g, err = p.Driver.Acquire(ctx, a); return err })
 	return g, err
 }
 
-func (p patient) Renew(ctx context.Context, h lock.Holding) (g lock.Grant, err error) {
+func (p patient) Renew(ctx context.Context, h driver.LeaseRef) (g driver.Grant, err error) {
 	err = insist(func() error { g, err = p.Driver.Renew(ctx, h); return err })
 	return g, err
 }
 
-func (p patient) Release(ctx context.Context, h lock.Holding) error {
+func (p patient) Release(ctx context.Context, h driver.LeaseRef) error {
 	return insist(func() error { return p.Driver.Release(ctx, h) })
 }
 
@@ -105,14 +106,14 @@ func (s *sim) wait(d time.Duration) {
 // compiler refuses it. A claim through a Locker is answered, not sent.
 func TestNoStoreForSchedulers(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
-	d := driver(t, cs, redlock.Options{})
-	if _, is := any(d).(lock.Numbered); is {
+	d := newDriver(t, cs, redlock.Options{})
+	if _, is := any(d).(driver.Numbered); is {
 		t.Error("it is a lock.Numbered")
 	}
 	if _, is := any(d).(scheduler.Store); is {
 		t.Error("it is a scheduler.Store")
 	}
-	got := lock.New(d, "").Claim(t.Context(), []lock.Claim{{Key: "job", Number: 1}})
+	got := lock.New(d, "").Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Number: 1}})
 	if len(got) != 1 || !errors.Is(got[0].Err, lock.ErrUnsupported) || got[0].Lease != nil {
 		t.Errorf("the claim is answered with %+v, want lock.ErrUnsupported", got)
 	}

@@ -80,7 +80,7 @@
 //
 // In each of these the resource can still refuse the lower fence.
 //
-// It is no lock.Forcer and no lock.Adopter: to forget an owner, to keep a record of that
+// It is no driver.Forcer and no driver.Adopter: to forget an owner, to keep a record of that
 // and to grant the key again are not one step over several servers. Stop a holder that is
 // stuck, and wait for its TTL.
 package redlock

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The defaults of [Options].
@@ -60,7 +60,7 @@ type Driver struct {
 	rest     time.Duration // restAfter, but for tests
 }
 
-var _ lock.Driver = (*Driver)(nil)
+var _ driver.Driver = (*Driver)(nil)
 
 // New returns a Driver over 3, 5 or 7 servers, one client each. It sends
 // nothing: ask [Driver.Check] whether the servers are really that many. An error
@@ -154,7 +154,7 @@ func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client
 }
 
 func refuse(argument, value, allowed string) error {
-	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
 // keys are the lock's keys on every server: of its lease, and of the last one that
@@ -166,7 +166,7 @@ func (d *Driver) keys(key string) []string {
 
 // patience is how long one server is waited for.
 func (d *Driver) patience(ttl time.Duration) time.Duration {
-	if ttl < lock.MinTTL { // a release need not say
+	if ttl < driver.MinTTL { // a release need not say
 		return d.options.NodeTimeout
 	}
 	return min(d.options.NodeTimeout, ttl/4)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Left is how long a lease is alive on one server: 0 or less if it is over.
@@ -37,7 +37,7 @@ func (d *Driver) Warm(ctx context.Context) {
 			_ = s.Load(ctx, n.client).Err() // who needs it sees that it is not there
 		}
 	}
-	_, _ = d.propose(ctx, &lock.Acquisition{}) // as above
+	_, _ = d.propose(ctx, &driver.Acquisition{}) // as above
 	d.Settle()
 }
 
@@ -92,7 +92,7 @@ func State(fence, attempt int64, memory time.Duration, owner string) string {
 }
 
 // Hold makes a request now, and its undoing, to be sent when they are called.
-func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
+func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 	attempt, fence := d.attempts.Add(1), d.fences.next(a.Fence)
 	vote := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	back := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
@@ -103,7 +103,7 @@ func (d *Driver) Hold(a lock.Acquisition) (send, undo func()) {
 }
 
 // HoldPut makes a request that gives all servers a lease again, to be sent later.
-func (d *Driver) HoldPut(h lock.Holding) (send func()) {
+func (d *Driver) HoldPut(h driver.LeaseRef) (send func()) {
 	r := d.give(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL, h.Fence)
 	return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
 }
@@ -153,19 +153,19 @@ func (s Server) Client() redis.UniversalClient { return s.n.client }
 
 // Acquire, Put, Renew and Release send one request and return the code of the
 // answer and the fence in it.
-func (s Server) Acquire(l lock.Holding, attempt int64) (code, fence int64) {
+func (s Server) Acquire(l driver.LeaseRef, attempt int64) (code, fence int64) {
 	return s.send(s.d.give(acquireScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
 }
 
-func (s Server) Put(l lock.Holding, attempt int64) (code, fence int64) {
+func (s Server) Put(l driver.LeaseRef, attempt int64) (code, fence int64) {
 	return s.send(s.d.give(putScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
 }
 
-func (s Server) Renew(l lock.Holding, attempt int64) (code, fence int64) {
+func (s Server) Renew(l driver.LeaseRef, attempt int64) (code, fence int64) {
 	return s.send(s.d.give(renewScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
 }
 
-func (s Server) Release(l lock.Holding, attempt, most int64) (code, fence int64) {
+func (s Server) Release(l driver.LeaseRef, attempt, most int64) (code, fence int64) {
 	return s.send(s.d.takeBack(l.Key, l.Owner, attempt, l.Fence, most))
 }
 

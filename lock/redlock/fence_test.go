@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -131,7 +131,7 @@ func TestFenceOnServers(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	last := int64(0)
 	for round := range 300 {
 		gates.open(rand.IntN(5)) // one alone: no majority
@@ -151,7 +151,7 @@ func TestFenceOnServers(t *testing.T) {
 			t.Fatalf("asked again: %+v, %v, want the fence %d", again, err, last)
 		}
 		gates.open(0, 1, 2, 3, 4)
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: last}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: last}))
 	}
 }
 
@@ -160,7 +160,7 @@ func TestFenceOnServers(t *testing.T) {
 func TestFenceOnItsWay(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "way", NodeTimeout: slow, FenceMemory: time.Second})
+	d := newDriver(t, cs, redlock.Options{Namespace: "way", NodeTimeout: slow, FenceMemory: time.Second})
 	d.Warm(t.Context())
 	for _, c := range cs {
 		c.AddHook(after(600 * time.Millisecond))
@@ -194,7 +194,7 @@ func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 func TestTimeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "time", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "time", NodeTimeout: slow})
 	d.Warm(t.Context())
 	d.TellTime(time.Now(), 2*redlock.TimeKept)
 	var asked clockwatch
@@ -217,9 +217,9 @@ func TestTimeIsReadOnce(t *testing.T) {
 func TestTimeIsNotTold(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
 	d.Warm(t.Context())
-	fresh := driver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
+	fresh := newDriver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})
 	asked := clockwatch{refuses: true}
 	for _, c := range cs {
 		c.AddHook(&asked)
@@ -263,7 +263,7 @@ func (w *clockwatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 }
 
 // wins asks until what a failed attempt left was undone in the background.
-func wins(t *testing.T, d lock.Driver, a lock.Acquisition) (g lock.Grant) {
+func wins(t *testing.T, d driver.Driver, a driver.Acquisition) (g driver.Grant) {
 	t.Helper()
 	var err error
 	until(t, "a majority grants", func() bool {
@@ -280,7 +280,7 @@ func TestFenceWrittenBack(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{Namespace: "back", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "back", NodeTimeout: slow})
 	d.AskRestAfter(time.Second) // else a slow answer has the highest of fewer chosen
 	d.Warm(t.Context())
 	far := anHourAhead()

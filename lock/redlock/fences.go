@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // timeKept is for how long a process believes in the servers' time that it read.
@@ -76,7 +76,7 @@ func (f *fences) keep() bool {
 
 // propose is a fence for an acquisition, at the time of the servers: the median of
 // those that answer. One that would lie more than a day ahead of it is doubt.
-func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error) {
+func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
 	if d.fences.old() {
 		sent := time.Now()
 		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{first: d.all(), enough: ballot.timed})
@@ -87,7 +87,7 @@ func (d *Driver) propose(ctx context.Context, a *lock.Acquisition) (int64, error
 			return 0, d.doubt(ctx, "acquire", b)
 		}
 	}
-	if err := lock.CheckFence(a.Fence+1, d.fences.now()); err != nil {
+	if err := driver.CheckFence(a.Fence+1, d.fences.now()); err != nil {
 		return 0, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	return d.fences.next(a.Fence), nil
@@ -108,7 +108,7 @@ func readTime(reply any) (answer, bool) {
 		}
 	}
 	micros := n[0]*1_000_000 + n[1]
-	return answer{code: yes, fence: micros}, n[0] < lock.MaxNumber/1_000_000
+	return answer{code: yes, fence: micros}, n[0] < driver.MaxNumber/1_000_000
 }
 
 // timed reports whether a majority told its time.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -23,7 +23,7 @@ import (
 // seconds from the next: their fences only grow because the servers make them.
 type cast struct {
 	servers []*redisserver.Server
-	drivers []lock.Driver
+	drivers []driver.Driver
 	gates   []gates // before the servers, of each driver
 }
 
@@ -42,7 +42,7 @@ func castOn(t *testing.T, servers []*redisserver.Server, hooks ...redis.Hook) *c
 				each.AddHook(h)
 			}
 		}
-		d := driver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: 100 * time.Millisecond})
+		d := newDriver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: 100 * time.Millisecond})
 		d.TellTime(time.Now().Add(time.Duration(i)*10*time.Second), 0)
 		c.drivers = append(c.drivers, d)
 	}
@@ -74,11 +74,11 @@ func (c *cast) disturb(ctx context.Context) {
 
 // counting counts the grants of a driver.
 type counting struct {
-	lock.Driver
+	driver.Driver
 	granted *atomic.Int64
 }
 
-func (c counting) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (c counting) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := c.Driver.Acquire(ctx, a)
 	if err == nil {
 		c.granted.Add(1)
@@ -106,7 +106,7 @@ func (c *cast) saw(t *testing.T, disturbed bool, clients int, length time.Durati
 	if disturbed {
 		wg.Go(func() { c.disturb(ctx) })
 	}
-	of := func(client int) lock.Driver { return counting{c.drivers[client%len(c.drivers)], &granted} }
+	of := func(client int) driver.Driver { return counting{c.drivers[client%len(c.drivers)], &granted} }
 	return history.Crowd{Driver: of, Clients: clients, Pause: 20 * time.Millisecond}.Run(ctx)
 }
 
@@ -200,7 +200,7 @@ func TestHistoryFindsPlanted(t *testing.T) {
 			on = stopped
 		}
 		c := castOn(t, on)
-		c.drivers, c.gates = []lock.Driver{p.Into(c.drivers[0])}, c.gates[:1]
+		c.drivers, c.gates = []driver.Driver{p.Into(c.drivers[0])}, c.gates[:1]
 		all.Go(func() { c.found(t, p.Name, p.Disturbed) })
 	}
 	for name, e := range edits {

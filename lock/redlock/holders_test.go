@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -25,7 +26,7 @@ func TestEightLockers(t *testing.T) {
 	var section section
 	var wg sync.WaitGroup
 	for range 8 {
-		l := lock.New(driver(t, clients(t, addrs...), redlock.Options{NodeTimeout: slow}), "")
+		l := lock.New(newDriver(t, clients(t, addrs...), redlock.Options{NodeTimeout: slow}), "")
 		wg.Go(func() { section.work(t, l, 12) })
 	}
 	wg.Wait()
@@ -78,7 +79,7 @@ func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{Namespace: "lost", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "lost", NodeTimeout: slow})
 	a := asking("key", time.Minute)
 	lose := func(loses bool) {
 		for _, g := range gates[:3] {
@@ -112,7 +113,7 @@ func TestLostReplies(t *testing.T) {
 func TestRenewalTopsUp(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "top", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "top", NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", time.Minute))
 	_, err := d.Renew(t.Context(), h) // all have one fence now, also those that voted late
 	must(t, err)
@@ -143,7 +144,7 @@ func TestHeldNeedsMajority(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{Namespace: "held", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "held", NodeTimeout: slow})
 	acquire(t, d, asking("key", time.Minute))
 	gates.open(0, 1)
 	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
@@ -164,13 +165,13 @@ func TestHeldNeedsMajority(t *testing.T) {
 // A state of another format is doubt, not a free key and not a refusal.
 func TestOtherFormatIsDoubt(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
-	d := driver(t, cs, redlock.Options{Namespace: "new"})
+	d := newDriver(t, cs, redlock.Options{Namespace: "new"})
 	for _, c := range cs {
 		must(t, c.Set(t.Context(), redlock.Key("new", "key"), "v2;whatever", time.Minute).Err())
 	}
 	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
 	inDoubt(t, err)
-	inDoubt(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "a/1"}))
+	inDoubt(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "a/1"}))
 }
 
 // A request that was sent before its undoing and arrives after it gets nothing,
@@ -178,7 +179,7 @@ func TestOtherFormatIsDoubt(t *testing.T) {
 func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
 	d.Warm(t.Context())
 	a := asking("key", time.Minute)
 	late, undo := d.Hold(a)
@@ -203,7 +204,7 @@ func TestLateRequestFarFence(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{Namespace: "far", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "far", NodeTimeout: slow})
 	d.Warm(t.Context())
 	a := asking("key", time.Minute)
 	a.Fence = anHourAhead()
@@ -225,7 +226,7 @@ func TestLateRequestFarFence(t *testing.T) {
 func TestLatePut(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "put", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "put", NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", time.Minute))
 	late := d.HoldPut(h)
 	must(t, d.Release(t.Context(), h))

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -30,14 +30,14 @@ func TestRestartWithoutPersistence(t *testing.T) {
 func TestRestartWithPersistence(t *testing.T) {
 	t.Parallel()
 	_, _, err := restarted(t, "--appendonly", "yes", "--appendfsync", "always")
-	if _, held := errors.AsType[*lock.HeldError](err); !held {
+	if _, held := errors.AsType[*driver.HeldError](err); !held {
 		t.Errorf("the second owner is answered with %v, want a *lock.HeldError", err)
 	}
 }
 
 // restarted takes a key on two of three servers, restarts one of the two, and
 // asks for another owner.
-func restarted(t *testing.T, args ...string) (second, first lock.Grant, err error) {
+func restarted(t *testing.T, args ...string) (second, first driver.Grant, err error) {
 	var all []*redisserver.Server
 	var cs []redis.UniversalClient
 	for range 3 {
@@ -45,7 +45,7 @@ func restarted(t *testing.T, args ...string) (second, first lock.Grant, err erro
 		all, cs = append(all, s), append(cs, client(t, s.Addr()))
 	}
 	gates := gated(cs)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	gates.open(0, 1)
 	first, _ = acquire(t, d, asking("key", time.Minute))
 	gates.open(0, 1, 2)
@@ -61,7 +61,7 @@ func restarted(t *testing.T, args ...string) (second, first lock.Grant, err erro
 // longer. Fences grow over both.
 func TestClockStep(t *testing.T) {
 	sims, cs := simulated(t, 3, 0)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	first, h := acquire(t, d, asking("key", time.Minute))
 	sims[0].wait(2 * time.Minute)
 	if _, err := d.Acquire(t.Context(), asking("key", time.Minute)); err == nil {
@@ -116,7 +116,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, err := redlock.New(x.clients, x.options)
-			if e, ok := errors.AsType[*lock.ArgumentError](err); !ok || e.Argument != x.argument {
+			if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != x.argument {
 				t.Errorf("the error is %v, want one that names %s", err, x.argument)
 			}
 		})

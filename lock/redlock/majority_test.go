@@ -17,7 +17,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -26,11 +26,11 @@ const alone = time.Hour
 
 // take takes a key that is free, and does not wait for servers that the grant
 // did not wait for.
-func take(t *testing.T, d *redlock.Driver, a lock.Acquisition) lock.Holding {
+func take(t *testing.T, d *redlock.Driver, a driver.Acquisition) driver.LeaseRef {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
-	return lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+	return driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
 // A lease that is released soon is the work of three of five servers. The others
@@ -39,8 +39,8 @@ func take(t *testing.T, d *redlock.Driver, a lock.Acquisition) lock.Holding {
 func TestShortSectionAsksMajority(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "short", NodeTimeout: slow})
-	turned := driver(t, []redis.UniversalClient{cs[3], cs[1], cs[4], cs[0], cs[2]}, redlock.Options{Namespace: "short", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "short", NodeTimeout: slow})
+	turned := newDriver(t, []redis.UniversalClient{cs[3], cs[1], cs[4], cs[0], cs[2]}, redlock.Options{Namespace: "short", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	turned.AskRestAfter(alone)
 	d.Warm(t.Context())
@@ -79,7 +79,7 @@ func TestShortSectionAsksMajority(t *testing.T) {
 func TestHeldLeaseIsToldToAll(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "told", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "told", NodeTimeout: slow})
 	h := take(t, d, asking("key", time.Minute))
 	until(t, "all have one fence", func() bool {
 		for _, c := range cs {
@@ -102,7 +102,7 @@ func TestHeldLeaseIsToldToAll(t *testing.T) {
 func TestTellingIsLate(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "late", NodeTimeout: slow})
 	d.Warm(t.Context())
 	d.AskRestAfter(time.Second) // else a slow answer of the first has the rest asked, and nobody told
 	_, rest := d.First("key")
@@ -147,7 +147,7 @@ func (l *late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 func TestRenewalTellsAll(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "all", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "all", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	d.Warm(t.Context())
 	h := take(t, d, asking("key", time.Minute))
@@ -160,7 +160,7 @@ func TestRenewalTellsAll(t *testing.T) {
 		t.Errorf("after a renewal %d votes, want 5", n)
 	}
 	waitOn(t, cs, 2*time.Millisecond)
-	a := lock.Acquisition{Key: h.Key, Owner: h.Owner, TTL: h.TTL}
+	a := driver.Acquisition{Key: h.Key, Owner: h.Owner, TTL: h.TTL}
 	h = take(t, d, a)
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
@@ -174,13 +174,13 @@ func TestRenewalTellsAll(t *testing.T) {
 func TestAskedAgainBeforeRestIsTold(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "twice", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "twice", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	a := asking("key", time.Minute)
 	a.Fence = anHourAhead()
 	take(t, d, a)
 	waitOn(t, cs, 2*time.Millisecond)
-	h := take(t, d, lock.Acquisition{Key: a.Key, Owner: a.Owner, TTL: a.TTL})
+	h := take(t, d, driver.Acquisition{Key: a.Key, Owner: a.Owner, TTL: a.TTL})
 	until(t, "all are told", func() bool { return votes(cs, "twice", "key") == 5 })
 	must(t, d.Release(t.Context(), h))
 	until(t, "released", func() bool { return votes(cs, "twice", "key") == 0 })
@@ -191,7 +191,7 @@ func TestAskedAgainBeforeRestIsTold(t *testing.T) {
 func TestDisagreementAsksRest(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "rest", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "rest", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	first, _ := d.First("key")
 	gate := gated(first[:1])[0]
@@ -230,13 +230,13 @@ func TestDisagreementAsksRest(t *testing.T) {
 func TestRefusedByMajority(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	d.Warm(t.Context())
 	take(t, d, asking("key", time.Minute))
 	gates := gated(cs)
 	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
-	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Left < 50*time.Second {
+	if held, ok := errors.AsType[*driver.HeldError](err); !ok || held.Left < 50*time.Second {
 		t.Errorf("the error is %v, want a *lock.HeldError", err)
 	}
 	if n := gates.asked(); n != 3 {
@@ -249,7 +249,7 @@ func TestRefusedByMajority(t *testing.T) {
 func TestSilenceDoesNotDecideFence(t *testing.T) {
 	t.Parallel()
 	all, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "fences", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "fences", NodeTimeout: slow})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	d.Warm(t.Context())
 	far := anHourAhead()
@@ -273,7 +273,7 @@ func TestSilenceDoesNotDecideFence(t *testing.T) {
 func TestSilenceAsksRest(t *testing.T) {
 	t.Parallel()
 	all, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "silence", NodeTimeout: nodeTimeout})
+	d := newDriver(t, cs, redlock.Options{Namespace: "silence", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	for i := range 5 { // connections stand, so that requests reach the stopped
 		_, h := acquire(t, d, asking("warm"+strconv.Itoa(i), time.Minute))
@@ -309,7 +309,7 @@ func byClient(all []*redisserver.Server, cs []redis.UniversalClient, c redis.Uni
 func TestReleasedWhileRestIsTold(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "while", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "while", NodeTimeout: slow})
 	keys := make([]string, 200)
 	for i := range keys {
 		keys[i] = "key-" + strconv.Itoa(i)
@@ -334,7 +334,7 @@ func TestReleasedWhileRestIsTold(t *testing.T) {
 func TestCloseTellsNobody(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "closed", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "closed", NodeTimeout: slow})
 	d.AskRestAfter(alone)
 	d.Warm(t.Context())
 	take(t, d, asking("key", time.Minute))
@@ -350,7 +350,7 @@ func TestCloseTellsNobody(t *testing.T) {
 func TestHeldAfterRestarts(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{Namespace: "restarts", NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{Namespace: "restarts", NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", time.Minute))
 	for i := range cs {
 		must(t, cs[i].FlushAll(t.Context()).Err())
@@ -361,7 +361,7 @@ func TestHeldAfterRestarts(t *testing.T) {
 		}
 	}
 	_, err := d.Acquire(t.Context(), asking("key", time.Minute))
-	if held, is := errors.AsType[*lock.HeldError](err); !is || held.Left <= 0 {
+	if held, is := errors.AsType[*driver.HeldError](err); !is || held.Left <= 0 {
 		t.Errorf("the key that all servers say another has: %v, want a *lock.HeldError", err)
 	}
 	must(t, d.Release(t.Context(), h))
@@ -379,13 +379,13 @@ func TestReleaseOfForgottenVotes(t *testing.T) {
 	}{
 		"none":           {false, 0, nil},
 		"one, all told":  {true, 1, nil},
-		"both, all told": {true, 2, lock.ErrForgotten},
-		"both":           {false, 2, lock.ErrForgotten},
-		"one":            {false, 1, lock.ErrForgotten}, // with the one that was never asked it is a majority
+		"both, all told": {true, 2, driver.ErrForgotten},
+		"both":           {false, 2, driver.ErrForgotten},
+		"one":            {false, 1, driver.ErrForgotten}, // with the one that was never asked it is a majority
 		"none, all told": {true, 0, nil},
 	} {
 		namespace := fresh()
-		d := driver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: slow})
+		d := newDriver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: slow})
 		d.AskRestAfter(alone)
 		if c.told {
 			d.AskRestAfter(0)
@@ -406,7 +406,7 @@ func TestReleaseOfForgottenVotes(t *testing.T) {
 		// yet, and the one that was never asked, know of no release.
 		until(t, "asked again it is released", func() bool {
 			err := d.Release(t.Context(), h)
-			if err != nil && !errors.Is(err, lock.ErrForgotten) {
+			if err != nil && !errors.Is(err, driver.ErrForgotten) {
 				t.Fatalf("%s: asked again: %v", name, err)
 			}
 			return err == nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A node is one of the servers.
@@ -125,7 +125,7 @@ func (r *request) read(reply any) (answer, bool) {
 	case is && code == yes:
 		a := r.means
 		a.code = yes
-		return a, a.fence <= lock.MaxNumber
+		return a, a.fence <= driver.MaxNumber
 	case is:
 		return answer{code: code}, code >= no && code <= was
 	case r.script == nil:
@@ -147,7 +147,7 @@ func (r *request) read(reply any) (answer, bool) {
 	}
 	fence, err := strconv.ParseInt(text, 10, 64)
 	a.fence, a.about = fence, ""
-	return a, err == nil && fence >= 0 && fence <= lock.MaxNumber
+	return a, err == nil && fence >= 0 && fence <= driver.MaxNumber
 }
 
 // maxLeft bounds what a server may say is left, in ms: its clock may have been

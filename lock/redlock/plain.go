@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // ErrNoQuorum is doubt: too few servers answered, or too late, or the votes
@@ -28,17 +28,17 @@ const maxSplit = 5 * time.Second
 // owner with the most votes keeps them and asks soon, the others give theirs back
 // and wait longer each time. A split that lasts longer than a quarter of the TTL,
 // or 5 s if that is less, is doubt: owners that died may have the votes between them.
-func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := cmp.Or(lock.CheckAcquisition(&a), lock.CheckNoReplicas(a.Replicas)); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
+		return driver.Grant{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
+		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	proposed := time.Now()
 	fence, err := d.propose(ctx, &a)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	give := time.Now().Add(min(a.TTL/4, maxSplit))
 	for lost, first := 0, d.first(a.Key); ; lost, first = lost+1, d.all() {
@@ -64,7 +64,7 @@ func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, e
 }
 
 // vote asks once, with a fence of the time proposed, and says what the answers mean.
-func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence int64, proposed time.Time, first servers) (lock.Grant, ballot, error) {
+func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence int64, proposed time.Time, first servers) (driver.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	b := d.ask(ctx, d.patience(a.TTL), r, question{first: first, rest: d.all() &^ first, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
@@ -73,28 +73,28 @@ func (d *Driver) vote(ctx context.Context, a *lock.Acquisition, attempt, fence i
 		g, err := d.grant(ctx, a, attempt, b, sent, proposed)
 		return g, b, err
 	case b.held() >= d.majority:
-		return lock.Grant{}, b, &lock.HeldError{Key: a.Key, Left: b.freed()}
+		return driver.Grant{}, b, &driver.HeldError{Key: a.Key, Left: b.freed()}
 	}
-	return lock.Grant{}, b, d.doubt(ctx, "acquire", b)
+	return driver.Grant{}, b, d.doubt(ctx, "acquire", b)
 }
 
 // grant is a grant with a fence that stands on a majority, if its time is not
 // over by then. Servers that have answered with another fence are given this one.
 // While the fence was on its way, the servers may have given a higher one and
 // forgotten it.
-func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (lock.Grant, error) {
+func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (driver.Grant, error) {
 	fence := b.fence()
-	if err := lock.CheckFence(fence, d.fences.now()); err != nil {
-		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
+	if err := driver.CheckFence(fence, d.fences.now()); err != nil {
+		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	if unlike := b.unlike(fence); unlike != 0 {
 		written := d.ask(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{first: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
-			return lock.Grant{}, d.doubt(ctx, "acquire", written)
+			return driver.Grant{}, d.doubt(ctx, "acquire", written)
 		}
 	}
 	if time.Since(proposed) > d.options.FenceMemory/2 {
-		return lock.Grant{}, fmt.Errorf("redlock: acquire: %w in time: the answers took longer than half of the memory for fences", ErrNoQuorum)
+		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w in time: the answers took longer than half of the memory for fences", ErrNoQuorum)
 	}
 	g, err := valid("acquire", fence, sent, b.left(), a.TTL)
 	if err == nil {
@@ -105,23 +105,23 @@ func (d *Driver) grant(ctx context.Context, a *lock.Acquisition, attempt int64, 
 
 // valid is a grant, unless nothing is left of it. Clocks may drift apart by 1 %
 // of the TTL, and servers cut times to the millisecond.
-func valid(operation string, fence int64, sent time.Time, left, ttl time.Duration) (lock.Grant, error) {
+func valid(operation string, fence int64, sent time.Time, left, ttl time.Duration) (driver.Grant, error) {
 	left -= time.Since(sent) + ttl/100 + 2*time.Millisecond
 	if left <= 0 {
-		return lock.Grant{}, fmt.Errorf("redlock: %s: %w in time: the answers took longer than the lease", operation, ErrNoQuorum)
+		return driver.Grant{}, fmt.Errorf("redlock: %s: %w in time: the answers took longer than the lease", operation, ErrNoQuorum)
 	}
-	return lock.Grant{Fence: fence, Left: left}, nil
+	return driver.Grant{Fence: fence, Left: left}, nil
 }
 
 // Renew moves the deadline to now + TTL on a majority. Servers beside it that
 // have lost the key, or have it under another fence, get it again. It works on
 // servers at maxmemory.
-func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := lock.CheckHolding(&h); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	if err := driver.CheckRenewal(&h); err != nil {
+		return driver.Grant{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, fmt.Errorf("redlock: renew: %w", err)
+		return driver.Grant{}, fmt.Errorf("redlock: renew: %w", err)
 	}
 	d.untold.take(&h) // all are told here
 	sent, attempt := time.Now(), d.attempts.Add(1)
@@ -129,9 +129,9 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	b := d.ask(ctx, d.patience(h.TTL), r, question{first: d.all()})
 	switch {
 	case b.count(no) >= d.majority:
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	case b.count(yes) < d.majority:
-		return lock.Grant{}, d.doubt(ctx, "renew", b)
+		return driver.Grant{}, d.doubt(ctx, "renew", b)
 	case b.count(no) > 0: // what it answers changes nothing
 		d.ask(ctx, d.patience(h.TTL), d.give(putScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{first: b.voted(no), gives: lease{h.Key, h.Owner}})
 	}
@@ -143,8 +143,8 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 // done in the background, where servers that do not answer are asked again. It is
 // lock.ErrForgotten if so many servers had forgotten the lease that another owner may
 // have had the key meanwhile. It works on servers at maxmemory.
-func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
-	if err := lock.CheckRelease(&h); err != nil {
+func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
+	if err := driver.CheckRelease(&h); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -164,7 +164,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	}}
 	b := d.ask(ctx, d.patience(h.TTL), r, q)
 	if b.count(no)+b.count(odd) >= d.majority {
-		return lock.ErrLost
+		return driver.ErrLost
 	}
 	if !b.freeing() {
 		d.sweep(r, h.TTL, b.waitedFor())
@@ -175,7 +175,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 		d.sweep(rest, h.TTL, d.ask(ctx, d.patience(h.TTL), rest, question{first: b.voted(odd)}))
 	}
 	if b.vanished() {
-		return lock.ErrForgotten
+		return driver.ErrForgotten
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 // undo takes back what an attempt may have been given, from all servers but those
 // that refused it. Those that did not answer are left to the background: nobody
 // waits for them twice.
-func (d *Driver) undo(ctx context.Context, a *lock.Acquisition, attempt, fence int64, b ballot) {
+func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	d.strays.free(lease{a.Key, a.Owner}, r, a.TTL)
 	undone := d.ask(ctx, d.patience(a.TTL), r, question{first: b.voted(yes)})

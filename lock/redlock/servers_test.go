@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/redlock"
 )
@@ -53,7 +53,7 @@ func servers(t testing.TB, n int) ([]*redisserver.Server, []redis.UniversalClien
 	return all, clients(t, addrs...)
 }
 
-func driver(t testing.TB, cs []redis.UniversalClient, o redlock.Options) *redlock.Driver {
+func newDriver(t testing.TB, cs []redis.UniversalClient, o redlock.Options) *redlock.Driver {
 	t.Helper()
 	d, err := redlock.New(cs, o)
 	must(t, err)
@@ -72,20 +72,20 @@ func fresh() string { return "ns" + strconv.FormatInt(names.Add(1), 10) }
 // owner returns a fresh owner.
 func owner() string { return "node/" + strconv.FormatInt(names.Add(1), 10) }
 
-func asking(key string, ttl time.Duration) lock.Acquisition {
-	return lock.Acquisition{Key: key, Owner: owner(), TTL: ttl}
+func asking(key string, ttl time.Duration) driver.Acquisition {
+	return driver.Acquisition{Key: key, Owner: owner(), TTL: ttl}
 }
 
 // acquire takes a key that is free, and returns when all servers have answered,
 // also those that the grant did not wait for.
-func acquire(t testing.TB, d lock.Driver, a lock.Acquisition) (lock.Grant, lock.Holding) {
+func acquire(t testing.TB, d driver.Driver, a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
 	if s, ok := d.(interface{ Settle() }); ok {
 		s.Settle()
 	}
-	return g, lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+	return g, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
 // waitOn returns when d has passed on the clock of every server.

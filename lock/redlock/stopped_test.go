@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/proof"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -26,7 +26,7 @@ func TestTwoOfFiveStopped(t *testing.T) {
 	t.Parallel()
 	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
+	d := newDriver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
 	must(t, d.Release(t.Context(), h))
@@ -60,7 +60,7 @@ func TestThreeOfFiveStopped(t *testing.T) {
 	t.Parallel()
 	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
+	d := newDriver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
 	must(t, d.Release(t.Context(), h))
@@ -83,8 +83,8 @@ func TestThreeOfFiveStopped(t *testing.T) {
 // inDoubt fails the test unless err is doubt.
 func inDoubt(t *testing.T, err error) {
 	t.Helper()
-	_, held := errors.AsType[*lock.HeldError](err)
-	if !errors.Is(err, redlock.ErrNoQuorum) || held || errors.Is(err, lock.ErrLost) {
+	_, held := errors.AsType[*driver.HeldError](err)
+	if !errors.Is(err, redlock.ErrNoQuorum) || held || errors.Is(err, driver.ErrLost) {
 		t.Errorf("the error is %v, want doubt", err)
 	}
 }
@@ -98,13 +98,13 @@ func TestOneOfFiveBlackHoled(t *testing.T) {
 	hole, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer hole.Close()
-	d := driver(t, append(cs, client(t, hole.Addr().String())), redlock.Options{NodeTimeout: nodeTimeout})
+	d := newDriver(t, append(cs, client(t, hole.Addr().String())), redlock.Options{NodeTimeout: nodeTimeout})
 	for range 3 {
-		var h lock.Holding
+		var h driver.LeaseRef
 		within(t, meter, "acquire", nodeTimeout+busy, func() { _, h = acquire(t, d, asking("key", time.Minute)) })
 		within(t, meter, "refuse", nodeTimeout+busy, func() {
 			_, err := d.Acquire(t.Context(), asking("key", time.Minute))
-			if _, held := errors.AsType[*lock.HeldError](err); !held {
+			if _, held := errors.AsType[*driver.HeldError](err); !held {
 				t.Errorf("the second owner is answered with %v", err)
 			}
 		})
@@ -147,7 +147,7 @@ func TestSilentServersCostNoTime(t *testing.T) {
 	t.Parallel()
 	meter := proof.NewMeter(t)
 	all, cs := servers(t, 5)
-	d := driver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
+	d := newDriver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
 	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
 	must(t, d.Release(t.Context(), h))
@@ -157,7 +157,7 @@ func TestSilentServersCostNoTime(t *testing.T) {
 		a := asking("key", time.Minute)
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
-		must(t, d.Release(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}))
 	})
 	signal(syscall.SIGCONT, all...)
 	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "silent", "key") == 0 })

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // untold are leases that only the majority knows of that was asked first. The
@@ -49,7 +49,7 @@ func (u *untold) add(l lease, fence int64, nodes servers, after time.Duration, t
 
 // take returns the nodes that have heard nothing of a lease, and will not: what
 // has another fence than the caller thinks is left as it is.
-func (u *untold) take(h *lock.Holding) servers {
+func (u *untold) take(h *driver.LeaseRef) servers {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	l := lease{h.Key, h.Owner}
@@ -77,8 +77,8 @@ func (u *untold) close() {
 // grant that these servers gave before, some of those may know of it: then they
 // are told at once, and a release asks them as well: also if they were still to be
 // told of that grant.
-func (d *Driver) tellRest(a *lock.Acquisition, attempt, fence int64, b ballot) {
-	d.untold.take(&lock.Holding{Key: a.Key, Owner: a.Owner})
+func (d *Driver) tellRest(a *driver.Acquisition, attempt, fence int64, b ballot) {
+	d.untold.take(&driver.LeaseRef{Key: a.Key, Owner: a.Owner})
 	rest := b.notAsked()
 	if rest == 0 {
 		return

@@ -33,7 +33,7 @@ func (l *lag) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 func TestValidity(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
-	d := driver(t, cs, redlock.Options{NodeTimeout: slow})
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	d.Warm(t.Context())
 	var late lag
 	for _, c := range cs {

@@ -3,46 +3,46 @@ package series
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Claim decides one claim. The checks stand in the order of their precedence:
 // the first match is the answer.
-func (s *State) Claim(us int64, c *lock.Claim, w Writer) lock.Answer {
+func (s *State) Claim(us int64, c *driver.Claim, w Writer) driver.Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
 	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
 	return a
 }
 
-func (s *State) decide(us int64, c *lock.Claim, w Writer) lock.Answer {
+func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
 	ms := us / 1000
 	if s.Mark == 0 {
-		return lock.Answer{Kind: lock.Unknown}
+		return driver.Answer{Kind: driver.KindUnknown}
 	}
-	if err := lock.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
-		return lock.Answer{Kind: lock.Unknown, Err: err}
+	if err := driver.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
+		return driver.Answer{Kind: driver.KindUnknown, Err: err}
 	}
 	if a, ok := s.again(ms, c); ok {
 		return a
 	}
 	switch {
 	case ms > c.Latest:
-		return lock.Answer{Kind: lock.Expired}
+		return driver.Answer{Kind: driver.KindExpired}
 	case c.Number > ms+Tolerance:
 		return early(ms, c)
 	case s.Mark > ms+Tolerance:
-		return lock.Answer{Kind: lock.Ahead}
+		return driver.Answer{Kind: driver.KindAhead}
 	case c.From != 0:
 		return s.takeOver(us, c, w)
 	case c.Number <= s.Mark:
 		return s.passed(ms, c.Number)
 	case s.Mark < c.After:
-		return lock.Answer{Kind: lock.Gap}
+		return driver.Answer{Kind: driver.KindGap}
 	}
 	orphan, settled := s.sweep(ms, c, w)
 	if orphan != nil {
-		a := about(lock.Orphan, orphan, ms)
+		a := about(driver.KindOrphan, orphan, ms)
 		a.Settled = settled
 		return a
 	}
@@ -53,25 +53,25 @@ func (s *State) decide(us int64, c *lock.Claim, w Writer) lock.Answer {
 
 // again answers an owner that asks a second time: the same as the first time,
 // and never a second grant.
-func (s *State) again(ms int64, c *lock.Claim) (lock.Answer, bool) {
+func (s *State) again(ms int64, c *driver.Claim) (driver.Answer, bool) {
 	if s.Spent.Owner == c.Owner && s.Mark == c.Number {
 		return s.spent(ms), true
 	}
 	r := s.run(c.Number)
-	if r == nil || r.Owner != c.Owner || r.State == lock.RunWaiting {
-		return lock.Answer{}, false
+	if r == nil || r.Owner != c.Owner || r.State == driver.RunWaiting {
+		return driver.Answer{}, false
 	}
 	if !alive(r, ms) {
-		return about(lock.Over, r, ms), true
+		return about(driver.KindOver, r, ms), true
 	}
 	return granted(r, ms), true
 }
 
 // spent is the answer of the latest spending, given again. Who waits is told of
 // the run that it waits for.
-func (s *State) spent(ms int64) lock.Answer {
-	a := lock.Answer{Kind: s.Spent.Kind}
-	if h := s.alive(ms); h != nil && a.Kind == lock.Waiting {
+func (s *State) spent(ms int64) driver.Answer {
+	a := driver.Answer{Kind: s.Spent.Kind}
+	if h := s.alive(ms); h != nil && a.Kind == driver.KindWaiting {
 		a = about(a.Kind, h, ms)
 	}
 	a.Number, a.Fence = s.Mark, s.Spent.Fence
@@ -79,30 +79,30 @@ func (s *State) spent(ms int64) lock.Answer {
 }
 
 // takeOver judges the run itself: the mark is not consulted.
-func (s *State) takeOver(us int64, c *lock.Claim, w Writer) lock.Answer {
+func (s *State) takeOver(us int64, c *driver.Claim, w Writer) driver.Answer {
 	ms := us / 1000
 	r := s.run(c.Number)
-	if r == nil || r.Fence != c.From || r.State >= lock.RunDone {
+	if r == nil || r.Fence != c.From || r.State >= driver.RunDone {
 		return s.passed(ms, c.Number)
 	}
 	h := s.blocker(r, c, ms)
 	switch {
-	case !s.over(r, ms) && r.State != lock.RunWaiting:
+	case !s.over(r, ms) && r.State != driver.RunWaiting:
 		return s.passed(ms, c.Number)
 	case s.over(r, ms) && (s.Paused || !mayRun(r, c, ms)):
 		settled := s.settle(r, ms, w)
 		a := s.passed(ms, c.Number)
-		a.Settled = []lock.Settled{settled}
+		a.Settled = []driver.Settled{settled}
 		return a
 	case h != nil:
-		return about(lock.Held, h, ms)
+		return about(driver.KindHeld, h, ms)
 	}
 	return s.grant(us, c, r, w)
 }
 
 // blocker is an alive run beside r that must end before r can be granted.
-func (s *State) blocker(r *lock.Run, c *lock.Claim, ms int64) *lock.Run {
-	if c.Overlap == lock.OverlapAllow && r.State != lock.RunWaiting {
+func (s *State) blocker(r *driver.Run, c *driver.Claim, ms int64) *driver.Run {
+	if c.Overlap == driver.OverlapAllow && r.State != driver.RunWaiting {
 		return nil
 	}
 	if h := s.alive(ms); h != nil && h.Number != r.Number {
@@ -114,7 +114,7 @@ func (s *State) blocker(r *lock.Run, c *lock.Claim, ms int64) *lock.Run {
 // sweep settles runs that are over and may not run again, and returns one that may.
 // One that may, but only after the end of an alive run, is left as it is: the
 // claim is judged by the alive run.
-func (s *State) sweep(ms int64, c *lock.Claim, w Writer) (orphan *lock.Run, settled []lock.Settled) {
+func (s *State) sweep(ms int64, c *driver.Claim, w Writer) (orphan *driver.Run, settled []driver.Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		switch {
@@ -130,75 +130,75 @@ func (s *State) sweep(ms int64, c *lock.Claim, w Writer) (orphan *lock.Run, sett
 
 // fresh decides a number above the mark. Every way out but Held and Early moves
 // the mark.
-func (s *State) fresh(us int64, c *lock.Claim, w Writer) lock.Answer {
+func (s *State) fresh(us int64, c *driver.Claim, w Writer) driver.Answer {
 	ms := us / 1000
 	late := ms-c.Number > c.Deadline.Milliseconds()
 	h := s.alive(ms)
-	free := !s.Paused && (h == nil || c.Overlap == lock.OverlapAllow)
+	free := !s.Paused && (h == nil || c.Overlap == driver.OverlapAllow)
 	switch {
 	case c.Number > ms && !free: // what stands in the way may be gone when it is due
 		return early(ms, c)
 	case s.Paused:
-		return s.spend(us, c, lock.Paused, nil, w)
+		return s.spend(us, c, driver.KindPaused, nil, w)
 	case late:
-		return s.spend(us, c, lock.Missed, nil, w)
+		return s.spend(us, c, driver.KindMissed, nil, w)
 	case free:
 		return s.grant(us, c, nil, w)
 	case c.Backlog:
-		return about(lock.Held, h, ms)
-	case c.Overlap != lock.OverlapSkip:
+		return about(driver.KindHeld, h, ms)
+	case c.Overlap != driver.OverlapSkip:
 		return s.wait(us, c, h, w)
 	case h.Granted > c.Number: // it was due before that run
-		return about(lock.Held, h, ms)
+		return about(driver.KindHeld, h, ms)
 	}
-	return s.spend(us, c, lock.Skipped, h, w)
+	return s.spend(us, c, driver.KindSkipped, h, w)
 }
 
 // spend moves the mark to the number without a grant. A number is skipped because
 // of h.
-func (s *State) spend(us int64, c *lock.Claim, k lock.Kind, h *lock.Run, w Writer) lock.Answer {
+func (s *State) spend(us int64, c *driver.Claim, k driver.Kind, h *driver.Run, w Writer) driver.Answer {
 	line := move(s, us/1000, c)
 	switch k {
-	case lock.Paused:
-		line.Verdict, line.Between = lock.VerdictPaused, lock.VerdictPaused
-	case lock.Missed:
-		line.Verdict, line.Reason = lock.VerdictMissed, reasonOr(c.Late, lock.ReasonDeadline)
-	case lock.Skipped:
-		line.Verdict, line.Reason = lock.VerdictSkipped, lock.ReasonOverlap
+	case driver.KindPaused:
+		line.Verdict, line.Between = driver.VerdictPaused, driver.VerdictPaused
+	case driver.KindMissed:
+		line.Verdict, line.Reason = driver.VerdictMissed, reasonOr(c.Late, driver.ReasonDeadline)
+	case driver.KindSkipped:
+		line.Verdict, line.Reason = driver.VerdictSkipped, driver.ReasonOverlap
 		line.Blocker, line.BlockerFence = h.Number, h.Fence
 	}
 	w.Append(line)
 	s.Spent = Spending{Owner: c.Owner, Kind: k}
-	return lock.Answer{Kind: k, Number: c.Number, From: line.From}
+	return driver.Answer{Kind: k, Number: c.Number, From: line.From}
 }
 
 // wait records the number to run after h; an older waiting number is superseded.
-func (s *State) wait(us int64, c *lock.Claim, h *lock.Run, w Writer) lock.Answer {
+func (s *State) wait(us int64, c *driver.Claim, h *driver.Run, w Writer) driver.Answer {
 	ms := us / 1000
-	a := about(lock.Waiting, h, ms)
+	a := about(driver.KindWaiting, h, ms)
 	a.From = s.Mark
 	blocker, blockerFence := h.Number, h.Fence // h moves when runs are pruned
-	if c.Overlap == lock.OverlapReplace {
+	if c.Overlap == driver.OverlapReplace {
 		h.Replaced = true
 	}
 	a.Settled = s.supersede(ms, w)
 	line := move(s, ms, c)
 	fence := s.nextFence(us, c.Fence)
-	line.Verdict, line.Fence = lock.VerdictWaiting, fence
+	line.Verdict, line.Fence = driver.VerdictWaiting, fence
 	line.Blocker, line.BlockerFence = blocker, blockerFence
 	w.Append(line)
-	s.Spent = Spending{Owner: c.Owner, Kind: lock.Waiting, Fence: fence}
-	s.Runs = append(s.Runs, lock.Run{Number: c.Number, State: lock.RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})
+	s.Spent = Spending{Owner: c.Owner, Kind: driver.KindWaiting, Fence: fence}
+	s.Runs = append(s.Runs, driver.Run{Number: c.Number, State: driver.RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})
 	a.Number, a.Fence = c.Number, fence
 	return a
 }
 
-func (s *State) supersede(ms int64, w Writer) (settled []lock.Settled) {
+func (s *State) supersede(ms int64, w Writer) (settled []driver.Settled) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == lock.RunWaiting {
-			r.State = lock.RunLost
-			w.Append(lock.Line{At: ms, Verdict: lock.VerdictSuperseded, From: r.Number, To: r.Number, Node: lock.NodeOf(r.Owner), Fence: r.Fence})
-			settled = append(settled, lock.Settled{Number: r.Number, Fence: r.Fence, Verdict: lock.VerdictSuperseded})
+		if r := &s.Runs[i]; r.State == driver.RunWaiting {
+			r.State = driver.RunLost
+			w.Append(driver.Line{At: ms, Verdict: driver.VerdictSuperseded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence})
+			settled = append(settled, driver.Settled{Number: r.Number, Fence: r.Fence, Verdict: driver.VerdictSuperseded})
 		}
 	}
 	s.prune(0)
@@ -207,19 +207,19 @@ func (s *State) supersede(ms int64, w Writer) (settled []lock.Settled) {
 
 // grant gives the number to the owner: attempt 1 of a fresh one (r is nil), or
 // the next attempt of r.
-func (s *State) grant(us int64, c *lock.Claim, r *lock.Run, w Writer) lock.Answer {
+func (s *State) grant(us int64, c *driver.Claim, r *driver.Run, w Writer) driver.Answer {
 	ms := us / 1000
 	from := int64(0)
 	if r == nil {
 		from = s.Mark
 		line := move(s, ms, c)
 		s.prune(0)
-		s.Runs = append(s.Runs, lock.Run{Number: c.Number})
+		s.Runs = append(s.Runs, driver.Run{Number: c.Number})
 		r = &s.Runs[len(s.Runs)-1]
 		s.open(us, c, r, &line)
 		w.Append(line)
 	} else {
-		line := lock.Line{At: ms, From: c.Number, To: c.Number, Node: lock.NodeOf(c.Owner), Revision: c.Revision}
+		line := driver.Line{At: ms, From: c.Number, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
 		s.open(us, c, r, &line)
 		w.Append(line)
 	}
@@ -228,32 +228,32 @@ func (s *State) grant(us int64, c *lock.Claim, r *lock.Run, w Writer) lock.Answe
 	return a
 }
 
-func (s *State) open(us int64, c *lock.Claim, r *lock.Run, line *lock.Line) {
+func (s *State) open(us int64, c *driver.Claim, r *driver.Run, line *driver.Line) {
 	if r.Attempt == 0 {
 		r.Granted = us / 1000
 	}
-	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), lock.RunOpen
+	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), driver.RunOpen
 	r.Attempt++
 	r.Until = us/1000 + c.TTL.Milliseconds()
-	line.Verdict, line.Fence, line.Attempt = lock.VerdictRan, r.Fence, r.Attempt
+	line.Verdict, line.Fence, line.Attempt = driver.VerdictRan, r.Fence, r.Attempt
 }
 
 // move raises the mark and returns the line that gives every number it passes
 // its verdict (invariant I4).
-func move(s *State, ms int64, c *lock.Claim) lock.Line {
-	line := lock.Line{At: ms, From: s.Mark, To: c.Number, Node: lock.NodeOf(c.Owner), Revision: c.Revision}
+func move(s *State, ms int64, c *driver.Claim) driver.Line {
+	line := driver.Line{At: ms, From: s.Mark, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
 	if c.Between > 0 {
-		line.Between = lock.VerdictMissed
+		line.Between = driver.VerdictMissed
 	}
 	s.Mark, s.By = c.Number, line.Node
 	return line
 }
 
-func (s *State) passed(ms, n int64) lock.Answer {
+func (s *State) passed(ms, n int64) driver.Answer {
 	if r := s.run(n); r != nil {
-		return about(lock.Passed, r, ms)
+		return about(driver.KindPassed, r, ms)
 	}
-	a := lock.Answer{Kind: lock.Passed, Number: n}
+	a := driver.Answer{Kind: driver.KindPassed, Number: n}
 	if n == s.Mark {
 		a.Node = s.By
 	}
@@ -263,43 +263,43 @@ func (s *State) passed(ms, n int64) lock.Answer {
 // mayRun reports whether a run that is over may have another attempt. The
 // deadline binds the first one only. A replaced run may not: whoever replaces it
 // lets its lease end, and that is no death.
-func mayRun(r *lock.Run, c *lock.Claim, ms int64) bool {
+func mayRun(r *driver.Run, c *driver.Claim, ms int64) bool {
 	late := time.Duration(ms-r.Number) * time.Millisecond
 	switch {
 	case r.Replaced:
 		return false
 	case r.Attempt == 0:
 		return late <= c.Deadline
-	case r.State == lock.RunOpen && !c.Rerun:
+	case r.State == driver.RunOpen && !c.Rerun:
 		return false
 	}
 	return r.Attempt < c.Attempts && (c.Window == 0 || late <= c.Window)
 }
 
 // settle gives a run that is over its end. What never started is not lost.
-func (s *State) settle(r *lock.Run, ms int64, w Writer) lock.Settled {
-	v, reason := lock.VerdictLost, lock.ReasonLost
+func (s *State) settle(r *driver.Run, ms int64, w Writer) driver.Settled {
+	v, reason := driver.VerdictLost, driver.ReasonLost
 	switch {
 	case r.Attempt == 0 && r.Replaced:
-		v, reason = lock.VerdictSuperseded, ""
+		v, reason = driver.VerdictSuperseded, ""
 	case r.Attempt == 0:
-		v, reason = lock.VerdictMissed, lock.ReasonDeadline
+		v, reason = driver.VerdictMissed, driver.ReasonDeadline
 	}
-	r.State = lock.RunLost
-	w.Append(lock.Line{At: ms, Verdict: v, From: r.Number, To: r.Number, Reason: reason, Node: lock.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt})
-	return lock.Settled{Number: r.Number, Fence: r.Fence, Attempt: r.Attempt, Verdict: v}
+	r.State = driver.RunLost
+	w.Append(driver.Line{At: ms, Verdict: v, From: r.Number, To: r.Number, Reason: reason, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt})
+	return driver.Settled{Number: r.Number, Fence: r.Fence, Attempt: r.Attempt, Verdict: v}
 }
 
-func early(ms int64, c *lock.Claim) lock.Answer {
-	return lock.Answer{Kind: lock.Early, Wait: time.Duration(c.Number-ms) * time.Millisecond}
+func early(ms int64, c *driver.Claim) driver.Answer {
+	return driver.Answer{Kind: driver.KindEarly, Wait: time.Duration(c.Number-ms) * time.Millisecond}
 }
 
-func about(k lock.Kind, r *lock.Run, ms int64) lock.Answer {
-	return lock.Answer{Kind: k, Number: r.Number, Node: lock.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
+func about(k driver.Kind, r *driver.Run, ms int64) driver.Answer {
+	return driver.Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
 }
 
-func granted(r *lock.Run, ms int64) lock.Answer {
-	a := about(lock.Granted, r, ms)
+func granted(r *driver.Run, ms int64) driver.Answer {
+	a := about(driver.KindGranted, r, ms)
 	a.Wait = time.Duration(max(0, r.Number-ms)) * time.Millisecond
 	return a
 }

@@ -3,7 +3,7 @@ package series_test
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -94,7 +94,7 @@ func (c *cluster) network(ts []turn, i int) []turn {
 	ts = append(ts, turn{name + ": the store executes " + r.String(), int8(i), false, func(c *cluster) {
 		n := &c.nodes[i]
 		n.flying, n.reply = false, c.exec(r)
-		if n.reply.kind != lock.Granted && r.kind == claimRequest && n.mode == nodeUp {
+		if n.reply.kind != driver.KindGranted && r.kind == claimRequest && n.mode == nodeUp {
 			c.read(n) // a delay of this answer is a delay of the request that follows
 		}
 	}})
@@ -180,12 +180,12 @@ func (c *cluster) steps(ts []turn, i int) []turn {
 			})
 		}
 		if !trusted || c.drain {
-			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, lock.NeverStarted) })
+			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, driver.EndUnstarted) })
 		}
 	case inProcess:
-		add("the function returns", func(c *cluster, n *member) { c.end(n, lock.Done) })
+		add("the function returns", func(c *cluster, n *member) { c.end(n, driver.EndDone) })
 		if c.drain && trusted {
-			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, lock.GivenBack) })
+			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, driver.EndGivenBack) })
 		}
 		if !trusted {
 			add("leaves a lost lease to its deadline", func(c *cluster, n *member) {
@@ -245,7 +245,7 @@ func (c *cluster) abandon(n *member) {
 	n.op, n.flying, n.reply = request{}, false, reply{}
 }
 
-func (c *cluster) end(n *member, how lock.How) {
+func (c *cluster) end(n *member, how driver.EndKind) {
 	c.abandon(n)
 	n.phase = ending
 	c.send(n, request{kind: endRequest, tick: n.tick, owner: n.owner, fence: n.fence, how: how})
@@ -280,11 +280,11 @@ func (c *cluster) read(n *member) {
 
 func (c *cluster) answered(n *member, r request, a reply, trust int8) {
 	switch {
-	case a.kind == lock.Granted:
+	case a.kind == driver.KindGranted:
 		n.phase, n.tick, n.owner, n.fence, n.trust = leased, r.tick, r.owner, a.fence, trust
-	case a.kind == lock.Orphan:
+	case a.kind == driver.KindOrphan:
 		c.send(n, request{kind: claimRequest, tick: a.tick, after: a.tick - 1, fence: a.fence, owner: c.fresh()})
-	case a.kind == lock.Gap:
+	case a.kind == driver.KindGap:
 		c.gap(n, a.mark)
 	case a.watching && c.mistake != forgetsOthers:
 		n.watchTick, n.watchFence = a.tick, a.fence

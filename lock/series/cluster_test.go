@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -60,14 +60,14 @@ type request struct {
 	backlog bool
 	owner   int8
 	fence   int64 // of the run to take over, or of the lease
-	how     lock.How
+	how     driver.EndKind
 }
 
 // A reply is what the store answers.
 type reply struct {
 	here     bool
-	kind     lock.Kind // of a claim
-	alive    bool      // of a renewal
+	kind     driver.Kind // of a claim
+	alive    bool        // of a renewal
 	tick     int8
 	fence    int64
 	left     int8
@@ -132,7 +132,7 @@ type cluster struct {
 
 func newCluster(b *bounds) *cluster {
 	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause}
-	c.state.Open(c.us(), &lock.Opening{Key: "job", Node: "n"}, &c.ledger)
+	c.state.Open(c.us(), &driver.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
 	}
@@ -185,7 +185,7 @@ func (c *cluster) fresh() int8 {
 
 // exec runs a request in the store.
 func (c *cluster) exec(r request) reply {
-	ref := lock.RunRef{Key: "job", Number: due(int(r.tick)), Owner: ownerNames[r.owner], Fence: r.fence, TTL: c.leaseTime()}
+	ref := driver.RunRef{Key: "job", Number: due(int(r.tick)), Owner: ownerNames[r.owner], Fence: r.fence, TTL: c.leaseTime()}
 	switch r.kind {
 	case claimRequest:
 		return c.execClaim(r)
@@ -193,9 +193,9 @@ func (c *cluster) exec(r request) reply {
 		a := c.state.Renew(c.us(), &ref)
 		return reply{here: true, alive: a.Alive, left: int8(a.Left.Milliseconds() / interval)}
 	}
-	e := lock.Ending{RunRef: ref, How: r.how}
-	if r.how == lock.Done {
-		e.Outcome, e.OK = lock.OutcomeOK, true
+	e := driver.EndRequest{RunRef: ref, Kind: r.how}
+	if r.how == driver.EndDone {
+		e.Outcome, e.OK = driver.OutcomeOK, true
 	}
 	c.state.Release(c.us(), &e, &c.ledger)
 	return reply{here: true}
@@ -208,15 +208,15 @@ func (c *cluster) leaseTime() time.Duration {
 // execClaim asks for a tick, and holds the store to its word: the same owner that
 // asks again at once is answered the same, and nothing more is written.
 func (c *cluster) execClaim(r request) reply {
-	q := lock.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
+	q := driver.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
 		From: r.fence, TTL: c.leaseTime(), Deadline: c.deadline, Attempts: c.attempts, Rerun: c.rerun, Overlap: c.overlap,
-		Backlog: r.backlog, Latest: lock.MaxNumber}
+		Backlog: r.backlog, Latest: driver.MaxNumber}
 	paused, fence := c.state.Paused, c.state.Fence
 	a := c.state.Claim(c.us(), &q, &c.ledger)
 	switch {
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
-	case a.Kind == lock.Skipped && c.ledger.pages[r.tick].verdict == lock.VerdictSkipped && !c.earlier(q.Number):
+	case a.Kind == driver.KindSkipped && c.ledger.pages[r.tick].verdict == driver.VerdictSkipped && !c.earlier(q.Number):
 		c.broken("tick %d is skipped as overlap, but the run was granted after it", r.tick)
 	}
 	before := c.ledger
@@ -225,36 +225,36 @@ func (c *cluster) execClaim(r request) reply {
 	}
 	t := reply{here: true, kind: a.Kind, fence: a.Fence, left: int8(a.Left.Milliseconds() / interval), mark: int8(indexOf(a.Mark))}
 	t.tick = int8(indexOf(a.Number))
-	t.watching = a.Fence != 0 && (a.Kind == lock.Waiting || a.Kind == lock.Held || a.Kind == lock.Passed && a.State < lock.RunDone)
+	t.watching = a.Fence != 0 && (a.Kind == driver.KindWaiting || a.Kind == driver.KindHeld || a.Kind == driver.KindPassed && a.State < driver.RunDone)
 	return t
 }
 
 // over reports whether a run may be taken over or settled.
 func (c *cluster) over(tick int8) bool {
-	i := slices.IndexFunc(c.state.Runs, func(r lock.Run) bool { return r.Number == due(int(tick)) })
+	i := slices.IndexFunc(c.state.Runs, func(r driver.Run) bool { return r.Number == due(int(tick)) })
 	if i < 0 {
 		return false
 	}
 	switch r := &c.state.Runs[i]; r.State {
-	case lock.RunOpen:
+	case driver.RunOpen:
 		return c.ms() >= r.Until
-	case lock.RunGivenBack, lock.RunUnstarted:
+	case driver.RunGivenBack, driver.RunUnstarted:
 		return true
-	case lock.RunWaiting:
+	case driver.RunWaiting:
 		return !c.anyAlive()
 	}
 	return false
 }
 
-func (c *cluster) alive(r *lock.Run) bool { return r.State == lock.RunOpen && c.ms() < r.Until }
+func (c *cluster) alive(r *driver.Run) bool { return r.State == driver.RunOpen && c.ms() < r.Until }
 
 func (c *cluster) anyAlive() bool {
-	return slices.ContainsFunc(c.state.Runs, func(r lock.Run) bool { return c.alive(&r) })
+	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool { return c.alive(&r) })
 }
 
 // earlier reports whether a run was granted at or before a tick.
 func (c *cluster) earlier(number int64) bool {
-	return slices.ContainsFunc(c.state.Runs, func(r lock.Run) bool { return r.Granted <= number })
+	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool { return r.Granted <= number })
 }
 
 // latest is the latest tick that is due.
@@ -291,8 +291,8 @@ func (c *cluster) check() string {
 
 // surpassed reports whether a later grant is alive beside a node's run.
 func (c *cluster) surpassed(n *member) bool {
-	return slices.ContainsFunc(c.state.Runs, func(r lock.Run) bool {
-		return c.alive(&r) && r.Fence > n.fence && (r.Number == due(int(n.tick)) || c.overlap != lock.OverlapAllow)
+	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool {
+		return c.alive(&r) && r.Fence > n.fence && (r.Number == due(int(n.tick)) || c.overlap != driver.OverlapAllow)
 	})
 }
 
@@ -308,10 +308,10 @@ func (c *cluster) progress() string {
 	t := c.clone()
 	r := request{kind: claimRequest, tick: k, after: mark, owner: t.fresh(), backlog: c.all}
 	a := t.execClaim(r)
-	if a.kind == lock.Orphan {
+	if a.kind == driver.KindOrphan {
 		a = t.execClaim(request{kind: claimRequest, tick: a.tick, after: a.tick - 1, fence: a.fence, owner: t.fresh()})
 	}
-	if a.kind != lock.Granted {
+	if a.kind != driver.KindGranted {
 		return fmt.Sprintf("I6 tick %d is due and free, the answer is %+v", k, a)
 	}
 	return ""

@@ -4,78 +4,78 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Renew moves the deadline of a run that is alive under this owner and fence.
-func (s *State) Renew(us int64, ref *lock.RunRef) lock.Renewed {
+func (s *State) Renew(us int64, ref *driver.RunRef) driver.RenewAnswer {
 	ms := us / 1000
 	r := s.run(ref.Number)
 	if r == nil || r.Owner != ref.Owner || r.Fence != ref.Fence || !alive(r, ms) {
-		return lock.Renewed{}
+		return driver.RenewAnswer{}
 	}
 	r.Until = ms + ref.TTL.Milliseconds()
-	return lock.Renewed{Alive: true, Left: time.Duration(r.Until-ms) * time.Millisecond, Replaced: r.Replaced}
+	return driver.RenewAnswer{Alive: true, Left: time.Duration(r.Until-ms) * time.Millisecond, Replaced: r.Replaced}
 }
 
 // Release ends a run. It is accepted until another step has settled the run,
 // even after its deadline; asked again it answers the same.
-func (s *State) Release(us int64, e *lock.Ending, w Writer) lock.Ended {
+func (s *State) Release(us int64, e *driver.EndRequest, w Writer) driver.EndAnswer {
 	ms := us / 1000
 	r := s.run(e.Number)
 	if r == nil || r.Owner != e.Owner || r.Fence != e.Fence {
-		return lock.Ended{}
+		return driver.EndAnswer{}
 	}
 	switch r.State {
-	case ended(e.How):
+	case ended(e.Kind):
 		return s.ended(ms)
-	case lock.RunOpen:
+	case driver.RunOpen:
 	default:
-		return lock.Ended{}
+		return driver.EndAnswer{}
 	}
-	line := lock.Line{At: ms, Verdict: lock.VerdictEnded, From: r.Number, To: r.Number, Node: lock.NodeOf(r.Owner),
+	line := driver.Line{At: ms, Verdict: driver.VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner),
 		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms, Error: e.Error}
-	r.State = ended(e.How)
+	r.State = ended(e.Kind)
 	switch {
-	case e.How == lock.NeverStarted:
+	case e.Kind == driver.EndUnstarted:
 		r.Attempt-- // it is no counted attempt
-	case e.How == lock.Done && e.OK:
+	case e.Kind == driver.EndDone && e.OK:
 		s.Last = max(s.Last, r.Number)
 	}
 	w.Append(line)
-	if r.State == lock.RunDone {
+	if r.State == driver.RunDone {
 		s.prune(r.Number)
 	}
 	return s.ended(ms)
 }
 
 // ended tells who waits for this end.
-func (s *State) ended(ms int64) lock.Ended {
-	a := lock.Ended{Ended: true}
+func (s *State) ended(ms int64) driver.EndAnswer {
+	a := driver.EndAnswer{Ended: true}
 	for _, r := range s.Runs {
-		if r.State == lock.RunWaiting && !s.Paused && s.over(&r, ms) {
+		if r.State == driver.RunWaiting && !s.Paused && s.over(&r, ms) {
 			a.Waiting, a.Fence = r.Number, r.Fence
 		}
 	}
 	return a
 }
 
-func ended(h lock.How) lock.RunState {
+func ended(h driver.EndKind) driver.RunState {
 	switch h {
-	case lock.NeverStarted:
-		return lock.RunUnstarted
-	case lock.GivenBack:
-		return lock.RunGivenBack
+	case driver.EndUnstarted:
+		return driver.RunUnstarted
+	case driver.EndGivenBack:
+		return driver.RunGivenBack
 	}
-	return lock.RunDone
+	return driver.RunDone
 }
 
-func outcome(e *lock.Ending) string {
-	switch e.How {
-	case lock.NeverStarted:
-		return lock.OutcomeUnstarted
-	case lock.GivenBack:
-		return lock.OutcomeInterrupted
+func outcome(e *driver.EndRequest) string {
+	switch e.Kind {
+	case driver.EndUnstarted:
+		return driver.OutcomeUnstarted
+	case driver.EndGivenBack:
+		return driver.OutcomeInterrupted
 	}
 	return e.Outcome
 }
@@ -89,9 +89,9 @@ func (s *State) Pause(change int64) {
 }
 
 // Changed is the answer to a pause or a resume, r being the series after it.
-func Changed(r lock.Series) lock.Series {
+func Changed(r driver.Series) driver.Series {
 	if r.Err == nil && r.Mark == 0 {
-		r.Err = fmt.Errorf("%w: %q", lock.ErrNotOpen, r.Key)
+		r.Err = fmt.Errorf("%w: %q", driver.ErrNotOpen, r.Key)
 	}
 	return r
 }
@@ -110,7 +110,7 @@ func (s *State) Resume(us, change int64, w Writer) {
 	}
 	s.prune(0)
 	if ms > s.Mark {
-		w.Append(lock.Line{At: ms, Verdict: lock.VerdictPaused, From: s.Mark, To: ms, Between: lock.VerdictPaused})
+		w.Append(driver.Line{At: ms, Verdict: driver.VerdictPaused, From: s.Mark, To: ms, Between: driver.VerdictPaused})
 		s.Mark, s.By = ms, ""
 	}
 	s.Paused, s.PauseChange = false, change

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -32,7 +32,7 @@ const (
 
 func newFenceWorld() *fenceWorld {
 	w := &fenceWorld{us: 1_000_000 * 1000}
-	w.store.Open(w.us, &lock.Opening{Key: "job", Node: "n"}, new(tape))
+	w.store.Open(w.us, &driver.OpenRequest{Key: "job", Node: "n"}, new(tape))
 	w.number = w.store.Mark
 	w.replica = cloned(&w.store)
 	return w
@@ -53,7 +53,7 @@ var fenceMoves = []struct {
 	{"the second node claims", func(w *fenceWorld) { w.claim(1) }},
 	{"the replica catches up", func(w *fenceWorld) { w.replica = cloned(&w.store) }},
 	{"the store fails over", func(w *fenceWorld) { w.store, w.us, w.real = cloned(&w.replica), w.us-fenceBehind, 0 }},
-	{"the fence is forged", func(w *fenceWorld) { w.forge(lock.MaxNumber) }},
+	{"the fence is forged", func(w *fenceWorld) { w.forge(driver.MaxNumber) }},
 	{"the fence is forged by a little more than a day", func(w *fenceWorld) { w.forge(w.us + fenceDay) }},
 	{"the fence is mended", func(w *fenceWorld) {
 		if w.real != 0 {
@@ -73,17 +73,17 @@ func (w *fenceWorld) claim(node int) {
 	w.us++ // no two steps at one instant
 	now := w.us / 1000
 	w.number = max(w.number, w.store.Mark, now-1) + 1
-	c := lock.Claim{Key: "job", Owner: fmt.Sprintf("n%d/%d", node, w.us), Number: w.number, After: w.store.Mark, TTL: time.Minute,
-		Deadline: time.Hour, Attempts: 1, Latest: lock.MaxNumber, Fence: w.seen[node]}
+	c := driver.Claim{Key: "job", Owner: fmt.Sprintf("n%d/%d", node, w.us), Number: w.number, After: w.store.Mark, TTL: time.Minute,
+		Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Fence: w.seen[node]}
 	before, fence := cloned(&w.store), w.store.Fence
 	a := w.store.Claim(w.us, &c, new(tape))
 	switch {
 	case max(fence, c.Fence) >= w.us+fenceDay:
-		if a.Kind != lock.Unknown || !errors.Is(a.Err, lock.ErrFence) || !reflect.DeepEqual(before, w.store) {
+		if a.Kind != driver.KindUnknown || !errors.Is(a.Err, driver.ErrFence) || !reflect.DeepEqual(before, w.store) {
 			w.broken("with the fence %d at %d the answer is %+v", fence, w.us, a)
 		}
-	case a.Kind == lock.Early, a.Kind == lock.Ahead:
-	case a.Kind != lock.Granted:
+	case a.Kind == driver.KindEarly, a.Kind == driver.KindAhead:
+	case a.Kind != driver.KindGranted:
 		w.broken("number %d at %d, the fence is %d: the answer is %+v", c.Number, w.us, fence, a)
 	case a.Fence <= c.Fence, a.Fence <= fence, a.Fence < w.us:
 		w.broken("granted with %d at %d, the last fence was %d, the asker had seen %d", a.Fence, w.us, fence, c.Fence)
@@ -91,7 +91,7 @@ func (w *fenceWorld) claim(node int) {
 		w.broken("granted with %d at %d", a.Fence, w.us)
 	default:
 		w.seen[node] = a.Fence
-		w.store.Release(w.us, &lock.Ending{RunRef: lock.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, OK: true}, new(tape))
+		w.store.Release(w.us, &driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, OK: true}, new(tape))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Kept is a [State] as stores that keep text keep it, as JSON. Each embeds it in
@@ -35,9 +35,9 @@ type keptRun struct {
 
 // The states and kinds as they are kept, by their numbers.
 var (
-	states = []string{lock.RunOpen: "open", lock.RunGivenBack: "given back", lock.RunUnstarted: "unstarted",
-		lock.RunWaiting: "waiting", lock.RunDone: "done", lock.RunLost: "lost"}
-	spendings = []string{lock.Skipped: "skipped", lock.Waiting: "waiting", lock.Missed: "missed", lock.Paused: "paused"}
+	states = []string{driver.RunOpen: "open", driver.RunGivenBack: "given back", driver.RunUnstarted: "unstarted",
+		driver.RunWaiting: "waiting", driver.RunDone: "done", driver.RunLost: "lost"}
+	spendings = []string{driver.KindSkipped: "skipped", driver.KindWaiting: "waiting", driver.KindMissed: "missed", driver.KindPaused: "paused"}
 )
 
 // Keep returns s as it is to be kept.
@@ -60,14 +60,14 @@ func (k *Kept) State() (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		s.Spent = Spending{Owner: k.SpentBy, Kind: lock.Kind(kind), Fence: k.SpentFence}
+		s.Spent = Spending{Owner: k.SpentBy, Kind: driver.Kind(kind), Fence: k.SpentFence}
 	}
 	for _, v := range k.Runs {
 		state, err := number(states, v.State)
 		if err != nil {
 			return State{}, err
 		}
-		s.Runs = append(s.Runs, lock.Run{Number: v.Number, State: lock.RunState(state), Owner: v.Owner,
+		s.Runs = append(s.Runs, driver.Run{Number: v.Number, State: driver.RunState(state), Owner: v.Owner,
 			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced})
 	}
 	return s, nil
@@ -82,21 +82,21 @@ func number(words []string, word string) (int, error) {
 	return n, nil
 }
 
-// A KeptLine is a [lock.Line] as stores that keep text keep it, as JSON.
+// A KeptLine is a [driver.Line] as stores that keep text keep it, as JSON.
 type KeptLine struct {
-	At       int64        `json:"at"`
-	Verdict  lock.Verdict `json:"verdict"`
-	From     int64        `json:"from"`
-	To       int64        `json:"to"`
-	Between  lock.Verdict `json:"between,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-	Node     string       `json:"node,omitempty"`
-	Revision string       `json:"revision,omitempty"`
-	Fence    int64        `json:"fence,omitempty"`
-	Attempt  int          `json:"attempt,omitempty"`
-	Outcome  string       `json:"outcome,omitempty"`
-	Ended    int64        `json:"ended,omitempty"`
-	Error    string       `json:"error,omitempty"`
+	At       int64          `json:"at"`
+	Verdict  driver.Verdict `json:"verdict"`
+	From     int64          `json:"from"`
+	To       int64          `json:"to"`
+	Between  driver.Verdict `json:"between,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Node     string         `json:"node,omitempty"`
+	Revision string         `json:"revision,omitempty"`
+	Fence    int64          `json:"fence,omitempty"`
+	Attempt  int            `json:"attempt,omitempty"`
+	Outcome  string         `json:"outcome,omitempty"`
+	Ended    int64          `json:"ended,omitempty"`
+	Error    string         `json:"error,omitempty"`
 
 	Blocker      int64 `json:"blocker,omitempty"`
 	BlockerFence int64 `json:"blockerFence,omitempty"`

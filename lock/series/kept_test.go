@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // What is kept is read by other versions: the text itself must not change.
 func TestKept(t *testing.T) {
 	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, PauseChange: 2,
-		Spent: series.Spending{Owner: "b/1", Kind: lock.Waiting, Fence: 8},
-		Runs: []lock.Run{
-			{Number: 1, State: lock.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
-			{Number: 2, State: lock.RunGivenBack}, {Number: 3, State: lock.RunUnstarted}, {Number: 4, State: lock.RunWaiting},
-			{Number: 5, State: lock.RunDone}, {Number: 6, State: lock.RunLost},
+		Spent: series.Spending{Owner: "b/1", Kind: driver.KindWaiting, Fence: 8},
+		Runs: []driver.Run{
+			{Number: 1, State: driver.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
+			{Number: 2, State: driver.RunGivenBack}, {Number: 3, State: driver.RunUnstarted}, {Number: 4, State: driver.RunWaiting},
+			{Number: 5, State: driver.RunDone}, {Number: 6, State: driver.RunLost},
 		}}
 	text, err := json.Marshal(s.Keep())
 	if err != nil {
@@ -61,8 +61,8 @@ func TestKeptWords(t *testing.T) {
 
 func TestKeptSightings(t *testing.T) {
 	var seen series.Sightings
-	seen.See(20, &lock.Opening{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
-	seen.See(10, &lock.Opening{Revision: "a"})
+	seen.See(20, &driver.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
+	seen.See(10, &driver.OpenRequest{Revision: "a"})
 	text, err := json.Marshal(seen)
 	if want := `[{"revision":"b","spec":"@daily","zone":"UTC","node":"n","first":20,"last":20},{"revision":"a","first":10,"last":10}]`; err != nil || string(text) != want {
 		t.Errorf("kept is\n%s, %v; want\n%s", text, err, want)

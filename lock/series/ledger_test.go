@@ -3,7 +3,7 @@ package series_test
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // A page is what the ledger knows of one number.
 type page struct {
 	fate    fate
-	verdict lock.Verdict
+	verdict driver.Verdict
 	outcome string
 	fence   int64
 	attempt int // the last counted one
@@ -60,9 +60,9 @@ func (l *ledger) broken(format string, args ...any) {
 }
 
 // Append reads a line as the store writes it.
-func (l *ledger) Append(line lock.Line) {
+func (l *ledger) Append(line driver.Line) {
 	switch {
-	case line.Verdict == lock.VerdictOpened:
+	case line.Verdict == driver.VerdictOpened:
 		l.mark = line.To
 		return
 	case line.From < line.To:
@@ -77,7 +77,7 @@ func (l *ledger) Append(line lock.Line) {
 
 // moves reads a line that raises the mark: it must begin where the mark stood,
 // and give each number that it passes a verdict (I4).
-func (l *ledger) moves(line lock.Line) {
+func (l *ledger) moves(line driver.Line) {
 	if line.From != l.mark {
 		l.broken("I4 a line goes from %d to %d, the mark was %d", line.From, line.To, l.mark)
 	}
@@ -93,20 +93,20 @@ func (l *ledger) moves(line lock.Line) {
 	l.mark = line.To
 }
 
-func (l *ledger) decide(p *page, k int, line lock.Line) {
+func (l *ledger) decide(p *page, k int, line driver.Line) {
 	moved := line.From < line.To
 	switch line.Verdict {
-	case lock.VerdictRan:
+	case driver.VerdictRan:
 		l.grant(p, k, line, moved)
-	case lock.VerdictEnded:
+	case driver.VerdictEnded:
 		l.end(p, k, line)
-	case lock.VerdictWaiting:
+	case driver.VerdictWaiting:
 		l.rises(line.Fence)
 		if p.fate != undecided || !moved {
 			l.broken("I1 number %d waits after it was decided", k)
 		}
 		p.fate, p.fence = waiting, line.Fence
-	case lock.VerdictLost, lock.VerdictSuperseded:
+	case driver.VerdictLost, driver.VerdictSuperseded:
 		if p.fate == undecided || p.fence != line.Fence {
 			l.broken("I1 number %d is %s and was never granted with the fence %d", k, line.Verdict, line.Fence)
 		}
@@ -119,7 +119,7 @@ func (l *ledger) decide(p *page, k int, line lock.Line) {
 	}
 }
 
-func (l *ledger) grant(p *page, k int, line lock.Line, moved bool) {
+func (l *ledger) grant(p *page, k int, line driver.Line, moved bool) {
 	l.rises(line.Fence)
 	switch {
 	case p.fate == final:
@@ -132,23 +132,23 @@ func (l *ledger) grant(p *page, k int, line lock.Line, moved bool) {
 	p.fate, p.fence, p.attempt = running, line.Fence, line.Attempt
 }
 
-func (l *ledger) end(p *page, k int, line lock.Line) {
+func (l *ledger) end(p *page, k int, line driver.Line) {
 	if p.fate != running || p.fence != line.Fence || p.attempt != line.Attempt {
 		l.broken("I1 number %d ends with the fence %d and attempt %d, it has fate %d, %d, %d", k, line.Fence, line.Attempt, p.fate, p.fence, p.attempt)
 	}
 	switch line.Outcome {
-	case lock.OutcomeUnstarted:
+	case driver.OutcomeUnstarted:
 		p.fate = unstarted
 		p.attempt--
-	case lock.OutcomeInterrupted:
+	case driver.OutcomeInterrupted:
 		p.fate = interrupted
 	default:
-		p.fate, p.verdict, p.outcome = final, lock.VerdictRan, line.Outcome
+		p.fate, p.verdict, p.outcome = final, driver.VerdictRan, line.Outcome
 	}
 }
 
 // put gives a number its final verdict, which it must not have yet (I1).
-func (l *ledger) put(p *page, k int, v lock.Verdict) {
+func (l *ledger) put(p *page, k int, v driver.Verdict) {
 	if p.fate == final {
 		l.broken("I1 number %d is %s after its verdict %s", k, v, p.verdict)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A move is something that happens to a world.
@@ -45,21 +45,21 @@ func moves(w *world, ticks, leases int) []move {
 		k := indexOf(r.Number)
 		ms = append(ms,
 			move{"renew", k, func(w *world) { w.renew(r) }},
-			move{"done", k, func(w *world) { w.end(r, lock.Done) }},
-			move{"never started", k, func(w *world) { w.end(r, lock.NeverStarted) }},
-			move{"given back", k, func(w *world) { w.end(r, lock.GivenBack) }})
+			move{"done", k, func(w *world) { w.end(r, driver.EndDone) }},
+			move{"never started", k, func(w *world) { w.end(r, driver.EndUnstarted) }},
+			move{"given back", k, func(w *world) { w.end(r, driver.EndGivenBack) }})
 	}
 	return ms
 }
 
 var policies = []policy{
-	{overlap: lock.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond},
-	{overlap: lock.OverlapSkip, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
-	{overlap: lock.OverlapQueue, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
-	{overlap: lock.OverlapQueue, attempts: 2, deadline: interval * time.Millisecond},
-	{overlap: lock.OverlapAllow, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
-	{overlap: lock.OverlapReplace, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
-	{overlap: lock.OverlapSkip, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond, backlog: true},
+	{overlap: driver.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond},
+	{overlap: driver.OverlapSkip, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: driver.OverlapQueue, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: driver.OverlapQueue, attempts: 2, deadline: interval * time.Millisecond},
+	{overlap: driver.OverlapAllow, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: driver.OverlapReplace, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: driver.OverlapSkip, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond, backlog: true},
 }
 
 // Every sequence of a few moves, over a few numbers, keeps the invariants.

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const maxSightings = 32
 
 // Sightings are the revisions of a series that were seen, at most 32. As JSON they
 // are what stores keep that keep text; read from it they are sorted.
-type Sightings []lock.Sighting
+type Sightings []driver.RevisionUse
 
 // A keptSighting is one as it is kept.
 type keptSighting struct {
@@ -43,15 +43,15 @@ func (all *Sightings) UnmarshalJSON(text []byte) error {
 	}
 	*all = make(Sightings, len(kept))
 	for i, k := range kept {
-		(*all)[i] = lock.Sighting(k)
+		(*all)[i] = driver.RevisionUse(k)
 	}
 	*all = all.Sorted()
 	return nil
 }
 
 // Sorted returns a copy, by when they were seen first.
-func (all Sightings) Sorted() []lock.Sighting {
-	return slices.SortedFunc(slices.Values(all), func(a, b lock.Sighting) int {
+func (all Sightings) Sorted() []driver.RevisionUse {
+	return slices.SortedFunc(slices.Values(all), func(a, b driver.RevisionUse) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
 	})
 }
@@ -61,7 +61,7 @@ func (all Sightings) Sorted() []lock.Sighting {
 // to its text and its zone's name: a new year or another zone database changes the
 // revision alone. And it returns the revision that another node used latest since
 // this node's revision was seen first.
-func (all *Sightings) See(ms int64, o *lock.Opening) (since int64, other string) {
+func (all *Sightings) See(ms int64, o *driver.OpenRequest) (since int64, other string) {
 	if o.Revision == "" {
 		return 0, ""
 	}
@@ -82,7 +82,7 @@ func (all *Sightings) See(ms int64, o *lock.Opening) (since int64, other string)
 
 // of returns that of a revision. A new one takes the place of the one not seen
 // for longest when there is no room.
-func (all *Sightings) of(revision string, ms int64) *lock.Sighting {
+func (all *Sightings) of(revision string, ms int64) *driver.RevisionUse {
 	oldest := 0
 	for i := range *all {
 		v := &(*all)[i]
@@ -93,7 +93,7 @@ func (all *Sightings) of(revision string, ms int64) *lock.Sighting {
 			oldest = i
 		}
 	}
-	fresh := lock.Sighting{Revision: revision, First: ms}
+	fresh := driver.RevisionUse{Revision: revision, First: ms}
 	if len(*all) < maxSightings {
 		*all = append(*all, fresh)
 		oldest = len(*all) - 1

@@ -10,7 +10,7 @@ package series
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Tolerance is how early a number may be granted; the grant carries the wait.
@@ -26,35 +26,35 @@ type State struct {
 	Paused      bool
 	PauseChange int64
 	Spent       Spending
-	Runs        []lock.Run // by number: what is not settled, and what was settled since the last grant
+	Runs        []driver.Run // by number: what is not settled, and what was settled since the last grant
 }
 
 // A Spending is the latest claim that moved the mark without a grant, kept so
 // that its owner gets the same answer when it asks again.
 type Spending struct {
 	Owner string
-	Kind  lock.Kind
+	Kind  driver.Kind
 	Fence int64
 }
 
 // A Writer takes the journal lines of a step, in order.
-type Writer interface{ Append(lock.Line) }
+type Writer interface{ Append(driver.Line) }
 
 // Open creates the mark if there is none: the later of the store's now and the
 // highest mark that the node has seen.
-func (s *State) Open(us int64, o *lock.Opening, w Writer) {
+func (s *State) Open(us int64, o *driver.OpenRequest, w Writer) {
 	if s.Mark != 0 {
 		return
 	}
 	s.Mark = max(us/1000, o.Mark)
-	w.Append(lock.Line{At: us / 1000, Verdict: lock.VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
+	w.Append(driver.Line{At: us / 1000, Verdict: driver.VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
 }
 
 // Series returns the state for a reader. Settled runs are left out.
-func (s *State) Series(us int64, key string) lock.Series {
-	r := lock.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Paused: s.Paused, PauseChange: s.PauseChange}
+func (s *State) Series(us int64, key string) driver.Series {
+	r := driver.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Paused: s.Paused, PauseChange: s.PauseChange}
 	for _, run := range s.Runs {
-		if run.State < lock.RunDone {
+		if run.State < driver.RunDone {
 			r.Runs = append(r.Runs, run)
 		}
 	}
@@ -62,7 +62,7 @@ func (s *State) Series(us int64, key string) lock.Series {
 }
 
 // run returns the run of number n, or nil.
-func (s *State) run(n int64) *lock.Run {
+func (s *State) run(n int64) *driver.Run {
 	for i := range s.Runs {
 		if s.Runs[i].Number == n {
 			return &s.Runs[i]
@@ -72,7 +72,7 @@ func (s *State) run(n int64) *lock.Run {
 }
 
 // alive returns a run that is alive, or nil.
-func (s *State) alive(ms int64) *lock.Run {
+func (s *State) alive(ms int64) *driver.Run {
 	for i := range s.Runs {
 		if alive(&s.Runs[i], ms) {
 			return &s.Runs[i]
@@ -81,17 +81,17 @@ func (s *State) alive(ms int64) *lock.Run {
 	return nil
 }
 
-func alive(r *lock.Run, ms int64) bool { return r.State == lock.RunOpen && ms < r.Until }
+func alive(r *driver.Run, ms int64) bool { return r.State == driver.RunOpen && ms < r.Until }
 
 // over reports whether r may be taken over or settled. A waiting number is over
 // when nothing it waits for is alive.
-func (s *State) over(r *lock.Run, ms int64) bool {
+func (s *State) over(r *driver.Run, ms int64) bool {
 	switch r.State {
-	case lock.RunOpen:
+	case driver.RunOpen:
 		return ms >= r.Until
-	case lock.RunGivenBack, lock.RunUnstarted:
+	case driver.RunGivenBack, driver.RunUnstarted:
 		return true
-	case lock.RunWaiting:
+	case driver.RunWaiting:
 		return s.alive(ms) == nil
 	}
 	return false
@@ -109,14 +109,14 @@ func (s *State) nextFence(us, seen int64) int64 {
 func (s *State) prune(keep int64) {
 	kept := s.Runs[:0]
 	for _, r := range s.Runs {
-		if r.State < lock.RunDone || r.Number == keep {
+		if r.State < driver.RunDone || r.Number == keep {
 			kept = append(kept, r)
 		}
 	}
 	s.Runs = kept
 }
 
-func left(r *lock.Run, ms int64) time.Duration {
+func left(r *driver.Run, ms int64) time.Duration {
 	if !alive(r, ms) {
 		return 0
 	}

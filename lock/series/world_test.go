@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -13,7 +13,7 @@ const keptLeases = 6
 
 // A policy is what all nodes of a world ask with.
 type policy struct {
-	overlap  lock.Overlap
+	overlap  driver.Overlap
 	rerun    bool
 	attempts int
 	deadline time.Duration
@@ -33,15 +33,15 @@ type world struct {
 	ledger ledger
 	ms     int64
 	opened int64
-	held   []lock.RunRef // what was granted of late, newest last
-	asked  lock.Claim    // to be asked again
+	held   []driver.RunRef // what was granted of late, newest last
+	asked  driver.Claim    // to be asked again
 	change int64
 }
 
 func newWorld(p policy) *world {
 	w := &world{policy: p, ms: base + interval/2}
 	w.opened = w.ms
-	w.Open(w.ms*1000, &lock.Opening{Key: "job", Node: "n"}, &w.ledger)
+	w.Open(w.ms*1000, &driver.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
 	return w
 }
 
@@ -60,11 +60,11 @@ func (w *world) key() any {
 		by                            string
 		paused                        bool
 		spent                         series.Spending
-		runs                          [8]lock.Run
-		held                          [keptLeases]lock.RunRef
-		asked                         lock.Claim
+		runs                          [8]driver.Run
+		held                          [keptLeases]driver.RunRef
+		asked                         driver.Claim
 		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.Spent, [8]lock.Run{}, [keptLeases]lock.RunRef{}, w.asked, w.ledger}
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.Spent, [8]driver.Run{}, [keptLeases]driver.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k
@@ -75,7 +75,7 @@ func (w *world) owner() string {
 	for n := 1; ; n++ {
 		owner := fmt.Sprintf("n/%d", n)
 		known := w.Spent.Owner == owner || w.asked.Owner == owner || w.grantedBefore(owner) ||
-			slices.ContainsFunc(w.Runs, func(r lock.Run) bool { return r.Owner == owner })
+			slices.ContainsFunc(w.Runs, func(r driver.Run) bool { return r.Owner == owner })
 		if !known {
 			return owner
 		}
@@ -83,13 +83,13 @@ func (w *world) owner() string {
 }
 
 // claim is that of a fresh owner for the k-th number, by the spec.
-func (w *world) claim(k int) lock.Claim {
-	return lock.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
-		Deadline: w.deadline, Attempts: w.attempts, Rerun: w.rerun, Overlap: w.overlap, Backlog: w.backlog, Latest: lock.MaxNumber}
+func (w *world) claim(k int) driver.Claim {
+	return driver.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
+		Deadline: w.deadline, Attempts: w.attempts, Rerun: w.rerun, Overlap: w.overlap, Backlog: w.backlog, Latest: driver.MaxNumber}
 }
 
 // covers is the claim of the k-th number by who was told of a gap.
-func (w *world) covers(k int) lock.Claim {
+func (w *world) covers(k int) driver.Claim {
 	c := w.claim(k)
 	c.After = w.Mark
 	for j := 1; j < k; j++ {
@@ -100,7 +100,7 @@ func (w *world) covers(k int) lock.Claim {
 	return c
 }
 
-func (w *world) takeover(r *lock.Run) lock.Claim {
+func (w *world) takeover(r *driver.Run) driver.Claim {
 	k, _ := index(r.Number)
 	c := w.claim(k)
 	c.From = r.Fence
@@ -109,7 +109,7 @@ func (w *world) takeover(r *lock.Run) lock.Claim {
 
 // ask sends a claim and holds the answer against the invariants. Whoever sends
 // it again must be answered the same, and nothing more may be written.
-func (w *world) ask(c lock.Claim) lock.Answer {
+func (w *world) ask(c driver.Claim) driver.Answer {
 	before, free := w.Mark, !w.ledger.alive(indexOf(c.Number), w.ms)
 	held := w.grantedBefore(c.Owner)
 	a := w.Claim(w.ms*1000, &c, &w.ledger)
@@ -118,9 +118,9 @@ func (w *world) ask(c lock.Claim) lock.Answer {
 		w.ledger.broken("the mark went from %d to %d", before, w.Mark)
 	case w.Mark > w.ms+series.Tolerance:
 		w.ledger.broken("I7 the mark is %d at %d", w.Mark, w.ms)
-	case a.Kind == lock.Passed && c.From == 0 && c.Number > w.Mark:
+	case a.Kind == driver.KindPassed && c.From == 0 && c.Number > w.Mark:
 		w.ledger.broken("number %d is passed, the mark is %d", c.Number, w.Mark)
-	case a.Kind == lock.Granted && !held:
+	case a.Kind == driver.KindGranted && !held:
 		w.granted(c, a, free)
 	}
 	w.asked = c
@@ -129,7 +129,7 @@ func (w *world) ask(c lock.Claim) lock.Answer {
 	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != a.Kind || b.Number != a.Number || b.Fence != a.Fence || t.ledger != now {
 		w.ledger.broken("asked again, the claim of %d is answered %+v, at first %+v", c.Number, b, a)
 	}
-	if a.Kind == lock.Orphan {
+	if a.Kind == driver.KindOrphan {
 		w.offered(c, a)
 	}
 	return a
@@ -137,10 +137,10 @@ func (w *world) ask(c lock.Claim) lock.Answer {
 
 // offered holds an offer against its word: the run that is to be taken over
 // first can be.
-func (w *world) offered(c lock.Claim, a lock.Answer) {
+func (w *world) offered(c driver.Claim, a driver.Answer) {
 	t := w.clone()
 	c.Owner, c.Number, c.From = t.owner(), a.Number, a.Fence
-	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != lock.Granted {
+	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != driver.KindGranted {
 		w.ledger.broken("I6 number %d is offered, and its takeover is answered %+v", a.Number, b)
 	}
 }
@@ -151,12 +151,12 @@ func indexOf(n int64) int {
 }
 
 func (w *world) grantedBefore(owner string) bool {
-	return slices.ContainsFunc(w.held, func(r lock.RunRef) bool { return r.Owner == owner })
+	return slices.ContainsFunc(w.held, func(r driver.RunRef) bool { return r.Owner == owner })
 }
 
-func (w *world) granted(c lock.Claim, a lock.Answer, free bool) {
+func (w *world) granted(c driver.Claim, a driver.Answer, free bool) {
 	k, _ := index(c.Number)
-	if !free && c.Overlap != lock.OverlapAllow {
+	if !free && c.Overlap != driver.OverlapAllow {
 		w.ledger.broken("I3 number %d is granted while another run is alive", k)
 	}
 	if p := w.ledger.pages[k]; p.until > w.ms && p.fate == running && p.fence != a.Fence {
@@ -169,7 +169,7 @@ func (w *world) granted(c lock.Claim, a lock.Answer, free bool) {
 	if len(w.held) == keptLeases {
 		w.held = w.held[1:]
 	}
-	w.held = append(w.held, lock.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
+	w.held = append(w.held, driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
 }
 
 // again asks the last claim once more: nothing may be written, and what was
@@ -181,12 +181,12 @@ func (w *world) again() {
 	mark, fence := w.Mark, w.State.Fence
 	held := w.grantedBefore(w.asked.Owner)
 	a := w.ask(w.asked)
-	if a.Kind == lock.Granted && held && (w.Mark != mark || w.State.Fence != fence) {
+	if a.Kind == driver.KindGranted && held && (w.Mark != mark || w.State.Fence != fence) {
 		w.ledger.broken("I1 asked again, the grant of %d moved the mark or the fence", w.asked.Number)
 	}
 }
 
-func (w *world) renew(r lock.RunRef) {
+func (w *world) renew(r driver.RunRef) {
 	k, _ := index(r.Number)
 	p := &w.ledger.pages[k]
 	a := w.Renew(w.ms*1000, &r)
@@ -198,10 +198,10 @@ func (w *world) renew(r lock.RunRef) {
 	}
 }
 
-func (w *world) end(r lock.RunRef, how lock.How) {
-	e := lock.Ending{RunRef: r, How: how}
-	if how == lock.Done {
-		e.Outcome, e.OK = lock.OutcomeOK, true
+func (w *world) end(r driver.RunRef, how driver.EndKind) {
+	e := driver.EndRequest{RunRef: r, Kind: how}
+	if how == driver.EndDone {
+		e.Outcome, e.OK = driver.OutcomeOK, true
 	}
 	first := w.Release(w.ms*1000, &e, &w.ledger)
 	before := w.ledger
@@ -239,10 +239,10 @@ func (w *world) progress() {
 	t := w.clone()
 	c := t.covers(k)
 	a := t.ask(c)
-	if a.Kind == lock.Orphan {
-		a = t.ask(t.takeover(&lock.Run{Number: a.Number, Fence: a.Fence}))
+	if a.Kind == driver.KindOrphan {
+		a = t.ask(t.takeover(&driver.Run{Number: a.Number, Fence: a.Fence}))
 	}
-	if a.Kind != lock.Granted {
+	if a.Kind != driver.KindGranted {
 		w.ledger.broken("I6 number %d is due and free, the answer is %+v", k, a)
 	}
 }

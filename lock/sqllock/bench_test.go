@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -15,7 +15,7 @@ func eachBench(b *testing.B, f func(b *testing.B, d *sqllock.Driver)) {
 	}{{"PostgreSQL", postgres}, {"MariaDB", mariadb}, {"SQLite", sqlite}} {
 		b.Run(on.name, func(b *testing.B) {
 			d := on.open(b)
-			f(b, driver(b, d.connect(b), d.dialect, sqllock.Options{}))
+			f(b, newDriver(b, d.connect(b), d.dialect, sqllock.Options{}))
 		})
 	}
 }
@@ -24,10 +24,10 @@ func eachBench(b *testing.B, f func(b *testing.B, d *sqllock.Driver)) {
 func BenchmarkAcquireRelease(b *testing.B) {
 	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
 		for i := 0; b.Loop(); i++ {
-			a := lock.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: minute}
+			a := driver.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: minute}
 			g, err := d.Acquire(b.Context(), a)
 			must(b, err)
-			must(b, d.Release(b.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+			must(b, d.Release(b.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		}
 	})
 }
@@ -35,13 +35,13 @@ func BenchmarkAcquireRelease(b *testing.B) {
 // What 200 claims that are granted, and their endings, cost.
 func BenchmarkClaimsAndEndings(b *testing.B) {
 	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
-		os, cs, es := make([]lock.Opening, 200), make([]lock.Claim, 200), make([]lock.Ending, 200)
+		os, cs, es := make([]driver.OpenRequest, 200), make([]driver.Claim, 200), make([]driver.EndRequest, 200)
 		for i := range os {
-			os[i] = lock.Opening{Key: fmt.Sprint("job-", i), Node: "n"}
+			os[i] = driver.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
 		}
 		all := d.Open(b.Context(), os)
 		for i := range cs {
-			cs[i] = lock.Claim{Key: os[i].Key, Attempts: 1, TTL: minute, Deadline: 1e6 * minute, Latest: lock.MaxNumber}
+			cs[i] = driver.Claim{Key: os[i].Key, Attempts: 1, TTL: minute, Deadline: 1e6 * minute, Latest: driver.MaxNumber}
 			must(b, all[i].Err)
 		}
 		for n := int64(1); b.Loop(); n++ {
@@ -53,10 +53,10 @@ func BenchmarkClaimsAndEndings(b *testing.B) {
 			waitFor(b, d, cs[0].Number)
 			b.StartTimer()
 			for i, a := range d.Claim(b.Context(), cs) {
-				if a.Kind != lock.Granted {
+				if a.Kind != driver.KindGranted {
 					b.Fatalf("%+v", a)
 				}
-				es[i] = lock.Ending{RunRef: lock.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: lock.OutcomeOK, OK: true}
+				es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: driver.OutcomeOK, OK: true}
 			}
 			for _, e := range d.ReleaseRuns(b.Context(), es) {
 				must(b, e.Err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Check finds out whether the database is fit for a [Driver]: that it can be
@@ -40,20 +40,20 @@ func (d *Driver) Check(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// Fit is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. A risk is
+// CheckStore is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. A risk is
 // a setting with which a crash, or a process that stops, costs more than it has to.
-func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
+func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	if err := d.Check(ctx); err != nil {
 		return nil, err
 	}
-	var found []lock.Risk
+	var found []driver.Risk
 	for _, h := range hazards[d.grammar.dialect] {
 		bad, err := ask(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on, &d.grammar) })
 		switch {
 		case err != nil:
 			return nil, failed("check", err)
 		case bad:
-			found = append(found, lock.Risk{Topic: h.name, Text: h.text, Fix: h.fix})
+			found = append(found, driver.Risk{Topic: h.name, Text: h.text, Fix: h.fix})
 		}
 	}
 	return found, nil
@@ -69,7 +69,7 @@ type SettingError struct {
 func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.Setting, e.Fix) }
 
 // Is makes it lock.ErrUnfit.
-func (e *SettingError) Is(target error) bool { return target == lock.ErrUnfit }
+func (e *SettingError) Is(target error) bool { return target == driver.ErrUnfit }
 
 // tables reads nothing from each table.
 func (d *Driver) tables(ctx context.Context, s session) error {

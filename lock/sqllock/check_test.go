@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
 func TestCheck(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context())) // again
 		must(t, d.Check(t.Context()))
 		wantRisks(t, d, map[sqllock.Dialect][]string{ // the servers of tests are to be fast
@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 		}[on.dialect]...)
 		_, err := db.Exec("DROP TABLE cronce_places")
 		must(t, err)
-		if err := d.Check(t.Context()); err == nil || errors.Is(err, lock.ErrUnfit) { // somebody may be about to make it
+		if err := d.Check(t.Context()); err == nil || errors.Is(err, driver.ErrUnfit) { // somebody may be about to make it
 			t.Errorf("a missing table is %v", err)
 		}
 	})
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 
 func wantRisks(t *testing.T, d *sqllock.Driver, topics ...string) {
 	t.Helper()
-	risks, err := d.Fit(t.Context())
+	risks, err := d.CheckStore(t.Context())
 	must(t, err)
 	var got []string
 	for _, r := range risks {
@@ -64,12 +64,12 @@ func TestCheckWithoutRisk(t *testing.T) {
 		},
 	} {
 		safe := on()
-		d := driver(t, safe.connect(t), dialect, sqllock.Options{})
+		d := newDriver(t, safe.connect(t), dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context()))
 		wantRisks(t, d)
 		if dialect == sqllock.PostgreSQL {
 			safe.dsn += "&synchronous_commit=off"
-			wantRisks(t, driver(t, safe.connect(t), dialect, sqllock.Options{}), "fsync")
+			wantRisks(t, newDriver(t, safe.connect(t), dialect, sqllock.Options{}), "fsync")
 		}
 	}
 }
@@ -78,13 +78,13 @@ func TestCheckWithoutRisk(t *testing.T) {
 // would be read before the wait for a row.
 func TestCheckSysdate(t *testing.T) {
 	s := sqlserver.MariaDB(t, "--sysdate-is-now")
-	d := driver(t, s.Open(t), sqllock.MySQL, sqllock.Options{})
+	d := newDriver(t, s.Open(t), sqllock.MySQL, sqllock.Options{})
 	must(t, d.CreateTables(t.Context()))
 	bad, ok := errors.AsType[*sqllock.SettingError](d.Check(t.Context()))
 	if !ok || bad.Setting != "sysdate-is-now" {
 		t.Errorf("the check says %v", bad)
 	}
-	if _, err := d.Fit(t.Context()); !errors.Is(err, lock.ErrUnfit) {
+	if _, err := d.CheckStore(t.Context()); !errors.Is(err, driver.ErrUnfit) {
 		t.Errorf("for a scheduler it is %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestNewRefuses(t *testing.T) {
 		"Options.Poll": func() (*sqllock.Driver, error) { return sqllock.New(db, sqllock.SQLite, sqllock.Options{Poll: 1}) },
 	} {
 		_, err := make()
-		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != argument {
+		if bad, ok := errors.AsType[*driver.ArgumentError](err); !ok || bad.Argument != argument {
 			t.Errorf("%s: the error is %v", argument, err)
 		}
 	}

@@ -4,22 +4,22 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Now reads the clock of the database. The reading's Server is the address or
 // the host name and the port by which PostgreSQL or MySQL knows itself.
-func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
-	r, err := ask(ctx, d, func(s session) (lock.Reading, error) { return d.reading(ctx, s) })
+func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
+	r, err := ask(ctx, d, func(s session) (driver.ClockReading, error) { return d.reading(ctx, s) })
 	if err != nil {
 		return nil, failed("now", err)
 	}
-	return []lock.Reading{r}, nil
+	return []driver.ClockReading{r}, nil
 }
 
-func (d *Driver) reading(ctx context.Context, s session) (lock.Reading, error) {
+func (d *Driver) reading(ctx context.Context, s session) (driver.ClockReading, error) {
 	var us int64
-	r := lock.Reading{Sent: time.Now()}
+	r := driver.ClockReading{Sent: time.Now()}
 	err := s.QueryRowContext(ctx, d.texts.now).Scan((*instant)(&us), &r.Server)
 	r.Time, r.Received = time.UnixMicro(us), time.Now()
 	return r, err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -15,7 +15,7 @@ import (
 // puts two clocks of one machine so far apart.
 func TestClockIsUTC(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		rs, err := driver(t, on.connect(t), on.dialect, sqllock.Options{}).Now(t.Context())
+		rs, err := newDriver(t, on.connect(t), on.dialect, sqllock.Options{}).Now(t.Context())
 		must(t, err)
 		if off := time.Since(rs[0].Time).Abs(); off > 10*time.Minute {
 			t.Errorf("the clock of %s is %v off", rs[0].Server, off)
@@ -28,14 +28,14 @@ func TestClockIsUTC(t *testing.T) {
 func TestClockAfterLock(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
-		a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 		acquire := func() int64 {
 			g, err := d.Acquire(t.Context(), a)
 			must(t, err)
 			return g.Fence
 		}
-		h := lock.Holding{Key: "key", Owner: "n/1", Fence: acquire(), TTL: minute}
+		h := driver.LeaseRef{Key: "key", Owner: "n/1", Fence: acquire(), TTL: minute}
 		must(t, d.Release(t.Context(), h))
 
 		freed := on.hold(t, db, "cronce_leases", "key")
@@ -50,7 +50,7 @@ func TestClockAfterLock(t *testing.T) {
 		if until < <-freed+h.TTL.Microseconds() {
 			t.Error("a renewal is judged before the wait")
 		}
-		_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
+		_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
 		freed = on.hold(t, db, "cronce_leases", "key")
 		must(t, d.Release(t.Context(), h)) // keeps it for the other
 		must(t, db.QueryRow("SELECT until_us FROM cronce_leases").Scan(&until))
@@ -58,12 +58,12 @@ func TestClockAfterLock(t *testing.T) {
 			t.Error("a release is judged before the wait")
 		}
 
-		mark := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}})[0].Mark
+		mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}})[0].Mark
 		freed = on.hold(t, db, "cronce_series", "job")
-		c := lock.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: minute, Attempts: 1, Latest: lock.MaxNumber}
+		c := driver.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: minute, Attempts: 1, Latest: driver.MaxNumber}
 		other := c
 		other.Key = "other"
-		answers := d.Claim(t.Context(), []lock.Claim{other, c})
+		answers := d.Claim(t.Context(), []driver.Claim{other, c})
 		for at, i := <-freed, 0; i < 2; i++ {
 			if must(t, answers[i].Err); answers[i].Now < at/1000 {
 				t.Error("a claim is judged before the wait")
@@ -76,7 +76,7 @@ func TestClockAfterLock(t *testing.T) {
 // database's clock, in µs, just before it frees the row.
 func (d database) hold(t *testing.T, db *sql.DB, table, name string) <-chan int64 {
 	t.Helper()
-	clock := driver(t, db, d.dialect, sqllock.Options{})
+	clock := newDriver(t, db, d.dialect, sqllock.Options{})
 	conn, err := db.Conn(t.Context())
 	must(t, err)
 	begin := []string{"BEGIN", fmt.Sprintf("SELECT 1 FROM %s WHERE name = '%s' FOR UPDATE", table, name)}

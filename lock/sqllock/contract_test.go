@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/sqllock"
 )
@@ -29,17 +29,17 @@ func TestContract(t *testing.T) {
 		must(t, err)
 		_, err = db.Exec("INSERT INTO skipped VALUES (0)")
 		must(t, err)
-		rs, err := driver(t, db, on.dialect, sqllock.Options{}).Now(t.Context())
+		rs, err := newDriver(t, db, on.dialect, sqllock.Options{}).Now(t.Context())
 		must(t, err)
 		began := strconv.FormatInt(rs[0].Time.UnixMicro(), 10)
 		var d *sqllock.Driver
 		locktest.Run(t, locktest.Env{
-			Open: func(t *testing.T) lock.Driver {
-				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
+			Open: func(t *testing.T) driver.Driver {
+				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
 				return alone{d, d, d, d, d, d, d, d, d, d}
 			},
-			Desert: func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
 				_, err := db.Exec("UPDATE skipped SET us = us + " + strconv.FormatInt(some.Microseconds(), 10))
 				must(t, err)
@@ -70,12 +70,12 @@ func TestContractExact(t *testing.T) {
 		set(time.UnixMilli(1_795_207_852_937))
 		var d *sqllock.Driver
 		locktest.Run(t, locktest.Env{
-			Open: func(t *testing.T) lock.Driver {
-				d = driver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
+			Open: func(t *testing.T) driver.Driver {
+				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(SELECT us FROM clock)")
 				return d
 			},
-			Desert:   func(a lock.Acquisition) error { return d.Desert(context.Background(), a) },
+			Desert:   func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait:     func(some time.Duration) { set(time.UnixMicro(now.Load()).Add(some)) },
 			SetClock: set,
 			Forget:   func() { forget(t, db) },
@@ -88,16 +88,16 @@ func TestContractExact(t *testing.T) {
 
 // alone is what a driver can do but share keys.
 type alone struct {
-	lock.Driver
-	lock.Waiter
-	lock.Inspector
-	lock.Numbered
-	lock.Peeker
-	lock.Journaled
-	lock.Clocked
-	lock.Membership
-	lock.Forcer
-	lock.Adopter
+	driver.Driver
+	driver.Waiter
+	driver.Inspector
+	driver.Numbered
+	driver.Peeker
+	driver.Journaled
+	driver.Clocked
+	driver.Membership
+	driver.Forcer
+	driver.Adopter
 }
 
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine

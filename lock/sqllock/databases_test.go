@@ -57,7 +57,7 @@ func sqlite(t testing.TB) database {
 
 func made(t testing.TB, d database) database {
 	t.Helper()
-	must(t, driver(t, d.connect(t), d.dialect, sqllock.Options{}).CreateTables(t.Context()))
+	must(t, newDriver(t, d.connect(t), d.dialect, sqllock.Options{}).CreateTables(t.Context()))
 	return d
 }
 
@@ -68,7 +68,7 @@ func (d database) connect(t testing.TB) *sql.DB {
 	return db
 }
 
-func driver(t testing.TB, db *sql.DB, dialect sqllock.Dialect, o sqllock.Options) *sqllock.Driver {
+func newDriver(t testing.TB, db *sql.DB, dialect sqllock.Dialect, o sqllock.Options) *sqllock.Driver {
 	t.Helper()
 	d, err := sqllock.New(db, dialect, o)
 	must(t, err)

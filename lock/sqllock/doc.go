@@ -9,8 +9,8 @@
 // database takes back whole (a deadlock, a serialisation that failed, a lock that is
 // busy) is asked again within the caller's time; every other error is doubt.
 //
-// Owners that share a key (lock.Sharer) stand in the row as a list, and take a
-// short transaction each; several keys (lock.Several) are one transaction, which
+// Owners that share a key (driver.Sharer) stand in the row as a list, and take a
+// short transaction each; several keys (driver.MultiAcquirer) are one transaction, which
 // locks them in their order.
 //
 // A fence is the database's clock in µs, and above the last of its key and what

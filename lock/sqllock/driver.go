@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The defaults of [Options].
@@ -85,20 +85,20 @@ type Driver struct {
 }
 
 var (
-	_ lock.Driver     = (*Driver)(nil)
-	_ lock.Waiter     = (*Driver)(nil)
-	_ lock.Sharer     = (*Driver)(nil)
-	_ lock.Several    = (*Driver)(nil)
-	_ lock.Inspector  = (*Driver)(nil)
-	_ lock.Forcer     = (*Driver)(nil)
-	_ lock.Adopter    = (*Driver)(nil)
-	_ lock.Numbered   = (*Driver)(nil)
-	_ lock.Peeker     = (*Driver)(nil)
-	_ lock.Journaled  = (*Driver)(nil)
-	_ lock.Clocked    = (*Driver)(nil)
-	_ lock.Membership = (*Driver)(nil)
-	_ lock.Fitness    = (*Driver)(nil)
-	_ lock.Namespaced = (*Driver)(nil)
+	_ driver.Driver        = (*Driver)(nil)
+	_ driver.Waiter        = (*Driver)(nil)
+	_ driver.Sharer        = (*Driver)(nil)
+	_ driver.MultiAcquirer = (*Driver)(nil)
+	_ driver.Inspector     = (*Driver)(nil)
+	_ driver.Forcer        = (*Driver)(nil)
+	_ driver.Adopter       = (*Driver)(nil)
+	_ driver.Numbered      = (*Driver)(nil)
+	_ driver.Peeker        = (*Driver)(nil)
+	_ driver.Journaled     = (*Driver)(nil)
+	_ driver.Clocked       = (*Driver)(nil)
+	_ driver.Membership    = (*Driver)(nil)
+	_ driver.StoreChecker  = (*Driver)(nil)
+	_ driver.Namespaced    = (*Driver)(nil)
 )
 
 // New returns a Driver on a database, which stays the caller's. It sends
@@ -168,5 +168,5 @@ func (o Options) check() error {
 }
 
 func refuse(argument, value, allowed string) error {
-	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }

@@ -9,6 +9,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -18,12 +19,12 @@ func Example() {
 	ctx := context.Background()
 	db, _ := sql.Open("sqlite", "file:example?mode=memory&cache=shared")
 	defer db.Close()
-	driver, _ := sqllock.New(db, sqllock.SQLite, sqllock.Options{Namespace: "shop"})
-	if err := driver.CreateTables(ctx); err != nil {
+	store, _ := sqllock.New(db, sqllock.SQLite, sqllock.Options{Namespace: "shop"})
+	if err := store.CreateTables(ctx); err != nil {
 		fmt.Println(err)
 	}
 
-	locker, risks, err := lock.Open(ctx, driver, "node-1")
+	locker, risks, err := lock.Open(ctx, store, "node-1")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,7 +38,7 @@ func Example() {
 		return
 	}
 	fmt.Println("held:", lease.Check() == nil, lease.Fence() > 0)
-	_, err = driver.Acquire(ctx, lock.Acquisition{Key: "report", Owner: "other/1", TTL: time.Minute})
+	_, err = store.Acquire(ctx, driver.Acquisition{Key: "report", Owner: "other/1", TTL: time.Minute})
 	fmt.Println("another is told:", err != nil)
 	fmt.Println("released:", lease.Release(ctx))
 	// Output:

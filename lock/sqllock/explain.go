@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 var (
-	_ lock.Explainer = (*Driver)(nil)
-	_ lock.Refuser   = (*Driver)(nil)
+	_ driver.Explainer = (*Driver)(nil)
+	_ driver.Refuser   = (*Driver)(nil)
 )
 
 // The explanations that several databases share.
@@ -96,7 +96,7 @@ func (d *Driver) Explain(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, lock.ErrUnreadable):
+	case errors.Is(err, driver.ErrUnreadable):
 		return "what the database has under the key cannot be read"
 	case errors.Is(err, errUnusable):
 		return noClock
@@ -111,7 +111,7 @@ func (d *Driver) Explain(err error) string {
 			return w.text
 		}
 	}
-	return lock.Unreached(err)
+	return driver.Unreached(err)
 }
 
 // Refuses reports whether the database answered that the user lacks a right, or SQLite that the process

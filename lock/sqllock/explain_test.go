@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -41,10 +41,10 @@ func TestExplain(t *testing.T) {
 
 func explained(t *testing.T, name string, e explanation) {
 	t.Helper()
-	d := driver(t, sqlserver.Connect(t, e.driver, e.dsn), e.dialect, sqllock.Options{})
+	d := newDriver(t, sqlserver.Connect(t, e.driver, e.dsn), e.dialect, sqllock.Options{})
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	_, err := d.Acquire(ctx, lock.Acquisition{Key: "a new key", Owner: "a/1", TTL: time.Minute})
+	_, err := d.Acquire(ctx, driver.Acquisition{Key: "a new key", Owner: "a/1", TTL: time.Minute})
 	if err == nil || isHeld(err) {
 		t.Errorf("%s: the answer is %v, want doubt", name, err)
 		return
@@ -144,9 +144,9 @@ func explainedBySQLite(t *testing.T) map[string]explanation {
 func fill(t *testing.T, on database) (dsn string) {
 	t.Helper()
 	dsn = sqlite(t).dsn + "&_pragma=max_page_count(1)" // no more than it has
-	d := driver(t, sqlserver.Connect(t, on.driver, dsn), on.dialect, sqllock.Options{})
+	d := newDriver(t, sqlserver.Connect(t, on.driver, dsn), on.dialect, sqllock.Options{})
 	for i := range 10_000 {
-		if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: fmt.Sprint("k", i), Owner: "a/1", TTL: time.Minute}); err != nil {
+		if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: fmt.Sprint("k", i), Owner: "a/1", TTL: time.Minute}); err != nil {
 			return dsn
 		}
 	}
@@ -158,16 +158,16 @@ func fill(t *testing.T, on database) (dsn string) {
 func TestUnreadableHolders(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		for _, key := range []string{"foul", "good"} {
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/1", TTL: minute, Limit: 3})
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "a/1", TTL: minute, Limit: 3})
 			must(t, err)
 		}
 		_, err := db.Exec("UPDATE cronce_leases SET holders = 'no JSON' WHERE name = 'foul'")
 		must(t, err)
 		for key, unreadable := range map[string]bool{"foul": true, "good": false} {
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "a/2", TTL: minute, Limit: 3})
-			if errors.Is(err, lock.ErrUnreadable) != unreadable || unreadable && d.Explain(err) == "" {
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "a/2", TTL: minute, Limit: 3})
+			if errors.Is(err, driver.ErrUnreadable) != unreadable || unreadable && d.Explain(err) == "" {
 				t.Errorf("%s: %v, explained as %q", key, err, d.Explain(err))
 			}
 		}
@@ -184,12 +184,12 @@ func TestRefuses(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
 			for name, r := range all(t) {
-				d := driver(t, sqlserver.Connect(t, r.driver, r.dsn), r.dialect, sqllock.Options{})
+				d := newDriver(t, sqlserver.Connect(t, r.driver, r.dsn), r.dialect, sqllock.Options{})
 				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-				opened := d.Open(ctx, []lock.Opening{{Key: "a new key", Node: "n"}})[0].Err
-				ended := d.ReleaseRuns(ctx, []lock.Ending{{RunRef: r.run, Outcome: lock.OutcomeOK, OK: true}})[0].Err
+				opened := d.Open(ctx, []driver.OpenRequest{{Key: "a new key", Node: "n"}})[0].Err
+				ended := d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: r.run, Outcome: driver.OutcomeOK, OK: true}})[0].Err
 				stop()
-				if opened == nil || d.Refuses(opened) != r.want || errors.Is(opened, lock.ErrUnreadable) {
+				if opened == nil || d.Refuses(opened) != r.want || errors.Is(opened, driver.ErrUnreadable) {
 					t.Errorf("%s: an opening is answered %v, which is a refusal: %v", name, opened, d.Refuses(opened))
 				}
 				if ended == nil || d.Refuses(ended) != r.want {
@@ -205,25 +205,25 @@ func TestRefuses(t *testing.T) {
 
 // A refusal says whether what a database answers a driver on a data source is one.
 type refusal struct {
-	run lock.RunRef // that is open
+	run driver.RunRef // that is open
 	database
 	dsn  string
 	want bool
 }
 
 // begun opens a series and has a run of it granted.
-func begun(t *testing.T, on database) lock.RunRef {
+func begun(t *testing.T, on database) driver.RunRef {
 	t.Helper()
-	d := driver(t, made(t, on).connect(t), on.dialect, sqllock.Options{})
-	opened := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0]
+	d := newDriver(t, made(t, on).connect(t), on.dialect, sqllock.Options{})
+	opened := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0]
 	must(t, opened.Err)
 	waitOn(t, d, 5*time.Millisecond)
-	c := lock.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber}
-	a := d.Claim(t.Context(), []lock.Claim{c})[0]
-	if a.Kind != lock.Granted {
+	c := driver.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber}
+	a := d.Claim(t.Context(), []driver.Claim{c})[0]
+	if a.Kind != driver.KindGranted {
 		t.Fatalf("the answer is %+v", a)
 	}
-	return lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+	return driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
 func refusedByPostgres(t *testing.T) map[string]refusal {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // ClockFrom makes the driver read its clock, in µs, from an expression, in which
@@ -19,7 +19,7 @@ func (d *Driver) ClockFrom(expression string) {
 }
 
 // Desert takes a place for an owner that never answers.
-func (d *Driver) Desert(ctx context.Context, a lock.Acquisition) error {
+func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	g, err := d.acquire(ctx, &a)
 	if err == nil {
 		return fmt.Errorf("it was granted %+v", g)
@@ -44,7 +44,7 @@ func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 func (d *Driver) Looks(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
 	d.waiters.join(key, owner)
 	d.ears.ready.Store(listening)
-	w := waiter{driver: d, a: &lock.Acquisition{Key: key, Owner: owner}}
+	w := waiter{driver: d, a: &driver.Acquisition{Key: key, Owner: owner}}
 	return func(fence int64, left time.Duration, before int64) time.Duration {
 		return w.next(&lease{fence: fence, held: []holder{{Until: micros(left)}}}, before)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -33,7 +34,7 @@ func eachServer(t *testing.T, f func(t *testing.T, s *sqlserver.Server, d *sqllo
 		wg.Go(func() {
 			t.Run(name, func(t *testing.T) {
 				s := on.start(t)
-				d := driver(t, s.Open(t), on.dialect, sqllock.Options{})
+				d := newDriver(t, s.Open(t), on.dialect, sqllock.Options{})
 				must(t, d.CreateTables(t.Context()))
 				f(t, s, d)
 			})
@@ -62,11 +63,11 @@ func TestRestartWithinTrust(t *testing.T) {
 		lease, err := l.Acquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
 		must(t, err)
 		s.Kill()
-		if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "m/1", TTL: minute}); err == nil || isHeld(err) {
+		if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute}); err == nil || isHeld(err) {
 			t.Errorf("from a database that is gone the answer is %v, want doubt", err)
 		}
 		s.Restart()
-		var at lock.Standing
+		var at driver.KeyState
 		eventually(t, "the database answers", func() bool {
 			at, err = d.Inspect(t.Context(), "key")
 			return err == nil
@@ -75,7 +76,7 @@ func TestRestartWithinTrust(t *testing.T) {
 			t.Errorf("the key stands at %+v; the lease has the fence %d and is %v", at, lease.Fence(), lease.Check())
 		}
 		eventually(t, "the lease can be renewed", func() bool {
-			_, err := d.Renew(t.Context(), lock.Holding{Key: "key", Owner: at.Owner, Fence: at.Fence, TTL: minute})
+			_, err := d.Renew(t.Context(), driver.LeaseRef{Key: "key", Owner: at.Owner, Fence: at.Fence, TTL: minute})
 			return err == nil
 		})
 		must(t, lease.Release(t.Context()))
@@ -131,7 +132,7 @@ func TestFrozen(t *testing.T) {
 		defer s.Thaw()
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer stop()
-		if _, err := d.Acquire(ctx, lock.Acquisition{Key: "other", Owner: "m/1", TTL: minute}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := d.Acquire(ctx, driver.Acquisition{Key: "other", Owner: "m/1", TTL: minute}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v, want that of the context", err)
 		}
 		select {
@@ -143,9 +144,9 @@ func TestFrozen(t *testing.T) {
 			t.Errorf("the cause is %v, want lock.ErrLost", cause)
 		}
 		s.Thaw()
-		var g lock.Grant
+		var g driver.Grant
 		eventually(t, "another is granted the key", func() bool {
-			g, err = d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
+			g, err = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
 			return err == nil
 		})
 		if g.Fence <= lease.Fence() {
@@ -171,7 +172,7 @@ func TestKilledConnections(t *testing.T) {
 			wg.Go(func() {
 				defer busy.Add(-1)
 				for range 15 {
-					a := lock.Acquisition{Key: "key", Owner: l.Owner(), TTL: minute}
+					a := driver.Acquisition{Key: "key", Owner: l.Owner(), TTL: minute}
 					g, err := d.Wait(ctx, a)
 					if err != nil {
 						t.Errorf("wait: %v", err)
@@ -186,7 +187,7 @@ func TestKilledConnections(t *testing.T) {
 					}
 					inside.Add(-1)
 					for ctx.Err() == nil { // asked again it may have been freed, and taken
-						err := d.Release(ctx, lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence})
+						err := d.Release(ctx, driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence})
 						if err == nil || errors.Is(err, lock.ErrLost) {
 							break
 						}

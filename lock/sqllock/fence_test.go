@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -25,7 +25,7 @@ func TestFenceOfHandOver(t *testing.T) {
 			must(t, err)
 		}
 		open := func(namespace string) *sqllock.Driver {
-			d := driver(t, db, on.dialect, sqllock.Options{Namespace: namespace})
+			d := newDriver(t, db, on.dialect, sqllock.Options{Namespace: namespace})
 			d.ClockFrom("(SELECT us FROM clock)")
 			return d
 		}
@@ -40,8 +40,8 @@ func TestFenceOfHandOver(t *testing.T) {
 			{now, now + day, 0},
 			{now + day - 1, 0, now + day},
 			{now + day, 0, 0},
-			{lock.MaxNumber - 1, 0, 0},
-			{now, lock.MaxNumber - 1, 0},
+			{driver.MaxNumber - 1, 0, 0},
+			{now, driver.MaxNumber - 1, 0},
 		} {
 			for _, inside := range []bool{true, false} {
 				namespace := fresh()
@@ -62,13 +62,13 @@ func TestFenceOfHandOver(t *testing.T) {
 // last fence is given.
 func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace string, last, seen int64) int64 {
 	t.Helper()
-	_, err := near.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+	_, err := near.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
 	must(t, err)
 	_, err = db.Exec(fmt.Sprintf("UPDATE cronce_leases SET fence = %d WHERE ns = '%s'", last, namespace))
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	a := lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute, Fence: seen}
+	a := driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute, Fence: seen}
 	granted := make(chan int64, 1)
 	go func() {
 		g, _ := far.Wait(ctx, a) // no grant, no fence
@@ -78,11 +78,11 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 		at, err := near.Inspect(t.Context(), "key")
 		return err == nil && at.Waiting == 1
 	})
-	must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1", Fence: last}))
+	must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: last}))
 	_, err = far.Acquire(t.Context(), a) // it is its turn
 	if err != nil {
 		stop()
-		if !errors.Is(err, lock.ErrFence) {
+		if !errors.Is(err, driver.ErrFence) {
 			t.Errorf("the owner is answered %v", err)
 		}
 	}
@@ -100,16 +100,16 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 func TestHighestFence(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		for _, limit := range []int{1, 2} {
-			a := lock.Acquisition{Key: fmt.Sprint("key ", limit), Owner: "n/1", TTL: minute, Limit: limit}
+			a := driver.Acquisition{Key: fmt.Sprint("key ", limit), Owner: "n/1", TTL: minute, Limit: limit}
 			g, err := d.Acquire(t.Context(), a)
 			must(t, err)
-			must(t, d.Release(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: limit}))
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, Limit: limit}))
 			_, err = db.Exec("UPDATE cronce_leases SET fence = 9223372036854775807")
 			must(t, err)
 			a.Owner = "n/2"
-			if g, err := d.Acquire(t.Context(), a); !errors.Is(err, lock.ErrFence) {
+			if g, err := d.Acquire(t.Context(), a); !errors.Is(err, driver.ErrFence) {
 				t.Errorf("limit %d: the answer is %+v, %v", limit, g, err)
 			}
 		}

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/history"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
 // saw is what many clients saw of a driver for some time.
-func saw(t *testing.T, d lock.Driver, length time.Duration) []history.Op {
+func saw(t *testing.T, d driver.Driver, length time.Duration) []history.Op {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), length)
 	defer stop()
-	ops := history.Crowd{Driver: func(int) lock.Driver { return d }, Timeout: time.Second}.Run(ctx)
+	ops := history.Crowd{Driver: func(int) driver.Driver { return d }, Timeout: time.Second}.Run(ctx)
 	t.Logf("%d requests", len(ops))
 	return ops
 }
@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, lossy := d.lossyOn(t)
 		stop := lossy.again()
-		ops := saw(t, driver(t, db, d.dialect, sqllock.Options{}), 4*time.Second)
+		ops := saw(t, newDriver(t, db, d.dialect, sqllock.Options{}), 4*time.Second)
 		stop()
 		if !slices.ContainsFunc(ops, func(o history.Op) bool { return o.Outcome == history.Unknown }) {
 			t.Error("nobody was in doubt")
@@ -57,7 +57,7 @@ func TestHistoryFindsPlanted(t *testing.T) {
 				db, lossy = on.lossyOn(t)
 				defer lossy.again()()
 			}
-			planted := p.Into(driver(t, db, on.dialect, sqllock.Options{}))
+			planted := p.Into(newDriver(t, db, on.dialect, sqllock.Options{}))
 			var err error
 			for range 6 {
 				if err = history.Check(saw(t, planted, 2*time.Second), limits(t)); err != nil {

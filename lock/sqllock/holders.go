@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A holder is one owner that holds a key, or for whom it is kept.
@@ -28,7 +28,7 @@ func (l *lease) read(key string) error {
 			l.held = []holder{{Owner: l.owner, Fence: l.fence, Until: l.until, Limit: 1, Place: l.place}}
 		}
 	} else if err := json.Unmarshal([]byte(l.holders), &l.held); err != nil {
-		return fmt.Errorf("%w: the holders of %q: %w", lock.ErrUnreadable, key, err)
+		return fmt.Errorf("%w: the holders of %q: %w", driver.ErrUnreadable, key, err)
 	}
 	l.revived = false
 	l.held = slices.DeleteFunc(l.held, func(h holder) bool {
@@ -111,7 +111,7 @@ func fits(held []holder, limit int) bool {
 // left is how long a holder has the key.
 func (l *lease) left(h *holder) time.Duration { return time.Duration(h.Until-l.now) * time.Microsecond }
 
-func (l *lease) grant(h *holder) lock.Grant { return lock.Grant{Fence: h.Fence, Left: l.left(h)} }
+func (l *lease) grant(h *holder) driver.Grant { return driver.Grant{Fence: h.Fence, Left: l.left(h)} }
 
 // untilFirst is how long it is until the earliest deadline.
 func (l *lease) untilFirst() time.Duration {
@@ -124,11 +124,11 @@ func (l *lease) untilFirst() time.Duration {
 	return first
 }
 
-func (l *lease) refusal(key string) error { return &lock.HeldError{Key: key, Left: l.untilFirst()} }
+func (l *lease) refusal(key string) error { return &driver.HeldError{Key: key, Left: l.untilFirst()} }
 
 // Holders tells who holds a key, with one statement.
-func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
-	if err := lock.CheckKey(key); err != nil {
+func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
 	l, _, err := d.look(ctx, key)
@@ -139,11 +139,11 @@ func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error)
 }
 
 // tell lists those that hold the key, and then those for whom it is kept.
-func (l *lease) tell() []lock.Holder {
-	var all, kept []lock.Holder
+func (l *lease) tell() []driver.Holder {
+	var all, kept []driver.Holder
 	for i := range l.held {
 		h := &l.held[i]
-		told := lock.Holder{Owner: h.Owner, Fence: h.Fence, Left: l.left(h), Limit: max(h.Limit, 1)}
+		told := driver.Holder{Owner: h.Owner, Fence: h.Fence, Left: l.left(h), Limit: max(h.Limit, 1)}
 		if h.Place != 0 {
 			told.Fence = 0
 			kept = append(kept, told)
@@ -155,22 +155,22 @@ func (l *lease) tell() []lock.Holder {
 }
 
 // Inspect looks at a key, with two statements.
-func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Standing{}, err
+func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.KeyState{}, err
 	}
 	l, _, err := d.look(ctx, key)
 	if err != nil {
-		return lock.Standing{}, failed("inspect", err)
+		return driver.KeyState{}, failed("inspect", err)
 	}
 	waiting, err := ask(ctx, d, func(s session) (n int, err error) {
 		err = s.QueryRowContext(ctx, d.texts.count, d.ns, key, l.now).Scan(&n)
 		return n, err
 	})
 	if err != nil {
-		return lock.Standing{}, failed("inspect", err)
+		return driver.KeyState{}, failed("inspect", err)
 	}
-	at := lock.Standing{Waiting: waiting}
+	at := driver.KeyState{Waiting: waiting}
 	if all := l.tell(); len(all) > 0 {
 		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -24,7 +24,7 @@ func TestIdleWaiters(t *testing.T) {
 			wait  []int // the limits of those that wait: in one process, or if the key is shared each in its own
 		}{
 			"alone":                    {time.Hour, 1, []int{1, 1, 1, 1, 1}},
-			"a writer between readers": {time.Hour, lock.NoLimit, []int{1, lock.NoLimit}},
+			"a writer between readers": {time.Hour, driver.NoLimit, []int{1, driver.NoLimit}},
 			"a short lease":            {600 * time.Millisecond, 1, []int{1}},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestIdleWaiters(t *testing.T) {
 
 func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int) {
 	key := path.Base(t.Name())
-	holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-	g, err := holder.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "holder/1", TTL: ttl, Limit: limit})
+	holder := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+	g, err := holder.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "holder/1", TTL: ttl, Limit: limit})
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -50,7 +50,7 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 		for {
 			select {
 			case <-renewal.C:
-				_, _ = holder.Renew(ctx, lock.Holding{Key: key, Owner: "holder/1", Fence: g.Fence, TTL: ttl, Limit: limit})
+				_, _ = holder.Renew(ctx, driver.LeaseRef{Key: key, Owner: "holder/1", Fence: g.Fence, TTL: ttl, Limit: limit})
 			case <-ctx.Done():
 				return
 			}
@@ -61,11 +61,11 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 	for i, most := range limits {
 		if process == nil || limit > 1 {
 			db, counted := on.lossyOn(t)
-			process, sent = driver(t, db, on.dialect, sqllock.Options{}), append(sent, counted)
+			process, sent = newDriver(t, db, on.dialect, sqllock.Options{}), append(sent, counted)
 		}
 		d := process
 		wg.Go(func() {
-			_, _ = d.Wait(ctx, lock.Acquisition{Key: key, Owner: fmt.Sprint("n/", i), TTL: minute, Limit: most}) // it ends with the context
+			_, _ = d.Wait(ctx, driver.Acquisition{Key: key, Owner: fmt.Sprint("n/", i), TTL: minute, Limit: most}) // it ends with the context
 		})
 		eventually(t, "it waits", func() bool {
 			at, err := holder.Inspect(t.Context(), key)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -22,7 +22,7 @@ func standing(t *testing.T, on database) (d *sqllock.Driver, set func(us int64),
 	}
 	run("CREATE TABLE clock (us BIGINT NOT NULL)")
 	run("INSERT INTO clock VALUES (0)")
-	d = driver(t, db, on.dialect, sqllock.Options{})
+	d = newDriver(t, db, on.dialect, sqllock.Options{})
 	d.ClockFrom("(SELECT us FROM clock)")
 	return d, func(us int64) { t.Helper(); run(fmt.Sprint("UPDATE clock SET us = ", us)) }, run
 }
@@ -36,13 +36,13 @@ func TestDeadline(t *testing.T) {
 		for i, limit := range []int{1, 3} {
 			for _, late := range []int64{-1, 0, 1} {
 				set(begin)
-				a := lock.Acquisition{Key: fmt.Sprint(limit, late), Owner: "n/1", TTL: time.Second, Limit: limit}
+				a := driver.Acquisition{Key: fmt.Sprint(limit, late), Owner: "n/1", TTL: time.Second, Limit: limit}
 				g, err := d.Acquire(t.Context(), a)
 				must(t, err)
 				set(begin + 1_000_000 + late)
-				alone := lock.Acquisition{Key: a.Key, Owner: "n/2", TTL: time.Second}
-				_, err = d.Renew(t.Context(), lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: time.Second, Limit: limit})
-				if renewed := err == nil; renewed != (late < 0) || err != nil && !errors.Is(err, lock.ErrLost) {
+				alone := driver.Acquisition{Key: a.Key, Owner: "n/2", TTL: time.Second}
+				_, err = d.Renew(t.Context(), driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: time.Second, Limit: limit})
+				if renewed := err == nil; renewed != (late < 0) || err != nil && !errors.Is(err, driver.ErrLost) {
 					t.Errorf("limit %d: %d µs after the deadline the renewal is %v", limit, late, err)
 				}
 				if late < 0 { // the deadline is a second later now
@@ -74,7 +74,7 @@ func TestSweepCutoff(t *testing.T) {
 				key, row[0], row[1]))
 		}
 		d.ChoresDue()
-		must(t, d.Release(t.Context(), lock.Holding{Key: "none", Owner: "n/1"}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
 		d.ChoresDone()
 		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
 		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
@@ -94,7 +94,7 @@ func TestSweepBooks(t *testing.T) {
 			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
 		}
 		d.ChoresDue()
-		must(t, d.Release(t.Context(), lock.Holding{Key: "none", Owner: "n/1"}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
 		d.ChoresDone()
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
@@ -112,12 +112,12 @@ func TestSilence(t *testing.T) {
 		set(now)
 		for asked, want := range map[int64]string{0: "n/2", now - 60*silence: "n/2", now: "n/2", silence - now - 1: "n/2", silence - now: "n/3", silence - now + 1: "n/3"} {
 			key := fmt.Sprint("asked ", asked)
-			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "n/1", TTL: minute})
+			g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "n/1", TTL: minute})
 			must(t, err)
 			for _, place := range []string{fmt.Sprint("'n/2', 'elsewhere', 1, 60000000, 0, ", asked), "'n/3', 'elsewhere', 1, 60000000, 0, 0"} {
 				run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', '%s', %s)", key, place))
 			}
-			must(t, d.Release(t.Context(), lock.Holding{Key: key, Owner: "n/1", Fence: g.Fence}))
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: key, Owner: "n/1", Fence: g.Fence}))
 			at, err := d.Inspect(t.Context(), key)
 			must(t, err)
 			if at.Owner != want {

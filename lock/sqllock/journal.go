@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // write adds the lines of a record to those to be put, and counts them.
@@ -64,19 +64,19 @@ func (d *Driver) cut(r *record) bool {
 
 // Journal returns the newest n lines of a series, oldest first, and the revisions
 // that were seen, with two statements.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Journal{}, err
+func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.Journal{}, err
 	}
-	j, err := ask(ctx, d, func(s session) (lock.Journal, error) { return d.journal(ctx, s, key, n) })
+	j, err := ask(ctx, d, func(s session) (driver.Journal, error) { return d.journal(ctx, s, key, n) })
 	return j, failed("journal", err)
 }
 
-func (d *Driver) journal(ctx context.Context, s session, key string, n int) (lock.Journal, error) {
+func (d *Driver) journal(ctx context.Context, s session, key string, n int) (driver.Journal, error) {
 	if n <= 0 {
 		n = 1 << 30
 	}
-	j := lock.Journal{Key: key}
+	j := driver.Journal{Key: key}
 	texts, err := column(ctx, s, d.texts.lines, d.ns, key, n)
 	if err != nil {
 		return j, err
@@ -84,18 +84,18 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (loc
 	for _, text := range slices.Backward(texts) {
 		line, err := readLine(key, text)
 		if err != nil {
-			line = lock.UnreadableLine(text)
+			line = driver.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != lock.VerdictOpened
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != driver.VerdictOpened
 	revisions, err := column(ctx, s, d.texts.revisions, d.ns, key)
 	if err != nil || len(revisions) == 0 {
 		return j, err
 	}
 	seen, err := readSightings(key, revisions[0])
 	if err != nil {
-		j.Faults = append(j.Faults, lock.Quote(revisions[0]))
+		j.Faults = append(j.Faults, driver.Quote(revisions[0]))
 	}
 	j.Revisions = seen
 	return j, nil

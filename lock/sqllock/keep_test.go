@@ -11,7 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -21,7 +21,7 @@ func TestMigrations(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
 		p := migrations(t, on, db)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		_, err := p.Up(t.Context())
 		must(t, err)
 		must(t, d.CreateTables(t.Context())) // all are there
@@ -53,11 +53,11 @@ func migrations(t *testing.T, on database, db *sql.DB) *goose.Provider {
 func TestUnusedGo(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
-		grant := func(key string) lock.Holding {
-			g, err := d.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "n/1", TTL: minute})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		grant := func(key string) driver.LeaseRef {
+			g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "n/1", TTL: minute})
 			must(t, err)
-			return lock.Holding{Key: key, Owner: "n/1", Fence: g.Fence}
+			return driver.LeaseRef{Key: key, Owner: "n/1", Fence: g.Fence}
 		}
 		old, used := grant("old"), grant("used")
 		grant("held")
@@ -82,19 +82,19 @@ func TestUnusedGo(t *testing.T) {
 // new one, and each keeps its newest.
 func TestJournalBytes(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		d := driver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
-		mark := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Mark
+		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
+		mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Mark
 		waitOn(t, d, 30*time.Millisecond)
 		i := int64(0)
 		miss := func(n int) {
-			var cs []lock.Claim
+			var cs []driver.Claim
 			for range n {
 				i++ // neighbours of two revisions: nothing folds
-				cs = append(cs, lock.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
-					Attempts: 1, Latest: lock.MaxNumber, Revision: fmt.Sprint("r", i%2)})
+				cs = append(cs, driver.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
+					Attempts: 1, Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)})
 			}
 			for _, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != lock.Missed {
+				if a.Kind != driver.KindMissed {
 					t.Fatalf("the answer is %+v", a)
 				}
 			}
@@ -128,12 +128,12 @@ func TestJournalsOfErrors(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		const budget, series, rounds = 20_000, 4, 30
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{JournalBytes: budget})
+		d := newDriver(t, db, on.dialect, sqllock.Options{JournalBytes: budget})
 		var keys []string
-		var os []lock.Opening
+		var os []driver.OpenRequest
 		for i := range series {
 			keys = append(keys, fmt.Sprint("job-", i))
-			os = append(os, lock.Opening{Key: keys[i], Node: "n"})
+			os = append(os, driver.OpenRequest{Key: keys[i], Node: "n"})
 		}
 		marks := d.Open(t.Context(), os)
 		waitOn(t, d, (rounds+5)*time.Millisecond)
@@ -143,18 +143,18 @@ func TestJournalsOfErrors(t *testing.T) {
 			_, err := d.Beat(t.Context(), "n", minute) // they are weighed before each round
 			must(t, err)
 			d.ChoresDone()
-			var cs []lock.Claim
+			var cs []driver.Claim
 			for i, key := range keys {
 				mark := marks[i].Mark + round
-				cs = append(cs, lock.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber})
+				cs = append(cs, driver.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber})
 			}
-			var es []lock.Ending
+			var es []driver.EndRequest
 			for i, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != lock.Granted {
+				if a.Kind != driver.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				es = append(es, lock.Ending{RunRef: lock.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
-					Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+				es = append(es, driver.EndRequest{RunRef: driver.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
+					Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
 			}
 			for _, e := range d.ReleaseRuns(t.Context(), es) {
 				if !e.Ended {
@@ -175,7 +175,7 @@ func TestJournalsOfErrors(t *testing.T) {
 			most = max(most, bytes)
 		}
 		// What one round writes comes on top, until the journals are weighed again.
-		if limit := budget + 2*series*lock.MaxErrorText; most > limit || most < budget/2 {
+		if limit := budget + 2*series*driver.MaxErrorText; most > limit || most < budget/2 {
 			t.Errorf("the texts have up to %d bytes, want at most %d, and some", most, limit)
 		}
 	})
@@ -185,9 +185,9 @@ func TestJournalsOfErrors(t *testing.T) {
 // kept where there are no two; an end without a text costs none.
 func TestErrorTextCostsLines(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		d := driver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
-		text := strings.Repeat("x", lock.MaxErrorText)
-		var ends []lock.Ending
+		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
+		text := strings.Repeat("x", driver.MaxErrorText)
+		var ends []driver.EndRequest
 		rows := []struct {
 			key          string
 			runs         int64
@@ -196,18 +196,18 @@ func TestErrorTextCostsLines(t *testing.T) {
 			lines, after int
 		}{{"many", 4, text, true, 5, 3}, {"three", 2, text, true, 3, 1}, {"two", 1, text, false, 2, 2}, {"none", 4, "", false, 5, 5}}
 		for _, r := range rows {
-			mark := d.Open(t.Context(), []lock.Opening{{Key: r.key, Node: "n"}})[0].Mark
+			mark := d.Open(t.Context(), []driver.OpenRequest{{Key: r.key, Node: "n"}})[0].Mark
 			waitOn(t, d, 10*time.Millisecond)
-			var run lock.RunRef
+			var run driver.RunRef
 			for i := range r.runs {
-				c := lock.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: lock.MaxNumber, Overlap: lock.OverlapAllow}
-				a := d.Claim(t.Context(), []lock.Claim{c})[0]
-				if a.Kind != lock.Granted {
+				c := driver.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber, Overlap: driver.OverlapAllow}
+				a := d.Claim(t.Context(), []driver.Claim{c})[0]
+				if a.Kind != driver.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				run = lock.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+				run = driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 			}
-			ends = append(ends, lock.Ending{RunRef: run, Outcome: lock.OutcomeFailed, Error: r.text})
+			ends = append(ends, driver.EndRequest{RunRef: run, Outcome: driver.OutcomeFailed, Error: r.text})
 		}
 		d.ChoresDue()
 		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
@@ -222,7 +222,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 			j, err := d.Journal(t.Context(), r.key, 0)
 			must(t, err)
 			newest := j.Lines[len(j.Lines)-1]
-			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != lock.OutcomeFailed {
+			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != driver.OutcomeFailed {
 				t.Errorf("%s: of %d lines there are %d, the text is kept: %v", r.key, len(before.Lines), len(j.Lines), newest.Error != "")
 			}
 		}
@@ -234,12 +234,12 @@ func TestErrorTextCostsLines(t *testing.T) {
 func TestNewerFormat(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
-		os := []lock.Opening{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		os := []driver.OpenRequest{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
 		d.Open(t.Context(), os)
 		_, err := db.Exec("UPDATE cronce_series SET format = 2, state = 'x' WHERE name = 'new'")
 		must(t, err)
-		for _, is := range [][]lock.Series{d.Look(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
+		for _, is := range [][]driver.Series{d.Look(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
 			if is[0].Err == nil || is[1].Err != nil {
 				t.Errorf("the answers are %+v", is)
 			}
@@ -256,19 +256,19 @@ func TestNewerFormat(t *testing.T) {
 // in which they came.
 func TestOrderOverDrivers(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: minute}
+		holder := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+		a := driver.Acquisition{Key: "key", Owner: "holder/1", TTL: minute}
 		g, err := holder.Acquire(t.Context(), a)
 		must(t, err)
 		served := make(chan int, 5)
 		var wg sync.WaitGroup
 		for i := range 5 {
-			d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+			d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 			wg.Go(func() {
-				a := lock.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: minute}
+				a := driver.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: minute}
 				g, err := d.Wait(t.Context(), a)
 				served <- i
-				if err != nil || d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
+				if err != nil || d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
 					t.Errorf("waiter %d: %v", i, err)
 				}
 			})
@@ -277,7 +277,7 @@ func TestOrderOverDrivers(t *testing.T) {
 				return err == nil && at.Waiting == i+1
 			})
 		}
-		must(t, holder.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		must(t, holder.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		for want := range 5 {
 			if got := <-served; got != want {
 				t.Errorf("waiter %d is served, want %d", got, want)
@@ -307,8 +307,8 @@ func TestStoppedInTransaction(t *testing.T) {
 }
 
 func stoppedInTransaction(t *testing.T, on database) {
-	d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
 	stopped := make(chan struct{})
@@ -318,7 +318,7 @@ func stoppedInTransaction(t *testing.T, on database) {
 		ended <- d.Turn(t.Context(), "key", func() { close(locked); <-stopped })
 	}()
 	<-locked
-	_, err = d.Renew(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence, TTL: minute})
+	_, err = d.Renew(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence, TTL: minute})
 	must(t, err)
 	close(stopped)
 	if err := <-ended; err == nil {
@@ -337,17 +337,17 @@ func TestDeadWaiters(t *testing.T) {
 		must(t, err)
 		_, err = db.Exec("INSERT INTO skipped VALUES (0)")
 		must(t, err)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		d.ClockFrom("({clock} + (SELECT us FROM skipped))")
-		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
+		a := driver.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		for i := range 8 {
-			_ = d.Desert(t.Context(), lock.Acquisition{Key: "key", Owner: fmt.Sprint("dead/", i), TTL: minute})
+			_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: fmt.Sprint("dead/", i), TTL: minute})
 		}
 		served := make(chan error, 1)
 		go func() {
-			_, err := d.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "waiter/1", TTL: minute})
+			_, err := d.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "waiter/1", TTL: minute})
 			served <- err
 		}()
 		eventually(t, "there are nine places", func() bool {
@@ -361,7 +361,7 @@ func TestDeadWaiters(t *testing.T) {
 		if at.Waiting != 9 {
 			t.Errorf("after two minutes %d wait, want 9", at.Waiting)
 		}
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		began := time.Now()
 		must(t, <-served)
 		if took := time.Since(began); took > 12*time.Second { // 16 s one after the other
@@ -376,20 +376,20 @@ func TestDeadWaiters(t *testing.T) {
 func TestOrderOverStall(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, _ *sqllock.Driver) {
 		on := made(t, database{"", map[string]sqllock.Dialect{"pgx": sqllock.PostgreSQL, "mysql": sqllock.MySQL}[s.Driver()], s.Driver(), s.DSN(s.Create(t))})
-		holder := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-		a := lock.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
+		holder := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+		a := driver.Acquisition{Key: "key", Owner: "holder/1", TTL: 10 * minute}
 		g, err := holder.Acquire(t.Context(), a)
 		must(t, err)
 		served := make(chan int, 2)
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		for i := range 2 {
-			d := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+			d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 			wg.Go(func() {
-				a := lock.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: 10 * minute}
+				a := driver.Acquisition{Key: "key", Owner: fmt.Sprint(i, "/1"), TTL: 10 * minute}
 				g, err := d.Wait(t.Context(), a)
 				served <- i
-				if err != nil || d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
+				if err != nil || d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}) != nil {
 					t.Errorf("waiter %d: %v", i, err)
 				}
 			})
@@ -402,7 +402,7 @@ func TestOrderOverStall(t *testing.T) {
 		released := make(chan error, 1)
 		c.ask(t)
 		go func() {
-			released <- holder.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence})
+			released <- holder.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence})
 		}()
 		s.Freeze()
 		<-time.After(11 * time.Second)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A lease is the row of a key as it was found at one instant.
@@ -108,7 +108,7 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 // deliver wakes those in this process whom the turn has served.
 func (t *turn) deliver() {
 	for _, h := range t.given {
-		t.driver.give(t.ctx, t.key, h.Owner, lock.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})
+		t.driver.give(t.ctx, t.key, h.Owner, driver.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})
 	}
 	for _, p := range t.kept {
 		t.driver.waiters.wake(p.owner)

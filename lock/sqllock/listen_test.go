@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -46,14 +46,14 @@ func TestListen(t *testing.T) {
 	on := postgres(t)
 	heard := make(chan string, 10)
 	db := on.connect(t)
-	far := driver(t, db, on.dialect, sqllock.Options{Listen: listener(db, heard)})
-	near := driver(t, on.connect(t), on.dialect, sqllock.Options{Listen: listener(on.connect(t), make(chan string, 10))})
-	a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	far := newDriver(t, db, on.dialect, sqllock.Options{Listen: listener(db, heard)})
+	near := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Listen: listener(on.connect(t), make(chan string, 10))})
+	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 	g, err := near.Acquire(t.Context(), a)
 	must(t, err)
 	served := make(chan error, 1)
 	go func() {
-		_, err := far.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+		_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 		served <- err
 	}()
 	if first := <-heard; first != "" {
@@ -63,7 +63,7 @@ func TestListen(t *testing.T) {
 		at, err := near.Inspect(t.Context(), "key")
 		return err == nil && at.Waiting == 1
 	})
-	must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+	must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 	must(t, <-served)
 	select {
 	case owner := <-heard:
@@ -80,7 +80,7 @@ func TestListen(t *testing.T) {
 func TestListensWhileOwnersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var listening atomic.Bool
-		d := driver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, _ func(string)) error {
+		d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, _ func(string)) error {
 			listening.Store(true)
 			<-ctx.Done()
 			listening.Store(false)
@@ -118,19 +118,19 @@ func TestListensWhileOwnersWait(t *testing.T) {
 // another process, so often in a row and no more.
 func TestInside(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		d := driver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2})
-		other := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "first/1", TTL: minute})
+		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2})
+		other := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "first/1", TTL: minute})
 		must(t, err)
 		served := make(chan string, 4)
 		var wg sync.WaitGroup
 		for i, at := range []*sqllock.Driver{other, d, d, d} {
 			owner := fmt.Sprint(i, "/1")
 			wg.Go(func() {
-				g, err := at.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: minute})
+				g, err := at.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: minute})
 				if err == nil {
 					served <- owner
-					err = at.Release(t.Context(), lock.Holding{Key: "key", Owner: owner, Fence: g.Fence})
+					err = at.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence})
 				}
 				if err != nil {
 					t.Errorf("%s: %v", owner, err)
@@ -141,7 +141,7 @@ func TestInside(t *testing.T) {
 				return err == nil && is.Waiting == i+1
 			})
 		}
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: "first/1", Fence: g.Fence}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "first/1", Fence: g.Fence}))
 		for _, want := range []string{"1/1", "2/1", "0/1", "3/1"} {
 			if got := <-served; got != want {
 				t.Errorf("%s is served, want %s", got, want)
@@ -176,15 +176,15 @@ func TestLostNotification(t *testing.T) {
 			heard := make(chan string, 10)
 			namespace := fresh()
 			asks, sent := on.lossyOn(t)
-			far := driver(t, asks, on.dialect, sqllock.Options{Namespace: namespace, Listen: lose.listener(on.connect(t), heard)})
+			far := newDriver(t, asks, on.dialect, sqllock.Options{Namespace: namespace, Listen: lose.listener(on.connect(t), heard)})
 			db := on.connect(t)
-			near := driver(t, db, on.dialect, sqllock.Options{Namespace: namespace, Listen: listener(on.connect(t), make(chan string, 10))})
-			a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+			near := newDriver(t, db, on.dialect, sqllock.Options{Namespace: namespace, Listen: listener(on.connect(t), make(chan string, 10))})
+			a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 			g, err := near.Acquire(t.Context(), a)
 			must(t, err)
 			served := make(chan error, 1)
 			go func() {
-				_, err := far.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+				_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 				served <- err
 			}()
 			<-heard // it listens, or believes so
@@ -197,7 +197,7 @@ func TestLostNotification(t *testing.T) {
 			_, err = db.Exec(lose.cut)
 			must(t, err)
 			began := time.Now()
-			must(t, near.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+			must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 			must(t, <-served)
 			if took := time.Since(began); took > 4*time.Second { // 2 s, and what the machine adds; the others look once a minute
 				t.Errorf("the wake-up that was lost cost %v", took)

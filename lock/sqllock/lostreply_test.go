@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -28,22 +28,22 @@ type stage struct {
 	*testing.T
 	d     *sqllock.Driver // no reply to it is lost
 	key   string
-	hold  lock.Holding
-	claim lock.Claim
-	run   lock.RunRef
+	hold  driver.LeaseRef
+	claim driver.Claim
+	run   driver.RunRef
 }
 
 const minute = time.Minute
 
-func (s *stage) acquisition(owner string) lock.Acquisition {
-	return lock.Acquisition{Key: s.key, Owner: owner, TTL: minute}
+func (s *stage) acquisition(owner string) driver.Acquisition {
+	return driver.Acquisition{Key: s.key, Owner: owner, TTL: minute}
 }
 
 func (s *stage) acquire(owner string) {
 	s.Helper()
 	g, err := s.d.Acquire(s.Context(), s.acquisition(owner))
 	must(s, err)
-	s.hold = lock.Holding{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute}
+	s.hold = driver.LeaseRef{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute}
 }
 
 func (s *stage) release() {
@@ -54,27 +54,27 @@ func (s *stage) release() {
 // open registers the series and has its first number due.
 func (s *stage) open() {
 	s.Helper()
-	is := s.d.Open(s.Context(), []lock.Opening{{Key: s.key, Node: "n", Revision: "r"}})[0]
+	is := s.d.Open(s.Context(), []driver.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0]
 	must(s, is.Err)
-	s.claim = lock.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
-		Attempts: 1, Latest: lock.MaxNumber, Revision: "r"}
+	s.claim = driver.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
+		Attempts: 1, Latest: driver.MaxNumber, Revision: "r"}
 	waitOn(s, s.d, 2*time.Millisecond)
 }
 
 func (s *stage) grant() {
 	s.Helper()
 	s.open()
-	a := s.d.Claim(s.Context(), []lock.Claim{s.claim})[0]
+	a := s.d.Claim(s.Context(), []driver.Claim{s.claim})[0]
 	must(s, a.Err)
-	s.run = lock.RunRef{Key: s.key, Number: s.claim.Number, Owner: s.claim.Owner, Fence: a.Fence, TTL: minute}
+	s.run = driver.RunRef{Key: s.key, Number: s.claim.Number, Owner: s.claim.Owner, Fence: a.Fence, TTL: minute}
 }
 
 // lines fails the test unless the journal has these verdicts.
-func (s *stage) lines(want ...lock.Verdict) []lock.Line {
+func (s *stage) lines(want ...driver.Verdict) []driver.Line {
 	s.Helper()
 	j, err := s.d.Journal(s.Context(), s.key, 0)
 	must(s, err)
-	var got []lock.Verdict
+	var got []driver.Verdict
 	for _, l := range j.Lines {
 		got = append(got, l.Verdict)
 	}
@@ -96,7 +96,7 @@ func (s *stage) has(owner string) {
 	}
 }
 
-func (s *stage) sharing(owner string) lock.Acquisition {
+func (s *stage) sharing(owner string) driver.Acquisition {
 	a := s.acquisition(owner)
 	a.Limit = 2
 	return a
@@ -107,7 +107,7 @@ func (s *stage) share(owner string) {
 	s.Helper()
 	g, err := s.d.Acquire(s.Context(), s.sharing(owner))
 	must(s, err)
-	s.hold = lock.Holding{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2}
+	s.hold = driver.LeaseRef{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2}
 }
 
 // holders fails the test unless these hold the key.
@@ -156,7 +156,7 @@ var scenes = []scene{
 		},
 		func(s *stage, d *sqllock.Driver) error {
 			err := d.Release(s.Context(), s.hold)
-			if errors.Is(err, lock.ErrLost) { // another has it already
+			if errors.Is(err, driver.ErrLost) { // another has it already
 				return nil
 			}
 			return err
@@ -174,7 +174,7 @@ var scenes = []scene{
 	{"a release of what is shared", func(s *stage) { s.share("m/1"); s.share("n/1") },
 		func(s *stage, d *sqllock.Driver) error {
 			err := d.Release(s.Context(), s.hold)
-			if errors.Is(err, lock.ErrLost) { // the other has it
+			if errors.Is(err, driver.ErrLost) { // the other has it
 				return nil
 			}
 			return err
@@ -184,37 +184,39 @@ var scenes = []scene{
 		func(s *stage, d *sqllock.Driver) error {
 			other := s.acquisition("n/1")
 			other.Key += ", another"
-			_, err := d.AcquireSeveral(s.Context(), []lock.Acquisition{s.acquisition("n/1"), other})
+			_, err := d.AcquireAll(s.Context(), []driver.Acquisition{s.acquisition("n/1"), other})
 			return err
 		}, func(s *stage) { s.has("n/1"); s.key += ", another"; s.has("n/1") }},
 	{"an opening", func(*stage) {},
 		func(s *stage, d *sqllock.Driver) error {
-			return d.Open(s.Context(), []lock.Opening{{Key: s.key, Node: "n", Revision: "r"}})[0].Err
-		}, func(s *stage) { s.lines(lock.VerdictOpened) }},
+			return d.Open(s.Context(), []driver.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0].Err
+		}, func(s *stage) { s.lines(driver.VerdictOpened) }},
 	{"a claim", (*stage).open,
-		func(s *stage, d *sqllock.Driver) error { return d.Claim(s.Context(), []lock.Claim{s.claim})[0].Err },
+		func(s *stage, d *sqllock.Driver) error { return d.Claim(s.Context(), []driver.Claim{s.claim})[0].Err },
 		func(s *stage) {
-			a := s.d.Claim(s.Context(), []lock.Claim{s.claim})[0]
-			if a.Kind != lock.Granted || a.Attempt != 1 {
+			a := s.d.Claim(s.Context(), []driver.Claim{s.claim})[0]
+			if a.Kind != driver.KindGranted || a.Attempt != 1 {
 				s.Errorf("asked again it is %+v", a)
 			}
-			if lines := s.lines(lock.VerdictOpened, lock.VerdictRan); len(lines) == 2 && lines[1].Fence != a.Fence {
+			if lines := s.lines(driver.VerdictOpened, driver.VerdictRan); len(lines) == 2 && lines[1].Fence != a.Fence {
 				s.Errorf("the fence is %d, in the journal %d", a.Fence, lines[1].Fence)
 			}
 		}},
 	{"a renewal of a run", (*stage).grant,
-		func(s *stage, d *sqllock.Driver) error { return d.RenewRuns(s.Context(), []lock.RunRef{s.run})[0].Err },
-		func(s *stage) { s.lines(lock.VerdictOpened, lock.VerdictRan) }},
+		func(s *stage, d *sqllock.Driver) error {
+			return d.RenewRuns(s.Context(), []driver.RunRef{s.run})[0].Err
+		},
+		func(s *stage) { s.lines(driver.VerdictOpened, driver.VerdictRan) }},
 	{"an ending", (*stage).grant,
 		func(s *stage, d *sqllock.Driver) error {
-			e := d.ReleaseRuns(s.Context(), []lock.Ending{{RunRef: s.run, Outcome: lock.OutcomeOK, OK: true}})[0]
+			e := d.ReleaseRuns(s.Context(), []driver.EndRequest{{RunRef: s.run, Outcome: driver.OutcomeOK, OK: true}})[0]
 			if e.Err == nil && !e.Ended {
 				s.Error("the ending is refused")
 			}
 			return e.Err
 		},
 		func(s *stage) {
-			if lines := s.lines(lock.VerdictOpened, lock.VerdictRan); len(lines) == 2 && lines[1].Outcome != lock.OutcomeOK {
+			if lines := s.lines(driver.VerdictOpened, driver.VerdictRan); len(lines) == 2 && lines[1].Outcome != driver.OutcomeOK {
 				s.Errorf("the outcome is %q", lines[1].Outcome)
 			}
 		}},
@@ -222,16 +224,16 @@ var scenes = []scene{
 		func(s *stage, d *sqllock.Driver) error {
 			return errors.Join(d.Pause(s.Context(), s.key, 1).Err, d.Resume(s.Context(), s.key, 2).Err)
 		},
-		func(s *stage) { s.lines(lock.VerdictOpened, lock.VerdictPaused) }},
+		func(s *stage) { s.lines(driver.VerdictOpened, driver.VerdictPaused) }},
 }
 
 // Whichever reply of the database is lost, the request is doubt, and asked again
 // by the same owner it is carried out once.
 func TestLostReply(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 		db, l := on.lossyOn(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		for _, c := range scenes {
 			for lost := int64(1); ; lost++ {
 				if lost > 50 {

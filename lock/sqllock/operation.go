@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // maxBatch is how many requests go into one transaction.
@@ -84,7 +84,7 @@ func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 			answers[k], r.err = o.apply(r, b.us, &qs[i])
 		}
 		if r.err != nil {
-			answers[k] = o.doubt(&qs[i], fmt.Errorf("%w: %w", lock.ErrUnreadable, r.err))
+			answers[k] = o.doubt(&qs[i], fmt.Errorf("%w: %w", driver.ErrUnreadable, r.err))
 		}
 	}
 	return answers

@@ -55,7 +55,7 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for range 100 { // of the jitter
-				d := driver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Poll: 100 * ms})
+				d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Poll: 100 * ms})
 				if c.behind {
 					d.Arrive("key", "first/1")
 				}

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Acquire asks for the key once: with one statement if it is free, and nobody
 // waits, and it was used before. An error that is neither a *lock.HeldError nor
 // a *lock.ArgumentError is doubt.
-func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := check(lock.CheckAcquisition(&a), a.Replicas); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := check(driver.CheckAcquisition(&a), a.Replicas); err != nil {
+		return driver.Grant{}, err
 	}
 	g, err := d.acquire(ctx, &a)
 	return g, failed("acquire", err)
@@ -27,18 +27,18 @@ func check(bad error, replicas int) error {
 	if bad != nil {
 		return bad
 	}
-	return lock.CheckNoReplicas(replicas)
+	return driver.CheckNoReplicas(replicas)
 }
 
 // failed says what failed. Answers need no more words.
 func failed(what string, err error) error {
-	if _, held := errors.AsType[*lock.HeldError](err); held || err == nil || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrFree) {
+	if _, held := errors.AsType[*driver.HeldError](err); held || err == nil || errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrFree) {
 		return err
 	}
 	return fmt.Errorf("sqllock: %s: %w", what, err)
 }
 
-func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	if a.Limit <= 1 {
 		if g, err := d.grant(ctx, a); g.Fence != 0 || err != nil {
 			return g, err
@@ -47,7 +47,7 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 	l, found, err := d.look(ctx, a.Key)
 	switch {
 	case err != nil:
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	case !found && a.Limit <= 1:
 		return d.acquireNew(ctx, a)
 	}
@@ -55,26 +55,26 @@ func (d *Driver) acquire(ctx context.Context, a *lock.Acquisition) (lock.Grant, 
 		return l.grant(h), nil
 	}
 	if !l.revived && l.find(a.Owner) == nil && !fits(l.held, a.Limit) && !(a.Barge && l.kept()) {
-		return lock.Grant{}, l.refusal(a.Key)
+		return driver.Grant{}, l.refusal(a.Key)
 	}
 	return d.ask(ctx, a)
 }
 
 // grant is the one statement with which most keys are granted to one owner alone.
 // The zero Grant tells that there is more to it.
-func (d *Driver) grant(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) grant(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner, a.Fence)
 	if fence == 0 || err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
-	return lock.Grant{Fence: fence, Left: a.TTL}, nil
+	return driver.Grant{Fence: fence, Left: a.TTL}, nil
 }
 
 // acquireNew makes the row of a key that was not used before.
-func (d *Driver) acquireNew(ctx context.Context, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) acquireNew(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.insert, d.ns, a.Key) })
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	if g, err := d.grant(ctx, a); g.Fence != 0 || err != nil {
 		return g, err
@@ -83,43 +83,43 @@ func (d *Driver) acquireNew(ctx context.Context, a *lock.Acquisition) (lock.Gran
 }
 
 // ask asks with the row locked.
-func (d *Driver) ask(ctx context.Context, a *lock.Acquisition) (g lock.Grant, err error) {
+func (d *Driver) ask(ctx context.Context, a *driver.Acquisition) (g driver.Grant, err error) {
 	var held error
 	err = d.turn(ctx, a.Key, func(t *turn) error {
 		granted, err := t.ask(a)
 		if err != nil {
 			return err
 		}
-		if g, held = (lock.Grant{}), t.refusal(a.Key); granted {
+		if g, held = (driver.Grant{}), t.refusal(a.Key); granted {
 			g, held = t.lease.grant(t.grantedTo(a.Owner)), nil
 		}
 		return nil
 	})
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	return g, held
 }
 
 // Renew moves the deadline to now + TTL, with one statement if the owner is alone.
-func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := check(lock.CheckHolding(&h), h.Replicas); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	if err := check(driver.CheckRenewal(&h), h.Replicas); err != nil {
+		return driver.Grant{}, err
 	}
 	renewed, err := d.renew(ctx, &h)
 	switch {
 	case err != nil:
-		return lock.Grant{}, failed("renew", err)
+		return driver.Grant{}, failed("renew", err)
 	case !renewed:
-		if why := d.why(ctx, &h, lock.ErrLost); errors.Is(why, lock.ErrLost) {
-			return lock.Grant{}, why
+		if why := d.why(ctx, &h, driver.ErrLost); errors.Is(why, driver.ErrLost) {
+			return driver.Grant{}, why
 		}
-		return lock.Grant{}, lock.ErrLost // whether it is known or not
+		return driver.Grant{}, driver.ErrLost // whether it is known or not
 	}
-	return lock.Grant{Fence: h.Fence, Left: h.TTL}, nil
+	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
-func (d *Driver) renew(ctx context.Context, h *lock.Holding) (renewed bool, err error) {
+func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, err error) {
 	if h.Limit <= 1 {
 		until, err := d.yield(ctx, d.texts.renew, micros(h.TTL), d.ns, h.Key, h.Owner, h.Fence)
 		if until != 0 || err != nil {
@@ -142,8 +142,8 @@ func (d *Driver) renew(ctx context.Context, h *lock.Holding) (renewed bool, err 
 
 // Release frees the key, with one statement if the owner is alone and nobody
 // waits, or keeps it for the next in its queue.
-func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
-	if err := lock.CheckRelease(&h); err != nil {
+func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
+	if err := driver.CheckRelease(&h); err != nil {
 		return err
 	}
 	err := d.release(ctx, &h)
@@ -153,7 +153,7 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	return failed("release", err)
 }
 
-func (d *Driver) release(ctx context.Context, h *lock.Holding) (err error) {
+func (d *Driver) release(ctx context.Context, h *driver.LeaseRef) (err error) {
 	if h.Limit <= 1 && (d.texts.handOver != "" || !d.waiters.line(h.Key)) {
 		freed, err := d.free(ctx, h)
 		if freed || err != nil {
@@ -185,10 +185,10 @@ func (d *Driver) release(ctx context.Context, h *lock.Holding) (err error) {
 
 // free is the one statement with which most keys are freed. On PostgreSQL it also
 // passes the key to the next in its queue.
-func (d *Driver) free(ctx context.Context, h *lock.Holding) (freed bool, err error) {
+func (d *Driver) free(ctx context.Context, h *driver.LeaseRef) (freed bool, err error) {
 	least, most := h.Fence, h.Fence
 	if h.Fence == 0 { // whatever was granted
-		most = lock.MaxNumber
+		most = driver.MaxNumber
 	}
 	if d.texts.handOver != "" {
 		return d.handOver(ctx, h, least, most)
@@ -199,10 +199,10 @@ func (d *Driver) free(ctx context.Context, h *lock.Holding) (freed bool, err err
 	return n > 0, err
 }
 
-func (d *Driver) handOver(ctx context.Context, h *lock.Holding, least, most int64) (freed bool, err error) {
+func (d *Driver) handOver(ctx context.Context, h *driver.LeaseRef, least, most int64) (freed bool, err error) {
 	var next string
 	var here bool
-	var g lock.Grant
+	var g driver.Grant
 	freed, err = ask(ctx, d, func(s session) (bool, error) {
 		g.Asked = time.Now()
 		var left int64
@@ -225,15 +225,15 @@ func (d *Driver) handOver(ctx context.Context, h *lock.Holding, least, most int6
 // released reports whether there is nothing to release, and what the answer is
 // then. What is kept for an owner has no fence yet. A row whose last fence was this
 // owner's, and that names no owner, was freed by this one.
-func (l *lease) released(h *lock.Holding) (answer error, done bool) {
+func (l *lease) released(h *driver.LeaseRef) (answer error, done bool) {
 	is := l.find(h.Owner)
 	switch {
 	case len(l.held) == 0 && (h.Fence == 0 || h.Fence == l.fence && l.owner == "" && l.holders == ""):
 		return nil, true
 	case len(l.held) == 0:
-		return lock.ErrForgotten, true
+		return driver.ErrForgotten, true
 	case is == nil, h.Fence != 0 && (is.Place != 0 || is.Fence != h.Fence):
-		return lock.ErrLost, true
+		return driver.ErrLost, true
 	}
 	return nil, false
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -32,7 +32,7 @@ func (p *place) fields() []any {
 
 // may returns the grant that the owner has, or one without a fence if it may be
 // granted the key; or reports that it may not.
-func (t *turn) may(a *lock.Acquisition) (g lock.Grant, ok bool, err error) {
+func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	if h := t.grantedTo(a.Owner); h != nil {
 		return t.lease.grant(h), true, nil
 	}
@@ -45,12 +45,12 @@ func (t *turn) may(a *lock.Acquisition) (g lock.Grant, ok bool, err error) {
 		return t.lease.grant(h), true, err
 	}
 	room := fits(t.held, a.Limit) && (a.Barge || !t.queued)
-	return lock.Grant{}, room || t.find(a.Owner) != nil, err
+	return driver.Grant{}, room || t.find(a.Owner) != nil, err
 }
 
 // ask grants a key if the owner fits beside its holders and nobody waits for it,
 // or if it is kept for the owner.
-func (t *turn) ask(a *lock.Acquisition) (granted bool, err error) {
+func (t *turn) ask(a *driver.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
 	if ok && err == nil && g.Fence == 0 {
 		_, err = t.grant(a)
@@ -63,10 +63,10 @@ func (t *turn) ask(a *lock.Acquisition) (granted bool, err error) {
 func (t *turn) next(seen int64) int64 { return max(min(t.fence, math.MaxInt64-1)+1, t.now, seen+1) }
 
 // grant makes the owner a holder, unless its fence would lie too far ahead.
-func (t *turn) grant(a *lock.Acquisition) (lock.Grant, error) {
+func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
 	fence := t.next(a.Fence)
-	if err := lock.CheckFence(fence, t.now); err != nil {
-		return lock.Grant{}, err
+	if err := driver.CheckFence(fence, t.now); err != nil {
+		return driver.Grant{}, err
 	}
 	t.remove(a.Owner) // what was kept for it
 	t.fence = fence
@@ -78,7 +78,7 @@ func (t *turn) grant(a *lock.Acquisition) (lock.Grant, error) {
 
 // barge sends back to the queue those for whom the key is only kept, if the owner
 // fits without them and not beside them.
-func (t *turn) barge(a *lock.Acquisition) error {
+func (t *turn) barge(a *driver.Acquisition) error {
 	rest := slices.DeleteFunc(slices.Clone(t.held), func(h holder) bool { return h.Place != 0 })
 	if fits(t.held, a.Limit) || !fits(rest, a.Limit) {
 		return nil
@@ -138,7 +138,7 @@ func (t *turn) first() (p place, found bool, err error) {
 // suspect asks the first in the queue for a sign of life if it does not fit, and
 // others might.
 func (t *turn) suspect(p *place) error {
-	if !fits(t.held, lock.NoLimit) {
+	if !fits(t.held, driver.NoLimit) {
 		return nil
 	}
 	return t.challenge(p.number)
@@ -154,7 +154,7 @@ func (t *turn) challenge(last int64) error {
 // would lie too far ahead, which its own request says.
 func (t *turn) pass(p *place) {
 	if p.party == t.driver.party && t.driver.waiters.has(p.owner) {
-		_, err := t.grant(&lock.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
+		_, err := t.grant(&driver.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
 		if err == nil {
 			t.given = append(t.given, t.held[len(t.held)-1])
 			return

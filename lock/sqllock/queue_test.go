@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestQueueIsIndexed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		if on.dialect == sqllock.PostgreSQL {
 			_, err := db.Exec("VACUUM ANALYZE cronce_places")
 			must(t, err)
@@ -32,7 +32,7 @@ func TestQueueIsIndexed(t *testing.T) {
 				strings.Join(rows, ", "))
 			must(t, err)
 		}
-		_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "new", Owner: "holder/1", TTL: minute})
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "new", Owner: "holder/1", TTL: minute})
 		must(t, err)
 		_, err = db.Exec("UPDATE cronce_leases SET name = 'key'") // held, with a queue
 		must(t, err)

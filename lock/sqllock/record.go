@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -19,14 +19,14 @@ type record struct {
 	found   bool   // there is a row
 	text    string // the state as it was read
 	seen    string // the revisions as they were read, if they were
-	newest  lock.Line
+	newest  driver.Line
 	first   int64 // of the journal
 	next    int64
 	bytes   int64
-	folded  bool        // the newest line of the table was changed
-	grown   int64       // by how many bytes of an error's text
-	written []lock.Line // lines that are not in the table yet
-	err     error       // it cannot be read
+	folded  bool          // the newest line of the table was changed
+	grown   int64         // by how many bytes of an error's text
+	written []driver.Line // lines that are not in the table yet
+	err     error         // it cannot be read
 }
 
 // A keptState is a series as it is kept.
@@ -55,7 +55,7 @@ func (r *record) read(kept int64) {
 		return
 	}
 	if k.Newest != nil {
-		r.newest = lock.Line(*k.Newest)
+		r.newest = driver.Line(*k.Newest)
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *record) encode() (string, error) {
 }
 
 // last is the newest line of the journal.
-func (r *record) last() *lock.Line {
+func (r *record) last() *driver.Line {
 	if n := len(r.written); n > 0 {
 		return &r.written[n-1]
 	}
@@ -78,7 +78,7 @@ func (r *record) last() *lock.Line {
 }
 
 // Append adds a line to the journal, or to its last line if the two fold.
-func (r *record) Append(line lock.Line) {
+func (r *record) Append(line driver.Line) {
 	last := r.last()
 	switch {
 	case last.Verdict == "" || !series.Fold(last, line):

@@ -4,28 +4,28 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
-var openings = operation[lock.Opening, lock.Series]{
+var openings = operation[driver.OpenRequest, driver.Series]{
 	name:  "open",
 	opens: true,
-	key:   func(o *lock.Opening) string { return o.Key },
-	check: lock.CheckOpening,
+	key:   func(o *driver.OpenRequest) string { return o.Key },
+	check: driver.CheckOpen,
 	apply: open,
-	doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
+	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 }
 
 // Open registers series and reads them, up to 200 in one transaction.
-func (d *Driver) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	return openings.ask(ctx, d, os)
 }
 
-func open(r *record, us int64, o *lock.Opening) (lock.Series, error) {
+func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 	seen, err := readSightings(r.key, r.seen)
 	if err != nil {
-		return lock.Series{}, err
+		return driver.Series{}, err
 	}
 	r.Open(us, o, r)
 	s := r.Series(us, o.Key)
@@ -35,61 +35,65 @@ func open(r *record, us int64, o *lock.Opening) (lock.Series, error) {
 	return s, err
 }
 
-var claims = operation[lock.Claim, lock.Answer]{
+var claims = operation[driver.Claim, driver.Answer]{
 	name:  "claim",
-	key:   func(c *lock.Claim) string { return c.Key },
-	check: func(c *lock.Claim) error { return check(lock.CheckClaim(c), c.Replicas) },
-	apply: func(r *record, us int64, c *lock.Claim) (lock.Answer, error) { return r.Claim(us, c, r), nil },
-	doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
+	key:   func(c *driver.Claim) string { return c.Key },
+	check: func(c *driver.Claim) error { return check(driver.CheckClaim(c), c.Replicas) },
+	apply: func(r *record, us int64, c *driver.Claim) (driver.Answer, error) { return r.Claim(us, c, r), nil },
+	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
 }
 
 // Claim asks for numbers, up to 200 in one transaction, which locks the rows of
 // their series in the order of their keys and judges them at one instant.
-func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	return claims.ask(ctx, d, cs)
 }
 
-var renewals = operation[lock.RunRef, lock.Renewed]{
+var renewals = operation[driver.RunRef, driver.RenewAnswer]{
 	name:  "renew",
-	key:   func(r *lock.RunRef) string { return r.Key },
-	check: func(r *lock.RunRef) error { return check(lock.CheckRun(r), r.Replicas) },
-	apply: func(r *record, us int64, ref *lock.RunRef) (lock.Renewed, error) { return r.Renew(us, ref), nil },
-	doubt: func(_ *lock.RunRef, err error) lock.Renewed { return lock.Renewed{Err: err} },
+	key:   func(r *driver.RunRef) string { return r.Key },
+	check: func(r *driver.RunRef) error { return check(driver.CheckRunRenewal(r), r.Replicas) },
+	apply: func(r *record, us int64, ref *driver.RunRef) (driver.RenewAnswer, error) {
+		return r.Renew(us, ref), nil
+	},
+	doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL, up to 200 in one
 // transaction.
-func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	return renewals.ask(ctx, d, rs)
 }
 
-var endings = operation[lock.Ending, lock.Ended]{
+var endings = operation[driver.EndRequest, driver.EndAnswer]{
 	name:  "release",
-	key:   func(e *lock.Ending) string { return e.Key },
-	check: lock.CheckEnding,
-	apply: func(r *record, us int64, e *lock.Ending) (lock.Ended, error) { return r.Release(us, e, r), nil },
-	doubt: func(_ *lock.Ending, err error) lock.Ended { return lock.Ended{Err: err} },
+	key:   func(e *driver.EndRequest) string { return e.Key },
+	check: driver.CheckEnd,
+	apply: func(r *record, us int64, e *driver.EndRequest) (driver.EndAnswer, error) {
+		return r.Release(us, e, r), nil
+	},
+	doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
 }
 
 // ReleaseRuns ends runs, up to 200 in one transaction.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	out := endings.ask(ctx, d, es)
 	d.sweep()
 	return out
 }
 
 // Look reads series, up to 200 with one statement.
-func (d *Driver) Look(ctx context.Context, keys []string) []lock.Series {
+func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 	return looks.ask(ctx, d, keys)
 }
 
-var looks = operation[string, lock.Series]{
+var looks = operation[string, driver.Series]{
 	name:  "look",
 	reads: true,
 	key:   func(key *string) string { return *key },
-	check: func(key *string) error { return lock.CheckKey(*key) },
-	apply: func(r *record, us int64, key *string) (lock.Series, error) { return r.Series(us, *key), nil },
-	doubt: func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
+	check: func(key *string) error { return driver.CheckKey(*key) },
+	apply: func(r *record, us int64, key *string) (driver.Series, error) { return r.Series(us, *key), nil },
+	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 }
 
 // A change pauses or resumes a series.
@@ -98,16 +102,16 @@ type change struct {
 	number int64
 }
 
-func changes(name string, do func(r *record, us, number int64)) *operation[change, lock.Series] {
-	return &operation[change, lock.Series]{
+func changes(name string, do func(r *record, us, number int64)) *operation[change, driver.Series] {
+	return &operation[change, driver.Series]{
 		name:  name,
 		key:   func(c *change) string { return c.key },
-		check: func(c *change) error { return lock.CheckChange(c.key, c.number) },
-		apply: func(r *record, us int64, c *change) (lock.Series, error) {
+		check: func(c *change) error { return driver.CheckChange(c.key, c.number) },
+		apply: func(r *record, us int64, c *change) (driver.Series, error) {
 			do(r, us, c.number)
 			return series.Changed(r.Series(us, c.key)), nil
 		},
-		doubt: func(c *change, err error) lock.Series { return lock.Series{Key: c.key, Err: err} },
+		doubt: func(c *change, err error) driver.Series { return driver.Series{Key: c.key, Err: err} },
 	}
 }
 
@@ -117,11 +121,11 @@ var (
 )
 
 // Pause stops grants of a series.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
 	return pauses.ask(ctx, d, []change{{key, number}})[0]
 }
 
 // Resume ends a pause.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
 	return resumes.ask(ctx, d, []change{{key, number}})[0]
 }

@@ -4,23 +4,23 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-// AcquireSeveral asks for all keys in one transaction, at one instant.
-func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
-	if err := lock.CheckSeveral(as); err != nil {
+// AcquireAll asks for all keys in one transaction, at one instant.
+func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	if err := driver.CheckAcquireAll(as); err != nil {
 		return nil, err
 	}
 	keys := make([]string, len(as))
 	for i := range as {
-		if err := lock.CheckNoReplicas(as[i].Replicas); err != nil {
+		if err := driver.CheckNoReplicas(as[i].Replicas); err != nil {
 			return nil, err
 		}
 		keys[i] = as[i].Key
 	}
 	slices.Sort(keys)
-	var grants []lock.Grant
+	var grants []driver.Grant
 	var held error
 	err := d.turns(ctx, keys, func(ts map[string]*turn) (err error) {
 		grants, held, err = several(ts, as)
@@ -37,8 +37,8 @@ func (d *Driver) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]l
 
 // several grants all or none. What an earlier request of the owner was granted is
 // then taken back, and what this one has displaced in vain is served.
-func several(ts map[string]*turn, as []lock.Acquisition) (grants []lock.Grant, held, err error) {
-	grants = make([]lock.Grant, len(as))
+func several(ts map[string]*turn, as []driver.Acquisition) (grants []driver.Grant, held, err error) {
+	grants = make([]driver.Grant, len(as))
 	for i := range as {
 		var ok bool
 		if grants[i], ok, err = ts[as[i].Key].may(&as[i]); err != nil {
@@ -65,8 +65,8 @@ func several(ts map[string]*turn, as []lock.Acquisition) (grants []lock.Grant, h
 	return grants, held, nil
 }
 
-// ReleaseSeveral frees keys, one after the other.
-func (d *Driver) ReleaseSeveral(ctx context.Context, hs []lock.Holding) []error {
+// ReleaseAll frees keys, one after the other.
+func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	for i := range hs {
 		errs[i] = d.Release(ctx, hs[i])

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -63,7 +63,7 @@ func TestSilenceOfTries(t *testing.T) {
 		const now, second, silence = int64(1_795_207_852_937_000), int64(1_000_000), int64(3_000_000)
 		set(now)
 		try := func(owner string) error {
-			_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: owner, TTL: minute, Limit: lock.NoLimit})
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Limit: driver.NoLimit})
 			return err
 		}
 		must(t, try("holder/1"))
@@ -134,8 +134,8 @@ type contest struct {
 
 func behindWriter(t *testing.T, on database, key string) *contest {
 	c := &contest{key: key, db: on.connect(t), reader: make(chan error, 1)}
-	c.holder = driver(t, c.db, on.dialect, sqllock.Options{})
-	_, err := c.holder.Acquire(t.Context(), lock.Acquisition{Key: key, Owner: "holder/1", TTL: 10 * minute, Limit: lock.NoLimit})
+	c.holder = newDriver(t, c.db, on.dialect, sqllock.Options{})
+	_, err := c.holder.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: "holder/1", TTL: 10 * minute, Limit: driver.NoLimit})
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -143,9 +143,9 @@ func behindWriter(t *testing.T, on database, key string) *contest {
 	slow, replies := on.lossyOn(t)
 	replies.late.Store(int64(300 * time.Millisecond))
 	wait := func(db *sql.DB, owner string, limit, place int, end chan<- error) {
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		wg.Go(func() {
-			_, err := d.Wait(ctx, lock.Acquisition{Key: key, Owner: owner, TTL: minute, Limit: limit})
+			_, err := d.Wait(ctx, driver.Acquisition{Key: key, Owner: owner, TTL: minute, Limit: limit})
 			end <- err
 		})
 		eventually(t, "it has a place", func() bool {
@@ -154,7 +154,7 @@ func behindWriter(t *testing.T, on database, key string) *contest {
 		})
 	}
 	wait(slow, "writer/1", 1, 1, make(chan error, 1))
-	wait(on.connect(t), "reader/1", lock.NoLimit, 2, c.reader)
+	wait(on.connect(t), "reader/1", driver.NoLimit, 2, c.reader)
 	return c
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -36,7 +36,7 @@ func TestTablesAreCompleted(t *testing.T) {
 	t.Parallel()
 	s := sqlserver.SharedMariaDB(t)
 	db := sqlserver.Connect(t, s.Driver(), s.DSN(s.Create(t)))
-	d := driver(t, db, sqllock.MySQL, sqllock.Options{})
+	d := newDriver(t, db, sqllock.MySQL, sqllock.Options{})
 	all, err := d.MakeTables(t.Context(), 0)
 	must(t, err)
 	for n := range all + 1 {
@@ -68,16 +68,16 @@ func TestTablesOfAnotherName(t *testing.T) {
 			must(t, err)
 			names = "other.app_"
 		}
-		d := driver(t, db, on.dialect, sqllock.Options{Tables: names})
+		d := newDriver(t, db, on.dialect, sqllock.Options{Tables: names})
 		must(t, d.CreateTables(t.Context()))
 		must(t, d.CreateTables(t.Context()))
 		must(t, d.Check(t.Context()))
-		a := lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		served := make(chan error, 1)
 		go func() {
-			_, err := d.Wait(t.Context(), lock.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+			_, err := d.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 			served <- err
 		}()
 		eventually(t, "it waits", func() bool {
@@ -85,10 +85,10 @@ func TestTablesOfAnotherName(t *testing.T) {
 			return err == nil && at.Waiting == 1
 		})
 		d.ChoresDue()
-		must(t, d.Release(t.Context(), lock.Holding{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		must(t, <-served)
 		d.ChoresDone()
-		must(t, d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err)
+		must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err)
 		_, err = d.Beat(t.Context(), "n", minute)
 		must(t, err)
 	})

@@ -5,21 +5,21 @@ import (
 	"errors"
 	"math"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/taken"
 )
 
 // Force takes a key from those that hold it, in one transaction; one statement more if no
 // owner does.
-func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
-	if err := lock.CheckForcing(&f); err != nil {
-		return lock.Forced{}, err
+func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
+	if err := driver.CheckForce(&f); err != nil {
+		return driver.ForceRecord{}, err
 	}
 	made, err := d.force(ctx, &f)
 	return made, failed("force", err)
 }
 
-func (d *Driver) force(ctx context.Context, f *lock.Forcing) (made lock.Forced, err error) {
+func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver.ForceRecord, err error) {
 	l, _, err := d.look(ctx, f.Key)
 	if err != nil {
 		return made, err
@@ -37,21 +37,21 @@ func (d *Driver) force(ctx context.Context, f *lock.Forcing) (made lock.Forced, 
 		return err
 	})
 	if err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	return made, answer
 }
 
 // recorded is the answer to an unlock with no holder to take the key from.
-func recorded(b *taken.Book, f *lock.Forcing) (lock.Forced, error) {
+func recorded(b *taken.Book, f *driver.ForceRequest) (driver.ForceRecord, error) {
 	if made, known := b.Record(f.ID); known {
 		return made, nil
 	}
-	return lock.Forced{}, lock.ErrFree
+	return driver.ForceRecord{}, driver.ErrFree
 }
 
 // meant are the holders that an unlock takes the key from.
-func (l *lease) meant(f *lock.Forcing) []taken.Holder {
+func (l *lease) meant(f *driver.ForceRequest) []taken.Holder {
 	var from []taken.Holder
 	for i := range l.held {
 		if h := &l.held[i]; h.Place == 0 && f.Includes(h.Fence) {
@@ -62,7 +62,7 @@ func (l *lease) meant(f *lock.Forcing) []taken.Holder {
 }
 
 // force ends the leases of the holders, and passes the key to the head of the queue.
-func (t *turn) force(f *lock.Forcing) (made lock.Forced, answer, err error) {
+func (t *turn) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, err error) {
 	b, err := t.book()
 	if err != nil {
 		return made, nil, err
@@ -90,9 +90,9 @@ func (t *turn) taken(owner string) {
 	t.changed = true
 }
 
-// Forcings returns the records of a key that was freed by force, with one statement.
-func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
-	if err := lock.CheckKey(key); err != nil {
+// ForceRecords returns the records of a key that was freed by force, with one statement.
+func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
 	b, now, err := d.book(ctx, key)
@@ -103,21 +103,21 @@ func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error
 }
 
 // Adopt gives a key from one owner to another, in one transaction.
-func (d *Driver) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
-	if err := lock.CheckAdoption(&from, &to); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
+	if err := driver.CheckAdoption(&from, &to); err != nil {
+		return driver.Grant{}, err
 	}
 	g, err := d.adopt(ctx, &from, &to)
 	return g, failed("adopt", err)
 }
 
-func (d *Driver) adopt(ctx context.Context, from *lock.Holding, to *lock.Acquisition) (g lock.Grant, err error) {
+func (d *Driver) adopt(ctx context.Context, from *driver.LeaseRef, to *driver.Acquisition) (g driver.Grant, err error) {
 	l, _, err := d.look(ctx, to.Key)
 	if err != nil {
 		return g, err
 	}
 	if l.grantedTo(to.Owner) == nil && l.adoptable(from, to) == nil { // a turn would make a row for the key
-		return g, lock.ErrLost
+		return g, driver.ErrLost
 	}
 	err = d.turn(ctx, to.Key, func(t *turn) (err error) {
 		g, err = t.adopt(from, to)
@@ -127,7 +127,7 @@ func (d *Driver) adopt(ctx context.Context, from *lock.Holding, to *lock.Acquisi
 }
 
 // adoptable returns the lease that may be adopted, or nil.
-func (l *lease) adoptable(from *lock.Holding, to *lock.Acquisition) *holder {
+func (l *lease) adoptable(from *driver.LeaseRef, to *driver.Acquisition) *holder {
 	h := l.grantedTo(from.Owner)
 	if h == nil || h.Fence != from.Fence || l.find(to.Owner) != nil {
 		return nil
@@ -136,24 +136,24 @@ func (l *lease) adoptable(from *lock.Holding, to *lock.Acquisition) *holder {
 }
 
 // adopt makes another owner the holder in place of one. An error leaves the key as it is.
-func (t *turn) adopt(from *lock.Holding, to *lock.Acquisition) (lock.Grant, error) {
+func (t *turn) adopt(from *driver.LeaseRef, to *driver.Acquisition) (driver.Grant, error) {
 	if mine := t.grantedTo(to.Owner); mine != nil {
 		return t.lease.grant(mine), nil
 	}
 	old := t.adoptable(from, to)
 	if old == nil {
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	}
 	was, next := taken.Holder{Owner: old.Owner, Fence: old.Fence, Until: old.Until}, *to
 	next.Limit = old.Limit
 	g, err := t.grant(&next)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	t.remove(from.Owner)
 	b, err := t.book()
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	b.HandOver(t.now, was)
 	return g, t.keep(b)
@@ -161,7 +161,7 @@ func (t *turn) adopt(from *lock.Holding, to *lock.Acquisition) (lock.Grant, erro
 
 // why returns how a lease was taken that is not alive, or otherwise if it was not. Any
 // other error is doubt about that.
-func (d *Driver) why(ctx context.Context, h *lock.Holding, otherwise error) error {
+func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) error {
 	b, now, err := d.book(ctx, h.Key)
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (d *Driver) why(ctx context.Context, h *lock.Holding, otherwise error) erro
 
 // freed is the answer to a release. Doubt about how a lease was taken is doubt about the
 // release: a repeated one would be taken for its own repeat else.
-func (d *Driver) freed(ctx context.Context, h *lock.Holding, answer error) error {
-	if h.Fence == 0 || !errors.Is(answer, lock.ErrLost) {
+func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) error {
+	if h.Fence == 0 || !errors.Is(answer, driver.ErrLost) {
 		return answer
 	}
 	return d.why(ctx, h, answer)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -13,9 +13,9 @@ import (
 func TestTrustFromBeforeTheReply(t *testing.T) {
 	const late = 100 * time.Millisecond
 	each(t, func(t *testing.T, on database) {
-		clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
+		clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 		db, l := on.lossyOn(t)
-		slow := driver(t, db, on.dialect, sqllock.Options{})
+		slow := newDriver(t, db, on.dialect, sqllock.Options{})
 		l.late.Store(int64(late))
 		for name, holder := range map[string]string{"free": "", "handed on": "m/1"} {
 			s := &stage{T: t, d: clean, key: name}
@@ -24,7 +24,7 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 			}
 			early := make(chan time.Duration, 1)
 			go func() {
-				g, err := slow.Wait(t.Context(), lock.Acquisition{Key: name, Owner: "n/1", TTL: minute})
+				g, err := slow.Wait(t.Context(), driver.Acquisition{Key: name, Owner: "n/1", TTL: minute})
 				if err != nil {
 					t.Error(err)
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -74,7 +74,7 @@ func TestUpgrade(t *testing.T) {
 			_, err := db.Exec(at(row, us))
 			must(t, err)
 		}
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		if err := d.Check(t.Context()); err == nil {
 			t.Error("the check takes the tables of the first version")
 		}
@@ -90,9 +90,9 @@ func TestUpgrade(t *testing.T) {
 
 func upgradedLeases(t *testing.T, d *sqllock.Driver, us int64) {
 	t.Helper()
-	served := make(chan lock.Grant, 1)
+	served := make(chan driver.Grant, 1)
 	go func() {
-		g, err := d.Wait(t.Context(), lock.Acquisition{Key: "held", Owner: "old/2", TTL: minute})
+		g, err := d.Wait(t.Context(), driver.Acquisition{Key: "held", Owner: "old/2", TTL: minute})
 		if err != nil {
 			t.Errorf("the waiter: %v", err)
 		}
@@ -102,23 +102,23 @@ func upgradedLeases(t *testing.T, d *sqllock.Driver, us int64) {
 		at, err := d.Inspect(t.Context(), "held")
 		return err == nil && at.Waiting == 1
 	})
-	held := lock.Holding{Key: "held", Owner: "old/1", Fence: us + 1, TTL: minute}
+	held := driver.LeaseRef{Key: "held", Owner: "old/1", Fence: us + 1, TTL: minute}
 	_, err := d.Renew(t.Context(), held)
 	must(t, err)
 	must(t, d.Release(t.Context(), held))
 	if g := <-served; g.Fence <= us+1 {
 		t.Errorf("the waiter has the fence %d, the holder had %d", g.Fence, us+1)
 	}
-	g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "new/1", TTL: minute})
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "new/1", TTL: minute})
 	must(t, err)
 	if g.Fence != us+5_000_001 {
 		t.Errorf("the fence is %d, the last one was %d", g.Fence, us+5_000_000)
 	}
-	_, err = d.Renew(t.Context(), lock.Holding{Key: "shared", Owner: "old/2", Fence: us + 3, TTL: minute, Limit: 3})
+	_, err = d.Renew(t.Context(), driver.LeaseRef{Key: "shared", Owner: "old/2", Fence: us + 3, TTL: minute, Limit: 3})
 	must(t, err)
-	_, err = d.Acquire(t.Context(), lock.Acquisition{Key: "shared", Owner: "new/1", TTL: minute, Limit: 3})
+	_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "shared", Owner: "new/1", TTL: minute, Limit: 3})
 	must(t, err)
-	if _, err := d.Acquire(t.Context(), lock.Acquisition{Key: "shared", Owner: "new/2", TTL: minute, Limit: 3}); !isHeld(err) {
+	if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "shared", Owner: "new/2", TTL: minute, Limit: 3}); !isHeld(err) {
 		t.Errorf("a fourth holder of three: %v", err)
 	}
 }
@@ -126,25 +126,25 @@ func upgradedLeases(t *testing.T, d *sqllock.Driver, us int64) {
 func upgradedSeries(t *testing.T, d *sqllock.Driver, us int64) {
 	t.Helper()
 	ms := us / 1000
-	is := d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "new", Revision: "r1"}})[0]
+	is := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "new", Revision: "r1"}})[0]
 	must(t, is.Err)
 	if is.Mark != ms+20 || is.Since != ms || len(is.Runs) != 1 {
 		t.Errorf("the series is %+v, want the mark %d, first seen at %d, with a run", is, ms+20, ms)
 	}
-	run := lock.RunRef{Key: "job", Owner: "old/12", Number: ms + 20, Fence: us + 53000, TTL: minute}
-	if r := d.RenewRuns(t.Context(), []lock.RunRef{run})[0]; r.Err != nil || !r.Alive {
+	run := driver.RunRef{Key: "job", Owner: "old/12", Number: ms + 20, Fence: us + 53000, TTL: minute}
+	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; r.Err != nil || !r.Alive {
 		t.Errorf("the renewal of the run is %+v", r)
 	}
-	if e := d.ReleaseRuns(t.Context(), []lock.Ending{{RunRef: run, Outcome: "ok"}})[0]; e.Err != nil || !e.Ended {
+	if e := d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, Outcome: "ok"}})[0]; e.Err != nil || !e.Ended {
 		t.Errorf("the end of the run is %+v", e)
 	}
-	c := lock.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: minute, Latest: lock.MaxNumber, Revision: "r1"}
-	if a := d.Claim(t.Context(), []lock.Claim{c})[0]; a.Kind != lock.Granted || a.Fence <= run.Fence {
+	c := driver.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: minute, Latest: driver.MaxNumber, Revision: "r1"}
+	if a := d.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind != driver.KindGranted || a.Fence <= run.Fence {
 		t.Errorf("the claim of the next number is %+v", a)
 	}
 	j, err := d.Journal(t.Context(), "job", 0)
 	must(t, err)
-	var verdicts []lock.Verdict
+	var verdicts []driver.Verdict
 	for _, l := range j.Lines {
 		verdicts = append(verdicts, l.Verdict)
 	}
@@ -168,10 +168,10 @@ func TestUpgradeKeepsQueue(t *testing.T) {
 			_, err := db.Exec(at(row, us))
 			must(t, err)
 		}
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context()))
 		must(t, d.Check(t.Context()))
-		must(t, d.Release(t.Context(), lock.Holding{Key: "held", Owner: "old/1", Fence: us}))
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "held", Owner: "old/1", Fence: us}))
 		is, err := d.Inspect(t.Context(), "held")
 		must(t, err)
 		if is.Owner != "old/3" || is.Waiting != 1 {
@@ -191,21 +191,21 @@ func TestUpgradeForces(t *testing.T) {
 		_, err = db.Exec(at("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES"+
 			" ('cronce', 'held', 'old/1', {us}, {us+3600000000}, 0, '', {day})", us))
 		must(t, err)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		if err := d.Check(t.Context()); err == nil {
 			t.Error("the check takes the tables of the third version")
 		}
 		must(t, d.CreateTables(t.Context()))
 		must(t, d.Check(t.Context()))
-		made, err := d.Force(t.Context(), lock.Forcing{Key: "held", ID: "id", By: "alice", Reason: "gone", To: us})
+		made, err := d.Force(t.Context(), driver.ForceRequest{Key: "held", ID: "id", By: "alice", Reason: "gone", To: us})
 		must(t, err)
-		if len(made.Owners) != 1 || made.Owners[0] != (lock.ForcedOwner{Owner: "old/1", Fence: us}) {
+		if len(made.Owners) != 1 || made.Owners[0] != (driver.ForcedOwner{Owner: "old/1", Fence: us}) {
 			t.Errorf("the record is %+v", made)
 		}
-		if err := d.Release(t.Context(), lock.Holding{Key: "held", Owner: "old/1", Fence: us}); !errors.Is(err, lock.ErrForced) {
+		if err := d.Release(t.Context(), driver.LeaseRef{Key: "held", Owner: "old/1", Fence: us}); !errors.Is(err, driver.ErrForced) {
 			t.Errorf("the release of the old holder says %v", err)
 		}
-		g, err := d.Acquire(t.Context(), lock.Acquisition{Key: "held", Owner: "new/1", TTL: minute})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "held", Owner: "new/1", TTL: minute})
 		must(t, err)
 		if g.Fence <= us {
 			t.Errorf("the fence is %d after %d", g.Fence, us)

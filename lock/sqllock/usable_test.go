@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -21,29 +21,29 @@ import (
 func TestSessionsThatDoNotCommit(t *testing.T) {
 	t.Parallel()
 	on := mariadb(t)
-	clean := driver(t, on.connect(t), on.dialect, sqllock.Options{})
-	g, err := clean.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "m/1", TTL: minute})
+	clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+	g, err := clean.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "m/1", TTL: minute})
 	must(t, err)
-	held := lock.Holding{Key: "free", Owner: "m/1", Fence: g.Fence, TTL: minute}
+	held := driver.LeaseRef{Key: "free", Owner: "m/1", Fence: g.Fence, TTL: minute}
 	for _, setting := range []string{"autocommit=0", "completion_type=1"} {
 		bad := on
 		bad.dsn += "&" + setting
 		db := bad.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		short, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, waited := d.Wait(short, lock.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
+		_, waited := d.Wait(short, driver.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
 		stop()
-		_, acquired := d.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
-		_, fresh := d.Acquire(t.Context(), lock.Acquisition{Key: "new", Owner: "n/1", TTL: minute})
+		_, acquired := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
+		_, fresh := d.Acquire(t.Context(), driver.Acquisition{Key: "new", Owner: "n/1", TTL: minute})
 		_, renewed := d.Renew(t.Context(), held)
 		_, beaten := d.Beat(t.Context(), "n", minute)
 		for what, err := range map[string]error{
 			"wait": waited, "acquire": acquired, "acquire a new key": fresh, "renew": renewed, "beat": beaten,
 			"release": d.Release(t.Context(), held),
-			"open":    d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err,
+			"open":    d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err,
 			"look":    d.Look(t.Context(), []string{"job"})[0].Err,
 		} {
-			if err == nil || isHeld(err) || errors.Is(err, lock.ErrLost) {
+			if err == nil || isHeld(err) || errors.Is(err, driver.ErrLost) {
 				t.Errorf("%s: %s is %v, want doubt", setting, what, err)
 			}
 		}
@@ -55,7 +55,7 @@ func TestSessionsThatDoNotCommit(t *testing.T) {
 		}
 		must(t, clean.Release(t.Context(), held)) // at once: no row is locked
 		must(t, db.Close())
-		g, err := clean.Acquire(t.Context(), lock.Acquisition{Key: "free", Owner: "m/" + setting, TTL: minute})
+		g, err := clean.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "m/" + setting, TTL: minute})
 		must(t, err)
 		held.Owner, held.Fence = "m/"+setting, g.Fence
 	}
@@ -77,14 +77,14 @@ func TestReadOnlyConnectionsAreDropped(t *testing.T) {
 			is := on.open(t)
 			db := is.connect(t)
 			db.SetMaxOpenConns(1)
-			d := driver(t, db, is.dialect, sqllock.Options{})
+			d := newDriver(t, db, is.dialect, sqllock.Options{})
 			for i, ask := range []func() error{
 				func() error {
-					_, err := d.Acquire(t.Context(), lock.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+					_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
 					return err
 				},
-				func() error { return d.Open(t.Context(), []lock.Opening{{Key: "job", Node: "n"}})[0].Err },
-				func() error { return d.Release(t.Context(), lock.Holding{Key: "key", Owner: "n/1"}) },
+				func() error { return d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err },
+				func() error { return d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1"}) },
 				func() error { _, err := d.Beat(t.Context(), "n", minute); return err },
 			} {
 				_, err := db.Exec(on.readOnly)
@@ -121,7 +121,7 @@ func plan(t testing.TB, db *sql.DB, dialect sqllock.Dialect, text string, args [
 func TestSweepIsIndexed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		d := driver(t, db, on.dialect, sqllock.Options{})
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		const keys = 6000
 		day := time.Now().Unix() / 86400
 		for first := 0; first < keys; first += 500 {
@@ -147,7 +147,7 @@ func TestSweepIsIndexed(t *testing.T) {
 		}
 		eventually(t, "all that is to go is gone", func() bool { // its time may not be enough at once
 			d.ChoresDue()
-			must(t, d.Release(t.Context(), lock.Holding{Key: "key 1", Owner: "n/1"}))
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key 1", Owner: "n/1"}))
 			d.ChoresDone()
 			var left int
 			must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&left))

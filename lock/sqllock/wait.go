@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -25,17 +25,17 @@ const (
 // Wait takes a place in the queue of the key and returns when the key was
 // granted. After doubt it asks again. When ctx ends it gives the place up, for
 // which it may take two seconds; a place that it cannot give up is passed over.
-func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := check(lock.CheckAcquisition(&a), a.Replicas); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := check(driver.CheckAcquisition(&a), a.Replicas); err != nil {
+		return driver.Grant{}, err
 	}
 	a.Barge = false
 	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, fmt.Errorf("sqllock: wait: %w", err)
+		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", err)
 	}
 	asking, stop := lingering(ctx)
 	defer stop()
-	var held error = &lock.HeldError{Key: a.Key} // others wait for it here
+	var held error = &driver.HeldError{Key: a.Key} // others wait for it here
 	if !d.waiters.line(a.Key) {
 		asked := time.Now()
 		g, err := d.acquire(asking, &a) // most keys are free
@@ -54,7 +54,7 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 	}()
 	g, err := w.wait(ctx, held)
 	if err != nil {
-		return lock.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
+		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
 	}
 	return g, nil
 }
@@ -75,7 +75,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 type waiter struct {
 	asking context.Context // of its requests
 	driver *Driver
-	a      *lock.Acquisition
+	a      *driver.Acquisition
 	woken  *woken
 	kept   bool // the key is kept for it, as far as it was told
 	placed bool // it has a place, as far as it knows
@@ -88,7 +88,7 @@ type waiter struct {
 }
 
 // wait asks until it is granted. Last is the answer so far.
-func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
+func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	for ctx.Err() == nil {
 		g, next, err := w.askInTurn(w.asking)
 		if err == nil {
@@ -103,13 +103,13 @@ func (w *waiter) wait(ctx context.Context, last error) (lock.Grant, error) {
 		}
 	}
 	w.giveUp(ctx)
-	return lock.Grant{}, last
+	return driver.Grant{}, last
 }
 
 // sleep returns when it is time to ask, with what the owner was granted meanwhile.
 // An owner that has only become the first of its process looks after a while: the key
 // may be passed on inside before that.
-func (w *waiter) sleep(ctx context.Context, d time.Duration) lock.Grant {
+func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 	for pause(ctx, d, w.woken.call) {
 		g, kept := w.driver.waiters.given(w.woken)
 		switch {
@@ -117,7 +117,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) lock.Grant {
 			return g
 		case kept:
 			w.kept = true
-			return lock.Grant{}
+			return driver.Grant{}
 		}
 		d = min(d, jitter(w.driver.poll))
 	}
@@ -128,12 +128,12 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) lock.Grant {
 // askInTurn asks while few others of this process do: a release must not queue for a
 // connection behind a crowd that waits for it. A grant that was handed over meanwhile
 // was asked for later.
-func (w *waiter) askInTurn(ctx context.Context) (lock.Grant, time.Duration, error) {
+func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, error) {
 	select {
 	case w.driver.looks <- struct{}{}:
 		defer func() { <-w.driver.looks }()
 	case <-ctx.Done():
-		return lock.Grant{}, 0, ctx.Err()
+		return driver.Grant{}, 0, ctx.Err()
 	}
 	asked := time.Now()
 	g, next, err := w.ask(ctx)
@@ -148,7 +148,7 @@ func (w *waiter) askInTurn(ctx context.Context) (lock.Grant, time.Duration, erro
 }
 
 // ask asks once, and returns when to ask again.
-func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
+func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	if !w.placed {
 		return w.enter(ctx)
 	}
@@ -160,7 +160,7 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 	}
 	l, at, found, err := w.look(ctx)
 	if err != nil {
-		return lock.Grant{}, jitter(afterward), err
+		return driver.Grant{}, jitter(afterward), err
 	}
 	w.shared = l.holders != ""
 	w.wakeOthers(&l)
@@ -194,9 +194,9 @@ func (w *waiter) ask(ctx context.Context) (lock.Grant, time.Duration, error) {
 		err = w.suspect(ctx, &l, at.number)
 	}
 	if err != nil {
-		return lock.Grant{}, jitter(afterward), err
+		return driver.Grant{}, jitter(afterward), err
 	}
-	return lock.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
+	return driver.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
 }
 
 // wakeOthers wakes those of this process who have the key and may not know it: they
@@ -238,26 +238,26 @@ func (w *waiter) look(ctx context.Context) (l lease, at seat, found bool, err er
 // enter takes a place, with one statement that locks nothing of another. A place
 // that it has stays what it is. A release at the same moment may not see the place,
 // so a look follows soon.
-func (w *waiter) enter(ctx context.Context) (lock.Grant, time.Duration, error) {
+func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error) {
 	d := w.driver
 	_, err := ask(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.enter, d.ns, w.a.Key, w.a.Owner, d.party, w.a.Limit, micros(w.a.TTL), w.a.Fence)
 	})
 	w.placed = true
 	if err != nil {
-		return lock.Grant{}, jitter(afterward), err
+		return driver.Grant{}, jitter(afterward), err
 	}
 	next := d.poll
 	if !d.waiters.first(w.a.Key, w.a.Owner) {
 		next = others
 	}
-	return lock.Grant{}, jitter(next), &lock.HeldError{Key: w.a.Key}
+	return driver.Grant{}, jitter(next), &driver.HeldError{Key: w.a.Key}
 }
 
 // take asks with the row locked, which also serves those before the waiter.
-func (w *waiter) take(ctx context.Context) (lock.Grant, time.Duration, error) {
+func (w *waiter) take(ctx context.Context) (driver.Grant, time.Duration, error) {
 	g, err := w.driver.ask(ctx, w.a)
-	if _, held := errors.AsType[*lock.HeldError](err); held {
+	if _, held := errors.AsType[*driver.HeldError](err); held {
 		return g, jitter(w.driver.poll), err
 	}
 	return g, jitter(afterward), err

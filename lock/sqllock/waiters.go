@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // waiters are the owners of this process that wait. Those of a key stand in one line,
@@ -28,7 +28,7 @@ type line struct {
 // A woken is what an owner that waits is woken by.
 type woken struct {
 	call  chan struct{} // holds one wake-up
-	grant lock.Grant    // what it was granted meanwhile, if it has a fence; guarded by the mutex
+	grant driver.Grant  // what it was granted meanwhile, if it has a fence; guarded by the mutex
 	kept  bool          // the key is kept for it, or it should look; guarded by the mutex
 }
 
@@ -165,7 +165,7 @@ func (is *woken) wake() {
 
 // give hands a grant to an owner. One that does not wait any more has found the
 // grant itself, or frees it while it gives up; it reports whether it is neither.
-func (w *waiters) give(owner string, g lock.Grant) (abandoned bool) {
+func (w *waiters) give(owner string, g driver.Grant) (abandoned bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if is := w.all[owner]; is != nil {
@@ -193,7 +193,7 @@ func (w *waiters) abandon(owner string) {
 
 // given is what an owner was handed, if it has a fence, and whether it is to look
 // because the key may be kept for it.
-func (w *waiters) given(is *woken) (g lock.Grant, kept bool) {
+func (w *waiters) given(is *woken) (g driver.Grant, kept bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kept = is.kept
@@ -203,11 +203,11 @@ func (w *waiters) given(is *woken) (g lock.Grant, kept bool) {
 
 // give hands a grant to an owner of this process, or frees the key for one that could
 // not give its place up.
-func (d *Driver) give(ctx context.Context, key, owner string, g lock.Grant) {
+func (d *Driver) give(ctx context.Context, key, owner string, g driver.Grant) {
 	if !d.waiters.give(owner, g) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer stop()
-	_ = d.release(ctx, &lock.Holding{Key: key, Owner: owner, Fence: g.Fence}) // its TTL ends it otherwise
+	_ = d.release(ctx, &driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence}) // its TTL ends it otherwise
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Of the owners that could not give their places up the last hundred are remembered, so
@@ -24,7 +24,7 @@ func TestAbandonedOwners(t *testing.T) {
 		{strconv.Itoa(crowd), true},
 		{strconv.Itoa(crowd + 1), false},
 	} {
-		if got := w.give(row.owner, lock.Grant{Fence: 1}); got != row.want {
+		if got := w.give(row.owner, driver.Grant{Fence: 1}); got != row.want {
 			t.Errorf("owner %s: abandoned is %v, want %v", row.owner, got, row.want)
 		}
 	}

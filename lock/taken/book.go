@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // MaxLeases is how many leases a Book remembers: the latest. Owners of earlier ones are
@@ -18,8 +18,8 @@ const MaxLeases = 500
 
 // A Book is that of one key. The zero value is empty.
 type Book struct {
-	records []lock.Forced // the oldest first; at most lock.MaxForcings
-	leases  []lease       // in the order in which they were taken; at most MaxLeases
+	records []driver.ForceRecord // the oldest first; at most driver.MaxForceRecords
+	leases  []lease              // in the order in which they were taken; at most MaxLeases
 }
 
 // A lease was taken from its owner.
@@ -38,21 +38,21 @@ type Holder struct {
 }
 
 // Record returns the record of an unlock, if it is among those that are kept.
-func (b *Book) Record(id string) (lock.Forced, bool) {
+func (b *Book) Record(id string) (driver.ForceRecord, bool) {
 	for _, made := range b.records {
 		if made.ID == id && made.Unreadable == "" {
 			return copied(made), true
 		}
 	}
-	return lock.Forced{}, false
+	return driver.ForceRecord{}, false
 }
 
 // Records returns those of unlocks that are kept at now, the oldest first.
-func (b *Book) Records(now int64) []lock.Forced {
+func (b *Book) Records(now int64) []driver.ForceRecord {
 	if b.outdated(now) {
 		return nil
 	}
-	var all []lock.Forced
+	var all []driver.ForceRecord
 	for _, made := range b.records {
 		all = append(all, copied(made))
 	}
@@ -60,31 +60,31 @@ func (b *Book) Records(now int64) []lock.Forced {
 }
 
 // copied is a record that its reader may change.
-func copied(f lock.Forced) lock.Forced {
+func copied(f driver.ForceRecord) driver.ForceRecord {
 	f.Owners = slices.Clone(f.Owners)
 	return f
 }
 
 // Force records an unlock at now that takes the key from its holders, one or more.
-func (b *Book) Force(now int64, f *lock.Forcing, from []Holder) lock.Forced {
+func (b *Book) Force(now int64, f *driver.ForceRequest, from []Holder) driver.ForceRecord {
 	from = slices.SortedStableFunc(slices.Values(from), func(a, b Holder) int { return cmp.Compare(a.Fence, b.Fence) })
-	made := lock.Forced{ID: f.ID, By: f.By, Reason: f.Reason, At: now / 1000, Holders: len(from)}
+	made := driver.ForceRecord{ID: f.ID, By: f.By, Reason: f.Reason, At: now / 1000, Holders: len(from)}
 	for i, h := range from {
-		if i < lock.MaxForcingOwners {
-			made.Owners = append(made.Owners, lock.ForcedOwner{Owner: h.Owner, Fence: h.Fence})
+		if i < driver.MaxForcedOwners {
+			made.Owners = append(made.Owners, driver.ForcedOwner{Owner: h.Owner, Fence: h.Fence})
 		}
 	}
 	if b.outdated(now) {
 		b.records = nil
 	}
 	b.records = append(b.records, made)
-	b.records = slices.Clone(b.records[max(0, len(b.records)-lock.MaxForcings):])
-	b.take(now, lock.ErrForced, from)
+	b.records = slices.Clone(b.records[max(0, len(b.records)-driver.MaxForceRecords):])
+	b.take(now, driver.ErrForced, from)
 	return copied(made)
 }
 
 // HandOver remembers at now that a lease was given to another owner.
-func (b *Book) HandOver(now int64, from Holder) { b.take(now, lock.ErrHandedOver, []Holder{from}) }
+func (b *Book) HandOver(now int64, from Holder) { b.take(now, driver.ErrHandedOver, []Holder{from}) }
 
 func (b *Book) take(now int64, how error, from []Holder) {
 	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool { return l.until <= now })
@@ -97,7 +97,7 @@ func (b *Book) take(now int64, how error, from []Holder) {
 // Why returns how a lease was taken that is not alive at now, lock.ErrForced or
 // lock.ErrHandedOver, or otherwise if that is not known. Of an owner that knows no fence
 // it is not.
-func (b *Book) Why(now int64, h *lock.Holding, otherwise error) error {
+func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	for _, l := range b.leases {
 		if l.owner == h.Owner && l.fence == h.Fence && now < l.until {
 			return l.how
@@ -115,7 +115,7 @@ func (b *Book) Until() int64 {
 		if latest.Unreadable != "" {
 			return math.MaxInt64
 		}
-		until = latest.At*1000 + lock.ForcingsKept.Microseconds()
+		until = latest.At*1000 + driver.ForceRecordsKept.Microseconds()
 	}
 	for _, l := range b.leases {
 		until = max(until, l.until)
@@ -129,5 +129,5 @@ func (b *Book) outdated(now int64) bool {
 	if n == 0 || b.records[n-1].Unreadable != "" {
 		return false
 	}
-	return now-b.records[n-1].At*1000 >= lock.ForcingsKept.Microseconds()
+	return now-b.records[n-1].At*1000 >= driver.ForceRecordsKept.Microseconds()
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/taken"
 )
 
 const now = 1_795_207_852_937_123 // µs
 
-func forcing(id string) *lock.Forcing {
-	return &lock.Forcing{Key: "k", ID: id, By: "alice", Reason: "why"}
+func forcing(id string) *driver.ForceRequest {
+	return &driver.ForceRequest{Key: "k", ID: id, By: "alice", Reason: "why"}
 }
 
 // A lease that was taken is known under its owner and its fence, until its time would
@@ -34,17 +34,17 @@ func TestWhy(t *testing.T) {
 			at    int64
 			want  error
 		}{
-			{"a/1", 7, now, lock.ErrForced},
-			{"a/1", 7, now + 9, lock.ErrForced},
+			{"a/1", 7, now, driver.ErrForced},
+			{"a/1", 7, now + 9, driver.ErrForced},
 			{"a/1", 7, now + 10, nil},
 			{"a/1", 6, now, nil},
 			{"a/1", 8, now, nil},
 			{"a/1", 0, now, nil},
 			{"a", 7, now, nil},
-			{"b/1", 8, now + 19, lock.ErrHandedOver},
+			{"b/1", 8, now + 19, driver.ErrHandedOver},
 			{"b/1", 8, now + 20, nil},
 		} {
-			if got := b.Why(c.at, &lock.Holding{Key: "k", Owner: c.owner, Fence: c.fence}, nil); !errors.Is(got, c.want) {
+			if got := b.Why(c.at, &driver.LeaseRef{Key: "k", Owner: c.owner, Fence: c.fence}, nil); !errors.Is(got, c.want) {
 				t.Errorf("%s: %s with %d at %d: %v, want %v", name, c.owner, c.fence, c.at-now, got, c.want)
 			}
 		}
@@ -54,15 +54,15 @@ func TestWhy(t *testing.T) {
 // Records are kept for 90 days after the latest of them, at most so many, each with the
 // earliest of its owners; the book says when it may be dropped.
 func TestRecords(t *testing.T) {
-	const kept = int64(lock.ForcingsKept / 1000)
+	const kept = int64(driver.ForceRecordsKept / 1000)
 	var b taken.Book
-	for i := range lock.MaxForcings + 2 {
+	for i := range driver.MaxForceRecords + 2 {
 		var from []taken.Holder
-		for n := range lock.MaxForcingOwners + 1 {
+		for n := range driver.MaxForcedOwners + 1 {
 			from = append(from, taken.Holder{Owner: fmt.Sprint("a/", n), Fence: int64(100 - n), Until: now + 1})
 		}
 		made := b.Force(now-now%1000, forcing(fmt.Sprint(i)), from)
-		if made.Holders != lock.MaxForcingOwners+1 || len(made.Owners) != lock.MaxForcingOwners || made.Owners[0].Fence != 100-lock.MaxForcingOwners {
+		if made.Holders != driver.MaxForcedOwners+1 || len(made.Owners) != driver.MaxForcedOwners || made.Owners[0].Fence != 100-driver.MaxForcedOwners {
 			t.Fatalf("the record is %+v", made)
 		}
 		made.Owners[0].Owner = "changed by its reader"
@@ -71,7 +71,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("the book counts until %d, want %d", b.Until(), now-now%1000+kept)
 	}
 	all := b.Records(now - now%1000 + kept - 1)
-	if len(all) != lock.MaxForcings || all[0].ID != "2" || all[0].Owners[0].Owner != fmt.Sprint("a/", lock.MaxForcingOwners) {
+	if len(all) != driver.MaxForceRecords || all[0].ID != "2" || all[0].Owners[0].Owner != fmt.Sprint("a/", driver.MaxForcedOwners) {
 		t.Errorf("the records are %+v", all)
 	}
 	if _, known := b.Record("1"); known {
@@ -95,8 +95,8 @@ func TestMostLeases(t *testing.T) {
 	for i := range int64(taken.MaxLeases + 1) {
 		b.HandOver(now, taken.Holder{Owner: "a", Fence: 1 + i, Until: now + 100 + i})
 	}
-	for fence, want := range map[int64]error{1: nil, 2: lock.ErrHandedOver, taken.MaxLeases + 1: lock.ErrHandedOver} {
-		if got := b.Why(now, &lock.Holding{Owner: "a", Fence: fence}, nil); !errors.Is(got, want) {
+	for fence, want := range map[int64]error{1: nil, 2: driver.ErrHandedOver, taken.MaxLeases + 1: driver.ErrHandedOver} {
+		if got := b.Why(now, &driver.LeaseRef{Owner: "a", Fence: fence}, nil); !errors.Is(got, want) {
 			t.Errorf("the lease %d: %v, want %v", fence, got, want)
 		}
 	}
@@ -115,10 +115,10 @@ func TestLongestText(t *testing.T) {
 	long := func(n int) string { return strings.Repeat(`"`, n) }
 	var from []taken.Holder
 	for i := range taken.MaxLeases {
-		from = append(from, taken.Holder{Owner: long(lock.MaxKey), Fence: lock.MaxNumber - int64(i), Until: math.MaxInt64})
+		from = append(from, taken.Holder{Owner: long(driver.MaxKey), Fence: driver.MaxNumber - int64(i), Until: math.MaxInt64})
 	}
-	for i := range lock.MaxForcings {
-		f := &lock.Forcing{Key: "k", ID: fmt.Sprint(i) + long(lock.MaxKey-1), By: long(lock.MaxKey), Reason: long(lock.MaxReason)}
+	for i := range driver.MaxForceRecords {
+		f := &driver.ForceRequest{Key: "k", ID: fmt.Sprint(i) + long(driver.MaxKey-1), By: long(driver.MaxKey), Reason: long(driver.MaxReason)}
 		b.Force(now, f, from)
 	}
 	text, err := b.Encode()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // MaxText bounds, in bytes, the text of a book: what is longer was not written by Encode.
@@ -59,7 +59,7 @@ func (b *Book) Encode() (string, error) {
 	}
 	for _, l := range b.leases {
 		how := forced
-		if errors.Is(l.how, lock.ErrHandedOver) {
+		if errors.Is(l.how, driver.ErrHandedOver) {
 			how = handedOver
 		}
 		k.Leases = append(k.Leases, keptLease{l.owner, l.fence, l.until, how})
@@ -80,32 +80,32 @@ func Decode(text string) *Book {
 		return b
 	}
 	if len(text) > MaxText || json.Unmarshal([]byte(text), &k) != nil {
-		b.records = []lock.Forced{{Unreadable: text[:min(len(text), shown)]}}
+		b.records = []driver.ForceRecord{{Unreadable: text[:min(len(text), shown)]}}
 		return b
 	}
-	for _, r := range k.Records[max(0, len(k.Records)-lock.MaxForcings):] {
+	for _, r := range k.Records[max(0, len(k.Records)-driver.MaxForceRecords):] {
 		b.records = append(b.records, r.read())
 	}
 	for _, l := range k.Leases[max(0, len(k.Leases)-MaxLeases):] {
 		switch l.How {
 		case forced:
-			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, lock.ErrForced})
+			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, driver.ErrForced})
 		case handedOver:
-			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, lock.ErrHandedOver})
+			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, driver.ErrHandedOver})
 		}
 	}
 	return b
 }
 
 // read checks a record that was kept.
-func (r *keptRecord) read() lock.Forced {
-	made := lock.Forced{ID: r.ID, By: r.By, Reason: r.Reason, At: r.At, Holders: r.Holders}
-	asked := lock.Forcing{Key: "k", ID: r.ID, By: r.By, Reason: r.Reason}
-	good := lock.CheckForcing(&asked) == nil && r.At >= 0 && len(r.Owners) > 0 &&
-		len(r.Owners) <= lock.MaxForcingOwners && r.Holders >= len(r.Owners)
+func (r *keptRecord) read() driver.ForceRecord {
+	made := driver.ForceRecord{ID: r.ID, By: r.By, Reason: r.Reason, At: r.At, Holders: r.Holders}
+	asked := driver.ForceRequest{Key: "k", ID: r.ID, By: r.By, Reason: r.Reason}
+	good := driver.CheckForce(&asked) == nil && r.At >= 0 && len(r.Owners) > 0 &&
+		len(r.Owners) <= driver.MaxForcedOwners && r.Holders >= len(r.Owners)
 	for _, o := range r.Owners {
-		good = good && lock.CheckName("owner", o.Owner) == nil && o.Fence > 0
-		made.Owners = append(made.Owners, lock.ForcedOwner{Owner: o.Owner, Fence: o.Fence})
+		good = good && driver.CheckName("owner", o.Owner) == nil && o.Fence > 0
+		made.Owners = append(made.Owners, driver.ForcedOwner{Owner: o.Owner, Fence: o.Fence})
 	}
 	if good && r.Unreadable == "" {
 		return made
@@ -114,5 +114,5 @@ func (r *keptRecord) read() lock.Forced {
 	if text == "" {
 		text = r.ID + " " + r.By + " " + r.Reason
 	}
-	return lock.Forced{Unreadable: text[:min(len(text), shown)]}
+	return driver.ForceRecord{Unreadable: text[:min(len(text), shown)]}
 }

@@ -9,21 +9,21 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/taken"
 )
 
 // Adopt gives a key from one owner to another, which may be of another session: the new
 // owner's node takes the number of the old one, in one step that removes that. So its
 // place in the queue is the same, and no other is first in between.
-func (d *Driver) Adopt(ctx context.Context, from lock.Holding, to lock.Acquisition) (lock.Grant, error) {
-	if err := cmp.Or(lock.CheckAdoption(&from, &to), lock.CheckNoReplicas(to.Replicas)); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
+	if err := cmp.Or(driver.CheckAdoption(&from, &to), driver.CheckNoReplicas(to.Replicas)); err != nil {
+		return driver.Grant{}, err
 	}
-	return bounded(ctx, d, "adopt", func(c *zk.Conn) (lock.Grant, error) { return d.adopt(ctx, c, &from, &to) }, nil)
+	return bounded(ctx, d, "adopt", func(c *zk.Conn) (driver.Grant, error) { return d.adopt(ctx, c, &from, &to) }, nil)
 }
 
-func (d *Driver) adopt(ctx context.Context, c *zk.Conn, from *lock.Holding, to *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) adopt(ctx context.Context, c *zk.Conn, from *driver.LeaseRef, to *driver.Acquisition) (driver.Grant, error) {
 	p, g, err := d.seat(c, to)
 	defer p.mu.Unlock()
 	if err != nil || g.Fence != 0 {
@@ -44,30 +44,30 @@ func (d *Driver) adopt(ctx context.Context, c *zk.Conn, from *lock.Holding, to *
 	return g, err
 }
 
-func (d *Driver) adoptOnce(c *zk.Conn, p *place, from *lock.Holding, to *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) adoptOnce(c *zk.Conn, p *place, from *driver.LeaseRef, to *driver.Acquisition) (driver.Grant, error) {
 	if err := d.catchUp(c, to.Key); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	q, err := d.lookFor(c, p)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	holders, mine, old := q.holders(), q.find(to.Owner), q.find(from.Owner)
 	switch {
 	case mine >= 0 && mine < holders: // the reply was lost
 		return d.confirm(c, p, to, &q, time.Time{})
 	case mine >= 0 || old < 0 || old >= holders:
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	}
 	at, err := d.standing(c, d.paths.lock(to.Key)+"/"+q.places[old].name, q.parent)
 	switch {
 	case errors.Is(err, zk.ErrNoNode) || err == nil && at.Fence != from.Fence:
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	case err != nil:
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	if err := d.replaceHolder(c, p, to, &q, &q.places[old], at); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	return d.confirm(c, p, to, &q, time.Time{})
 }
@@ -75,7 +75,7 @@ func (d *Driver) adoptOnce(c *zk.Conn, p *place, from *lock.Holding, to *lock.Ac
 // replaceHolder puts the node of a locked place where a holder's is. The lock's own node
 // is written with it: a waiter that saw the holder's node go would believe else that it
 // is first.
-func (d *Driver) replaceHolder(c *zk.Conn, p *place, to *lock.Acquisition, q *queue, e *entry, at lock.Holder) error {
+func (d *Driver) replaceHolder(c *zk.Conn, p *place, to *driver.Acquisition, q *queue, e *entry, at driver.Holder) error {
 	ms, zxid, err := d.stamp(c)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (d *Driver) replaceHolder(c *zk.Conn, p *place, to *lock.Acquisition, q *qu
 }
 
 // nearEnough is doubt if the fence of a grant after zxid would lie more than a day ahead.
-func (d *Driver) nearEnough(c *zk.Conn, to *lock.Acquisition, q *queue, zxid int64) error {
+func (d *Driver) nearEnough(c *zk.Conn, to *driver.Acquisition, q *queue, zxid int64) error {
 	base, err := d.base(c, q.parent)
 	if err != nil {
 		return err
@@ -124,5 +124,5 @@ func (d *Driver) nearEnough(c *zk.Conn, to *lock.Acquisition, q *queue, zxid int
 	if err != nil {
 		return err
 	}
-	return lock.CheckFence(max(base+zxid, last+1, to.Fence+1), base+zxid)
+	return driver.CheckFence(max(base+zxid, last+1, to.Fence+1), base+zxid)
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
 // One key is acquired and released, again and again, by nobody else.
 func BenchmarkAcquireRelease(b *testing.B) {
-	d := driver(b, zkserver.Start(b).Addr(), zklock.Options{})
+	d := newDriver(b, zkserver.Start(b).Addr(), zklock.Options{})
 	for n := 0; b.Loop(); n++ {
-		a := lock.Acquisition{Key: "k", Owner: fmt.Sprint("a/", n), TTL: time.Minute}
+		a := driver.Acquisition{Key: "k", Owner: fmt.Sprint("a/", n), TTL: time.Minute}
 		g, err := d.Acquire(b.Context(), a)
 		must(b, err)
 		must(b, d.Release(b.Context(), holding(a, g)))
@@ -23,10 +23,10 @@ func BenchmarkAcquireRelease(b *testing.B) {
 
 // Two hundred series are claimed in one batch, and their runs end in another.
 func BenchmarkClaims(b *testing.B) {
-	d := driver(b, zkserver.Start(b).Addr(), zklock.Options{})
-	os, cs, es := make([]lock.Opening, 200), make([]lock.Claim, 200), make([]lock.Ending, 200)
+	d := newDriver(b, zkserver.Start(b).Addr(), zklock.Options{})
+	os, cs, es := make([]driver.OpenRequest, 200), make([]driver.Claim, 200), make([]driver.EndRequest, 200)
 	for i := range os {
-		os[i] = lock.Opening{Key: fmt.Sprint("job-", i), Node: "n"}
+		os[i] = driver.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
 	}
 	now := d.Open(b.Context(), os)[0].Mark - 1_000_000_000
 	d.ClockFrom(func() int64 { return now })
@@ -41,10 +41,10 @@ func BenchmarkClaims(b *testing.B) {
 			cs[i].After = now - 1000
 		}
 		for i, a := range d.Claim(b.Context(), cs) {
-			if a.Kind != lock.Granted {
+			if a.Kind != driver.KindGranted {
 				b.Fatalf("%+v", a)
 			}
-			es[i] = lock.Ending{RunRef: lock.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: "ok", OK: true}
+			es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: "ok", OK: true}
 		}
 		for _, e := range d.ReleaseRuns(b.Context(), es) {
 			must(b, e.Err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A clock remembers how far the server's clock is ahead of ours, for what is told
@@ -56,21 +56,21 @@ func (d *Driver) stamp(c *zk.Conn) (ms, zxid int64, err error) {
 }
 
 // Now reads the clock of the leader, in whole milliseconds.
-func (d *Driver) Now(ctx context.Context) ([]lock.Reading, error) {
+func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	r, err := bounded(ctx, d, "now", d.readClock, nil)
 	if err != nil {
 		return nil, err
 	}
-	return []lock.Reading{r}, nil
+	return []driver.ClockReading{r}, nil
 }
 
-func (d *Driver) readClock(c *zk.Conn) (lock.Reading, error) {
+func (d *Driver) readClock(c *zk.Conn) (driver.ClockReading, error) {
 	sent := time.Now()
 	ms, err := d.tick(c)
 	return d.reading(ms, sent), err
 }
 
 // reading is one of the ensemble: whichever server answers, its leader has the clock.
-func (d *Driver) reading(ms int64, sent time.Time) lock.Reading {
-	return lock.Reading{Server: strings.Join(d.session.servers, ","), Time: time.UnixMilli(ms), Sent: sent, Received: time.Now()}
+func (d *Driver) reading(ms int64, sent time.Time) driver.ClockReading {
+	return driver.ClockReading{Server: strings.Join(d.session.servers, ","), Time: time.UnixMilli(ms), Sent: sent, Received: time.Now()}
 }

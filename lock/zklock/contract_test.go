@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -49,9 +49,9 @@ func contract(t *testing.T, only func(part string) bool) {
 	var d *zklock.Driver
 	var namespace string
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
+		Open: func(t *testing.T) driver.Driver {
 			namespace = fresh()
-			d = driver(t, s.Addr(), zklock.Options{Namespace: namespace, Session: longSession})
+			d = newDriver(t, s.Addr(), zklock.Options{Namespace: namespace, Session: longSession})
 			return d
 		},
 		Wait:   func(w time.Duration) { waitOn(t, d, w) },
@@ -70,8 +70,8 @@ func TestContractExact(t *testing.T) {
 	ms.Store(1_795_207_852_937)
 	clock := func() time.Time { return time.UnixMilli(ms.Load()) }
 	locktest.Run(t, locktest.Env{
-		Open: func(t *testing.T) lock.Driver {
-			d := driver(t, addr, zklock.Options{Namespace: fresh()})
+		Open: func(t *testing.T) driver.Driver {
+			d := newDriver(t, addr, zklock.Options{Namespace: fresh()})
 			d.ClockFrom(ms.Load)
 			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d}
 		},
@@ -83,8 +83,8 @@ func TestContractExact(t *testing.T) {
 
 // seriesOnly has plain leases from one driver and series from another.
 type seriesOnly struct {
-	lock.Driver
-	lock.Numbered
-	lock.Peeker
-	lock.Journaled
+	driver.Driver
+	driver.Numbered
+	driver.Peeker
+	driver.Journaled
 }

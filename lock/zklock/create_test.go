@@ -12,7 +12,7 @@ import (
 func TestFirstUseOfAKey(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, zkserver.Shared(t))
-	d := driver(t, p.addr(), zklock.Options{})
+	d := newDriver(t, p.addr(), zklock.Options{})
 	l := lock.New(d, "a")
 	for _, use := range []struct {
 		key  string

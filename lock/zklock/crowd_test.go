@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -18,7 +19,7 @@ func TestCrowdReads(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	d, other := driver(t, p.addr(), zklock.Options{}), driver(t, addr, zklock.Options{})
+	d, other := newDriver(t, p.addr(), zklock.Options{}), newDriver(t, addr, zklock.Options{})
 	first := hold(t, lock.New(other, "first"), "k")
 	_, err := d.Now(t.Context()) // connects
 	must(t, err)
@@ -28,7 +29,7 @@ func TestCrowdReads(t *testing.T) {
 	last := first.Fence() // of the holder
 	for i := range waiters {
 		wg.Go(func() {
-			a := lock.Acquisition{Key: "k", Owner: fmt.Sprintf("a-process-of-the-crowd/%04d", i), TTL: time.Minute}
+			a := driver.Acquisition{Key: "k", Owner: fmt.Sprintf("a-process-of-the-crowd/%04d", i), TTL: time.Minute}
 			g, err := d.Wait(t.Context(), a)
 			if err != nil {
 				t.Errorf("%s: %v", a.Owner, err)

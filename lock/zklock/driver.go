@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The defaults of [Options].
@@ -79,18 +79,18 @@ type Driver struct {
 }
 
 var (
-	_ lock.Driver     = (*Driver)(nil)
-	_ lock.Waiter     = (*Driver)(nil)
-	_ lock.Inspector  = (*Driver)(nil)
-	_ lock.Sharer     = (*Driver)(nil)
-	_ lock.Forcer     = (*Driver)(nil)
-	_ lock.Adopter    = (*Driver)(nil)
-	_ lock.Numbered   = (*Driver)(nil)
-	_ lock.Journaled  = (*Driver)(nil)
-	_ lock.Clocked    = (*Driver)(nil)
-	_ lock.Membership = (*Driver)(nil)
-	_ lock.Namespaced = (*Driver)(nil)
-	_ lock.Explainer  = (*Driver)(nil)
+	_ driver.Driver     = (*Driver)(nil)
+	_ driver.Waiter     = (*Driver)(nil)
+	_ driver.Inspector  = (*Driver)(nil)
+	_ driver.Sharer     = (*Driver)(nil)
+	_ driver.Forcer     = (*Driver)(nil)
+	_ driver.Adopter    = (*Driver)(nil)
+	_ driver.Numbered   = (*Driver)(nil)
+	_ driver.Journaled  = (*Driver)(nil)
+	_ driver.Clocked    = (*Driver)(nil)
+	_ driver.Membership = (*Driver)(nil)
+	_ driver.Namespaced = (*Driver)(nil)
+	_ driver.Explainer  = (*Driver)(nil)
 )
 
 // New returns a Driver on the servers (host:port) of one ensemble. It sends and
@@ -154,7 +154,7 @@ func (o Options) check(servers []string) error {
 }
 
 func refuse(argument, value, allowed string) error {
-	return &lock.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
 // Close ends the session, and with it at once all plain leases of this Driver.
@@ -208,13 +208,13 @@ func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn
 
 // named says what was attempted, unless err is one of the lock package's answers.
 func named(what string, err error) error {
-	if err == nil || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrFree) || isHeld(err) {
+	if err == nil || errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrFree) || isHeld(err) {
 		return err
 	}
 	return fmt.Errorf("zklock: %s: %w", what, err)
 }
 
 func isHeld(err error) bool {
-	_, is := errors.AsType[*lock.HeldError](err)
+	_, is := errors.AsType[*driver.HeldError](err)
 	return is
 }

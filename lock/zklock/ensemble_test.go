@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -127,17 +128,17 @@ func TestLeaderIsStopped(t *testing.T) {
 	e := zkserver.StartEnsemble(t)
 	old := e.Leader()
 	others := addrs(e.Others(old)...)
-	there, here := driver(t, old.Addr(), lasting), driverOf(t, others, lasting)
-	w := work(t, there, here, driverOf(t, others, lasting), driver(t, old.Addr(), lasting))
+	there, here := newDriver(t, old.Addr(), lasting), driverOf(t, others, lasting)
+	w := work(t, there, here, driverOf(t, others, lasting), newDriver(t, old.Addr(), lasting))
 	w.goesOn(t, 20)
-	at := tenured(t, driver(t, old.Addr(), brief), here, "held", lock.Options{})
+	at := tenured(t, newDriver(t, old.Addr(), brief), here, "held", lock.Options{})
 
 	old.Freeze()
 	late := make(chan granted, 1)
 	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	defer stop()
 	go func() {
-		_, err := there.Acquire(ctx, lock.Acquisition{Key: "late", Owner: "late/1", TTL: time.Minute})
+		_, err := there.Acquire(ctx, driver.Acquisition{Key: "late", Owner: "late/1", TTL: time.Minute})
 		late <- granted{err: err}
 	}()
 	e.Leader(old)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // explanations are what the errors of the client mean.
@@ -27,8 +27,8 @@ var explanations = []struct {
 }
 
 var (
-	_ lock.Explainer = (*Driver)(nil)
-	_ lock.Refuser   = (*Driver)(nil)
+	_ driver.Explainer = (*Driver)(nil)
+	_ driver.Refuser   = (*Driver)(nil)
 )
 
 // Refuses reports whether the session lacks a right to a node. A server that does not let the user in
@@ -37,7 +37,7 @@ func (d *Driver) Refuses(err error) bool { return errors.Is(err, zk.ErrNoAuth) }
 
 // Explain says in plain words why a request failed.
 func (d *Driver) Explain(err error) string {
-	if errors.Is(err, lock.ErrUnreadable) {
+	if errors.Is(err, driver.ErrUnreadable) {
 		return "what ZooKeeper has under the key cannot be read"
 	}
 	for _, e := range explanations {
@@ -48,5 +48,5 @@ func (d *Driver) Explain(err error) string {
 	if errors.Is(err, errUnconnected) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
 		return "the server closes connections, as one does that has no quorum, or that speaks TLS with a client that does not, or the other way round"
 	}
-	return lock.Unreached(err)
+	return driver.Unreached(err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -21,7 +22,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
 	owned := zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}
-	hold(t, lock.New(driver(t, s.Addr(), owned), "a"), "k")
+	hold(t, lock.New(newDriver(t, s.Addr(), owned), "a"), "k")
 	secured := httptest.NewTLSServer(nil)
 	t.Cleanup(secured.Close)
 	empty, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,12 +44,12 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := driver(t, test.addr, test.options)
+			d := newDriver(t, test.addr, test.options)
 			var err error
 			eventually(t, "the request fails for that", func() bool { // the first may end while the client still connects
 				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer stop()
-				_, err = d.Acquire(ctx, lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
+				_, err = d.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
 				return err != nil && strings.Contains(d.Explain(err), test.want)
 			})
 			if isHeld(err) || errors.Is(err, lock.ErrLost) {
@@ -69,8 +70,8 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{})
-	os := []lock.Opening{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
+	d := newDriver(t, addr, zklock.Options{})
+	os := []driver.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
 	d.Open(t.Context(), os)
 	for path, data := range map[string]string{"foul": "no JSON", "newer": `{"format":2}`, "seen/revisions": "{"} {
 		_, err := op.Set("/"+space(t)+"/v1/series/"+path, []byte(data), -1)
@@ -79,19 +80,19 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	var keys []string
 	for i, is := range d.Open(t.Context(), os) {
 		keys = append(keys, is.Key)
-		if unreadable := errors.Is(is.Err, lock.ErrUnreadable); unreadable != (i > 0) || unreadable && d.Explain(is.Err) == "" || !unreadable && is.Err != nil {
+		if unreadable := errors.Is(is.Err, driver.ErrUnreadable); unreadable != (i > 0) || unreadable && d.Explain(is.Err) == "" || !unreadable && is.Err != nil {
 			t.Errorf("%s: %v, explained as %q", is.Key, is.Err, d.Explain(is.Err))
 		}
 	}
 	for i, is := range d.Look(t.Context(), keys[:3]) {
-		if errors.Is(is.Err, lock.ErrUnreadable) != (i > 0) {
+		if errors.Is(is.Err, driver.ErrUnreadable) != (i > 0) {
 			t.Errorf("a look at %s: %v", is.Key, is.Err)
 		}
 	}
-	if _, err := d.Journal(t.Context(), "foul", 0); !errors.Is(err, lock.ErrUnreadable) {
+	if _, err := d.Journal(t.Context(), "foul", 0); !errors.Is(err, driver.ErrUnreadable) {
 		t.Errorf("the journal: %v", err)
 	}
-	ps := []lock.Peek{{Key: "good", Number: 1}, {Key: "foul", Number: 1}}
+	ps := []driver.NumberRef{{Key: "good", Number: 1}, {Key: "foul", Number: 1}}
 	if as, err := d.Peek(t.Context(), ps, true); err != nil || as[0] == nil || as[1] != nil {
 		t.Errorf("a peek: %v, %v", as, err)
 	}
@@ -106,7 +107,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	owner := driver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")})
+	owner := newDriver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")})
 	open(t, owner, "job")
 	empty, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -123,14 +124,14 @@ func TestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := driver(t, c.addr, c.options)
+			d := newDriver(t, c.addr, c.options)
 			for key, opened := range map[string]bool{"a new key": false, "job": true} {
 				eventually(t, "the server has answered, if it will", func() bool { // the first may end while the client still connects
 					ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer stop()
-					err := d.Open(ctx, []lock.Opening{{Key: key, Node: "n"}})[0].Err
+					err := d.Open(ctx, []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err
 					if opened {
-						err = d.ReleaseRuns(ctx, []lock.Ending{{RunRef: lock.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: lock.OutcomeOK}})[0].Err
+						err = d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: driver.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: driver.OutcomeOK}})[0].Err
 					}
 					if err == nil || !c.want && d.Refuses(err) {
 						t.Errorf("%s: %v, which is a refusal: %v", key, err, err != nil)

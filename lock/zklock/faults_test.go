@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -85,7 +86,7 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	addr := zkserver.Shared(t)
 	p, meter := newProxy(t, addr), proof.NewMeter(t)
 	o := zklock.Options{Session: 2 * time.Second}
-	holder, other := driver(t, p.addr(), o), driver(t, addr, o)
+	holder, other := newDriver(t, p.addr(), o), newDriver(t, addr, o)
 	lease := hold(t, lock.New(holder, "a"), "k")
 	next := await(t, lock.New(other, "b"), "k")
 	queuedBehind(t, other, "k", 1)
@@ -111,7 +112,7 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
 	s, meter := zkserver.Start(t), proof.NewMeter(t)
-	d := driver(t, s.Addr(), zklock.Options{Session: 2 * time.Second})
+	d := newDriver(t, s.Addr(), zklock.Options{Session: 2 * time.Second})
 	l := lock.New(d, "a")
 	lease, err := l.TryAcquire(t.Context(), "k", short)
 	must(t, err)
@@ -138,8 +139,8 @@ func TestFrozenServer(t *testing.T) {
 func TestRestartWhileHeld(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	d := driver(t, s.Addr(), zklock.Options{Session: time.Minute})
-	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	d := newDriver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
 	s.Kill()
@@ -147,9 +148,9 @@ func TestRestartWhileHeld(t *testing.T) {
 		t.Error("an answer without a server")
 	}
 	s.Restart()
-	var again lock.Grant
+	var again driver.Grant
 	eventually(t, "a renewal after the restart", func() bool {
-		again, err = d.Renew(t.Context(), lock.Holding{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Minute})
+		again, err = d.Renew(t.Context(), driver.LeaseRef{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Minute})
 		if errors.Is(err, lock.ErrLost) {
 			t.Fatal("the lease was lost over a restart")
 		}
@@ -165,7 +166,7 @@ func TestDeletedHolder(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{Session: 3 * time.Second})
+	d := newDriver(t, addr, zklock.Options{Session: 3 * time.Second})
 	lease := hold(t, lock.New(d, "a"), "k")
 	must(t, op.Delete(d.LockPath("k")+"/"+places(t, op, d, "k")[0], -1))
 	select {
@@ -185,7 +186,7 @@ func TestDeletedWaiter(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{Session: time.Minute})
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	first := hold(t, lock.New(d, "a"), "k")
 	b := await(t, lock.New(d, "b"), "k")
 	queuedBehind(t, d, "k", 1)
@@ -219,14 +220,14 @@ func TestDeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	d := driver(t, addr, zklock.Options{Session: time.Minute})
-	dead := driver(t, p.addr(), zklock.Options{Session: time.Second})
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
+	dead := newDriver(t, p.addr(), zklock.Options{Session: time.Second})
 	first := hold(t, lock.New(d, "a"), "k")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	gone := make(chan error, 1)
 	go func() {
-		_, err := dead.Wait(ctx, lock.Acquisition{Key: "k", Owner: "dead/1", TTL: time.Minute})
+		_, err := dead.Wait(ctx, driver.Acquisition{Key: "k", Owner: "dead/1", TTL: time.Minute})
 		gone <- err
 	}()
 	queuedBehind(t, d, "k", 1)
@@ -249,12 +250,12 @@ func TestSlowReaderHasTheHigherFence(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	d := driver(t, addr, zklock.Options{Session: time.Minute})
-	slow := driver(t, p.addr(), zklock.Options{Session: time.Minute})
-	read := func(d *zklock.Driver, owner string) <-chan lock.Grant {
-		got := make(chan lock.Grant, 1)
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
+	slow := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+	read := func(d *zklock.Driver, owner string) <-chan driver.Grant {
+		got := make(chan driver.Grant, 1)
 		go func() {
-			g, err := d.Wait(t.Context(), lock.Acquisition{Key: "k", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit})
+			g, err := d.Wait(t.Context(), driver.Acquisition{Key: "k", Owner: owner, TTL: time.Minute, Limit: lock.NoLimit})
 			if err != nil {
 				t.Errorf("%s: %v", owner, err)
 			}

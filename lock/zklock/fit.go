@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var _ lock.Fitness = (*Driver)(nil)
+var _ driver.StoreChecker = (*Driver)(nil)
 
 // An UnfitError says why the ensemble, or its namespace, cannot be used. It is
 // lock.ErrUnfit, for errors.Is.
@@ -27,22 +27,22 @@ type UnfitError struct {
 func (e *UnfitError) Error() string { return fmt.Sprintf("zklock: %s: %s: %s", e.Topic, e.Text, e.Fix) }
 
 // Is makes it lock.ErrUnfit.
-func (e *UnfitError) Is(target error) bool { return target == lock.ErrUnfit }
+func (e *UnfitError) Is(target error) bool { return target == driver.ErrUnfit }
 
 // Unwrap returns the error of the server.
 func (e *UnfitError) Unwrap() error { return e.err }
 
-// Fit finds out whether the ensemble is fit for the Driver: that it has containers
+// CheckStore finds out whether the ensemble is fit for the Driver: that it has containers
 // (ZooKeeper 3.5), that the session may create, write and delete nodes below each
 // part of the namespace, and which timeout the server gave the session. It makes the
 // parts that are missing, and leaves nothing else behind. An error that is not an
 // *UnfitError is doubt. The risks are a session timeout other than
 // Options.Session, and nodes that everybody may write though Options.Scheme is set.
-func (d *Driver) Fit(ctx context.Context) ([]lock.Risk, error) {
+func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return bounded(ctx, d, "check", d.fit, nil)
 }
 
-func (d *Driver) fit(c *zk.Conn) ([]lock.Risk, error) {
+func (d *Driver) fit(c *zk.Conn) ([]driver.Risk, error) {
 	if err := d.probeContainer(c); err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func forbidden(path string, err error) error {
 }
 
 // sessionRisk compares the timeout that the server gave with the one that was asked for.
-func (d *Driver) sessionRisk() []lock.Risk {
+func (d *Driver) sessionRisk() []driver.Risk {
 	asked, got := d.options.Session, time.Duration(d.session.timeout.Load())
-	risk := lock.Risk{Topic: "session"}
+	risk := driver.Risk{Topic: "session"}
 	switch {
 	case got == 0 || got == asked:
 		return nil
@@ -121,12 +121,12 @@ func (d *Driver) sessionRisk() []lock.Risk {
 		risk.Text = fmt.Sprintf("the server gives sessions %v, asked were %v: the keys of a process that died stay taken for that long", got, asked)
 		risk.Fix = fmt.Sprintf("lower minSessionTimeout of the ensemble, or set Options.Session to %v", got)
 	}
-	return []lock.Risk{risk}
+	return []driver.Risk{risk}
 }
 
 // openToAll reports a parent that every client may write though the session authenticates:
 // it was made before that.
-func (d *Driver) openToAll(c *zk.Conn, parent string) ([]lock.Risk, error) {
+func (d *Driver) openToAll(c *zk.Conn, parent string) ([]driver.Risk, error) {
 	if d.options.Scheme == "" {
 		return nil, nil
 	}
@@ -139,6 +139,6 @@ func (d *Driver) openToAll(c *zk.Conn, parent string) ([]lock.Risk, error) {
 	}) {
 		return nil, nil
 	}
-	return []lock.Risk{{Topic: "acl", Text: "everybody who reaches the servers may change what is below " + parent,
+	return []driver.Risk{{Topic: "acl", Text: "everybody who reaches the servers may change what is below " + parent,
 		Fix: "set its ACL to that of Options.ACL (setAcl in zkCli.sh): it was made by a session without Options.Scheme"}}, nil
 }

@@ -22,9 +22,9 @@ func TestFit(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{})
+	d := newDriver(t, addr, zklock.Options{})
 	for range 2 {
-		risks, err := d.Fit(t.Context())
+		risks, err := d.CheckStore(t.Context())
 		must(t, err)
 		if len(risks) != 0 {
 			t.Errorf("risks: %+v", risks)
@@ -42,7 +42,7 @@ func TestUnfitRights(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
 	op := operator(t, s.Addr())
-	hold(t, lock.New(driver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}), "a"), "k")
+	hold(t, lock.New(newDriver(t, s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:password")}), "a"), "k")
 	readers, all := zk.WorldACL(zk.PermRead), zk.WorldACL(zk.PermAll)
 	for _, path := range []string{"/readonly", "/locked", "/locked/v1"} {
 		acl := all
@@ -55,7 +55,7 @@ func TestUnfitRights(t *testing.T) {
 	_, err := op.Create("/locked/v1/locks", nil, 0, readers)
 	must(t, err)
 	for namespace, where := range map[string]string{"owned": "/owned/v1", "readonly": "/readonly/v1", "locked": "/locked/v1/locks"} {
-		_, err := driver(t, s.Addr(), zklock.Options{Namespace: namespace}).Fit(t.Context())
+		_, err := newDriver(t, s.Addr(), zklock.Options{Namespace: namespace}).CheckStore(t.Context())
 		unfit, is := errors.AsType[*zklock.UnfitError](err)
 		if !is || !errors.Is(err, lock.ErrUnfit) || unfit.Topic != "acl" || !strings.HasSuffix(unfit.Text, " "+where) {
 			t.Errorf("%s: %v", namespace, err)
@@ -67,9 +67,9 @@ func TestUnfitRights(t *testing.T) {
 func TestFitOpenToAll(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	_, err := driver(t, addr, zklock.Options{}).Fit(t.Context())
+	_, err := newDriver(t, addr, zklock.Options{}).CheckStore(t.Context())
 	must(t, err)
-	risks, err := driver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")}).Fit(t.Context())
+	risks, err := newDriver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")}).CheckStore(t.Context())
 	must(t, err)
 	if len(risks) != 3 || risks[0].Topic != "acl" || !strings.Contains(risks[0].Text, "/"+space(t)+"/v1/locks") {
 		t.Errorf("risks: %+v", risks)
@@ -85,7 +85,7 @@ func TestFitSession(t *testing.T) {
 		time.Second:      "the keys of a process that died stay taken",
 		3 * time.Second:  "",
 	} {
-		risks, err := driver(t, s.Addr(), zklock.Options{Session: asked}).Fit(t.Context())
+		risks, err := newDriver(t, s.Addr(), zklock.Options{Session: asked}).CheckStore(t.Context())
 		must(t, err)
 		if text == "" && len(risks) == 0 {
 			continue
@@ -101,7 +101,7 @@ func TestFitWithoutAServer(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
-	if _, err := driver(t, "127.0.0.1:1", zklock.Options{}).Fit(ctx); err == nil || errors.Is(err, lock.ErrUnfit) {
+	if _, err := newDriver(t, "127.0.0.1:1", zklock.Options{}).CheckStore(ctx); err == nil || errors.Is(err, lock.ErrUnfit) {
 		t.Errorf("without a server: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A lease is what the node of a place keeps: how long it was granted for, and its
@@ -46,7 +46,7 @@ var errMoved = errors.New("the queue has changed")
 // key, so it is higher than of any that took it before, and the write shows that
 // the session is alive now. The node must still be there, and be this session's:
 // one of a session that ended is removed before long.
-func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, created time.Time) (lock.Grant, error) {
+func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, created time.Time) (driver.Grant, error) {
 	sent, session := created, c.SessionID()
 	stat, err := d.untouched(c, p, q, created)
 	if stat == nil && err == nil {
@@ -55,33 +55,33 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, cr
 	}
 	switch {
 	case errors.Is(err, zk.ErrBadVersion): // of the lock's node
-		return lock.Grant{}, errMoved
+		return driver.Grant{}, errMoved
 	case errors.Is(err, zk.ErrNoNode):
 		p.node = ""
-		return lock.Grant{}, errMoved
+		return driver.Grant{}, errMoved
 	case err != nil:
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	case stat.EphemeralOwner != session || c.SessionID() != session:
 		if _, err := gone(c.Delete(p.node, -1)); err != nil {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 		p.node = ""
-		return lock.Grant{}, errMoved
+		return driver.Grant{}, errMoved
 	}
 	d.clock.saw(stat.Mtime)
 	fence, err := d.fence(c, p, a, q, stat.Mzxid)
 	if err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	p.fence = fence
 	d.keep(p, sent.Add(a.TTL))
-	return lock.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
+	return driver.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
 }
 
 // takeKey writes the node of a place that takes the key. If the queue was not read for it,
 // but an earlier look and the end of the node before show that the place is first, no
 // lease may have been adopted since: the lock's node has the version that was seen then.
-func (d *Driver) takeKey(c *zk.Conn, p *place, a *lock.Acquisition, q *queue) (*zk.Stat, error) {
+func (d *Driver) takeKey(c *zk.Conn, p *place, a *driver.Acquisition, q *queue) (*zk.Stat, error) {
 	data := lease{ttl: a.TTL}.data()
 	if !q.inferred {
 		return c.Set(p.node, data, -1)
@@ -109,7 +109,7 @@ func (d *Driver) untouched(c *zk.Conn, p *place, q *queue, created time.Time) (*
 
 // fence is that of a grant that took the key at a zxid: the natural one, unless
 // the asker or the key has seen a higher one, as after the store forgot.
-func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid int64) (int64, error) {
+func (d *Driver) fence(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, zxid int64) (int64, error) {
 	base, err := d.base(c, q.parent)
 	if err != nil {
 		return 0, err
@@ -140,7 +140,7 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, zxid
 // that the next is higher. What was remembered and is below the natural fence
 // will never be needed again. Natural fences are the clock here: one that would lie more
 // than a day, in µs, above is doubt.
-func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64) (int64, error) {
+func (d *Driver) raise(c *zk.Conn, p *place, a *driver.Acquisition, natural int64) (int64, error) {
 	path := d.paths.lock(a.Key) + "/" + floorName
 	last, stat, err := d.floor(c, a.Key)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *Driver) raise(c *zk.Conn, p *place, a *lock.Acquisition, natural int64)
 	}
 	known := stat != nil
 	fence := max(natural, last+1, a.Fence+1)
-	if err := lock.CheckFence(fence, natural); err != nil {
+	if err := driver.CheckFence(fence, natural); err != nil {
 		return 0, err
 	}
 	if fence == natural {

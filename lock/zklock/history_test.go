@@ -8,7 +8,7 @@ import (
 
 	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -18,8 +18,8 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	ds := []*zklock.Driver{driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, addr, zklock.Options{Session: time.Minute}),
-		driver(t, p.addr(), zklock.Options{Session: time.Minute})}
+	ds := []*zklock.Driver{newDriver(t, addr, zklock.Options{Session: time.Minute}), newDriver(t, addr, zklock.Options{Session: time.Minute}),
+		newDriver(t, p.addr(), zklock.Options{Session: time.Minute})}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	cut := make(chan struct{})
@@ -30,7 +30,7 @@ func TestHistory(t *testing.T) {
 			p.sever()
 		}
 	}()
-	ops := history.Crowd{Driver: func(client int) lock.Driver { return ds[client%len(ds)] }, Timeout: time.Second}.Run(ctx)
+	ops := history.Crowd{Driver: func(client int) driver.Driver { return ds[client%len(ds)] }, Timeout: time.Second}.Run(ctx)
 	<-cut
 	if err := history.Check(ops, limits(t)); err != nil {
 		t.Error(err)
@@ -52,11 +52,11 @@ func TestHistoryFindsPlanted(t *testing.T) {
 			continue // nothing is disturbed here
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			planted := p.Into(driver(t, addr, zklock.Options{Session: time.Minute}))
+			planted := p.Into(newDriver(t, addr, zklock.Options{Session: time.Minute}))
 			var err error
 			for range 6 {
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
-				ops := history.Crowd{Driver: func(int) lock.Driver { return planted }, Timeout: time.Second}.Run(ctx)
+				ops := history.Crowd{Driver: func(int) driver.Driver { return planted }, Timeout: time.Second}.Run(ctx)
 				stop()
 				if err = history.Check(ops, limits(t)); err != nil {
 					break

@@ -9,26 +9,26 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // standing tells of the holder whose node is at path.
-func (d *Driver) standing(c *zk.Conn, path string, parent int64) (lock.Holder, error) {
+func (d *Driver) standing(c *zk.Conn, path string, parent int64) (driver.Holder, error) {
 	data, stat, err := c.Get(path)
 	if err != nil {
-		return lock.Holder{}, err
+		return driver.Holder{}, err
 	}
 	if !d.clock.known.Load() {
 		if _, err := d.tick(c); err != nil {
-			return lock.Holder{}, err
+			return driver.Holder{}, err
 		}
 	}
 	base, err := d.base(c, parent)
 	if err != nil {
-		return lock.Holder{}, err
+		return driver.Holder{}, err
 	}
 	l := readLease(data)
-	at := lock.Holder{Fence: base + stat.Mzxid}
+	at := driver.Holder{Fence: base + stat.Mzxid}
 	switch {
 	case l.waits:
 		at.Fence = 0
@@ -52,7 +52,7 @@ func (d *Driver) held(c *zk.Conn, key string, q *queue) error {
 			left = h.Left
 		}
 	}
-	return &lock.HeldError{Key: key, Left: left}
+	return &driver.HeldError{Key: key, Left: left}
 }
 
 // fewHolders bounds how many are read for a refusal.
@@ -60,9 +60,9 @@ const fewHolders = 16
 
 // read tells of the holders of a key, at most so many, the earliest grant first
 // and those last that have not taken it yet.
-func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]lock.Holder, error) {
+func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Holder, error) {
 	places := q.places[:min(q.holders(), most)]
-	all, errs := make([]lock.Holder, len(places)), make([]error, len(places))
+	all, errs := make([]driver.Holder, len(places)), make([]error, len(places))
 	parallel(len(places), func(i int) {
 		all[i], errs[i] = d.standing(c, d.paths.lock(key)+"/"+places[i].name, q.parent)
 		all[i].Owner, _ = unescape(places[i].owner)
@@ -77,7 +77,7 @@ func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]lock.Holder
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(there, func(a, b lock.Holder) int {
+	slices.SortStableFunc(there, func(a, b driver.Holder) int {
 		return cmp.Or(cmp.Compare(min(b.Fence, 1), min(a.Fence, 1)), cmp.Compare(a.Fence, b.Fence))
 	})
 	return there, nil
@@ -91,37 +91,37 @@ func (d *Driver) queue(c *zk.Conn, key string) (queue, error) {
 
 // Inspect looks at a key. The time left is told by what the leader's clock seems
 // to be.
-func (d *Driver) Inspect(ctx context.Context, key string) (lock.Standing, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Standing{}, err
+func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.KeyState{}, err
 	}
-	return bounded(ctx, d, "inspect", func(c *zk.Conn) (lock.Standing, error) { return d.inspect(c, key) }, nil)
+	return bounded(ctx, d, "inspect", func(c *zk.Conn) (driver.KeyState, error) { return d.inspect(c, key) }, nil)
 }
 
-func (d *Driver) inspect(c *zk.Conn, key string) (lock.Standing, error) {
+func (d *Driver) inspect(c *zk.Conn, key string) (driver.KeyState, error) {
 	for range tries {
 		q, err := d.queue(c, key)
 		if err != nil || len(q.places) == 0 {
-			return lock.Standing{}, err
+			return driver.KeyState{}, err
 		}
 		waiting := len(q.places) - q.holders()
 		all, err := d.read(c, key, &q, fewHolders)
 		switch {
 		case err != nil:
-			return lock.Standing{}, err
+			return driver.KeyState{}, err
 		case len(all) > 0:
-			return lock.Standing{Owner: all[0].Owner, Fence: all[0].Fence, Left: all[0].Left, Waiting: waiting}, nil
+			return driver.KeyState{Owner: all[0].Owner, Fence: all[0].Fence, Left: all[0].Left, Waiting: waiting}, nil
 		}
 	}
-	return lock.Standing{}, errRestless
+	return driver.KeyState{}, errRestless
 }
 
 // Holders tells who holds a key, the time left as Inspect does.
-func (d *Driver) Holders(ctx context.Context, key string) ([]lock.Holder, error) {
-	if err := lock.CheckKey(key); err != nil {
+func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
-	return bounded(ctx, d, "holders", func(c *zk.Conn) ([]lock.Holder, error) {
+	return bounded(ctx, d, "holders", func(c *zk.Conn) ([]driver.Holder, error) {
 		q, err := d.queue(c, key)
 		if err != nil {
 			return nil, err

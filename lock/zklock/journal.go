@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // fewLines is how many of its newest lines each series keeps whatever the others
@@ -20,7 +20,7 @@ const (
 	manyBytes = 4096
 )
 
-func errorBytes(lines []lock.Line) (n int) {
+func errorBytes(lines []driver.Line) (n int) {
 	for i := range lines {
 		n += len(lines[i].Error)
 	}
@@ -93,15 +93,15 @@ func (d *Driver) drop(c *zk.Conn, path string, numbers []int64) {
 }
 
 // Journal returns the newest n lines of a series, oldest first.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (lock.Journal, error) {
-	if err := lock.CheckKey(key); err != nil {
-		return lock.Journal{}, err
+func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.Journal{}, err
 	}
-	return bounded(ctx, d, "journal", func(c *zk.Conn) (lock.Journal, error) { return d.journal(c, key, n) }, nil)
+	return bounded(ctx, d, "journal", func(c *zk.Conn) (driver.Journal, error) { return d.journal(c, key, n) }, nil)
 }
 
-func (d *Driver) journal(c *zk.Conn, key string, n int) (lock.Journal, error) {
-	j := lock.Journal{Key: key}
+func (d *Driver) journal(c *zk.Conn, key string, n int) (driver.Journal, error) {
+	j := driver.Journal{Key: key}
 	seen, _, err := d.sightings(c, key)
 	if err != nil {
 		return j, err
@@ -129,20 +129,20 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (lock.Journal, error) {
 
 // lines reads the newest chunks of a journal until there are more than n lines,
 // all if n <= 0, and reports whether none of those was missing.
-func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []lock.Line, whole bool, err error) {
+func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []driver.Line, whole bool, err error) {
 	first, have := len(r.chunks), len(r.tail)
 	for first > 0 && (n <= 0 || have <= n) {
 		first--
 		have += r.chunks[first].Lines
 	}
-	parts, errs := make([][]lock.Line, len(r.chunks)), make([]error, len(r.chunks))
+	parts, errs := make([][]driver.Line, len(r.chunks)), make([]error, len(r.chunks))
 	parallel(len(r.chunks)-first, func(i int) {
 		path := chunkPath(r.path, r.chunks[first+i].Number)
 		data, _, err := c.Get(path)
 		if err == nil {
 			parts[first+i], err = readLines(path, data)
 			if err != nil {
-				parts[first+i], err = []lock.Line{lock.UnreadableLine(string(data))}, nil
+				parts[first+i], err = []driver.Line{driver.UnreadableLine(string(data))}, nil
 			}
 		}
 		errs[first+i] = err

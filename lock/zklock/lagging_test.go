@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -52,22 +53,22 @@ func (l *laggard) catchesUp() {
 func TestLaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
-	near, far := driver(t, at.leader.Addr(), lasting), driver(t, at.Addr(), lasting)
+	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), lasting)
 	left := hold(t, lock.New(near, "a"), "left")
 	must(t, hold(t, lock.New(near, "a"), "came").Release(t.Context())) // makes the parent
-	came := lock.Acquisition{Key: "came", Owner: "a/1", TTL: time.Minute}
-	var g lock.Grant
+	came := driver.Acquisition{Key: "came", Owner: "a/1", TTL: time.Minute}
+	var g driver.Grant
 	questions := []struct {
 		about string
 		ask   func(context.Context, *zklock.Driver) error
 		from  *zklock.Driver // has no other one on the way
 	}{
 		{about: "a key that was released", ask: func(ctx context.Context, d *zklock.Driver) error {
-			_, err := d.Acquire(ctx, lock.Acquisition{Key: "left", Owner: "b/1", TTL: time.Second})
+			_, err := d.Acquire(ctx, driver.Acquisition{Key: "left", Owner: "b/1", TTL: time.Second})
 			return err
 		}},
 		{about: "a key that was taken", ask: func(ctx context.Context, d *zklock.Driver) error {
-			_, err := d.Acquire(ctx, lock.Acquisition{Key: "came", Owner: "b/1", TTL: time.Second})
+			_, err := d.Acquire(ctx, driver.Acquisition{Key: "came", Owner: "b/1", TTL: time.Second})
 			return err
 		}},
 		{about: "the release of what was taken", ask: func(ctx context.Context, d *zklock.Driver) error {
@@ -75,7 +76,7 @@ func TestLaggingFollower(t *testing.T) {
 		}},
 	}
 	for i := range questions {
-		questions[i].from = driver(t, at.Addr(), lasting)
+		questions[i].from = newDriver(t, at.Addr(), lasting)
 		now(t, questions[i].from) // needs no write for that later
 		queuedBehind(t, questions[i].from, "came", 0)
 	}
@@ -111,10 +112,10 @@ func TestLaggingFollower(t *testing.T) {
 func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
-	near, far := driver(t, at.leader.Addr(), lasting), driver(t, at.Addr(), lasting)
+	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), lasting)
 	must(t, hold(t, lock.New(near, "a"), "k").Release(t.Context())) // makes the parent
 	now(t, far)
-	ask := lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}
+	ask := driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}
 	eventually(t, "the follower shows nobody", func() bool {
 		hs, err := far.Holders(t.Context(), "k")
 		return err == nil && len(hs) == 0
@@ -148,14 +149,14 @@ func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
-	near, far := driver(t, at.leader.Addr(), lasting), driver(t, at.Addr(), brief)
-	renewed := tenured(t, driver(t, at.Addr(), brief), near, "renewed", lock.Options{})
+	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), brief)
+	renewed := tenured(t, newDriver(t, at.Addr(), brief), near, "renewed", lock.Options{})
 	fixed := lock.Options{TTL: time.Minute, Fixed: true} // a renewal in vain would hold up the pings
 	held := tenured(t, far, near, "held", fixed)
 	waits, giveUp := context.WithCancel(t.Context())
 	waiter := make(chan error, 1)
 	go func() {
-		_, err := far.Wait(waits, lock.Acquisition{Key: "held", Owner: "c/1", TTL: time.Minute})
+		_, err := far.Wait(waits, driver.Acquisition{Key: "held", Owner: "c/1", TTL: time.Minute})
 		waiter <- err
 	}()
 	queuedBehind(t, near, "held", 2)
@@ -187,9 +188,9 @@ func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 func TestSessionEndsAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
-	near := driver(t, at.leader.Addr(), lasting)
+	near := newDriver(t, at.leader.Addr(), lasting)
 	for range 5 { // a loaded machine may be too late
-		if at.grantsTwice(t, near, driver(t, at.Addr(), brief)) {
+		if at.grantsTwice(t, near, newDriver(t, at.Addr(), brief)) {
 			return
 		}
 	}
@@ -208,14 +209,14 @@ func (l *laggard) grantsTwice(t *testing.T, near, far *zklock.Driver) bool {
 	l.link.down.Store(true)
 	<-time.After(time.Until(begin.Add(brief.Session * 4 / 5)))
 	type answer struct {
-		lock.Grant
+		driver.Grant
 		err error
 	}
 	answered := make(chan answer, 1)
 	ctx, stop := context.WithTimeout(t.Context(), 2*brief.Session)
 	defer stop()
 	go func() {
-		g, err := far.Acquire(ctx, lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
+		g, err := far.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
 		answered <- answer{g, err}
 	}()
 	eventually(t, "the leader has done it", func() bool {

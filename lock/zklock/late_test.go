@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -75,7 +76,7 @@ func (l *late) SetReadDeadline(time.Time) error { return nil }
 func TestRepliesLaterThanTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	warm := driver(t, addr, zklock.Options{Session: time.Minute})
+	warm := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	d, err := zklock.New([]string{addr}, zklock.Options{Namespace: space(t), Session: time.Minute, Dial: dialLate(600 * time.Millisecond)})
 	must(t, err)
 	const keys = 40
@@ -89,7 +90,7 @@ func TestRepliesLaterThanTheTTL(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 3 * keys {
 		wg.Go(func() {
-			a := lock.Acquisition{Key: fmt.Sprint("k", i%keys), Owner: fmt.Sprint("a/", i), TTL: lock.MinTTL}
+			a := driver.Acquisition{Key: fmt.Sprint("k", i%keys), Owner: fmt.Sprint("a/", i), TTL: driver.MinTTL}
 			g, err := d.Acquire(ctx, a)
 			if ctx.Err() != nil {
 				t.Errorf("%s of %s is not answered: %v", a.Owner, a.Key, err)

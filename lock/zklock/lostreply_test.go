@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -39,10 +40,10 @@ func TestLostReply(t *testing.T) {
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	p := newProxy(t, addr)
-	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
 	hold(t, lock.New(d, "warm"), "warm")
-	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
-	acquire := func() (lock.Grant, error) { return d.Acquire(t.Context(), req) }
+	req := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	acquire := func() (driver.Grant, error) { return d.Acquire(t.Context(), req) }
 	must(t, d.Release(t.Context(), holding(req, settled(t, acquire)))) // makes the parent
 
 	lose(t, p, 2, func() error { _, err := acquire(); return err }) // a look, and the creation
@@ -63,8 +64,8 @@ func TestLostReply(t *testing.T) {
 	settled(t, func() (int, error) { return 0, d.Release(t.Context(), holding(req, g)) })
 }
 
-func holding(a lock.Acquisition, g lock.Grant) lock.Holding {
-	return lock.Holding{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
+func holding(a driver.Acquisition, g driver.Grant) driver.LeaseRef {
+	return driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
 // The owner of a node whose reply was lost never comes back, though its session
@@ -74,9 +75,9 @@ func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	p := newProxy(t, addr)
-	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
-	req := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Second}
-	must(t, d.Release(t.Context(), holding(req, settled(t, func() (lock.Grant, error) { return d.Acquire(t.Context(), req) }))))
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+	req := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Second}
+	must(t, d.Release(t.Context(), holding(req, settled(t, func() (driver.Grant, error) { return d.Acquire(t.Context(), req) }))))
 	lose(t, p, 2, func() error { _, err := d.Acquire(t.Context(), req); return err })
 	if n := len(places(t, op, d, "k")); n != 1 {
 		t.Fatalf("%d places after the lost reply, want 1", n)
@@ -91,8 +92,8 @@ func TestLostReplyOfAWaiter(t *testing.T) {
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	p := newProxy(t, addr)
-	d := driver(t, addr, zklock.Options{Session: time.Minute})
-	waiter := driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
+	waiter := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
 	hold(t, lock.New(waiter, "warm"), "warm")
 	first := hold(t, lock.New(d, "a"), "k")
 	p.cut.Store(2)

@@ -9,28 +9,28 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Beat records that node lives for ttl more: its node holds the ttl, and was written
 // at the time of the beat. It stays for a day after the last one.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
-	if err := lock.CheckBeat(node, ttl); err != nil {
-		return lock.Pulse{}, err
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	if err := driver.CheckBeat(node, ttl); err != nil {
+		return driver.BeatAnswer{}, err
 	}
-	return bounded(ctx, d, "beat", func(c *zk.Conn) (lock.Pulse, error) { return d.beat(c, node, ttl) }, nil)
+	return bounded(ctx, d, "beat", func(c *zk.Conn) (driver.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
 }
 
-func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (lock.Pulse, error) {
+func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (driver.BeatAnswer, error) {
 	sent := time.Now()
 	ms, err := d.write(c, d.paths.nodes+"/"+escape(node), strconv.AppendInt(nil, ttl.Milliseconds(), 10))
 	if err != nil {
-		return lock.Pulse{}, err
+		return driver.BeatAnswer{}, err
 	}
-	p := lock.Pulse{Readings: []lock.Reading{d.reading(ms, sent)}}
+	p := driver.BeatAnswer{Readings: []driver.ClockReading{d.reading(ms, sent)}}
 	all, err := d.members(c, ms, true)
 	if err != nil {
-		return lock.Pulse{}, err
+		return driver.BeatAnswer{}, err
 	}
 	for _, m := range all {
 		if m.Alive(ms) {
@@ -38,7 +38,7 @@ func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (lock.Pulse, e
 		}
 	}
 	if !slices.Contains(p.Nodes, node) { // there are too many
-		p.Nodes = append(p.Nodes[:min(len(p.Nodes), lock.MaxNodes-1)], node)
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), driver.MaxNodes-1)], node)
 		slices.Sort(p.Nodes)
 	}
 	return p, nil
@@ -74,7 +74,7 @@ func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err erro
 
 // members reads the members as they are at ms. To tidy is to remove those that are
 // over for a day.
-func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]lock.Member, error) {
+func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]driver.Member, error) {
 	names, _, err := c.Children(d.paths.nodes)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
@@ -83,10 +83,10 @@ func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]lock.Member, error)
 		return nil, err
 	}
 	names = firstNames(names)
-	all, errs := make([]lock.Member, len(names)), make([]error, len(names))
+	all, errs := make([]driver.Member, len(names)), make([]error, len(names))
 	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
-	all = slices.DeleteFunc(all, func(m lock.Member) bool { return m.Node == "" })
-	return lock.LatestMembers(all, ms), errors.Join(errs...)
+	all = slices.DeleteFunc(all, func(m driver.Member) bool { return m.Node == "" })
+	return driver.LatestMembers(all, ms), errors.Join(errs...)
 }
 
 // firstNames are the names that one step reads. The server lists them in no order: of too
@@ -97,30 +97,30 @@ func firstNames(names []string) []string {
 }
 
 // member reads one; without a name it is none.
-func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (lock.Member, error) {
+func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (driver.Member, error) {
 	path := d.paths.nodes + "/" + name
 	data, stat, err := c.Get(path)
 	if errors.Is(err, zk.ErrNoNode) {
-		return lock.Member{}, nil
+		return driver.Member{}, nil
 	}
 	if err != nil {
-		return lock.Member{}, err
+		return driver.Member{}, err
 	}
-	m := lock.Member{Left: stat.Mtime}
+	m := driver.Member{Left: stat.Mtime}
 	if string(data) != left {
 		ttl, err := strconv.ParseInt(string(data), 10, 64)
-		if err != nil || ttl <= 0 || ttl > lock.MaxTTL.Milliseconds() {
-			return lock.Member{}, nil
+		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
+			return driver.Member{}, nil
 		}
-		m = lock.Member{Until: stat.Mtime + ttl}
+		m = driver.Member{Until: stat.Mtime + ttl}
 	}
-	if over := max(m.Until, m.Left) <= ms-lock.GoneFor.Milliseconds(); over && tidy {
+	if over := max(m.Until, m.Left) <= ms-driver.GoneFor.Milliseconds(); over && tidy {
 		_ = c.Delete(path, stat.Version) // it takes room, and does nothing else
-		return lock.Member{}, nil
+		return driver.Member{}, nil
 	}
 	node, ok := unescape(name)
-	if !ok || lock.CheckName("node", node) != nil {
-		return lock.Member{}, nil
+	if !ok || driver.CheckName("node", node) != nil {
+		return driver.Member{}, nil
 	}
 	m.Node = node
 	return m, nil
@@ -128,7 +128,7 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (lock.Memb
 
 // Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := lock.CheckName("node", node); err != nil {
+	if err := driver.CheckName("node", node); err != nil {
 		return err
 	}
 	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
@@ -139,13 +139,13 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 }
 
 // Members reads the list of nodes.
-func (d *Driver) Members(ctx context.Context) (lock.Roll, error) {
-	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (lock.Roll, error) {
+func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
+	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (driver.MemberList, error) {
 		ms, err := d.tick(c)
 		if err != nil {
-			return lock.Roll{}, err
+			return driver.MemberList{}, err
 		}
 		all, err := d.members(c, ms, false)
-		return lock.Roll{Now: ms, Members: all}, err
+		return driver.MemberList{Now: ms, Members: all}, err
 	}, nil)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -18,13 +18,13 @@ func TestOptions(t *testing.T) {
 		"Options.JournalBytes": {JournalBytes: -1},
 	} {
 		_, err := zklock.New([]string{"localhost:2181"}, o)
-		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != argument {
+		if bad, ok := errors.AsType[*driver.ArgumentError](err); !ok || bad.Argument != argument {
 			t.Errorf("%s: %v", argument, err)
 		}
 	}
 	for _, servers := range [][]string{nil, {""}} {
 		_, err := zklock.New(servers, zklock.Options{})
-		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != "servers" {
+		if bad, ok := errors.AsType[*driver.ArgumentError](err); !ok || bad.Argument != "servers" {
 			t.Errorf("%q: %v", servers, err)
 		}
 	}

@@ -7,31 +7,31 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
-var _ lock.Peeker = (*Driver)(nil)
+var _ driver.Peeker = (*Driver)(nil)
 
 // Peek tells which numbers are decided: by reads alone, at what the leader's
 // clock seems to be.
-func (d *Driver) Peek(ctx context.Context, ps []lock.Peek, _ bool) ([]*lock.Answer, error) {
+func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
 	ps = slices.Clone(ps) // the caller may be gone before the last is read
-	return bounded(ctx, d, "peek", func(c *zk.Conn) ([]*lock.Answer, error) { return d.peek(c, ps) }, nil)
+	return bounded(ctx, d, "peek", func(c *zk.Conn) ([]*driver.Answer, error) { return d.peek(c, ps) }, nil)
 }
 
-func (d *Driver) peek(c *zk.Conn, ps []lock.Peek) ([]*lock.Answer, error) {
+func (d *Driver) peek(c *zk.Conn, ps []driver.NumberRef) ([]*driver.Answer, error) {
 	if !d.clock.known.Load() {
 		if _, err := d.tick(c); err != nil {
 			return nil, err
 		}
 	}
-	out, errs := make([]*lock.Answer, len(ps)), make([]error, len(ps))
+	out, errs := make([]*driver.Answer, len(ps)), make([]error, len(ps))
 	parallel(len(ps), func(i int) {
 		r, err := d.load(c, d.paths.of(ps[i].Key))
 		switch {
 		case err == nil:
 			out[i] = r.Peek(d.clock.now()*1000, ps[i].Number)
-		case !errors.Is(err, lock.ErrUnreadable): // that is not known to be decided
+		case !errors.Is(err, driver.ErrUnreadable): // that is not known to be decided
 			errs[i] = err
 		}
 	})

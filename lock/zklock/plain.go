@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Acquire asks for the key once. An error that is neither a *lock.HeldError nor a
@@ -17,14 +17,14 @@ import (
 //
 // Barge is of no use here: the release of a key is the grant to who waits for
 // it, so that it is never free while others wait.
-func (d *Driver) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := cmp.Or(lock.CheckAcquisition(&a), lock.CheckNoReplicas(a.Replicas)); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
+		return driver.Grant{}, err
 	}
-	return bounded(ctx, d, "acquire", func(c *zk.Conn) (lock.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
+	return bounded(ctx, d, "acquire", func(c *zk.Conn) (driver.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
 }
 
-func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (driver.Grant, error) {
 	p, g, err := d.seat(c, a)
 	defer p.mu.Unlock()
 	if err != nil || g.Fence != 0 {
@@ -39,22 +39,22 @@ func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (
 
 // seat returns the locked place of an owner that asks, with its grant if it has
 // one already. What it had and lost is gone.
-func (d *Driver) seat(c *zk.Conn, a *lock.Acquisition) (*place, lock.Grant, error) {
+func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, error) {
 	for {
 		p := d.places.get(a.Key, a.Owner)
 		var err error
 		switch {
 		case p.granted():
-			var g lock.Grant
-			if g, err = d.again(c, p, a); !errors.Is(err, lock.ErrLost) {
+			var g driver.Grant
+			if g, err = d.again(c, p, a); !errors.Is(err, driver.ErrLost) {
 				return p, g, err
 			}
 		case p.over() || p.leaving:
 			if _, err = d.remove(c, p); err != nil {
-				return p, lock.Grant{}, err
+				return p, driver.Grant{}, err
 			}
 		default:
-			return p, lock.Grant{}, nil
+			return p, driver.Grant{}, nil
 		}
 		p.mu.Unlock()
 	}
@@ -62,13 +62,13 @@ func (d *Driver) seat(c *zk.Conn, a *lock.Acquisition) (*place, lock.Grant, erro
 
 // again answers the owner of a lease that asks a second time: the same lease, for
 // no longer.
-func (d *Driver) again(c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) again(c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	sent := time.Now()
 	left := p.until.Load().Sub(sent)
 	if err := d.touch(c, p, a.TTL); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
-	return lock.Grant{Fence: p.fence, Left: min(left, d.session.trust()), Asked: sent}, nil
+	return driver.Grant{Fence: p.fence, Left: min(left, d.session.trust()), Asked: sent}, nil
 }
 
 // touch writes the node of a lease, which proves that session and node are there,
@@ -79,12 +79,12 @@ func (d *Driver) touch(c *zk.Conn, p *place, ttl time.Duration) error {
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		d.places.drop(p)
-		return lock.ErrLost
+		return driver.ErrLost
 	case err != nil:
 		return err
 	case stat.EphemeralOwner != session || c.SessionID() != session:
 		_, _ = d.remove(c, p) // of a session that has ended: the server does it too
-		return lock.ErrLost
+		return driver.ErrLost
 	}
 	d.clock.saw(stat.Mtime)
 	return nil
@@ -97,16 +97,16 @@ var errRestless = errors.New("the queue changes all the time")
 
 // try takes a place if nobody else has one, and gives it back if others were
 // faster.
-func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	var created time.Time
 	abreast := false // of the leader, since we asked: what is refused is refused by it
 	for range tries {
 		if err := ctx.Err(); err != nil {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 		q, err := d.lookFor(c, p)
 		if err != nil {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
@@ -114,27 +114,27 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *lock.Acquisit
 			created = time.Now()
 			abreast, err = true, d.create(c, p, a, &q, &created)
 		case i >= 0 && i < holders:
-			var g lock.Grant
+			var g driver.Grant
 			if g, err = d.confirm(c, p, a, &q, created); err == nil {
 				return g, nil
 			}
-			if errors.Is(err, lock.ErrFence) {
+			if errors.Is(err, driver.ErrFence) {
 				_, _ = d.remove(c, p) // it tries again by itself
 			}
 		case !abreast:
 			abreast, err = true, d.catchUp(c, a.Key)
 		case i < 0:
-			return lock.Grant{}, d.held(c, a.Key, &q)
+			return driver.Grant{}, d.held(c, a.Key, &q)
 		default:
 			if _, err = d.remove(c, p); err == nil {
-				return lock.Grant{}, d.held(c, a.Key, &q)
+				return driver.Grant{}, d.held(c, a.Key, &q)
 			}
 		}
 		if err != nil && !errors.Is(err, errMoved) {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 	}
-	return lock.Grant{}, errRestless
+	return driver.Grant{}, errRestless
 }
 
 // fits reports whether one more, at the end of the queue, would hold the key.
@@ -195,7 +195,7 @@ func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
 
 // create takes a place at the end of a queue as it was seen. What is not granted goes a
 // TTL after it was sent; nil: its owner waits.
-func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, sent *time.Time) error {
+func (d *Driver) create(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, sent *time.Time) error {
 	if sent != nil {
 		d.keep(p, sent.Add(a.TTL))
 	}
@@ -224,14 +224,14 @@ func (d *Driver) create(c *zk.Conn, p *place, a *lock.Acquisition, q *queue, sen
 
 // Renew moves the deadline to now + TTL. A lease lives in the session that
 // acquired it: for any other Driver it is lost.
-func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
-	if err := cmp.Or(lock.CheckHolding(&h), lock.CheckNoReplicas(h.Replicas)); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	if err := cmp.Or(driver.CheckRenewal(&h), driver.CheckNoReplicas(h.Replicas)); err != nil {
+		return driver.Grant{}, err
 	}
-	return bounded(ctx, d, "renew", func(c *zk.Conn) (lock.Grant, error) {
+	return bounded(ctx, d, "renew", func(c *zk.Conn) (driver.Grant, error) {
 		g, err := d.renew(c, &h)
-		if errors.Is(err, lock.ErrLost) {
-			if why := d.why(c, &h, err); errors.Is(why, lock.ErrLost) {
+		if errors.Is(err, driver.ErrLost) {
+			if why := d.why(c, &h, err); errors.Is(why, driver.ErrLost) {
 				err = why // it is lost, whether that is known or not
 			}
 		}
@@ -239,31 +239,31 @@ func (d *Driver) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) 
 	}, nil)
 }
 
-func (d *Driver) renew(c *zk.Conn, h *lock.Holding) (lock.Grant, error) {
+func (d *Driver) renew(c *zk.Conn, h *driver.LeaseRef) (driver.Grant, error) {
 	p := d.places.find(h.Key, h.Owner)
 	if p == nil {
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	}
 	defer p.mu.Unlock()
 	if p.fence != h.Fence || !p.granted() {
-		return lock.Grant{}, lock.ErrLost
+		return driver.Grant{}, driver.ErrLost
 	}
 	sent := time.Now()
 	if err := d.touch(c, p, h.TTL); err != nil {
-		return lock.Grant{}, err
+		return driver.Grant{}, err
 	}
 	d.keep(p, sent.Add(h.TTL))
-	return lock.Grant{Fence: p.fence, Left: min(h.TTL, d.session.trust()), Asked: sent}, nil
+	return driver.Grant{Fence: p.fence, Left: min(h.TTL, d.session.trust()), Asked: sent}, nil
 }
 
 // Release frees the key, which is at once that of the next in its queue.
-func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
-	if err := lock.CheckRelease(&h); err != nil {
+func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
+	if err := driver.CheckRelease(&h); err != nil {
 		return err
 	}
 	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) {
 		err := d.release(c, &h)
-		if errors.Is(err, lock.ErrLost) {
+		if errors.Is(err, driver.ErrLost) {
 			err = d.why(c, &h, err) // doubt about that is doubt: its repeat would be taken for one of a good release
 		}
 		return struct{}{}, err
@@ -271,11 +271,11 @@ func (d *Driver) Release(ctx context.Context, h lock.Holding) error {
 	return err
 }
 
-func (d *Driver) release(c *zk.Conn, h *lock.Holding) error {
+func (d *Driver) release(c *zk.Conn, h *driver.LeaseRef) error {
 	if p := d.places.find(h.Key, h.Owner); p != nil {
 		defer p.mu.Unlock()
 		if p.granted() && h.Fence != 0 && h.Fence != p.fence {
-			return lock.ErrLost
+			return driver.ErrLost
 		}
 		again := p.released
 		p.released = true
@@ -308,18 +308,18 @@ func (d *Driver) forgotten(key string, e *entry) bool {
 
 // vanished is the answer to the release of a key that is free, and that may or may
 // not have been freed by its owner.
-func vanished(h *lock.Holding) error {
+func vanished(h *driver.LeaseRef) error {
 	if h.Fence == 0 {
 		return nil
 	}
-	return lock.ErrForgotten
+	return driver.ErrForgotten
 }
 
 // releaseOther frees what another Driver acquired for this owner.
-func (d *Driver) releaseOther(c *zk.Conn, h *lock.Holding, q *queue) error {
+func (d *Driver) releaseOther(c *zk.Conn, h *driver.LeaseRef, q *queue) error {
 	i := q.find(h.Owner)
 	if i < 0 {
-		return lock.ErrLost
+		return driver.ErrLost
 	}
 	path := d.paths.lock(h.Key) + "/" + q.places[i].name
 	at, err := d.standing(c, path, q.parent)
@@ -329,7 +329,7 @@ func (d *Driver) releaseOther(c *zk.Conn, h *lock.Holding, q *queue) error {
 	case err != nil:
 		return err
 	case h.Fence != 0 && h.Fence != at.Fence:
-		return lock.ErrLost
+		return driver.ErrLost
 	}
 	_, err = gone(c.Delete(path, -1))
 	return err

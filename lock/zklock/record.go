@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -19,10 +19,10 @@ type record struct {
 	path    string
 	data    []byte // as it was read; nil: there is no node
 	version int32
-	tail    []lock.Line // the newest lines of the journal, which are kept in the node itself
-	chunks  []chunk     // the older ones, oldest first
-	next    int64       // the number of the next chunk
-	cut     bool        // older lines existed
+	tail    []driver.Line // the newest lines of the journal, which are kept in the node itself
+	chunks  []chunk       // the older ones, oldest first
+	next    int64         // the number of the next chunk
+	cut     bool          // older lines existed
 }
 
 // A chunk is a part of the journal in a node of its own.
@@ -46,14 +46,14 @@ type keptState struct {
 func readRecord(path string, data []byte, version int32) (*record, error) {
 	var k keptState
 	if err := json.Unmarshal(data, &k); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, path, err)
 	}
 	if k.Format > format {
-		return nil, fmt.Errorf("%w: %s is kept in format %d, known is %d", lock.ErrUnreadable, path, k.Format, format)
+		return nil, fmt.Errorf("%w: %s is kept in format %d, known is %d", driver.ErrUnreadable, path, k.Format, format)
 	}
 	state, err := k.State()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, path, err)
 	}
 	return &record{State: state, path: path, data: data, version: version,
 		tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
@@ -78,7 +78,7 @@ func (r *record) changed() ([]byte, error) {
 }
 
 // Append adds a line to the journal, or to its last line if the two fold.
-func (r *record) Append(line lock.Line) {
+func (r *record) Append(line driver.Line) {
 	if n := len(r.tail); n == 0 || !series.Fold(&r.tail[n-1], line) {
 		r.tail = append(r.tail, line)
 	}

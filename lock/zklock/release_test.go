@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -19,25 +19,25 @@ func TestReleaseThroughAnotherDriver(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d, other := driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, addr, zklock.Options{})
+	d, other := newDriver(t, addr, zklock.Options{Session: time.Minute}), newDriver(t, addr, zklock.Options{})
 	for _, named := range []bool{true, false} {
-		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+		a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
-		for _, h := range []lock.Holding{
+		for _, h := range []driver.LeaseRef{
 			{Key: "k", Owner: "a/1", Fence: g.Fence - 1},
 			{Key: "k", Owner: "a/1", Fence: g.Fence + 1},
 			{Key: "k", Owner: "b/1", Fence: g.Fence},
 			{Key: "k", Owner: "b/1"},
 		} {
-			if err := other.Release(t.Context(), h); !errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrForgotten) {
+			if err := other.Release(t.Context(), h); !errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrForgotten) {
 				t.Errorf("the release of %+v, where a/1 has the fence %d: %v", h, g.Fence, err)
 			}
 		}
 		if _, err := d.Renew(t.Context(), holding(a, g)); err != nil {
 			t.Fatalf("the lease after the releases that free nothing: %v", err)
 		}
-		h := lock.Holding{Key: "k", Owner: "a/1"}
+		h := driver.LeaseRef{Key: "k", Owner: "a/1"}
 		if named {
 			h.Fence = g.Fence
 		}
@@ -45,7 +45,7 @@ func TestReleaseThroughAnotherDriver(t *testing.T) {
 		if left := places(t, op, d, "k"); len(left) != 0 {
 			t.Errorf("after the release of %+v there is %q", h, left)
 		}
-		if _, err := d.Renew(t.Context(), holding(a, g)); !errors.Is(err, lock.ErrLost) {
+		if _, err := d.Renew(t.Context(), holding(a, g)); !errors.Is(err, driver.ErrLost) {
 			t.Errorf("the renewal of what was freed: %v", err)
 		}
 	}
@@ -58,9 +58,9 @@ func TestReplacedNode(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{Session: time.Minute})
-	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
-	replaced := func() (g lock.Grant, node string) {
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	replaced := func() (g driver.Grant, node string) {
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		node = d.LockPath("k") + "/" + places(t, op, d, "k")[0]
@@ -73,7 +73,7 @@ func TestReplacedNode(t *testing.T) {
 	}
 
 	g, node := replaced()
-	if _, err := d.Renew(t.Context(), holding(a, g)); !errors.Is(err, lock.ErrLost) {
+	if _, err := d.Renew(t.Context(), holding(a, g)); !errors.Is(err, driver.ErrLost) {
 		t.Errorf("the renewal with the node of another session: %v", err)
 	}
 	if there, _, err := op.Exists(node); there || err != nil {

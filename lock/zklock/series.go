@@ -6,59 +6,61 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // The kinds of requests about series. What they do is in lock/series.
 var (
-	openings = kind[lock.Opening, lock.Series]{
+	openings = kind[driver.OpenRequest, driver.Series]{
 		what:  "open",
-		key:   func(o *lock.Opening) string { return o.Key },
-		check: lock.CheckOpening,
-		step: func(r *record, us int64, o *lock.Opening) lock.Series {
+		key:   func(o *driver.OpenRequest) string { return o.Key },
+		check: driver.CheckOpen,
+		step: func(r *record, us int64, o *driver.OpenRequest) driver.Series {
 			r.Open(us, o, r)
 			return r.Series(us, o.Key)
 		},
-		doubt: func(o *lock.Opening, err error) lock.Series { return lock.Series{Key: o.Key, Err: err} },
+		doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 	}
-	claims = kind[lock.Claim, lock.Answer]{
+	claims = kind[driver.Claim, driver.Answer]{
 		what:  "claim",
-		key:   func(q *lock.Claim) string { return q.Key },
-		check: func(q *lock.Claim) error { return cmp.Or(lock.CheckClaim(q), lock.CheckNoReplicas(q.Replicas)) },
-		step:  func(r *record, us int64, q *lock.Claim) lock.Answer { return r.Claim(us, q, r) },
-		doubt: func(_ *lock.Claim, err error) lock.Answer { return lock.Answer{Err: err} },
+		key:   func(q *driver.Claim) string { return q.Key },
+		check: func(q *driver.Claim) error { return cmp.Or(driver.CheckClaim(q), driver.CheckNoReplicas(q.Replicas)) },
+		step:  func(r *record, us int64, q *driver.Claim) driver.Answer { return r.Claim(us, q, r) },
+		doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
 	}
-	renewals = kind[lock.RunRef, lock.Renewed]{
-		what:  "renew",
-		key:   func(q *lock.RunRef) string { return q.Key },
-		check: func(q *lock.RunRef) error { return cmp.Or(lock.CheckRun(q), lock.CheckNoReplicas(q.Replicas)) },
-		step:  func(r *record, us int64, q *lock.RunRef) lock.Renewed { return r.Renew(us, q) },
-		doubt: func(_ *lock.RunRef, err error) lock.Renewed { return lock.Renewed{Err: err} },
+	renewals = kind[driver.RunRef, driver.RenewAnswer]{
+		what: "renew",
+		key:  func(q *driver.RunRef) string { return q.Key },
+		check: func(q *driver.RunRef) error {
+			return cmp.Or(driver.CheckRunRenewal(q), driver.CheckNoReplicas(q.Replicas))
+		},
+		step:  func(r *record, us int64, q *driver.RunRef) driver.RenewAnswer { return r.Renew(us, q) },
+		doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
 	}
-	endings = kind[lock.Ending, lock.Ended]{
+	endings = kind[driver.EndRequest, driver.EndAnswer]{
 		what:  "release",
-		key:   func(q *lock.Ending) string { return q.Key },
-		check: lock.CheckEnding,
-		step:  func(r *record, us int64, q *lock.Ending) lock.Ended { return r.Release(us, q, r) },
-		doubt: func(_ *lock.Ending, err error) lock.Ended { return lock.Ended{Err: err} },
+		key:   func(q *driver.EndRequest) string { return q.Key },
+		check: driver.CheckEnd,
+		step:  func(r *record, us int64, q *driver.EndRequest) driver.EndAnswer { return r.Release(us, q, r) },
+		doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
 	}
-	looks = kind[string, lock.Series]{
+	looks = kind[string, driver.Series]{
 		what:  "look",
 		key:   func(key *string) string { return *key },
-		check: func(key *string) error { return lock.CheckKey(*key) },
-		step:  func(r *record, us int64, key *string) lock.Series { return r.Series(us, *key) },
-		doubt: func(key *string, err error) lock.Series { return lock.Series{Key: *key, Err: err} },
+		check: func(key *string) error { return driver.CheckKey(*key) },
+		step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
+		doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 	}
-	changes = kind[change, lock.Series]{
+	changes = kind[change, driver.Series]{
 		what:  "pause or resume",
 		key:   func(q *change) string { return q.key },
-		check: func(q *change) error { return lock.CheckChange(q.key, q.number) },
-		step: func(r *record, us int64, q *change) lock.Series {
+		check: func(q *change) error { return driver.CheckChange(q.key, q.number) },
+		step: func(r *record, us int64, q *change) driver.Series {
 			q.do(r, us, q.number)
 			return series.Changed(r.Series(us, q.key))
 		},
-		doubt: func(q *change, err error) lock.Series { return lock.Series{Key: q.key, Err: err} },
+		doubt: func(q *change, err error) driver.Series { return driver.Series{Key: q.key, Err: err} },
 	}
 )
 
@@ -71,44 +73,44 @@ type change struct {
 
 // Open registers series and reads them, and then records the revisions that they
 // were opened with.
-func (d *Driver) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	out := openings.ask(ctx, d, os)
 	for i, since := range d.record(ctx, os, out) {
 		out[i].Since, out[i].Other = since.since, since.other
 		if since.err != nil {
-			out[i] = lock.Series{Key: os[i].Key, Err: since.err}
+			out[i] = driver.Series{Key: os[i].Key, Err: since.err}
 		}
 	}
 	return out
 }
 
 // Claim asks for numbers.
-func (d *Driver) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	return claims.ask(ctx, d, cs)
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL.
-func (d *Driver) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	return renewals.ask(ctx, d, rs)
 }
 
 // ReleaseRuns ends runs.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	return endings.ask(ctx, d, es)
 }
 
 // Look reads series. It writes to none of them.
-func (d *Driver) Look(ctx context.Context, keys []string) []lock.Series {
+func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 	return looks.ask(ctx, d, keys)
 }
 
 // Pause stops grants of a series.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
 	return changes.ask(ctx, d, []change{{key, number, func(r *record, _, n int64) { r.Pause(n) }}})[0]
 }
 
 // Resume ends a pause.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) lock.Series {
+func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
 	return changes.ask(ctx, d, []change{{key, number, func(r *record, us, n int64) { r.Resume(us, n, r) }}})[0]
 }
 
@@ -120,8 +122,8 @@ type seen struct {
 }
 
 // record records the revisions of the series that were opened.
-func (d *Driver) record(ctx context.Context, os []lock.Opening, opened []lock.Series) []seen {
-	os, nows := append([]lock.Opening(nil), os...), make([]int64, len(os))
+func (d *Driver) record(ctx context.Context, os []driver.OpenRequest, opened []driver.Series) []seen {
+	os, nows := append([]driver.OpenRequest(nil), os...), make([]int64, len(os))
 	for i := range os {
 		if nows[i] = opened[i].Now; os[i].Revision == "" || opened[i].Err != nil {
 			nows[i] = 0 // nothing to record

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
 // open registers series and returns a number of each that is due.
 func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
 	t.Helper()
-	os := make([]lock.Opening, len(keys))
+	os := make([]driver.OpenRequest, len(keys))
 	for i, key := range keys {
-		os[i] = lock.Opening{Key: key, Node: "n", Revision: "r1"}
+		os[i] = driver.OpenRequest{Key: key, Node: "n", Revision: "r1"}
 	}
 	var due int64
 	for _, is := range d.Open(t.Context(), os) {
@@ -30,9 +30,9 @@ func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
 	return due
 }
 
-func claimOf(key, owner string, number int64) lock.Claim {
-	return lock.Claim{Key: key, Owner: owner, Number: number, After: number - 1, TTL: time.Minute, Deadline: time.Hour,
-		Attempts: 3, Window: time.Hour, Latest: lock.MaxNumber, Revision: "r1"}
+func claimOf(key, owner string, number int64) driver.Claim {
+	return driver.Claim{Key: key, Owner: owner, Number: number, After: number - 1, TTL: time.Minute, Deadline: time.Hour,
+		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
 // A claim and an ending were carried out and their replies were lost: the asker
@@ -41,26 +41,26 @@ func TestLostReplyOfAClaim(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	d := driver(t, p.addr(), zklock.Options{Session: time.Minute})
-	direct := driver(t, addr, zklock.Options{Session: time.Minute})
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+	direct := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	due := open(t, d, "job")
 	c := claimOf("job", "a/1", due)
-	claim := func() (lock.Answer, error) {
-		a := d.Claim(t.Context(), []lock.Claim{c})[0]
+	claim := func() (driver.Answer, error) {
+		a := d.Claim(t.Context(), []driver.Claim{c})[0]
 		return a, a.Err
 	}
 	lose(t, p, 3, func() error { _, err := claim(); return err }) // the series, the clock, and the write
-	seen := direct.Claim(t.Context(), []lock.Claim{claimOf("job", "b/1", due)})[0]
-	if seen.Kind != lock.Passed || seen.Node != "a" {
+	seen := direct.Claim(t.Context(), []driver.Claim{claimOf("job", "b/1", due)})[0]
+	if seen.Kind != driver.KindPassed || seen.Node != "a" {
 		t.Fatalf("to others it looks so: %+v", seen)
 	}
 	a := settled(t, claim)
-	if a.Kind != lock.Granted || a.Fence != seen.Fence || a.Attempt != 1 {
+	if a.Kind != driver.KindGranted || a.Fence != seen.Fence || a.Attempt != 1 {
 		t.Errorf("asked again: %+v, the store had the fence %d", a, seen.Fence)
 	}
-	e := lock.Ending{RunRef: lock.RunRef{Key: "job", Number: due, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, OK: true, Outcome: "ok"}
-	end := func() (lock.Ended, error) {
-		ended := d.ReleaseRuns(t.Context(), []lock.Ending{e})[0]
+	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: due, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, OK: true, Outcome: "ok"}
+	end := func() (driver.EndAnswer, error) {
+		ended := d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]
 		return ended, ended.Err
 	}
 	lose(t, p, 3, func() error { _, err := end(); return err })
@@ -82,7 +82,7 @@ func TestManySessions(t *testing.T) {
 	addr := zkserver.Shared(t)
 	ds := make([]*zklock.Driver, 6)
 	for i := range ds {
-		ds[i] = driver(t, addr, zklock.Options{Session: time.Minute})
+		ds[i] = newDriver(t, addr, zklock.Options{Session: time.Minute})
 	}
 	keys := make([]string, 4)
 	for i := range keys {
@@ -95,17 +95,17 @@ func TestManySessions(t *testing.T) {
 		grants := make([]atomic.Int32, len(keys))
 		var wg sync.WaitGroup
 		for i, d := range ds {
-			cs := make([]lock.Claim, len(keys))
+			cs := make([]driver.Claim, len(keys))
 			for k, key := range keys {
 				cs[k] = claimOf(key, fmt.Sprintf("n%d/%d", i, number), number)
-				cs[k].Overlap = lock.OverlapAllow
+				cs[k].Overlap = driver.OverlapAllow
 			}
 			wg.Go(func() {
 				for k, a := range d.Claim(t.Context(), cs) {
 					switch a.Kind {
-					case lock.Granted:
+					case driver.KindGranted:
 						grants[k].Add(1)
-					case lock.Passed:
+					case driver.KindPassed:
 					default:
 						t.Errorf("%s: %+v", keys[k], a)
 					}
@@ -134,14 +134,14 @@ func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 	t.Helper()
 	waitOn(t, d, time.Duration(n+10)*time.Millisecond)
 	for batch := range slices.Chunk(make([]struct{}, n), 20) {
-		cs := make([]lock.Claim, len(batch))
+		cs := make([]driver.Claim, len(batch))
 		for i := range cs {
 			cs[i] = claimOf(key, fmt.Sprintf("n/%d", from), from)
 			cs[i].Deadline, cs[i].Revision = 0, fmt.Sprint("r", from%2)
 			from++
 		}
 		for i, a := range d.Claim(t.Context(), cs) {
-			if a.Kind != lock.Missed {
+			if a.Kind != driver.KindMissed {
 				t.Fatalf("claim %d: %+v", i, a)
 			}
 		}
@@ -162,7 +162,7 @@ func TestJournalBudget(t *testing.T) {
 		{budget: 20_000, least: 50, most: 120, nodes: 7},
 		{budget: 1, least: 16, most: 17, nodes: 1},
 	} {
-		d := driver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: c.budget})
+		d := newDriver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: c.budget})
 		due := open(t, d, "a", "b")
 		for _, key := range []string{"a", "b"} {
 			miss(t, d, key, due, 200)
@@ -186,24 +186,24 @@ func TestJournalsOfErrors(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	const series, rounds, newest = 3, 40, 4096 + lock.MaxErrorText // bytes of texts that a series has in its own node
+	const series, rounds, newest = 3, 40, 4096 + driver.MaxErrorText // bytes of texts that a series has in its own node
 	for _, budget := range []int64{30_000, 1} {
-		d := driver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: budget})
+		d := newDriver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: budget})
 		keys := []string{"a", "b", "c"}
 		due := open(t, d, keys...)
 		waitOn(t, d, (rounds+10)*time.Millisecond)
 		for round := range int64(rounds) {
-			var cs []lock.Claim
+			var cs []driver.Claim
 			for _, key := range keys {
 				cs = append(cs, claimOf(key, fmt.Sprintf("n/%d", round), due+round))
 			}
-			var es []lock.Ending
+			var es []driver.EndRequest
 			for i, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != lock.Granted {
+				if a.Kind != driver.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				es = append(es, lock.Ending{RunRef: lock.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: cs[i].TTL},
-					Outcome: lock.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), lock.MaxErrorText)})
+				es = append(es, driver.EndRequest{RunRef: driver.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: cs[i].TTL},
+					Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
 			}
 			for _, e := range d.ReleaseRuns(t.Context(), es) {
 				if !e.Ended {
@@ -242,7 +242,7 @@ func TestJournalsOfErrors(t *testing.T) {
 }
 
 // texts are the bytes of the errors in a journal.
-func texts(j *lock.Journal) (bytes int) {
+func texts(j *driver.Journal) (bytes int) {
 	for i := range j.Lines {
 		bytes += len(j.Lines[i].Error)
 	}
@@ -254,12 +254,12 @@ func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{})
+	d := newDriver(t, addr, zklock.Options{})
 	due := open(t, d, "job")
 	data := []byte(`{"format":2,"mark":1}`)
 	_, err := op.Set(d.SeriesPath("job"), data, -1)
 	must(t, err)
-	if a := d.Claim(t.Context(), []lock.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != lock.Unknown || a.Err == nil {
+	if a := d.Claim(t.Context(), []driver.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != driver.KindUnknown || a.Err == nil {
 		t.Errorf("a claim: %+v", a)
 	}
 	if is := d.Look(t.Context(), []string{"job"})[0]; is.Err == nil {

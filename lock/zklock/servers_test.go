@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -28,7 +28,7 @@ func space(t testing.TB) string {
 	return name
 }
 
-func driver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
+func newDriver(t testing.TB, addr string, o zklock.Options) *zklock.Driver {
 	t.Helper()
 	return driverOf(t, []string{addr}, o)
 }
@@ -43,7 +43,7 @@ func driverOf(t testing.TB, addrs []string, o zklock.Options) *zklock.Driver {
 }
 
 // waitOn returns when d has passed on the server's clock.
-func waitOn(t testing.TB, c lock.Clocked, d time.Duration) {
+func waitOn(t testing.TB, c driver.Clocked, d time.Duration) {
 	t.Helper()
 	start := now(t, c)
 	give := time.Now().Add(d + 20*time.Second)
@@ -55,7 +55,7 @@ func waitOn(t testing.TB, c lock.Clocked, d time.Duration) {
 	}
 }
 
-func now(t testing.TB, c lock.Clocked) time.Time {
+func now(t testing.TB, c driver.Clocked) time.Time {
 	t.Helper()
 	rs, err := c.Now(context.Background())
 	must(t, err)

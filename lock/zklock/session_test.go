@@ -16,6 +16,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -66,13 +67,13 @@ func TestKilledSession(t *testing.T) {
 	t.Parallel()
 	addr, meter := zkserver.Shared(t), proof.NewMeter(t)
 	var carried atomic.Pointer[thief]
-	d := driver(t, addr, zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+	d := newDriver(t, addr, zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		c, err := net.DialTimeout(network, addr, timeout)
 		stolen := &thief{Conn: c}
 		carried.CompareAndSwap(nil, stolen)
 		return stolen, err
 	}})
-	other := driver(t, addr, zklock.Options{Session: time.Minute})
+	other := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	lease := hold(t, lock.New(d, "a"), "k")
 	session := d.SessionID()
 	next := await(t, lock.New(other, "b"), "k")
@@ -114,9 +115,9 @@ func TestFencesGrowOverForgetting(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	old, last := driver(t, addr, zklock.Options{}), int64(0)
+	old, last := newDriver(t, addr, zklock.Options{}), int64(0)
 	for range 3 {
-		for _, d := range []*zklock.Driver{driver(t, addr, zklock.Options{}), old} {
+		for _, d := range []*zklock.Driver{newDriver(t, addr, zklock.Options{}), old} {
 			lease := hold(t, lock.New(d, ""), "k")
 			if lease.Fence() <= last {
 				t.Errorf("the fence is %d, before it was %d", lease.Fence(), last)
@@ -149,9 +150,9 @@ func TestFloorGoes(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
 	op := operator(t, s.Addr())
-	d := driver(t, s.Addr(), zklock.Options{})
+	d := newDriver(t, s.Addr(), zklock.Options{})
 	acquire := func(floor int64) int64 {
-		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute, Fence: floor}
+		a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute, Fence: floor}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		must(t, d.Release(t.Context(), holding(a, g)))
@@ -177,10 +178,10 @@ func TestFloorGoes(t *testing.T) {
 func TestAuth(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	d := driver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")})
+	d := newDriver(t, addr, zklock.Options{Scheme: "digest", Auth: []byte("user:password")})
 	lease := hold(t, lock.New(d, "a"), "k")
-	stranger := driver(t, addr, zklock.Options{})
-	if _, err := stranger.Acquire(t.Context(), lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}); !errors.Is(err, zk.ErrNoAuth) {
+	stranger := newDriver(t, addr, zklock.Options{})
+	if _, err := stranger.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("a stranger: %v", err)
 	}
 	must(t, lease.Release(t.Context()))
@@ -190,12 +191,12 @@ func TestAuth(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	d, other := driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{})
+	d, other := newDriver(t, addr, zklock.Options{}), newDriver(t, addr, zklock.Options{})
 	hold(t, lock.New(d, "a"), "mine")
 	hold(t, lock.New(other, "b"), "k")
 	done := make(chan error, 1)
 	go func() {
-		_, err := d.Wait(t.Context(), lock.Acquisition{Key: "k", Owner: "w/1", TTL: time.Minute})
+		_, err := d.Wait(t.Context(), driver.Acquisition{Key: "k", Owner: "w/1", TTL: time.Minute})
 		done <- err
 	}()
 	queuedBehind(t, other, "k", 1)
@@ -216,7 +217,7 @@ func TestNoServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	must(t, err)
 	defer l.Close()
-	d := driver(t, l.Addr().String(), zklock.Options{Session: time.Second})
+	d := newDriver(t, l.Addr().String(), zklock.Options{Session: time.Second})
 	lease, err := lock.New(d, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
 	if lease != nil || err == nil || isHeld(err) || errors.Is(err, lock.ErrLost) {
 		t.Errorf("without a server: %v", err)
@@ -229,12 +230,12 @@ func TestNodeOfAnotherSession(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{})
+	d := newDriver(t, addr, zklock.Options{})
 	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // makes the parent
-	for _, ask := range []func(context.Context, lock.Acquisition) (lock.Grant, error){d.Acquire, d.Wait} {
+	for _, ask := range []func(context.Context, driver.Acquisition) (driver.Grant, error){d.Acquire, d.Wait} {
 		old, err := op.Create(d.LockPath("k")+"/a%2F1#1#", []byte("1|60000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+		a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 		g, err := ask(t.Context(), a)
 		must(t, err)
 		if there, _, err := op.Exists(old); there || err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -24,13 +24,13 @@ func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, versi
 		return nil, 0, err
 	}
 	if err := json.Unmarshal(data, &seen); err != nil {
-		return nil, 0, fmt.Errorf("%w: %s: %w", lock.ErrUnreadable, d.sightingsPath(key), err)
+		return nil, 0, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, d.sightingsPath(key), err)
 	}
 	return seen, stat.Version, nil
 }
 
 // sight records the revision that a node opens the series with.
-func (d *Driver) sight(c *zk.Conn, ms int64, o *lock.Opening) (since int64, other string, err error) {
+func (d *Driver) sight(c *zk.Conn, ms int64, o *driver.OpenRequest) (since int64, other string, err error) {
 	for {
 		all, version, err := d.sightings(c, o.Key)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/taken"
 )
 
@@ -57,18 +57,18 @@ func raced(err error) bool {
 // Force takes a key from those that hold it: their places go, in one step with the
 // record. An owner that comes to share the key in the same moment may keep it. A key that more
 // than 1,000 owners share is refused with lock.ErrUnsupported: take some of the fences.
-func (d *Driver) Force(ctx context.Context, f lock.Forcing) (lock.Forced, error) {
-	if err := lock.CheckForcing(&f); err != nil {
-		return lock.Forced{}, err
+func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
+	if err := driver.CheckForce(&f); err != nil {
+		return driver.ForceRecord{}, err
 	}
-	made, err := bounded(ctx, d, "force", func(c *zk.Conn) (lock.Forced, error) { return d.force(ctx, c, &f) }, nil)
+	made, err := bounded(ctx, d, "force", func(c *zk.Conn) (driver.ForceRecord, error) { return d.force(ctx, c, &f) }, nil)
 	return made, err
 }
 
-func (d *Driver) force(ctx context.Context, c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
+func (d *Driver) force(ctx context.Context, c *zk.Conn, f *driver.ForceRequest) (driver.ForceRecord, error) {
 	for range tries {
 		if err := ctx.Err(); err != nil {
-			return lock.Forced{}, err
+			return driver.ForceRecord{}, err
 		}
 		made, err := d.forceOnce(c, f)
 		if !raced(err) {
@@ -78,16 +78,16 @@ func (d *Driver) force(ctx context.Context, c *zk.Conn, f *lock.Forcing) (lock.F
 			return made, err
 		}
 	}
-	return lock.Forced{}, errRestless
+	return driver.ForceRecord{}, errRestless
 }
 
-func (d *Driver) forceOnce(c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
+func (d *Driver) forceOnce(c *zk.Conn, f *driver.ForceRequest) (driver.ForceRecord, error) {
 	if err := d.catchUp(c, f.Key); err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	b, err := d.book(c, f.Key)
 	if err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	if made, known := b.Record(f.ID); known {
 		return made, nil
@@ -95,15 +95,15 @@ func (d *Driver) forceOnce(c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
 	from, steps, err := d.meant(c, f)
 	switch {
 	case err != nil:
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	case len(from) == 0:
-		return lock.Forced{}, lock.ErrFree
+		return driver.ForceRecord{}, driver.ErrFree
 	case len(from) > maxTaken:
-		return lock.Forced{}, fmt.Errorf("%d owners hold it, of which one step takes %d: %w", len(from), maxTaken, lock.ErrUnsupported)
+		return driver.ForceRecord{}, fmt.Errorf("%d owners hold it, of which one step takes %d: %w", len(from), maxTaken, driver.ErrUnsupported)
 	}
 	ms, err := d.tick(c)
 	if err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	for i := range from {
 		from[i].Until += ms * 1000
@@ -111,7 +111,7 @@ func (d *Driver) forceOnce(c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
 	made := b.Force(ms*1000, f, from)
 	keep, err := d.kept(&b)
 	if err != nil {
-		return lock.Forced{}, err
+		return driver.ForceRecord{}, err
 	}
 	return made, d.within(c, d.paths.taken, func() error {
 		_, err := c.Multi(append(steps, keep)...)
@@ -121,13 +121,13 @@ func (d *Driver) forceOnce(c *zk.Conn, f *lock.Forcing) (lock.Forced, error) {
 
 // meant are the holders that an unlock takes the key from, each until what it has left,
 // and the steps that do so.
-func (d *Driver) meant(c *zk.Conn, f *lock.Forcing) (from []taken.Holder, steps []any, err error) {
+func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder, steps []any, err error) {
 	q, err := d.queue(c, f.Key)
 	if err != nil {
 		return nil, nil, err
 	}
 	places := q.places[:q.holders()]
-	all, errs := make([]lock.Holder, len(places)), make([]error, len(places))
+	all, errs := make([]driver.Holder, len(places)), make([]error, len(places))
 	parallel(len(places), func(i int) {
 		all[i], errs[i] = d.standing(c, d.paths.lock(f.Key)+"/"+places[i].name, q.parent)
 	})
@@ -144,13 +144,13 @@ func (d *Driver) meant(c *zk.Conn, f *lock.Forcing) (from []taken.Holder, steps 
 	return from, steps, nil
 }
 
-// Forcings returns the records of a key that was freed by force. They may be as old as
+// ForceRecords returns the records of a key that was freed by force. They may be as old as
 // the server that answers lags behind.
-func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error) {
-	if err := lock.CheckKey(key); err != nil {
+func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
+	if err := driver.CheckKey(key); err != nil {
 		return nil, err
 	}
-	return bounded(ctx, d, "forcings", func(c *zk.Conn) ([]lock.Forced, error) {
+	return bounded(ctx, d, "forcings", func(c *zk.Conn) ([]driver.ForceRecord, error) {
 		b, err := d.book(c, key)
 		if err != nil || !b.there {
 			return nil, err
@@ -162,7 +162,7 @@ func (d *Driver) Forcings(ctx context.Context, key string) ([]lock.Forced, error
 
 // why returns how a lease was taken that is not alive, or otherwise if it was not. Any
 // other error is doubt about that.
-func (d *Driver) why(c *zk.Conn, h *lock.Holding, otherwise error) error {
+func (d *Driver) why(c *zk.Conn, h *driver.LeaseRef, otherwise error) error {
 	if h.Fence == 0 {
 		return otherwise
 	}

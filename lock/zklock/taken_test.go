@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -21,8 +22,8 @@ func TestAdoptionAcrossSessions(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	one, two, behind := driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{}), driver(t, addr, zklock.Options{})
-	a := lock.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	one, two, behind := newDriver(t, addr, zklock.Options{}), newDriver(t, addr, zklock.Options{}), newDriver(t, addr, zklock.Options{})
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	g, err := one.Acquire(t.Context(), a)
 	must(t, err)
 	old := holding(a, g)
@@ -32,7 +33,7 @@ func TestAdoptionAcrossSessions(t *testing.T) {
 	queuedBehind(t, one, "k", 1)
 	now(t, behind)
 	for i, by := range []*zklock.Driver{two, one, two} {
-		to := lock.Acquisition{Key: "k", Owner: fmt.Sprint("b/", i), TTL: time.Minute}
+		to := driver.Acquisition{Key: "k", Owner: fmt.Sprint("b/", i), TTL: time.Minute}
 		got, err := by.Adopt(t.Context(), old, to)
 		must(t, err)
 		if got.Fence <= old.Fence {
@@ -74,15 +75,15 @@ func TestLostReplyOfAnAdoption(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op, p := operator(t, addr), newProxy(t, addr)
-	d, adopts := driver(t, addr, zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	d, adopts := newDriver(t, addr, zklock.Options{}), newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
 	for n := int32(1); ; n++ {
 		key := fmt.Sprint("k", n)
-		a := lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
+		a := driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		settled(t, func() (any, error) { return adopts.Inspect(t.Context(), key) })
-		old, to := holding(a, g), lock.Acquisition{Key: key, Owner: "b/1", TTL: time.Minute}
-		adopt := func() (lock.Grant, error) { return adopts.Adopt(t.Context(), old, to) }
+		old, to := holding(a, g), driver.Acquisition{Key: key, Owner: "b/1", TTL: time.Minute}
+		adopt := func() (driver.Grant, error) { return adopts.Adopt(t.Context(), old, to) }
 		p.cut.Store(n)
 		_, first := adopt()
 		if p.cut.Swap(0) > 0 {
@@ -111,15 +112,15 @@ func TestLostReplyOfAForcedUnlock(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
-	d, forces := driver(t, addr, zklock.Options{}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	d, forces := newDriver(t, addr, zklock.Options{}), newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
 	for n := int32(1); ; n++ {
 		key := fmt.Sprint("k", n)
-		a := lock.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
+		a := driver.Acquisition{Key: key, Owner: "a/1", TTL: time.Minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		settled(t, func() (any, error) { return forces.Inspect(t.Context(), key) })
-		force := func() (lock.Forced, error) {
-			return forces.Force(t.Context(), lock.Forcing{Key: key, ID: "id", By: "alice", Reason: "gone", To: g.Fence})
+		force := func() (driver.ForceRecord, error) {
+			return forces.Force(t.Context(), driver.ForceRequest{Key: key, ID: "id", By: "alice", Reason: "gone", To: g.Fence})
 		}
 		p.cut.Store(n)
 		_, first := force()
@@ -131,7 +132,7 @@ func TestLostReplyOfAForcedUnlock(t *testing.T) {
 			return
 		}
 		made := settled(t, force)
-		next := lock.Acquisition{Key: key, Owner: "b/1", TTL: time.Minute}
+		next := driver.Acquisition{Key: key, Owner: "b/1", TTL: time.Minute}
 		got, err := d.Acquire(t.Context(), next)
 		must(t, err)
 		if again := settled(t, force); again.At != made.At {
@@ -139,7 +140,7 @@ func TestLostReplyOfAForcedUnlock(t *testing.T) {
 		}
 		_, err = d.Renew(t.Context(), holding(next, got))
 		must(t, err)
-		if all, err := d.Forcings(t.Context(), key); err != nil || len(all) != 1 {
+		if all, err := d.ForceRecords(t.Context(), key); err != nil || len(all) != 1 {
 			t.Errorf("reply %d was lost: the records are %+v, %v", n, all, err)
 		}
 		if _, err := d.Renew(t.Context(), holding(a, g)); !errors.Is(err, lock.ErrForced) {
@@ -154,15 +155,15 @@ func TestForceLeavesTheNextAlone(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := driver(t, addr, zklock.Options{})
+	d := newDriver(t, addr, zklock.Options{})
 	must(t, hold(t, lock.New(d, "a"), "k").Release(t.Context())) // makes the parent
 	for i, c := range []struct {
 		data string
 		want error
-	}{{"1|60000|0|true", lock.ErrFree}, {"1|60000|0|false", nil}} {
+	}{{"1|60000|0|true", driver.ErrFree}, {"1|60000|0|false", nil}} {
 		_, err := op.Create(d.LockPath("k")+fmt.Sprintf("/b%%2F1#1#%010d", 900+i), []byte(c.data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		must(t, err)
-		_, err = d.Force(t.Context(), lock.Forcing{Key: "k", ID: fmt.Sprint("id", i), By: "alice", Reason: "gone"})
+		_, err = d.Force(t.Context(), driver.ForceRequest{Key: "k", ID: fmt.Sprint("id", i), By: "alice", Reason: "gone"})
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.data, err, c.want)
 		}

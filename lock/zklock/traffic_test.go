@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/history"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -28,7 +28,7 @@ func work(t *testing.T, ds ...*zklock.Driver) *traffic {
 	go func() {
 		w.ops <- history.Crowd{
 			Clients: 8, Keys: 6, Timeout: time.Second, Seed: uint64(time.Now().UnixNano()),
-			Driver: func(client int) lock.Driver { return &worker{ds[client%len(ds)], w} },
+			Driver: func(client int) driver.Driver { return &worker{ds[client%len(ds)], w} },
 		}.Run(ctx)
 	}()
 	return w
@@ -39,7 +39,7 @@ type worker struct {
 	of *traffic
 }
 
-func (w *worker) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (w *worker) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := w.Driver.Acquire(ctx, a)
 	if err == nil {
 		w.of.grants.Add(1)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t, "maxSessionTimeout=60000")
-	d := driver(t, s.Addr(), zklock.Options{Session: 100 * time.Second})
+	d := newDriver(t, s.Addr(), zklock.Options{Session: 100 * time.Second})
 	if trust := d.Trust(); trust != 50*time.Second {
 		t.Errorf("before a server has given a session, it is trusted for %v, half of what is asked for is 50s", trust)
 	}
@@ -27,7 +27,7 @@ func TestTrust(t *testing.T) {
 		29*time.Second + 999e6 + 5e5: 29*time.Second + 999e6 + 5e5,
 		20 * time.Second:             20 * time.Second,
 	} {
-		a := lock.Acquisition{Key: ttl.String(), Owner: "a/1", TTL: ttl}
+		a := driver.Acquisition{Key: ttl.String(), Owner: "a/1", TTL: ttl}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		again, err := d.Acquire(t.Context(), a)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -60,13 +61,13 @@ func TestWaiterBeforeGivesUp(t *testing.T) {
 	const getData = 4
 	addr := zkserver.Shared(t)
 	op, p := operator(t, addr), newProxy(t, addr)
-	d, last := driver(t, addr, zklock.Options{Session: time.Minute}), driver(t, p.addr(), zklock.Options{Session: time.Minute})
+	d, last := newDriver(t, addr, zklock.Options{Session: time.Minute}), newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
 	first := hold(t, lock.New(d, "a"), "k")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	gaveUp := make(chan error, 1)
 	go func() {
-		_, err := d.Wait(ctx, lock.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute})
+		_, err := d.Wait(ctx, driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute})
 		gaveUp <- err
 	}()
 	queuedBehind(t, d, "k", 1)

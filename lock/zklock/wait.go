@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 const (
@@ -25,18 +25,18 @@ const (
 // was lost it takes a place at the end. When ctx ends it gives the place up, for
 // which it may take a second; then it is given up beside, and by the end of the
 // session at the latest.
-func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
-	if err := cmp.Or(lock.CheckAcquisition(&a), lock.CheckNoReplicas(a.Replicas)); err != nil {
-		return lock.Grant{}, err
+func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
+		return driver.Grant{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, fmt.Errorf("zklock: wait: %w", err)
+		return driver.Grant{}, fmt.Errorf("zklock: wait: %w", err)
 	}
 	patient, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by leaveTime
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(leaveTime, stop) })()
-	g, err := bounded(patient, d, "wait", func(c *zk.Conn) (lock.Grant, error) { return d.wait(ctx, c, &a) },
-		func(c *zk.Conn, _ lock.Grant) { d.leave(c, &a) })
+	g, err := bounded(patient, d, "wait", func(c *zk.Conn) (driver.Grant, error) { return d.wait(ctx, c, &a) },
+		func(c *zk.Conn, _ driver.Grant) { d.leave(c, &a) })
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", err, ctx.Err())
 	}
@@ -47,7 +47,7 @@ func (d *Driver) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, erro
 var errBehind = errors.New("others stand before")
 
 // wait waits until it is granted or ctx ends.
-func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (lock.Grant, error) {
+func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (driver.Grant, error) {
 	p, g, err := d.seat(c, a)
 	defer p.mu.Unlock()
 	if err != nil || g.Fence != 0 {
@@ -59,7 +59,7 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 			return g, nil
 		}
 		if errors.Is(err, errBehind) {
-			a.NoteRefusal(&lock.HeldError{Key: a.Key}) // for how long would take one more look
+			a.NoteRefusal(&driver.HeldError{Key: a.Key}) // for how long would take one more look
 		} else {
 			a.NoteRefusal(err)
 		}
@@ -73,15 +73,15 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *lock.Acquisition) (loc
 	_, _ = d.remove(c, p) // it tries again by itself
 	switch {
 	case ctx.Err() == nil:
-		return lock.Grant{}, errClosed
+		return driver.Grant{}, errClosed
 	case err == nil:
-		return lock.Grant{}, ctx.Err()
+		return driver.Grant{}, ctx.Err()
 	}
-	return lock.Grant{}, fmt.Errorf("%w: %w", ctx.Err(), err)
+	return driver.Grant{}, fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
 // leave gives up what was granted to nobody.
-func (d *Driver) leave(c *zk.Conn, a *lock.Acquisition) {
+func (d *Driver) leave(c *zk.Conn, a *driver.Acquisition) {
 	if p := d.places.find(a.Key, a.Owner); p != nil {
 		defer p.mu.Unlock()
 		_, _ = d.remove(c, p) // it tries again by itself
@@ -119,7 +119,7 @@ func (v *view) saw(e zk.Event) {
 
 // stand looks where the place stands, and takes one if there is none. It returns
 // the grant, or errBehind and what tells of a change in v, or doubt.
-func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock.Grant, error) {
+func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if v.held {
 		if g, err := d.next(c, p, a, v); !errors.Is(err, errMoved) {
 			return g, err
@@ -129,19 +129,19 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock
 	for range tries {
 		if p.node == "" && !p.doubtful { // who stood there before matters only from now on
 			if err := d.create(c, p, a, &queue{parent: unseen}, nil); err != nil {
-				return lock.Grant{}, err
+				return driver.Grant{}, err
 			}
 		}
 		q, err := d.lookFor(c, p)
 		if err != nil {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 		holders, i := q.holders(), q.find(p.owner)
 		switch {
 		case i < 0:
 			err = d.create(c, p, a, &q, nil)
 		case i < holders:
-			var g lock.Grant
+			var g driver.Grant
 			if g, err = d.confirm(c, p, a, &q, time.Time{}); err == nil {
 				return g, nil
 			}
@@ -153,27 +153,27 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock
 			case err == nil:
 				err = errBehind
 			}
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 		if err != nil && !errors.Is(err, errMoved) {
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 	}
-	return lock.Grant{}, errRestless
+	return driver.Grant{}, errRestless
 }
 
 // next waits for the end of an owner that holds the key alone, right before the
 // place, and takes the key after it. The queue is not read for it.
-func (d *Driver) next(c *zk.Conn, p *place, a *lock.Acquisition, v *view) (lock.Grant, error) {
+func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if !v.first {
 		_, _, changed, err := c.GetW(v.before) // sets no watch if it is gone
 		switch {
 		case err == nil:
 			v.changed = changed
-			return lock.Grant{}, errBehind
+			return driver.Grant{}, errBehind
 		case !errors.Is(err, zk.ErrNoNode):
 			*v = view{}
-			return lock.Grant{}, err
+			return driver.Grant{}, err
 		}
 	}
 	q := queue{parent: v.parent, version: v.version, inferred: true}

@@ -19,14 +19,14 @@ func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
 	o := zklock.Options{Session: 2 * time.Second}
-	before := lock.New(driver(t, s.Addr(), o), "before")
+	before := lock.New(newDriver(t, s.Addr(), o), "before")
 	for i := range 20 {
 		must(t, hold(t, before, fmt.Sprint("other", i)).Release(t.Context()))
 	}
 	s.Kill()
 	must(t, os.RemoveAll(filepath.Join(s.Dir(), "data")))
 	s.Restart()
-	after := lock.New(driver(t, s.Addr(), o), "after")
+	after := lock.New(newDriver(t, s.Addr(), o), "after")
 	first := hold(t, after, "k")
 	must(t, first.Release(t.Context()))
 	for i := range 50 {

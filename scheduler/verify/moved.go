@@ -1,10 +1,12 @@
 package verify
 
-import "github.com/cronce/cronce/lock"
+import (
+	"github.com/cronce/cronce/lock/driver"
+)
 
 // moved reads a line that moved the mark: the verdict of To, and of every tick
 // that it passed.
-func (p *proof) moved(l *lock.Line) {
+func (p *proof) moved(l *driver.Line) {
 	p.marked = true
 	p.seen(l.From)
 	r := p.explain(l)
@@ -22,7 +24,7 @@ func (p *proof) moved(l *lock.Line) {
 
 // explain holds a line against the spec of its revision, which it returns if it
 // is known. A resume has none.
-func (p *proof) explain(l *lock.Line) *revision {
+func (p *proof) explain(l *driver.Line) *revision {
 	if resumed(l) {
 		return nil
 	}
@@ -41,10 +43,10 @@ func (p *proof) explain(l *lock.Line) *revision {
 
 // resumed reports whether a line was written by the end of a pause, which covers
 // all revisions up to its instant.
-func resumed(l *lock.Line) bool { return l.Verdict == lock.VerdictPaused && l.Revision == "" }
+func resumed(l *driver.Line) bool { return l.Verdict == driver.VerdictPaused && l.Revision == "" }
 
 // follow checks that a line begins where the mark stood.
-func (p *proof) follow(l *lock.Line) {
+func (p *proof) follow(l *driver.Line) {
 	switch {
 	case l.From < p.mark:
 		p.violate("I1", l.To, "decided twice: ticks after %s, while the mark was at %s", stamp(l.From), stamp(p.mark))
@@ -57,12 +59,12 @@ func (p *proof) follow(l *lock.Line) {
 }
 
 // between checks that the verdict of the ticks between is one the line can give.
-func (p *proof) between(l *lock.Line) {
+func (p *proof) between(l *driver.Line) {
 	switch l.Between {
-	case "", lock.VerdictMissed:
+	case "", driver.VerdictMissed:
 		return
 	case l.Verdict:
-		if l.Verdict == lock.VerdictSkipped || l.Verdict == lock.VerdictPaused {
+		if l.Verdict == driver.VerdictSkipped || l.Verdict == driver.VerdictPaused {
 			return
 		}
 	}
@@ -70,23 +72,23 @@ func (p *proof) between(l *lock.Line) {
 }
 
 // decide takes the verdict of To.
-func (p *proof) decide(l *lock.Line) {
+func (p *proof) decide(l *driver.Line) {
 	switch l.Verdict {
-	case lock.VerdictRan:
+	case driver.VerdictRan:
 		p.start(l)
-	case lock.VerdictWaiting:
+	case driver.VerdictWaiting:
 		p.wait(l)
 		p.blocked(l)
-	case lock.VerdictSkipped:
+	case driver.VerdictSkipped:
 		p.blocked(l)
-	case lock.VerdictMissed, lock.VerdictPaused:
+	case driver.VerdictMissed, driver.VerdictPaused:
 	default:
 		p.violate("I4", l.To, "verdict %q decides no tick", l.Verdict)
 	}
 }
 
 // blocked checks that a run stood in the way of a tick that gave way to one.
-func (p *proof) blocked(l *lock.Line) {
+func (p *proof) blocked(l *driver.Line) {
 	if p.whole && p.states[open] == 0 {
 		p.violate("I4", l.To, "%s, but no run was open", l.Verdict)
 	}
@@ -94,7 +96,7 @@ func (p *proof) blocked(l *lock.Line) {
 
 // account counts what a line decided, but To of a grant: that is counted when
 // the last word on it has been read.
-func (p *proof) account(l *lock.Line, r *revision) {
+func (p *proof) account(l *driver.Line, r *revision) {
 	after, through := max(l.From, p.high, p.after), min(l.To, p.through)
 	if after >= through || p.isAhead(l) {
 		return
@@ -111,22 +113,22 @@ func (p *proof) account(l *lock.Line, r *revision) {
 
 // betweenOf is the verdict of the ticks that a line passed. Without one they are
 // undecided.
-func betweenOf(l *lock.Line) (v lock.Verdict, reason string) {
+func betweenOf(l *driver.Line) (v driver.Verdict, reason string) {
 	if l.Between == l.Verdict {
 		return l.Between, l.Reason
 	}
-	return l.Between, lock.ReasonMisfire
+	return l.Between, driver.ReasonMisfire
 }
 
-func (p *proof) add(v lock.Verdict, reason string, n int) {
+func (p *proof) add(v driver.Verdict, reason string, n int) {
 	switch v {
-	case lock.VerdictSkipped:
+	case driver.VerdictSkipped:
 		p.report.Skipped = count(p.report.Skipped, reason, n)
-	case lock.VerdictMissed:
+	case driver.VerdictMissed:
 		p.report.Missed = count(p.report.Missed, reason, n)
-	case lock.VerdictPaused:
+	case driver.VerdictPaused:
 		p.report.Paused += n
-	case lock.VerdictRan, lock.VerdictWaiting: // counted by tally
+	case driver.VerdictRan, driver.VerdictWaiting: // counted by tally
 	default:
 		p.report.Undecided += n
 	}
@@ -134,7 +136,7 @@ func (p *proof) add(v lock.Verdict, reason string, n int) {
 
 // others counts the ticks of other revisions in a range: a pause covers them,
 // anything else passes over them.
-func (p *proof) others(l *lock.Line, r *revision, after, through int64) {
+func (p *proof) others(l *driver.Line, r *revision, after, through int64) {
 	if len(p.revisions.all) == 1 && p.revisions.all[0] == r {
 		return
 	}
@@ -142,7 +144,7 @@ func (p *proof) others(l *lock.Line, r *revision, after, through int64) {
 		return !resumed(l) && ms == l.To || r != nil && ms > r.First && r.names(ms)
 	}
 	n := p.union(within(after, through, inForce), own)
-	if l.Verdict == lock.VerdictPaused {
+	if l.Verdict == driver.VerdictPaused {
 		p.report.Paused += n
 	} else {
 		p.report.PassedOver += n

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
@@ -111,7 +111,7 @@ func (p *proof) waits() func(r *revision, tick int64) bool {
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {
 		for i := range s.Runs {
-			if r := &s.Runs[i]; r.State == lock.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
+			if r := &s.Runs[i]; r.State == driver.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
 				alive, granted = true, max(granted, r.Granted)
 			}
 		}
@@ -128,21 +128,21 @@ func (p *proof) alive() (alive bool, granted int64) {
 // left finds the runs that are over and that no node has taken over or settled. In a
 // pause nothing is taken over: there they are lost, and the end of the pause records
 // it.
-func (p *proof) left(s *lock.Series) {
+func (p *proof) left(s *driver.Series) {
 	alive, _ := p.alive()
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		over, state := r.Until, open
 		switch r.State {
-		case lock.RunOpen:
+		case driver.RunOpen:
 			if p.now < r.Until {
 				continue
 			}
-		case lock.RunGivenBack:
+		case driver.RunGivenBack:
 			over, state = max(over, p.latest), givenBack
-		case lock.RunUnstarted:
+		case driver.RunUnstarted:
 			over, state = max(over, p.latest), unstarted
-		case lock.RunWaiting:
+		case driver.RunWaiting:
 			if alive {
 				continue
 			}
@@ -156,16 +156,16 @@ func (p *proof) left(s *lock.Series) {
 			p.leave(r, overdue)
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),
-				State: state.String(), Node: lock.NodeOf(r.Owner), Fence: r.Fence,
+				State: state.String(), Node: driver.NodeOf(r.Owner), Fence: r.Fence,
 			})
 		}
 	}
 }
 
 // lastLease is the latest deadline of the runs of a series.
-func (p *proof) lastLease(s *lock.Series) (until int64) {
+func (p *proof) lastLease(s *driver.Series) (until int64) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == lock.RunOpen {
+		if r := &s.Runs[i]; r.State == driver.RunOpen {
 			until = max(until, r.Until)
 		}
 	}
@@ -174,7 +174,7 @@ func (p *proof) lastLease(s *lock.Series) (until int64) {
 
 // leave sets what became of a run that was left. A tick from before the proof, or from before
 // what was asked for, is not counted, unless it is overdue: Late names it, and the counts say the same.
-func (p *proof) leave(r *lock.Run, to state) {
+func (p *proof) leave(r *driver.Run, to state) {
 	known := p.runs[r.Number]
 	if known != nil {
 		p.set(known, to)

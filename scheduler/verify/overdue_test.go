@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // hasPolicies records policies with the spec of a journal.
-func hasPolicies(j lock.Journal, text string) lock.Journal {
+func hasPolicies(j driver.Journal, text string) driver.Journal {
 	j.Revisions[0].Policies = text
 	return j
 }
@@ -18,19 +18,19 @@ func hasPolicies(j lock.Journal, text string) lock.Journal {
 // A tick is overdue when the store's clock is past its deadline and the grace, to the
 // millisecond, whether nodes live or not, and with no line at all.
 func TestOverdue(t *testing.T) {
-	one := lock.Run{Number: at(10), State: lock.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	one := driver.Run{Number: at(10), State: driver.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
 	long, late := one, one
 	long.Until = at(60)
 	late.Until, late.Granted = at(60), at(25)
-	waits := with(line(lock.VerdictWaiting, 20, 10, 20), func(l *lock.Line) { l.Fence = fence(20) })
-	waiting := lock.Run{Number: at(20), State: lock.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
-	over := func(r lock.Run, s lock.RunState) lock.Run { r.State = s; return r }
+	waits := with(line(driver.VerdictWaiting, 20, 10, 20), func(l *driver.Line) { l.Fence = fence(20) })
+	waiting := driver.Run{Number: at(20), State: driver.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
+	over := func(r driver.Run, s driver.RunState) driver.Run { r.State = s; return r }
 	all, once := "overlap:skip/misfire:all/deadline:5s", "overlap:skip/misfire:once/deadline:5s"
 	for _, c := range []struct {
 		name    string
-		journal lock.Journal
+		journal driver.Journal
 		now     float64
-		state   *lock.Series
+		state   *driver.Series
 		want    string // overdue, waiting, running, lost, paused; then the first, how many, since when, and its state
 	}{
 		{"nothing was due", journal(), 9.999, nil, "0 0 0 0 0"},
@@ -50,11 +50,11 @@ func TestOverdue(t *testing.T) {
 
 		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, long), "1 0 1 0 0; 20 1 30 undecided"},
 		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, late), "0 1 1 0 0"},
-		{"to the millisecond", journal(granted(10)), 41, state(45, func() lock.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
-		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
-		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() lock.Run { r := one; r.Until = at(50); return r }()), "2 0 1 0 0; 20 2 25 undecided"},
-		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
-		{"and then no more", hasPolicies(journal(ran(10), with(ran(20), func(l *lock.Line) { l.At, l.Ended = at(70), at(71) })), all), 81, state(81), "4 0 0 0 0; 30 4 35 undecided"},
+		{"to the millisecond", journal(granted(10)), 41, state(45, func() driver.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
+		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
+		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50); return r }()), "2 0 1 0 0; 20 2 25 undecided"},
+		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
+		{"and then no more", hasPolicies(journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(70), at(71) })), all), 81, state(81), "4 0 0 0 0; 30 4 35 undecided"},
 		{"where runs may overlap none waits", hasPolicies(journal(granted(10)), "overlap:allow/misfire:all/deadline:5s"), 35.001, state(35.001, one), "1 0 1 0 0; 20 1 25 undecided"},
 
 		{"a lease that ends now is over", journal(granted(10), ran(20), ran(30), ran(40)), 50, state(50, one), "0 0 1 0 0"},
@@ -63,11 +63,11 @@ func TestOverdue(t *testing.T) {
 		{"in a pause nothing is overdue", journal(ran(10)), 500, paused(state(500)), "0 0 0 0 49"},
 		{"a tick waits for a run that is alive", journal(granted(10), waits), 39.999, state(39.999, one, waiting), "0 1 1 0 0"},
 		{"and for nothing once it is over", journal(granted(10), waits, ran(30), ran(40)), 50.011, state(50.011, one, waiting), "2 0 0 0 0; 10 1 40 open; 20 1 40.005 waiting"},
-		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
-		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunUnstarted)), "0 1 0 0 0"},
-		{"interrupted and left", journal(with(ran(10), func(l *lock.Line) { l.Outcome = lock.OutcomeInterrupted })), 20.006, state(20.006, over(lock.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, lock.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
-		{"without a line, from the mark on", lock.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
-		{"decided since the journal was read", journal(ran(10)), 100, func() *lock.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
+		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
+		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "0 1 0 0 0"},
+		{"interrupted and left", journal(with(ran(10), func(l *driver.Line) { l.Outcome = driver.OutcomeInterrupted })), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
+		{"without a line, from the mark on", driver.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
+		{"decided since the journal was read", journal(ran(10)), 100, func() *driver.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
 	} {
 		got := verify.Job(c.journal, verify.Options{Now: instant(at(c.now)), State: c.state})
 		text := fmt.Sprint(got.Overdue, got.Waiting, got.Running, got.Lost, got.Paused)
@@ -84,13 +84,13 @@ func TestOverdue(t *testing.T) {
 // as the list, also where the journal does not reach back to it, or was not asked for so far. What
 // was left in a pause is lost with its tick, and counted with it.
 func TestLeftBeforeTheWindow(t *testing.T) {
-	left := lock.Run{Number: at(10), State: lock.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	left := driver.Run{Number: at(10), State: driver.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
 	whole := journal(granted(10), ran(20), ran(30), ran(40))
 	cut := whole
 	cut.Lines, cut.Truncated = cut.Lines[2:], true
 	for _, c := range []struct {
 		name    string
-		journal lock.Journal
+		journal driver.Journal
 		since   float64
 		now     float64
 		paused  bool
@@ -122,11 +122,11 @@ func TestLeftBeforeTheWindow(t *testing.T) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()-epoch) / 1000 }
 
-func state(now float64, runs ...lock.Run) *lock.Series {
-	return &lock.Series{Key: "job", Now: at(now), Mark: epoch, Runs: runs}
+func state(now float64, runs ...driver.Run) *driver.Series {
+	return &driver.Series{Key: "job", Now: at(now), Mark: epoch, Runs: runs}
 }
 
-func paused(s *lock.Series) *lock.Series {
+func paused(s *driver.Series) *driver.Series {
 	s.Paused = true
 	return s
 }
@@ -137,19 +137,19 @@ func TestSpecInForce(t *testing.T) {
 	const other = "5/10 * * * * *"
 	for _, c := range []struct {
 		name     string
-		old, new lock.Sighting
-		lines    []lock.Line
+		old, new driver.RevisionUse
+		lines    []driver.Line
 		alive    string
 		want     string // overdue, passed over, the first
 	}{
 		{"a deployment is over", sighting(everyTen, 0, 12), sighting(other, 12, 13), nil, "", "2 0 15"},
-		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []lock.Line{with(line(lock.VerdictMissed, 41, 10, 15), func(l *lock.Line) { l.Revision = other })}, "", "1 0 25"},
-		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []lock.Line{with(line(lock.VerdictMissed, 41, 10, 35), func(l *lock.Line) { l.Revision = other })}, "", "0 2 0"},
+		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []driver.Line{with(line(driver.VerdictMissed, 41, 10, 15), func(l *driver.Line) { l.Revision = other })}, "", "1 0 25"},
+		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []driver.Line{with(line(driver.VerdictMissed, 41, 10, 35), func(l *driver.Line) { l.Revision = other })}, "", "0 2 0"},
 		{"a deployment was taken back", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "a", "1 0 20"},
 		{"and both have died", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "z", "2 0 15"},
 	} {
-		j := journal(append([]lock.Line{ran(10)}, c.lines...)...)
-		j.Revisions = []lock.Sighting{c.old, c.new}
+		j := journal(append([]driver.Line{ran(10)}, c.lines...)...)
+		j.Revisions = []driver.RevisionUse{c.old, c.new}
 		got := verify.Job(j, verify.Options{Now: instant(at(45.5)), Alive: func(n string) bool { return n == c.alive }})
 		first := 0.0
 		if len(got.Late) > 0 {
@@ -161,7 +161,7 @@ func TestSpecInForce(t *testing.T) {
 	}
 }
 
-func node(s lock.Sighting, name string) lock.Sighting {
+func node(s driver.RevisionUse, name string) driver.RevisionUse {
 	s.Node = name
 	return s
 }
@@ -169,21 +169,21 @@ func node(s lock.Sighting, name string) lock.Sighting {
 // A line that cannot be read is reported, what it may have decided is not known, and
 // all else is proven.
 func TestUnreadableLines(t *testing.T) {
-	bad := lock.Line{Verdict: lock.VerdictUnreadable, Error: `"\x00"`}
+	bad := driver.Line{Verdict: driver.VerdictUnreadable, Error: `"\x00"`}
 	for _, c := range []struct {
 		name    string
-		journal lock.Journal
+		journal driver.Journal
 		unknown int
 		want    []string
 	}{
 		{"in the middle", journal(ran(10), bad, ran(30)), 1, nil},
 		{"it moved no mark", journal(ran(10), bad, ran(20)), 0, nil},
 		{"it was the end of a run", journal(granted(10), bad, ran(20)), 1, nil},
-		{"it was a grant", journal(ran(10), bad, word(lock.VerdictEnded, 25, granted(20), "ok"), ran(30)), 0, nil},
-		{"at the beginning", lock.Journal{Key: "job", Lines: []lock.Line{bad, ran(20), ran(30)}, Revisions: []lock.Sighting{sighting(everyTen, 0, 0)}}, 0, nil},
+		{"it was a grant", journal(ran(10), bad, word(driver.VerdictEnded, 25, granted(20), "ok"), ran(30)), 0, nil},
+		{"at the beginning", driver.Journal{Key: "job", Lines: []driver.Line{bad, ran(20), ran(30)}, Revisions: []driver.RevisionUse{sighting(everyTen, 0, 0)}}, 0, nil},
 		{"what is broken elsewhere is found", journal(ran(10), bad, ran(30), ran(50)), 1, []string{"I4"}},
-		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *lock.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
-		{"a spec that cannot be read", func() lock.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
+		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *driver.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
+		{"a spec that cannot be read", func() driver.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
 	} {
 		got := verify.Job(c.journal, verify.Options{})
 		var broken []string
@@ -203,12 +203,12 @@ func TestUnreadableLines(t *testing.T) {
 func TestForgedBeginIsBounded(t *testing.T) {
 	const every = "* * * * * *"
 	forged := journal()
-	forged.Revisions = []lock.Sighting{sighting(every, 0, 0)}
+	forged.Revisions = []driver.RevisionUse{sighting(every, 0, 0)}
 	forged.Revisions[0].First = 0
-	forged.Lines[0] = lock.Line{At: at(0), Verdict: lock.VerdictOpened, Revision: every}
+	forged.Lines[0] = driver.Line{At: at(0), Verdict: driver.VerdictOpened, Revision: every}
 	old := forged
-	old.Lines = []lock.Line{{At: at(0), Verdict: lock.VerdictMissed, From: 0, To: at(0), Between: lock.VerdictMissed, Revision: every}}
-	for name, j := range map[string]lock.Journal{"an opening": forged, "a line": old} {
+	old.Lines = []driver.Line{{At: at(0), Verdict: driver.VerdictMissed, From: 0, To: at(0), Between: driver.VerdictMissed, Revision: every}}
+	for name, j := range map[string]driver.Journal{"an opening": forged, "a line": old} {
 		began := time.Now()
 		got := verify.Job(j, verify.Options{Now: instant(at(1))})
 		if took := time.Since(began); took > 30*time.Second || got.OK() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -37,7 +37,7 @@ type proof struct {
 	spent  bool       // and no more may be
 }
 
-func newProof(j lock.Journal, o Options) *proof {
+func newProof(j driver.Journal, o Options) *proof {
 	p := &proof{options: o, revisions: readRevisions(&j), accused: map[string]bool{}, runs: map[int64]*run{}}
 	p.now = newest(&j)
 	if !o.Now.IsZero() {
@@ -49,7 +49,7 @@ func newProof(j lock.Journal, o Options) *proof {
 	p.revisions.retire(o.Alive)
 	p.begins = begins(&j, p.now, o.State)
 	p.mark, p.high = p.begins, p.begins
-	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == lock.VerdictOpened
+	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == driver.VerdictOpened
 	p.after, p.through = p.begins, p.now
 	p.report = Report{Job: j.Key, Begins: time.UnixMilli(p.begins).UTC(), Complete: p.whole && !j.Truncated}
 	if r := p.revisions.last; r != nil {
@@ -65,7 +65,7 @@ func newProof(j lock.Journal, o Options) *proof {
 }
 
 // specFaults reports specs that are not known: what was due by them cannot be computed.
-func (p *proof) specFaults(j *lock.Journal) {
+func (p *proof) specFaults(j *driver.Journal) {
 	for _, text := range j.Faults {
 		p.fault("cannot be read: %s", text)
 	}
@@ -80,7 +80,7 @@ func (p *proof) specFaults(j *lock.Journal) {
 }
 
 // newest is the latest instant that a journal names.
-func newest(j *lock.Journal) (ms int64) {
+func newest(j *driver.Journal) (ms int64) {
 	for i := range j.Lines {
 		ms = max(ms, j.Lines[i].At, j.Lines[i].To)
 	}
@@ -93,14 +93,14 @@ func newest(j *lock.Journal) (ms int64) {
 // begins is where the proof begins: the mark before the first kept line that
 // moved it. Lines that only speak of single ticks tell that nothing later than
 // they were written had been decided.
-func begins(j *lock.Journal, now int64, s *lock.Series) int64 {
+func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 	at := int64(math.MinInt64)
 	for i := range j.Lines {
 		l := &j.Lines[i]
 		switch {
-		case l.Verdict == lock.VerdictUnreadable:
+		case l.Verdict == driver.VerdictUnreadable:
 			continue
-		case l.Verdict == lock.VerdictOpened:
+		case l.Verdict == driver.VerdictOpened:
 			return max(l.From, l.At) // no opening is below the store's clock
 		case l.From < l.To:
 			return l.From
@@ -117,7 +117,7 @@ func begins(j *lock.Journal, now int64, s *lock.Series) int64 {
 }
 
 // read takes line i.
-func (p *proof) read(i int, l *lock.Line) {
+func (p *proof) read(i int, l *driver.Line) {
 	for _, ms := range []int64{l.At, l.Ended} {
 		if !p.beyond(ms) {
 			p.latest = max(p.latest, ms)
@@ -125,11 +125,11 @@ func (p *proof) read(i int, l *lock.Line) {
 	}
 	p.ahead(l)
 	switch {
-	case l.Verdict == lock.VerdictUnreadable:
+	case l.Verdict == driver.VerdictUnreadable:
 		p.unreadable(l)
 	case l.From > l.To:
 		p.violate("I1", l.To, "a line moves the mark back, from %s", stamp(l.From))
-	case l.Verdict == lock.VerdictOpened:
+	case l.Verdict == driver.VerdictOpened:
 		p.opened(i, l)
 	case l.From < l.To:
 		p.moved(l)
@@ -139,7 +139,7 @@ func (p *proof) read(i int, l *lock.Line) {
 }
 
 // opened reads an opening. Any but the first tells that the store forgot.
-func (p *proof) opened(i int, l *lock.Line) {
+func (p *proof) opened(i int, l *driver.Line) {
 	switch {
 	case l.To < l.At:
 		p.violate("I4", l.At, "opened at %s, which is before it was written", stamp(l.To))
@@ -169,7 +169,7 @@ func (p *proof) absent(after, through int64) int {
 
 // unreadable passes over a line that cannot be read. It may have moved the mark, and
 // ended any run.
-func (p *proof) unreadable(l *lock.Line) {
+func (p *proof) unreadable(l *driver.Line) {
 	p.fault("a line of the journal cannot be read: %s", l.Error)
 	p.blind, p.whole = true, false
 	for _, r := range p.runs {
@@ -203,7 +203,7 @@ func (p *proof) fault(format string, args ...any) {
 
 // known returns the revision that a line names, or nil. One that was never
 // recorded, or that cannot be read, is reported once.
-func (p *proof) known(l *lock.Line) *revision {
+func (p *proof) known(l *driver.Line) *revision {
 	r := p.revisions.byName[l.Revision]
 	if r != nil && r.schedule != nil {
 		return r

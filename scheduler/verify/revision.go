@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -13,7 +13,7 @@ import (
 // names of one text and zone, as in another year or with another zone database, is
 // one revision: it is read with the zones of this process in any case.
 type revision struct {
-	lock.Sighting
+	driver.RevisionUse
 	schedule *spec.Schedule // nil: the spec cannot be read
 	fault    error          // why
 	used     int64          // the latest instant at which it is known to have been in use
@@ -22,8 +22,8 @@ type revision struct {
 }
 
 // readRevision parses what was recorded of a revision.
-func readRevision(s lock.Sighting) *revision {
-	r := &revision{Sighting: s, used: s.Last}
+func readRevision(s driver.RevisionUse) *revision {
+	r := &revision{RevisionUse: s, used: s.Last}
 	r.policies, _ = policy.Parse(s.Policies) // what cannot be read is the default
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
@@ -60,7 +60,7 @@ type revisions struct {
 }
 
 // readRevisions gathers the sightings. A line is a sighting too.
-func readRevisions(j *lock.Journal) revisions {
+func readRevisions(j *driver.Journal) revisions {
 	rs := revisions{byName: make(map[string]*revision, len(j.Revisions))}
 	byText := make(map[[2]string]*revision, len(j.Revisions))
 	for _, s := range j.Revisions {

@@ -1,6 +1,8 @@
 package verify
 
-import "github.com/cronce/cronce/lock"
+import (
+	"github.com/cronce/cronce/lock/driver"
+)
 
 // A state is what became of a tick that was granted or waits.
 type state uint8
@@ -56,7 +58,7 @@ func (p *proof) set(r *run, s state) {
 }
 
 // start reads a first attempt.
-func (p *proof) start(l *lock.Line) {
+func (p *proof) start(l *driver.Line) {
 	r, twice := p.run(l.To)
 	r.again = r.again || twice && r.state != waiting // that it is, follow has said
 	if l.Attempt != 1 {
@@ -69,7 +71,7 @@ func (p *proof) start(l *lock.Line) {
 }
 
 // overlapped reads a tick that starts while an earlier run is open.
-func (p *proof) overlapped(l *lock.Line) {
+func (p *proof) overlapped(l *driver.Line) {
 	if p.counted(l.To) {
 		p.report.Overlapped++
 	}
@@ -79,7 +81,7 @@ func (p *proof) overlapped(l *lock.Line) {
 }
 
 // wait reads a tick that waits for the end of another.
-func (p *proof) wait(l *lock.Line) {
+func (p *proof) wait(l *driver.Line) {
 	p.fences(l)
 	if r, twice := p.run(l.To); !twice {
 		r.fence, r.node = l.Fence, l.Node
@@ -88,7 +90,7 @@ func (p *proof) wait(l *lock.Line) {
 }
 
 // grant takes an attempt, with its end if that is in the same line.
-func (p *proof) grant(r *run, l *lock.Line) {
+func (p *proof) grant(r *run, l *driver.Line) {
 	p.fences(l)
 	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
 	p.set(r, open)
@@ -98,7 +100,7 @@ func (p *proof) grant(r *run, l *lock.Line) {
 }
 
 // fences checks that the fence of a grant is above those of all before it.
-func (p *proof) fences(l *lock.Line) {
+func (p *proof) fences(l *driver.Line) {
 	if l.Fence <= p.fence {
 		p.violate("I2", l.To, "fence %d is not above %d, which was granted before", l.Fence, p.fence)
 	}
@@ -109,11 +111,11 @@ func (p *proof) fences(l *lock.Line) {
 func (p *proof) finish(r *run, outcome string) {
 	r.outcome = outcome
 	switch outcome {
-	case lock.OutcomeUnstarted:
+	case driver.OutcomeUnstarted:
 		r.attempt--
 		p.set(r, unstarted)
 		p.tick(r, &p.report.Unstarted)
-	case lock.OutcomeInterrupted:
+	case driver.OutcomeInterrupted:
 		p.set(r, givenBack)
 		p.tick(r, &p.report.GivenBack)
 	default:

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -80,7 +80,7 @@ func normal(s *store) {
 		s.run(policy{}, seconds)
 	}
 	s.now = at(50)
-	s.end(s.ask(policy{}, s.now), lock.Done, lock.OutcomeFailed)
+	s.end(s.ask(policy{}, s.now), driver.EndDone, driver.OutcomeFailed)
 }
 
 // renewed keeps a run alive up to a second.
@@ -105,7 +105,7 @@ func skip(s *store) {
 }
 
 func queue(s *store) {
-	p := policy{overlap: lock.OverlapQueue}
+	p := policy{overlap: driver.OverlapQueue}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -118,7 +118,7 @@ func queue(s *store) {
 }
 
 func stillWaiting(s *store) {
-	p := policy{overlap: lock.OverlapQueue}
+	p := policy{overlap: driver.OverlapQueue}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -127,7 +127,7 @@ func stillWaiting(s *store) {
 
 // replace: the run that is told to end does not, and its lease is not renewed.
 func replace(s *store) {
-	p := policy{overlap: lock.OverlapReplace, rerun: true}
+	p := policy{overlap: driver.OverlapReplace, rerun: true}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -197,7 +197,7 @@ func unstartedTick(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	for range 2 {
-		s.end(g, lock.NeverStarted, "")
+		s.end(g, driver.EndUnstarted, "")
 		s.now += 1000
 		g = s.takeOver(policy{}, g.Number, g.Fence)
 	}
@@ -206,7 +206,7 @@ func unstartedTick(s *store) {
 
 func unstartedMissed(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), lock.NeverStarted, "")
+	s.end(s.ask(policy{}, at(10)), driver.EndUnstarted, "")
 	s.run(policy{}, 30)
 }
 
@@ -215,7 +215,7 @@ func unstartedSecond(s *store) {
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.now = at(14)
-	s.end(s.takeOver(p, g.Number, g.Fence), lock.NeverStarted, "")
+	s.end(s.takeOver(p, g.Number, g.Fence), driver.EndUnstarted, "")
 	c := p.claim(s, at(20))
 	s.now = at(20)
 	c.After, c.Attempts, c.Latest = at(10), 1, at(21)
@@ -226,18 +226,18 @@ func givenBack(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	s.now = at(11)
-	s.end(g, lock.GivenBack, "")
+	s.end(g, driver.EndGivenBack, "")
 	s.ok(s.takeOver(policy{}, g.Number, g.Fence))
 }
 
 func interrupted(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), lock.Done, lock.OutcomeInterrupted)
+	s.end(s.ask(policy{}, at(10)), driver.EndDone, driver.OutcomeInterrupted)
 	s.run(policy{}, 20)
 }
 
 func overlap(s *store) {
-	p := policy{overlap: lock.OverlapAllow}
+	p := policy{overlap: driver.OverlapAllow}
 	s.now = at(10)
 	first := s.ask(p, at(10))
 	s.renewed(first, 20)

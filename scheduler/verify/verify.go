@@ -62,7 +62,7 @@ package verify
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Options say what part of a journal is counted. The zero value counts all.
@@ -76,7 +76,7 @@ type Options struct {
 	// State is the series as it was read after the journal: it shows the pause, and
 	// which runs are alive, and what of the journal lies in the future of its clock. Nil:
 	// not known; a run without an end is taken for alive.
-	State *lock.Series
+	State *driver.Series
 	// Alive names the nodes that live. Nil: not known.
 	Alive func(node string) bool
 	// Grace is how long after its deadline a tick may be without a verdict, and how
@@ -90,7 +90,7 @@ type Options struct {
 
 // Job checks one job's journal. It reads all lines, so that what came before
 // Options.Since is known, and never fails: what it cannot explain is a violation.
-func Job(j lock.Journal, o Options) Report {
+func Job(j driver.Journal, o Options) Report {
 	p := newProof(j, o)
 	for i := range j.Lines {
 		p.read(i, &j.Lines[i])

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Store answers at once. Shift is added to its clock, which is this machine's.
@@ -23,82 +24,82 @@ func (s *Store) Asked() int64 { return s.asked.Load() }
 func (s *Store) now() time.Time { return time.Now().Add(s.Shift).Round(0) }
 
 // Claim answers passed.
-func (s *Store) Claim(_ context.Context, cs []lock.Claim) []lock.Answer {
+func (s *Store) Claim(_ context.Context, cs []driver.Claim) []driver.Answer {
 	s.asked.Add(int64(len(cs)))
 	now := s.now().UnixMilli()
-	answers := make([]lock.Answer, len(cs))
+	answers := make([]driver.Answer, len(cs))
 	for i := range cs {
-		answers[i] = lock.Answer{Kind: lock.Passed, Number: cs[i].Number, State: lock.RunDone, Mark: cs[i].Number, Now: now}
+		answers[i] = driver.Answer{Kind: driver.KindPassed, Number: cs[i].Number, State: driver.RunDone, Mark: cs[i].Number, Now: now}
 	}
 	return answers
 }
 
 // Open answers that the series begins now.
-func (s *Store) Open(_ context.Context, os []lock.Opening) []lock.Series {
+func (s *Store) Open(_ context.Context, os []driver.OpenRequest) []driver.Series {
 	now := s.now().UnixMilli()
-	all := make([]lock.Series, len(os))
+	all := make([]driver.Series, len(os))
 	for i, o := range os {
-		all[i] = lock.Series{Key: o.Key, Now: now, Mark: max(now, o.Mark), Since: now}
+		all[i] = driver.Series{Key: o.Key, Now: now, Mark: max(now, o.Mark), Since: now}
 	}
 	return all
 }
 
 // Look answers that nothing is open.
-func (s *Store) Look(_ context.Context, keys []string) []lock.Series {
-	return make([]lock.Series, len(keys))
+func (s *Store) Look(_ context.Context, keys []string) []driver.Series {
+	return make([]driver.Series, len(keys))
 }
 
 // RenewRuns answers that nothing is held.
-func (s *Store) RenewRuns(_ context.Context, rs []lock.RunRef) []lock.Renewed {
-	return make([]lock.Renewed, len(rs))
+func (s *Store) RenewRuns(_ context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	return make([]driver.RenewAnswer, len(rs))
 }
 
 // ReleaseRuns answers that nothing was held.
-func (s *Store) ReleaseRuns(_ context.Context, es []lock.Ending) []lock.Ended {
-	return make([]lock.Ended, len(es))
+func (s *Store) ReleaseRuns(_ context.Context, es []driver.EndRequest) []driver.EndAnswer {
+	return make([]driver.EndAnswer, len(es))
 }
 
 // Pause does nothing.
-func (s *Store) Pause(context.Context, string, int64) lock.Series { return lock.Series{} }
+func (s *Store) Pause(context.Context, string, int64) driver.Series { return driver.Series{} }
 
 // Resume does nothing.
-func (s *Store) Resume(context.Context, string, int64) lock.Series { return lock.Series{} }
+func (s *Store) Resume(context.Context, string, int64) driver.Series { return driver.Series{} }
 
 // Journal is empty.
-func (s *Store) Journal(_ context.Context, key string, _ int) (lock.Journal, error) {
-	return lock.Journal{Key: key}, nil
+func (s *Store) Journal(_ context.Context, key string, _ int) (driver.Journal, error) {
+	return driver.Journal{Key: key}, nil
 }
 
 // Keys are none.
 func (s *Store) Keys(context.Context) ([]string, error) { return nil, nil }
 
 // Acquire grants nothing.
-func (s *Store) Acquire(_ context.Context, a lock.Acquisition) (lock.Grant, error) {
-	return lock.Grant{}, &lock.HeldError{Key: a.Key, Left: a.TTL}
+func (s *Store) Acquire(_ context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return driver.Grant{}, &lock.HeldError{Key: a.Key, Left: a.TTL}
 }
 
 // Renew answers that the lease is lost.
-func (s *Store) Renew(context.Context, lock.Holding) (lock.Grant, error) {
-	return lock.Grant{}, lock.ErrLost
+func (s *Store) Renew(context.Context, driver.LeaseRef) (driver.Grant, error) {
+	return driver.Grant{}, lock.ErrLost
 }
 
 // Release does nothing.
-func (s *Store) Release(context.Context, lock.Holding) error { return nil }
+func (s *Store) Release(context.Context, driver.LeaseRef) error { return nil }
 
 // Now reads the clock.
-func (s *Store) Now(context.Context) ([]lock.Reading, error) {
+func (s *Store) Now(context.Context) ([]driver.ClockReading, error) {
 	now := time.Now()
-	return []lock.Reading{{Server: "blank", Time: s.now(), Sent: now, Received: time.Now()}}, nil
+	return []driver.ClockReading{{Server: "blank", Time: s.now(), Sent: now, Received: time.Now()}}, nil
 }
 
 // Beat answers that the node is alone.
-func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (lock.Pulse, error) {
+func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (driver.BeatAnswer, error) {
 	readings, err := s.Now(ctx)
-	return lock.Pulse{Nodes: []string{node}, Readings: readings}, err
+	return driver.BeatAnswer{Nodes: []string{node}, Readings: readings}, err
 }
 
 // Leave does nothing.
 func (s *Store) Leave(context.Context, string) error { return nil }
 
 // Members answers that no node is known.
-func (s *Store) Members(context.Context) (lock.Roll, error) { return lock.Roll{}, nil }
+func (s *Store) Members(context.Context) (driver.MemberList, error) { return driver.MemberList{}, nil }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -90,31 +90,31 @@ func mark(ctx context.Context, what string) context.Context {
 }
 
 // Claim is marked as a claim.
-func (s Store) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	return s.Store.Claim(mark(ctx, Claim), cs)
 }
 
 // Peek is marked as a claim.
-func (s Store) Peek(ctx context.Context, ps []lock.Peek, whole bool) ([]*lock.Answer, error) {
-	return s.Store.(lock.Peeker).Peek(mark(ctx, Claim), ps, whole)
+func (s Store) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
+	return s.Store.(driver.Peeker).Peek(mark(ctx, Claim), ps, whole)
 }
 
 // ReleaseRuns is marked as a release.
-func (s Store) ReleaseRuns(ctx context.Context, es []lock.Ending) []lock.Ended {
+func (s Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
 	return s.Store.ReleaseRuns(mark(ctx, Release), es)
 }
 
 // RenewRuns is marked as a renewal.
-func (s Store) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (s Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	return s.Store.RenewRuns(mark(ctx, Renew), rs)
 }
 
 // Open is marked as opening.
-func (s Store) Open(ctx context.Context, os []lock.Opening) []lock.Series {
+func (s Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	return s.Store.Open(mark(ctx, Open), os)
 }
 
 // Beat is marked as a beat.
-func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (lock.Pulse, error) {
+func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
 	return s.Store.Beat(mark(ctx, Beat), node, ttl)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Clock is the cluster's time. The zero Clock has not been read yet. It is safe for
@@ -63,7 +63,7 @@ func (c *Clock) WrongBy() time.Duration {
 // Observe takes one reading of each server; of several the median counts. It
 // returns the step that was adopted, if any, and whether the caller should read
 // again soon because this reading differed by a step.
-func (c *Clock) Observe(rs []lock.Reading) (stepped time.Duration, again bool) {
+func (c *Clock) Observe(rs []driver.ClockReading) (stepped time.Duration, again bool) {
 	if len(rs) == 0 {
 		return 0, false
 	}
@@ -134,13 +134,13 @@ func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again b
 }
 
 // median returns the reading in the middle, and how far it may be off.
-func (c *Clock) median(rs []lock.Reading) (zero, off time.Duration) {
+func (c *Clock) median(rs []driver.ClockReading) (zero, off time.Duration) {
 	rs = slices.Clone(rs)
-	of := func(r lock.Reading) time.Duration {
+	of := func(r driver.ClockReading) time.Duration {
 		middle := r.Sent.Add(r.Received.Sub(r.Sent) / 2)
 		return time.Duration(r.Time.UnixMicro())*time.Microsecond - middle.Sub(c.start)
 	}
-	slices.SortFunc(rs, func(a, b lock.Reading) int { return cmp.Compare(of(a), of(b)) })
+	slices.SortFunc(rs, func(a, b driver.ClockReading) int { return cmp.Compare(of(a), of(b)) })
 	r := rs[len(rs)/2]
 	return of(r), r.Received.Sub(r.Sent) / 2
 }

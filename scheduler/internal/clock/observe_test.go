@@ -5,16 +5,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
 // readings makes a reading of each server whose clock is off by so much, with a
 // round trip of 20 ms.
-func readings(offs ...time.Duration) (rs []lock.Reading) {
+func readings(offs ...time.Duration) (rs []driver.ClockReading) {
 	sent := time.Now()
 	for _, off := range offs {
-		rs = append(rs, lock.Reading{Sent: sent, Received: sent.Add(20 * time.Millisecond), Time: sent.Add(10*time.Millisecond + off).Round(0)})
+		rs = append(rs, driver.ClockReading{Sent: sent, Received: sent.Add(20 * time.Millisecond), Time: sent.Add(10*time.Millisecond + off).Round(0)})
 	}
 	return rs
 }
@@ -69,9 +69,9 @@ func TestObserve(t *testing.T) {
 
 // slowReading is one of a clock that is off by so much, whose request took there and
 // its answer back.
-func slowReading(off, there, back time.Duration) []lock.Reading {
+func slowReading(off, there, back time.Duration) []driver.ClockReading {
 	sent := time.Now()
-	return []lock.Reading{{Sent: sent, Received: sent.Add(there + back), Time: sent.Add(there + off).Round(0)}}
+	return []driver.ClockReading{{Sent: sent, Received: sent.Add(there + back), Time: sent.Add(there + off).Round(0)}}
 }
 
 // What a reading cannot tell, because it was slow, is no step: a difference counts from

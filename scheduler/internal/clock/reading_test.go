@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
@@ -22,7 +22,7 @@ func TestQuickReadingsCount(t *testing.T) {
 			time.Sleep(there)
 			at := time.Now().Add(ahead)
 			time.Sleep(back)
-			c.Observe([]lock.Reading{{Server: "s", Time: at, Sent: sent, Received: time.Now()}})
+			c.Observe([]driver.ClockReading{{Server: "s", Time: at, Sent: sent, Received: time.Now()}})
 			return c.Now().Sub(time.Now().Add(ahead)).Abs()
 		}
 		const ms = time.Millisecond

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Name names the parts that are down, and why, in words without addresses, users or keys.
@@ -31,7 +31,7 @@ func (h *Health) Explain(err error) string {
 		}
 	}
 	switch {
-	case errors.Is(err, lock.ErrUnreadable):
+	case errors.Is(err, driver.ErrUnreadable):
 		return "what the store has of the job cannot be read"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "no answer in time"

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Kind is a kind of request. A store can answer one kind and not another: a Redis at
@@ -53,8 +53,8 @@ type failure struct {
 // other request is down all the while. Health is safe for concurrent use.
 type Health struct {
 	shards    int
-	explainer lock.Explainer // nil: the store is none
-	heard     atomic.Int64   // the latest answer, in nanoseconds since began
+	explainer driver.Explainer // nil: the store is none
+	heard     atomic.Int64     // the latest answer, in nanoseconds since began
 	began     time.Time
 
 	mu       sync.Mutex
@@ -71,9 +71,9 @@ const (
 )
 
 // New returns the health of a store with so many shards, all of whose parts are up. If
-// the store is a lock.Explainer it explains its errors.
+// the store is a driver.Explainer it explains its errors.
 func New(store any, shards int, now time.Time) *Health {
-	explainer, _ := store.(lock.Explainer)
+	explainer, _ := store.(driver.Explainer)
 	return &Health{shards: shards, explainer: explainer, began: now}
 }
 

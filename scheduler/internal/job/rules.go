@@ -3,13 +3,13 @@ package job
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // Rules are the policies of a job with their defaults filled in.
 type Rules struct {
-	Overlap  lock.Overlap
+	Overlap  driver.Overlap
 	Policy   policy.Record // overlap, misfire, deadline and jitter, as the store records them
 	Recorded string        // the text of Policy
 	Rerun    bool          // a tick whose node died runs again
@@ -43,7 +43,7 @@ func (r *Rules) StartWithin(interval time.Duration) (within time.Duration, reaso
 // Late is the reason that is recorded for a tick whose first attempt comes too late.
 func (r *Rules) Late() string {
 	if r.Policy.Misfire == policy.Skip {
-		return lock.ReasonMisfire
+		return driver.ReasonMisfire
 	}
-	return lock.ReasonDeadline
+	return driver.ReasonDeadline
 }

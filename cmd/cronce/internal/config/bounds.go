@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // The most that a configuration may ask for. More is a slip of the pen: a unit or a
@@ -25,7 +25,7 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	if r.Shards < 0 || r.Shards > 1024 {
 		bad("redis.shards", "is %d, allowed is 1 to 1024", r.Shards)
 	}
-	if len(r.GroupBy) > 16 || r.GroupBy != "" && lock.CheckKey(r.GroupBy) != nil {
+	if len(r.GroupBy) > 16 || r.GroupBy != "" && driver.CheckKey(r.GroupBy) != nil {
 		bad("redis.group_by", "is %s, allowed is up to 16 bytes of printable UTF-8", strictyaml.Quote(r.GroupBy))
 	}
 	if r.JournalLines < 0 {

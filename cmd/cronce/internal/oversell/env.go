@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/redlock"
 )
@@ -37,7 +38,7 @@ type Env struct {
 func (e *Env) redisShelf(product string) *RedisShelf { return NewRedisShelf(e.Redis, e.Run, product) }
 
 // lockOn is the strategy [Lock] on a store of locks.
-func (e *Env) lockOn(d lock.Driver, product string, shelf GuardedShelf) *Lock {
+func (e *Env) lockOn(d driver.Driver, product string, shelf GuardedShelf) *Lock {
 	return &Lock{Locker: lock.New(d, ""), Key: product, Shelf: shelf, Work: Wait(e.Work)}
 }
 

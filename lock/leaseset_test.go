@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
@@ -42,7 +43,7 @@ func TestAcquireAll(t *testing.T) {
 func free(t *testing.T, l *lock.Locker, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if at, err := l.Inspect(t.Context(), key); err != nil || at != (lock.Standing{}) {
+		if at, err := l.Inspect(t.Context(), key); err != nil || at != (driver.KeyState{}) {
 			t.Errorf("%q is not free: %+v, %v", key, at, err)
 		}
 	}
@@ -96,7 +97,7 @@ func TestAcquireAllOverlapping(t *testing.T) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		users := make(map[string]int)
-		use := func(by int, all *lock.Leases) {
+		use := func(by int, all *lock.LeaseSet) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, lease := range all.All() {
@@ -150,8 +151,8 @@ func ExampleLocker_AcquireAll() {
 func TestAcquireAllIsBounded(t *testing.T) {
 	store := newFaulty()
 	l := lock.New(store, "a")
-	keys := make([]string, 0, lock.MaxKeys+2)
-	for i := range lock.MaxKeys {
+	keys := make([]string, 0, driver.MaxKeys+2)
+	for i := range driver.MaxKeys {
 		keys = append(keys, fmt.Sprint("key ", i))
 	}
 	all, err := l.AcquireAll(t.Context(), append(keys, keys[0]), lock.Options{})

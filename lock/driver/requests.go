@@ -1,28 +1,40 @@
-package lock
+package driver
 
 import (
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// CheckName refuses a node, or what else argument names, that is empty, longer
-// than MaxKey bytes, does not print, or has one of the characters | and ; that
-// stores keep for themselves.
-func CheckName(argument, name string) error {
-	if name == "" {
-		return refuse(argument, `""`, allowedName)
+// CheckAdoption refuses an adoption that no store could answer.
+func CheckAdoption(from *LeaseRef, to *Acquisition) error {
+	switch {
+	case from.Key != to.Key:
+		return refuse("key", quote(to.Key), "that of the lease which is adopted")
+	case from.Owner == to.Owner:
+		return refuse("owner", quote(to.Owner), "a fresh one")
 	}
-	return checkWord(argument, name)
+	return first(CheckRelease(from), inRange("fence", from.Fence, 1), CheckAcquisition(to))
 }
 
-const allowedName = "1 to 200 bytes of printable UTF-8 without | and ;"
+// CheckForce refuses a forced unlock that no store could answer.
+func CheckForce(f *ForceRequest) error {
+	if err := first(CheckKey(f.Key), CheckName("ID", f.ID), CheckName("by", f.By)); err != nil {
+		return err
+	}
+	if f.Reason == "" || len(f.Reason) > MaxReason || !prints(f.Reason) {
+		return refuse("reason", quote(f.Reason), fmt.Sprintf("1 to %d bytes of printable UTF-8", MaxReason))
+	}
+	if f.From < 0 || f.From > f.To || f.To > MaxNumber {
+		return refuse("fences", fmt.Sprintf("%d to %d", f.From, f.To), fmt.Sprintf("0 to %d, the first not above the last", int64(MaxNumber)))
+	}
+	return nil
+}
 
-// checkWord is CheckName for what may be empty.
-func checkWord(argument, word string) error {
-	if strings.IndexByte(word, '|') >= 0 || strings.IndexByte(word, ';') >= 0 || !prints(word) {
-		return refuse(argument, quote(word), allowedName)
+// checkReplicas refuses what no store could wait for.
+func checkReplicas(n int) error {
+	if n < 0 || n > MaxReplicas {
+		return refuse("replicas", fmt.Sprint(n), fmt.Sprintf("0 to %d", MaxReplicas))
 	}
 	return nil
 }
@@ -46,9 +58,9 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// CheckSeveral refuses acquisitions that no store could answer in one step.
-func CheckSeveral(as []Acquisition) error {
-	if err := checkKeys(len(as)); err != nil {
+// CheckAcquireAll refuses acquisitions that no store could answer in one step.
+func CheckAcquireAll(as []Acquisition) error {
+	if err := checkCount(len(as)); err != nil {
 		return err
 	}
 	keys := make(map[string]bool, len(as))
@@ -68,8 +80,8 @@ func CheckSeveral(as []Acquisition) error {
 	return nil
 }
 
-// CheckHolding refuses a renewal of a plain lease that no store could answer.
-func CheckHolding(h *Holding) error {
+// CheckRenewal refuses a renewal of a plain lease that no store could answer.
+func CheckRenewal(h *LeaseRef) error {
 	return first(
 		CheckKey(h.Key),
 		CheckName("owner", h.Owner),
@@ -80,7 +92,7 @@ func CheckHolding(h *Holding) error {
 }
 
 // CheckRelease refuses a release of a plain lease that no store could answer.
-func CheckRelease(h *Holding) error {
+func CheckRelease(h *LeaseRef) error {
 	return first(
 		CheckKey(h.Key),
 		CheckName("owner", h.Owner),
@@ -88,8 +100,8 @@ func CheckRelease(h *Holding) error {
 	)
 }
 
-// CheckOpening refuses what no store could answer.
-func CheckOpening(o *Opening) error {
+// CheckOpen refuses what no store could answer.
+func CheckOpen(o *OpenRequest) error {
 	return first(
 		CheckKey(o.Key),
 		CheckName("node", o.Node),
@@ -135,8 +147,8 @@ func checkPolicy(c *Claim) error {
 	)
 }
 
-// CheckRun refuses a renewal of a run that no store could answer.
-func CheckRun(r *RunRef) error {
+// CheckRunRenewal refuses a renewal of a run that no store could answer.
+func CheckRunRenewal(r *RunRef) error {
 	return first(checkRun(r), CheckTTL(r.TTL), checkReplicas(r.Replicas))
 }
 
@@ -149,10 +161,10 @@ func checkRun(r *RunRef) error {
 	)
 }
 
-// CheckEnding refuses what no store could answer. The TTL does not matter.
-func CheckEnding(e *Ending) error {
-	if e.How > GivenBack {
-		return refuse("how", fmt.Sprint(e.How), "one of the three ways to end")
+// CheckEnd refuses what no store could answer. The TTL does not matter.
+func CheckEnd(e *EndRequest) error {
+	if e.Kind > EndGivenBack {
+		return refuse("kind", fmt.Sprint(e.Kind), "one of the three ways to end")
 	}
 	return first(checkRun(&e.RunRef), checkWord("outcome", e.Outcome), checkErrorText(e.Error))
 }
@@ -164,24 +176,6 @@ func checkErrorText(text string) error {
 	return nil
 }
 
-// ErrorText returns what a journal keeps of an error's text: the first MaxErrorText
-// bytes, cut between characters. Bytes that are no UTF-8 become U+FFFD. Control
-// characters stay as they are.
-func ErrorText(text string) string {
-	if len(text) > 2*MaxErrorText {
-		text = text[:2*MaxErrorText] // more is not looked at, however long it is
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= MaxErrorText {
-		return text
-	}
-	end := MaxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
-
 // CheckChange refuses a pause or a resume that no store could answer.
 func CheckChange(key string, change int64) error {
 	return first(CheckKey(key), inRange("change", change, 1))
@@ -190,28 +184,4 @@ func CheckChange(key string, change int64) error {
 // CheckBeat refuses what no store could answer.
 func CheckBeat(node string, ttl time.Duration) error {
 	return first(CheckName("node", node), CheckTTL(ttl))
-}
-
-func inRange(argument string, n, least int64) error {
-	if n < least || n > MaxNumber {
-		return refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))
-	}
-	return nil
-}
-
-func notNegative(argument string, d time.Duration) error {
-	if d < 0 {
-		return refuse(argument, d.String(), "0 or more")
-	}
-	return nil
-}
-
-// first returns the first of the errors that is one.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

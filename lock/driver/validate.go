@@ -1,7 +1,8 @@
-package lock
+package driver
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -85,8 +86,20 @@ func CheckFence(fence, now int64) error {
 
 const maxAhead = int64(24 * time.Hour / time.Microsecond)
 
-// checkKeys refuses no keys, and too many.
-func checkKeys(n int) error {
+// CheckKeys refuses no keys, more than MaxKeys, and each that CheckKey refuses.
+func CheckKeys(keys []string) error {
+	if err := checkCount(len(keys)); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := CheckKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCount(n int) error {
 	if n < 1 || n > MaxKeys {
 		return refuse("keys", fmt.Sprintf("%d keys", n), fmt.Sprintf("1 to %d keys", MaxKeys))
 	}
@@ -103,4 +116,66 @@ func quote(s string) string {
 		return fmt.Sprintf("%q", s)
 	}
 	return fmt.Sprintf("%q… (%d bytes)", s[:64], len(s))
+}
+
+// CheckName refuses a node, or what else argument names, that is empty, longer
+// than MaxKey bytes, does not print, or has one of the characters | and ; that
+// stores keep for themselves.
+func CheckName(argument, name string) error {
+	if name == "" {
+		return refuse(argument, `""`, allowedName)
+	}
+	return checkWord(argument, name)
+}
+
+const allowedName = "1 to 200 bytes of printable UTF-8 without | and ;"
+
+// checkWord is CheckName for what may be empty.
+func checkWord(argument, word string) error {
+	if strings.IndexByte(word, '|') >= 0 || strings.IndexByte(word, ';') >= 0 || !prints(word) {
+		return refuse(argument, quote(word), allowedName)
+	}
+	return nil
+}
+
+// ErrorText returns what a journal keeps of an error's text: the first MaxErrorText
+// bytes, cut between characters. Bytes that are no UTF-8 become U+FFFD. Control
+// characters stay as they are.
+func ErrorText(text string) string {
+	if len(text) > 2*MaxErrorText {
+		text = text[:2*MaxErrorText] // more is not looked at, however long it is
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= MaxErrorText {
+		return text
+	}
+	end := MaxErrorText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+func inRange(argument string, n, least int64) error {
+	if n < least || n > MaxNumber {
+		return refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))
+	}
+	return nil
+}
+
+func notNegative(argument string, d time.Duration) error {
+	if d < 0 {
+		return refuse(argument, d.String(), "0 or more")
+	}
+	return nil
+}
+
+// first returns the first of the errors that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // runs claims one run for each TTL, all in one batch.
-func runs(t *testing.T, l *lock.Locker, store lock.Numbered, ttls ...time.Duration) (leases []*lock.Lease) {
+func runs(t *testing.T, l *lock.Claimer, store driver.Numbered, ttls ...time.Duration) (leases []*lock.Lease) {
 	t.Helper()
 	cs := series(t, l, store, len(ttls))
 	for i := range cs {
 		cs[i].TTL = ttls[i]
 	}
 	for i, a := range l.Claim(t.Context(), cs) {
-		if a.Kind != lock.Granted {
+		if a.Kind != driver.KindGranted {
 			t.Fatalf("claim %d was answered %+v", i, a)
 		}
 		leases = append(leases, a.Lease)
@@ -71,7 +72,7 @@ func TestSlowRenewals(t *testing.T) {
 					}
 				}
 				l := lock.New(store, "a")
-				leases := runs(t, l, store, test.ttls...)
+				leases := runs(t, l.Claimer(), store, test.ttls...)
 				for _, ttl := range test.ttls {
 					leases = append(leases, acquire(t, l, fmt.Sprint("plain-", len(leases)), lock.Options{TTL: ttl}))
 				}
@@ -89,7 +90,7 @@ func TestSlowRenewals(t *testing.T) {
 func TestRenewalsByTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
-		leases := runs(t, lock.New(store, "a"), store, time.Second, 1020*time.Millisecond, time.Second)
+		leases := runs(t, lock.New(store, "a").Claimer(), store, time.Second, 1020*time.Millisecond, time.Second)
 		time.Sleep(500 * time.Millisecond)
 		if n := store.renewals.Load(); n != 2 {
 			t.Errorf("%d renewal requests for two TTLs, want 2", n)
@@ -110,7 +111,7 @@ func (s sharded) Shard(key string) int { return int(key[len(key)-1]) }
 func TestRenewalsByShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := sharded{newFaulty()}
-		leases := runs(t, lock.New(store, "a"), store, time.Second, time.Second, time.Second)
+		leases := runs(t, lock.New(store, "a").Claimer(), store, time.Second, time.Second, time.Second)
 		time.Sleep(500 * time.Millisecond)
 		if n := store.renewals.Load(); n != 3 {
 			t.Errorf("%d renewal requests for three shards, want 3", n)
@@ -139,32 +140,32 @@ func (s *late) wait() {
 	time.Sleep(d)
 }
 
-func (s *late) Acquire(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *late) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	defer s.wait()
 	return s.faulty.Acquire(ctx, a)
 }
 
-func (s *late) AcquireSeveral(ctx context.Context, as []lock.Acquisition) ([]lock.Grant, error) {
+func (s *late) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	defer s.wait()
-	return s.faulty.AcquireSeveral(ctx, as)
+	return s.faulty.AcquireAll(ctx, as)
 }
 
-func (s *late) Wait(ctx context.Context, a lock.Acquisition) (lock.Grant, error) {
+func (s *late) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	defer s.wait()
 	return s.faulty.Wait(ctx, a)
 }
 
-func (s *late) Renew(ctx context.Context, h lock.Holding) (lock.Grant, error) {
+func (s *late) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	defer s.wait()
 	return s.faulty.Renew(ctx, h)
 }
 
-func (s *late) Claim(ctx context.Context, cs []lock.Claim) []lock.Answer {
+func (s *late) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	defer s.wait()
 	return s.Store.Claim(context.WithoutCancel(ctx), cs)
 }
 
-func (s *late) RenewRuns(ctx context.Context, rs []lock.RunRef) []lock.Renewed {
+func (s *late) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	defer s.wait()
 	return s.faulty.RenewRuns(ctx, rs)
 }
@@ -193,7 +194,7 @@ func TestTrustCountsFromTheRequest(t *testing.T) {
 			return s.All()
 		},
 		"Claim": func(t *testing.T, l *lock.Locker, store *late) []*lock.Lease {
-			return runs(t, l, store, ttl)
+			return runs(t, l.Claimer(), store, ttl)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +318,7 @@ func TestSilentStoreHasFewRenewals(t *testing.T) {
 				}
 			}
 			l := lock.New(store, "a")
-			leases := append(runs(t, l, store, ttl), acquire(t, l, "plain", lock.Options{TTL: ttl}))
+			leases := append(runs(t, l.Claimer(), store, ttl), acquire(t, l, "plain", lock.Options{TTL: ttl}))
 			time.Sleep(ttl / 4)
 			silent.Store(true)
 			before := store.renewals.Load()

@@ -7,16 +7,18 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
-// A keeper renews leases and ends the contexts of those that can no longer be
+// A renewer renews leases and ends the contexts of those that can no longer be
 // trusted. One timer serves all leases; it makes no call to the store itself, so
 // that no call can delay the end of trust.
-type keeper struct {
-	start  time.Time    // the keeper's clock counts nanoseconds from here, on the monotonic clock
-	wall   func() int64 // the wall clock: nanoseconds since 1970
-	renew  func([]*Lease)
-	forgot func(*Lease) // is told of a lease that the store does not know though its time is not over
+type renewer struct {
+	start     time.Time    // the renewer's clock counts nanoseconds from here, on the monotonic clock
+	wall      func() int64 // the wall clock: nanoseconds since 1970
+	renew     func([]*Lease)
+	forgotten func(*Lease) // is told of a lease that the store does not know though its time is not over
 
 	mu    sync.Mutex
 	held  leases
@@ -29,8 +31,8 @@ const never = math.MaxInt64
 // together is how far apart two renewals may be due to share a request.
 const together = 50 * time.Millisecond
 
-func (k *keeper) now() int64              { return int64(time.Since(k.start)) }
-func (k *keeper) time(at int64) time.Time { return k.start.Add(time.Duration(at)) }
+func (k *renewer) now() int64              { return int64(time.Since(k.start)) }
+func (k *renewer) time(at int64) time.Time { return k.start.Add(time.Duration(at)) }
 
 func wallClock() int64 { return time.Now().UnixNano() }
 
@@ -48,27 +50,27 @@ func margin(span time.Duration) time.Duration { return max(minMargin, span/10) }
 const minMargin = 50 * time.Millisecond
 
 // believe extends the trust in a lease by the answer to a request, counted from
-// when that was sent: no delay on the way counts for us. The keeper's mutex is held,
+// when that was sent: no delay on the way counts for us. The renewer's mutex is held,
 // or the lease is not kept yet. The wall clock may have been put back since the
 // answer before: its newest reading replaces a later one, which would hide a suspension.
 func (s *Lease) believe(sent time.Time, left time.Duration) {
 	d := trust(left, s.ref.TTL)
-	until := int64(sent.Sub(s.locker.keeper.start) + d)
+	until := int64(sent.Sub(s.locker.renewer.start) + d)
 	if until > s.trust.Load() {
 		s.wall.Store(sent.UnixNano() + int64(d))
 		s.trust.Store(until)
 	}
 }
 
-// over reports whether the trust in a lease has ended at now, on the keeper's clock.
+// over reports whether the trust in a lease has ended at now, on the renewer's clock.
 // That clock stands still while the machine is suspended; the wall clock does not.
 // If that is put forward meanwhile the trust ends early, which does no harm.
 func (s *Lease) over(now int64) bool {
-	return now >= s.trust.Load() || s.locker.keeper.wall() >= s.wall.Load()
+	return now >= s.trust.Load() || s.locker.renewer.wall() >= s.wall.Load()
 }
 
 // add keeps leases that were granted by now.
-func (k *keeper) add(now int64, ls ...*Lease) {
+func (k *renewer) add(now int64, ls ...*Lease) {
 	if len(ls) == 0 {
 		return
 	}
@@ -88,7 +90,7 @@ func (k *keeper) add(now int64, ls ...*Lease) {
 
 // remove stops keeping a lease. With end it also marks it as ended and reports
 // whether it was the first to do so.
-func (k *keeper) remove(s *Lease, end bool) bool {
+func (k *renewer) remove(s *Lease, end bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.index >= 0 {
@@ -104,7 +106,7 @@ func (k *keeper) remove(s *Lease, end bool) bool {
 // arm sets the timer to the next event. An earlier alarm than needed is left
 // alone, also when nothing is held any more: it costs one look, and to stop a timer
 // and start it again for each of many short leases costs more than the leases.
-func (k *keeper) arm() {
+func (k *renewer) arm() {
 	if len(k.held) == 0 {
 		return
 	}
@@ -126,7 +128,7 @@ func (k *keeper) arm() {
 const longestAlarm = time.Minute
 
 // fire ends what cannot be trusted any more and sends what is due for renewal.
-func (k *keeper) fire() {
+func (k *renewer) fire() {
 	lost, due := k.collect()
 	if len(due) > 0 { // first: to end a context may call code of the caller that blocks
 		k.renew(due)
@@ -136,7 +138,7 @@ func (k *keeper) fire() {
 	}
 }
 
-func (k *keeper) collect() (lost, due []*Lease) {
+func (k *renewer) collect() (lost, due []*Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -161,7 +163,7 @@ func (k *keeper) collect() (lost, due []*Lease) {
 }
 
 // drop takes a lease out.
-func (k *keeper) drop(s *Lease) {
+func (k *renewer) drop(s *Lease) {
 	i, last := s.index, len(k.held)-1
 	k.held.Swap(i, last)
 	k.held[last] = held{}
@@ -173,13 +175,13 @@ func (k *keeper) drop(s *Lease) {
 }
 
 // fix moves a lease to the place of its next event.
-func (k *keeper) fix(s *Lease) {
+func (k *renewer) fix(s *Lease) {
 	k.held[s.index].at = s.event()
 	heap.Fix(&k.held, s.index)
 }
 
 // renewed takes the answer to a renewal that was sent at the given time.
-func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
+func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	k.mu.Lock()
 	if s.index < 0 { // ended, lost or abandoned meanwhile
 		k.mu.Unlock()
@@ -208,7 +210,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		k.fix(s)
 		if r.Replaced {
 			s.newer.Store(true)
-			cause = ErrReplaced
+			cause = driver.ErrReplaced
 		}
 	}
 	k.arm()
@@ -221,7 +223,7 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 		s.life.end(cause)
 	}
 	if errors.Is(cause, ErrForgotten) {
-		k.forgot(s)
+		k.forgotten(s)
 	}
 }
 
@@ -231,25 +233,26 @@ func (k *keeper) renewed(s *Lease, r Renewed, sent time.Time) {
 func (l *Locker) renew(due []*Lease) {
 	var batches map[sharing][]*Lease
 	for _, s := range due {
-		if s.plain {
+		if s.claimer == nil {
 			go l.renewPlain(s)
 			continue
 		}
 		if batches == nil {
 			batches = make(map[sharing][]*Lease)
 		}
-		with := sharing{s.ref.TTL, l.shard(s.ref.Key)}
+		with := sharing{s.claimer, s.ref.TTL, s.claimer.shard(s.ref.Key)}
 		batches[with] = append(batches[with], s)
 	}
-	for _, batch := range batches {
-		go l.renewBatch(batch)
+	for with, batch := range batches {
+		go with.claimer.renew(batch)
 	}
 }
 
 // sharing is what renewals have in common that share a request.
 type sharing struct {
-	ttl   time.Duration
-	shard int
+	claimer *Claimer
+	ttl     time.Duration
+	shard   int
 }
 
 func (l *Locker) renewPlain(s *Lease) {
@@ -257,17 +260,13 @@ func (l *Locker) renewPlain(s *Lease) {
 	h := s.holding()
 	ctx, stop := worthwhile(s.ref.TTL)
 	defer stop()
-	r := bounded(ctx, func(ctx context.Context) Renewed {
-		g, err := l.driver.Renew(ctx, h)
-		if doubtful(err) {
-			return Renewed{Err: err}
-		}
-		return Renewed{Alive: err == nil, Left: g.Left, lost: err}
-	}, func(err error) Renewed { return Renewed{Err: err} })
-	l.keeper.renewed(s, r, sent)
+	r := bounded(ctx, func(ctx context.Context) renewal {
+		return newRenewal(l.driver.Renew(ctx, h))
+	}, func(err error) renewal { return newRenewal(driver.Grant{}, err) })
+	l.renewer.renewed(s, r, sent)
 	looking, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
 	defer stop()
-	l.troubles.look(looking, l.driver, l.keeper.start)
+	l.storeEvents.check(looking, l.driver, l.renewer.start)
 }
 
 // worthwhile returns a context for a renewal by ttl that is sent now. It ends when
@@ -276,20 +275,20 @@ func worthwhile(ttl time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), ttl-margin(ttl))
 }
 
-// renewBatch renews leases of one TTL.
-func (l *Locker) renewBatch(batch []*Lease) {
-	refs := make([]RunRef, len(batch))
+// renew renews leases of one TTL.
+func (c *Claimer) renew(batch []*Lease) {
+	refs := make([]driver.RunRef, len(batch))
 	for i, s := range batch {
 		refs[i] = s.ref
 	}
 	ctx, stop := worthwhile(batch[0].ref.TTL)
 	defer stop()
 	sent := time.Now()
-	answers := bounded(ctx, func(ctx context.Context) []Renewed {
-		return l.numbered.RenewRuns(ctx, refs)
-	}, inDoubt(len(refs), func(r *Renewed, err error) { r.Err = err }))
+	answers := bounded(ctx, func(ctx context.Context) []driver.RenewAnswer {
+		return c.store.RenewRuns(ctx, refs)
+	}, inDoubt(len(refs), func(r *driver.RenewAnswer, err error) { r.Err = err }))
 	for i, s := range batch {
-		l.keeper.renewed(s, answers[i], sent)
+		c.locker.renewer.renewed(s, renewal{RenewAnswer: answers[i]}, sent)
 	}
 }
 
@@ -343,7 +342,7 @@ type held struct {
 	s  *Lease
 }
 
-// event is when the keeper has to look at the lease again.
+// event is when the renewer has to look at the lease again.
 func (s *Lease) event() int64 { return min(s.renewAt, s.trust.Load()) }
 
 func (h leases) Len() int           { return len(h) }

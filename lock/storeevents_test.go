@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
 // noticed is what a Locker told so far.
-func noticed(l *lock.Locker) <-chan lock.Trouble {
-	all := make(chan lock.Trouble, 100)
-	l.Notice(func(t lock.Trouble) { all <- t })
+func noticed(l *lock.Locker) <-chan lock.StoreEvent {
+	all := make(chan lock.StoreEvent, 100)
+	l.OnStoreEvent(func(t lock.StoreEvent) { all <- t })
 	return all
 }
 
@@ -27,7 +28,7 @@ func TestForgottenLeaseIsTold(t *testing.T) {
 		store := new(memlock.Store)
 		l := lock.New(store, "a")
 		told := noticed(l)
-		all := []*lock.Lease{acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}), numbered(t, l, store, 0)}
+		all := []*lock.Lease{acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}), numbered(t, l.Claimer(), store, 0)}
 		time.Sleep(10 * time.Second)
 		if len(told) != 0 {
 			t.Errorf("without a reason it told of %v", <-told)
@@ -109,12 +110,12 @@ type restarted struct {
 	processes atomic.Pointer[map[string]string] // by server
 }
 
-func (s *restarted) Now(ctx context.Context) ([]lock.Reading, error) {
+func (s *restarted) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	rs, err := s.Store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []lock.Reading
+	var all []driver.ClockReading
 	for server, process := range *s.processes.Load() {
 		r := rs[0]
 		r.Server, r.Process = server, process
@@ -163,7 +164,7 @@ func TestReplacedServerIsTold(t *testing.T) {
 				continue
 			}
 			got := <-told
-			if want := (lock.Trouble{Server: step.want, Replaced: true}); got != want || !strings.Contains(got.String(), "replaced") {
+			if want := (lock.StoreEvent{Server: step.want, Replaced: true}); got != want || !strings.Contains(got.String(), "replaced") {
 				t.Errorf("of %v it told %+v, %v", step.masters, got, got)
 			}
 		}
@@ -181,7 +182,7 @@ func TestToldWhileTold(t *testing.T) {
 		l := lock.New(store, "a")
 		var told atomic.Int32
 		release := make(chan struct{})
-		l.Notice(func(lock.Trouble) {
+		l.OnStoreEvent(func(lock.StoreEvent) {
 			if told.Add(1) == 1 {
 				<-release
 			}

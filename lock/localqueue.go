@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// turns are the lines of this process, one per key: who is first has the turn to
-// ask the store. Readers that stand next to each other have it together.
+// localQueues are the queues of this process, one per key: the caller at the head has the
+// turn to ask the store. Readers next to each other at the head have it together.
 //
-// The mutex is held for a look at the map only, and never while a line's mutex is
-// waited for: a crowd that leaves its line together delays no other key.
-type turns struct {
+// The mutex guards the map alone, and is never held while a queue's mutex is waited for:
+// many callers that leave one queue together delay no other key.
+type localQueues struct {
 	mu    sync.Mutex
-	lines map[string]*line
-	spare []*line // without members, to be used again; at most spareLines
+	lines map[string]*localQueue
+	spare []*localQueue // without members, to be used again; at most spareLines
 }
 
 // spareLines is how many lines are kept for other keys: a crowd of keys must not cost
@@ -26,9 +26,9 @@ const spareLines = 64
 // may take a place in its queue.
 const abreast = 16
 
-// A line is there while callers are in it. Those behind are woken in order.
-type line struct {
-	members atomic.Int64 // who has the turn or stands behind; raised under the mutex of turns
+// A localQueue exists while callers are in it. Those behind are woken in order.
+type localQueue struct {
+	members atomic.Int64 // callers that have the turn or stand behind; raised under the mutex of localQueues
 	waits   atomic.Bool  // the store refused a caller, and has granted none at once since
 
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type turn struct {
 // take returns when it is the caller's turn in the returned line. The caller must
 // then pass it on. A caller whose context has ended gets no turn, so that it asks
 // the store for nothing.
-func (t *turns) take(ctx context.Context, key string, reader bool, w *wanting) (*line, error) {
+func (t *localQueues) take(ctx context.Context, key string, reader bool, w *wanting) (*localQueue, error) {
 	l := t.enter(key)
 	next := l.join(reader)
 	if next == nil {
@@ -71,7 +71,7 @@ func (t *turns) take(ctx context.Context, key string, reader bool, w *wanting) (
 
 // pass gives a turn to the next in line. Waited is false if the store granted the
 // key at once: then nothing is known to keep others from it.
-func (t *turns) pass(key string, l *line, waited bool) {
+func (t *localQueues) pass(key string, l *localQueue, waited bool) {
 	if !waited {
 		l.waits.Store(false)
 	}
@@ -81,7 +81,7 @@ func (t *turns) pass(key string, l *line, waited bool) {
 
 // waited reports whether callers in a line here wait because the store refused
 // the key, rather than only for the answers of those before them.
-func (t *turns) waited(key string) bool {
+func (t *localQueues) waited(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[key]
@@ -89,7 +89,7 @@ func (t *turns) waited(key string) bool {
 }
 
 // enter makes the caller a member of a line.
-func (t *turns) enter(key string) *line {
+func (t *localQueues) enter(key string) *localQueue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lines[key]
@@ -101,16 +101,16 @@ func (t *turns) enter(key string) *line {
 }
 
 // begin begins a line. The mutex is held.
-func (t *turns) begin(key string) *line {
+func (t *localQueues) begin(key string) *localQueue {
 	if t.lines == nil {
-		t.lines = make(map[string]*line)
+		t.lines = make(map[string]*localQueue)
 	}
-	var l *line
+	var l *localQueue
 	if last := len(t.spare) - 1; last >= 0 {
 		l, t.spare[last] = t.spare[last], nil
 		t.spare = t.spare[:last]
 	} else {
-		l = new(line)
+		l = new(localQueue)
 	}
 	t.lines[key] = l
 	return l
@@ -118,7 +118,7 @@ func (t *turns) begin(key string) *line {
 
 // exit ends a membership, and with the last one the line. Another caller may enter
 // before the mutex is held, and leave again: the line has ended then, or lives on.
-func (t *turns) exit(key string, l *line) {
+func (t *localQueues) exit(key string, l *localQueue) {
 	if l.members.Add(-1) > 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (t *turns) exit(key string, l *line) {
 }
 
 // join returns no turn if it is the caller's at once.
-func (l *line) join(reader bool) *turn {
+func (l *localQueue) join(reader bool) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.behind.Len() == 0 && l.let(reader) {
@@ -146,7 +146,7 @@ func (l *line) join(reader bool) *turn {
 }
 
 // leave reports whether the turn had not come yet. Those behind may go on then.
-func (l *line) leave(left *turn) bool {
+func (l *localQueue) leave(left *turn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if left.place == nil {
@@ -157,7 +157,7 @@ func (l *line) leave(left *turn) bool {
 	return true
 }
 
-func (l *line) pass() {
+func (l *localQueue) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asking--
@@ -165,7 +165,7 @@ func (l *line) pass() {
 }
 
 // advance gives the turn to all at the head of the line that may have it now.
-func (l *line) advance() {
+func (l *localQueue) advance() {
 	for head := l.behind.Front(); head != nil; head = l.behind.Front() {
 		next := head.Value.(*turn)
 		if !l.let(next.reader) {
@@ -178,7 +178,7 @@ func (l *line) advance() {
 }
 
 // let gives the turn to one more, if it may have it beside those who do.
-func (l *line) let(reader bool) bool {
+func (l *localQueue) let(reader bool) bool {
 	if l.asking > 0 && (!l.readers || !reader || l.asking >= abreast) {
 		return false
 	}

@@ -1,4 +1,8 @@
-package lock
+package driver
+
+import (
+	"context"
+)
 
 // Verdict is the recorded decision of a number.
 type Verdict string
@@ -72,8 +76,8 @@ func UnreadableLine(text string) Line {
 // Quote quotes what a store has and cannot read, and cuts it.
 func Quote(text string) string { return ErrorText(quote(text)) }
 
-// A Sighting tells when a revision was in use.
-type Sighting struct {
+// A RevisionUse says when a revision was in use.
+type RevisionUse struct {
 	Revision string
 	Spec     string
 	Zone     string
@@ -86,8 +90,18 @@ type Sighting struct {
 // A Journal is what a store kept of a series.
 type Journal struct {
 	Key       string
-	Lines     []Line     // oldest first
-	Revisions []Sighting // by First
-	Truncated bool       // older lines existed
-	Faults    []string   // what else of it cannot be read, quoted and cut
+	Lines     []Line        // oldest first
+	Revisions []RevisionUse // by First
+	Truncated bool          // older lines existed
+	Faults    []string      // what else of it cannot be read, quoted and cut
+}
+
+// Journaled is a Numbered driver that keeps the verdicts of each series, in
+// order, bounded: the oldest go first.
+type Journaled interface {
+	// Journal returns the newest n lines of a series, oldest first (n <= 0: all
+	// that are kept), and the revisions that were seen.
+	Journal(ctx context.Context, key string, n int) (Journal, error)
+	// Keys lists the series of the namespace, sorted.
+	Keys(ctx context.Context) ([]string, error)
 }

@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 )
 
 // judged is a store that reports whether it is fit.
 type judged struct {
 	*memlock.Store
-	risks []lock.Risk
+	risks []driver.Risk
 	err   error
 	hangs bool
 }
 
-func (j *judged) Fit(ctx context.Context) ([]lock.Risk, error) {
+func (j *judged) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	if j.hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -32,17 +33,17 @@ func (j *judged) Fit(ctx context.Context) ([]lock.Risk, error) {
 // Open returns a Locker on a store that is fit, with its risks, and on one that cannot
 // say; what refuses the store, and doubt, stay what they are.
 func TestOpen(t *testing.T) {
-	risk := lock.Risk{Topic: "persistence", Server: "s1", Text: "it forgets", Fix: "set appendonly yes"}
+	risk := driver.Risk{Topic: "persistence", Server: "s1", Text: "it forgets", Fix: "set appendonly yes"}
 	down := errors.New("connection refused")
 	for name, c := range map[string]struct {
-		store lock.Driver
+		store driver.Driver
 		node  string
 		risks int
 		err   error
 		bad   bool
 	}{
 		"a store that cannot tell":   {store: new(memlock.Store)},
-		"a fit store":                {store: &judged{Store: new(memlock.Store), risks: []lock.Risk{risk}}, risks: 1},
+		"a fit store":                {store: &judged{Store: new(memlock.Store), risks: []driver.Risk{risk}}, risks: 1},
 		"a store that is not fit":    {store: &judged{Store: new(memlock.Store), err: fmt.Errorf("evicts: %w", lock.ErrUnfit)}, err: lock.ErrUnfit},
 		"doubt":                      {store: &judged{Store: new(memlock.Store), err: down}, err: down},
 		"a store that hangs":         {store: &judged{Store: new(memlock.Store), hangs: true}, err: context.DeadlineExceeded},

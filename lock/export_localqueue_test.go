@@ -2,9 +2,9 @@ package lock
 
 // Behind is how many stand in the line of a key behind those who ask the store.
 func (l *Locker) Behind(key string) int {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	if line := l.turns.lines[key]; line != nil {
+	l.local.mu.Lock()
+	defer l.local.mu.Unlock()
+	if line := l.local.lines[key]; line != nil {
 		line.mu.Lock()
 		defer line.mu.Unlock()
 		return line.behind.Len()
@@ -14,23 +14,23 @@ func (l *Locker) Behind(key string) int {
 
 // Lines is how many lines there are.
 func (l *Locker) Lines() int {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	return len(l.turns.lines)
+	l.local.mu.Lock()
+	defer l.local.mu.Unlock()
+	return len(l.local.lines)
 }
 
 // SpareLines is how many lines are kept for other keys.
 func (l *Locker) SpareLines() int {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	return len(l.turns.spare)
+	l.local.mu.Lock()
+	defer l.local.mu.Unlock()
+	return len(l.local.spare)
 }
 
 // Stall keeps the line of a key busy until the returned function is called.
 func (l *Locker) Stall(key string) (goOn func()) {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	line := l.turns.lines[key]
+	l.local.mu.Lock()
+	defer l.local.mu.Unlock()
+	line := l.local.lines[key]
 	line.mu.Lock()
 	return line.mu.Unlock
 }

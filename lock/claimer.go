@@ -1,0 +1,141 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A Claimer claims numbers of series for a scheduler, and keeps the leases of the runs that
+// were granted: they are renewed together until [Lease.End]. The store must be
+// [driver.Numbered]. It is safe for concurrent use.
+type Claimer struct {
+	locker  *Locker
+	store   driver.Numbered // nil if the store has no series
+	floors  floors          // a store may count the fences of series and of plain keys apart
+	endings endings
+}
+
+// A Claimed is the answer to a claim. Lease is that of a granted run, and nil otherwise.
+type Claimed struct {
+	driver.Answer
+	Lease *Lease
+}
+
+// Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make
+// one per Locker.
+func (l *Locker) Claimer() *Claimer {
+	c := &Claimer{locker: l}
+	c.store, _ = l.driver.(driver.Numbered)
+	return c
+}
+
+// Owner returns a fresh owner, as [Locker.Owner] does: each claim needs its own, and keeps
+// it when it is repeated after doubt.
+func (c *Claimer) Owner() string { return c.locker.Owner() }
+
+// Claim asks for numbers, all in one batch, once. The answer to each claim stands in its
+// place. The leases' contexts carry ctx's values and do not end with ctx. A lease whose
+// answer took too long has ended already: end it as driver.EndUnstarted. A store without
+// series answers every claim with ErrUnsupported.
+func (c *Claimer) Claim(ctx context.Context, cs []driver.Claim) []Claimed {
+	answered := make(chan []Claimed, 1)
+	go c.ClaimThen(ctx, cs, func(all []Claimed) { answered <- all })
+	return <-answered
+}
+
+// ClaimThen is Claim on the caller's goroutine, for a caller that need not wait itself:
+// then is called once, here when the driver has answered, or on another goroutine with
+// doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may
+// be never.
+func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]Claimed)) {
+	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Err = err })
+	if err := c.prepare(cs); err != nil {
+		then(doubt(err))
+		return
+	}
+	sent := time.Now()
+	first := context.AfterFunc(ctx, func() { then(doubt(ctx.Err())) })
+	answers := c.store.Claim(ctx, cs)
+	if first() {
+		then(c.lease(context.WithoutCancel(ctx), cs, answers, sent))
+	}
+}
+
+// prepare completes claims, or refuses what the store cannot answer.
+func (c *Claimer) prepare(cs []driver.Claim) error {
+	if c.store == nil {
+		return ErrUnsupported
+	}
+	c.floors.raise(cs)
+	most := 0
+	for i := range cs {
+		most = max(most, cs[i].Replicas)
+	}
+	return c.locker.checkReplicas(most)
+}
+
+// lease makes the leases of what was granted, some at a time, and keeps them.
+func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []driver.Answer, sent time.Time) []Claimed {
+	all := make([]Claimed, len(answers))
+	leases := make([]*Lease, 0, len(answers))
+	var room []Lease
+	for i := range answers {
+		a := &all[i]
+		a.Answer = answers[i]
+		if a.Kind != driver.KindGranted {
+			continue
+		}
+		if err := driver.CheckFence(a.Fence, a.Now*1000+999); err != nil {
+			a.Answer = driver.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
+			continue
+		}
+		if len(room) == 0 {
+			room = make([]Lease, min(leaseRoom, len(answers)-i))
+		}
+		a.Lease, room = &room[0], room[1:]
+		c.granted(a.Lease, base, &cs[i], &a.Answer, sent)
+		leases = append(leases, a.Lease)
+	}
+	c.locker.renewer.add(c.locker.renewer.now(), leases...)
+	return all
+}
+
+// leaseRoom is how many leases are allocated together. One that is held for long
+// keeps as many.
+const leaseRoom = 16
+
+func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *driver.Answer, sent time.Time) {
+	c.floors.saw(q.Key, a.Fence)
+	s.locker, s.claimer, s.index = c.locker, c, -1
+	s.ref = driver.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas}
+	s.life.base, s.ctx = base, &s.life
+	s.believe(sent, a.Left)
+	s.span = min(a.Left, q.TTL)
+}
+
+// EndTimeout sets for how long a request of [Lease.End] waits for its answer. Zero:
+// 2 seconds. Call it before the first End.
+func (c *Claimer) EndTimeout(d time.Duration) { c.endings.timeout = d }
+
+// OnEnd lets f be called after each request of [Lease.End] with its shard, see
+// [driver.Sharded], and why the store did not answer it; nil if it answered, also if it
+// could not read what it has under one of the keys. Calls may be concurrent; f must not
+// block. Call it before the first End.
+func (c *Claimer) OnEnd(f func(shard int, err error)) { c.endings.answered = f }
+
+// shard is the one that a series lives in.
+func (c *Claimer) shard(key string) int {
+	if sharded, is := c.locker.driver.(driver.Sharded); is {
+		return sharded.Shard(key)
+	}
+	return 0
+}
+
+// refuses reports whether the store answered an ending, and refuses it.
+func (c *Claimer) refuses(err error) bool {
+	r, can := c.locker.driver.(driver.Refuser)
+	return can && r.Refuses(err)
+}

@@ -1,0 +1,153 @@
+package driver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// A ClockReading is one reading of a server's clock.
+type ClockReading struct {
+	Server   string    // which server answered
+	Process  string    // which process of it: another after a restart or a failover; empty: the store does not say
+	Time     time.Time // its clock
+	Sent     time.Time // our clock before the request, with its monotonic part
+	Received time.Time // our clock after the answer
+}
+
+// Clocked is a Driver whose clock can be read.
+type Clocked interface {
+	// Now reads the clock of each server that judges leases: one, or in a
+	// cluster one per master.
+	Now(ctx context.Context) ([]ClockReading, error)
+}
+
+// A StoreChecker is a Driver that knows whether its store, and the way to it, can keep
+// what is promised: a server that forgets keys cannot, nor can a client that asks
+// again on its own. lock.Open and a scheduler ask before they use the store.
+type StoreChecker interface {
+	// CheckStore asks the store. An error that is [ErrUnfit] refuses it, and asking again
+	// is of no use before an operator has changed something; any other is doubt. Without
+	// an error the store can be used, at the risks that are returned.
+	CheckStore(ctx context.Context) ([]Risk, error)
+}
+
+// A Risk is what may break a promise one day, and does not keep a store from use.
+type Risk struct {
+	Topic  string // what it is about, one word
+	Server string // which server; "" if it is about none
+	Text   string // what was found
+	Fix    string // what to do about it
+}
+
+func (r Risk) String() string {
+	text := r.Topic + ": " + r.Text
+	if r.Server != "" {
+		text = r.Server + ": " + text
+	}
+	if r.Fix != "" {
+		text += ": " + r.Fix
+	}
+	return text
+}
+
+// Namespaced is a Driver that several applications can use, each under a name of
+// its own.
+type Namespaced interface {
+	// Namespace returns that name. It never changes, and is not empty.
+	Namespace() string
+}
+
+// MaxReplicas bounds how many replicas may be asked for.
+const MaxReplicas = 100
+
+// Replicated is a Driver that waits for the replicas which an [Acquisition], a
+// [LeaseRef], a [Claim] or a [RunRef] asks for: its grants and renewals count once
+// so many of them have the write. Others refuse such requests with ErrUnsupported.
+//
+// Replicas make the loss of a grant by failover less likely. They are no
+// guarantee: a replica that did not acknowledge, or one whose clock is ahead, may
+// be promoted all the same.
+type Replicated interface {
+	// Replicas returns how many replicas of the server that judges key answer at the
+	// moment.
+	Replicas(ctx context.Context, key string) (int, error)
+}
+
+// A ReplicasError is doubt: the store did what was asked, but too few replicas
+// acknowledged it in time. A grant was undone, as far as the store could be
+// reached; a renewal moved the deadline in the store, not the trust here. Match it
+// with errors.AsType[*ReplicasError].
+type ReplicasError struct {
+	Key   string
+	Want  int // replicas that were asked for
+	Acked int // replicas that acknowledged
+}
+
+func (e *ReplicasError) Error() string {
+	return fmt.Sprintf("lock: %q: %d of %d replicas acknowledged in time", e.Key, e.Acked, e.Want)
+}
+
+// CheckNoReplicas is for drivers that are not [Replicated]: it returns an error
+// that wraps ErrUnsupported if n replicas, more than 0, are asked for.
+func CheckNoReplicas(n int) error {
+	if n > 0 {
+		return fmt.Errorf("lock: %d replicas: %w", n, ErrUnsupported)
+	}
+	return nil
+}
+
+// Sharded is a Numbered driver whose series live in several shards, each of which can
+// be silent while the others answer. A caller that asks about series of several shards
+// in one request waits for the slowest of them: a scheduler sends one for each.
+type Sharded interface {
+	// Shards returns how many there are, at least 1.
+	Shards() int
+	// Shard returns the one that a series lives in, from 0.
+	Shard(key string) int
+}
+
+// Explainer is a Driver that says in plain words why a request failed, for those who
+// may not see what a driver's errors name: addresses, users and keys.
+type Explainer interface {
+	// Explain returns the reason, such as "the password is wrong"; empty: it is not
+	// known. It may be called concurrently.
+	Explain(err error) string
+}
+
+// Refuser is a Driver that separates a refusal from a store that is not reached: the store
+// answered that the user may not do what was asked. Until an operator permits it, it answers so again.
+type Refuser interface {
+	// Refuses reports whether err is a refusal. It may be called concurrently.
+	Refuses(err error) bool
+}
+
+// Unreached returns why a server was not reached, as far as the errors of the standard
+// library say it, in words that name no address; empty: they do not. It is for stores,
+// in [Explainer].
+func Unreached(err error) string {
+	_, header := errors.AsType[tls.RecordHeaderError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	timeout, timed := errors.AsType[net.Error](err)
+	switch {
+	case header:
+		return "the client speaks TLS, and the server does not"
+	case unknown || host:
+		return "the server's certificate is not trusted"
+	case name:
+		return "the server's name is not known"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the server refuses connections"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), timed && timeout.Timeout():
+		return "the server does not answer in time"
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// openTime is for how long Open asks a store, which may need several requests.
+const openTime = 10 * time.Second
+
+// Open returns a Locker on a store that is fit, for programs; see [New] for node. It
+// asks a store that is a [driver.StoreChecker] once, until ctx ends or for 10 seconds, and
+// nothing of any other store. The risks are those at which the store can be used: log
+// them. An error that is [ErrUnfit] refuses the store, and says what to change; an
+// *ArgumentError refuses node; any other error is doubt, in which case Open may be
+// called again. Open starts nothing.
+func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.Risk, error) {
+	if err := driver.CheckNode(node); err != nil {
+		return nil, nil, err
+	}
+	store, knows := d.(driver.StoreChecker)
+	if !knows {
+		return New(d, node), nil, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, openTime)
+	defer stop()
+	risks, err := store.CheckStore(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock: open: %w", err)
+	}
+	return New(d, node), risks, nil
+}
+
+// New returns a Locker on a store, without a request: whether the store, its settings
+// and the client can keep what is promised is not checked, as [Open] does. It is for
+// tests, and for programs that have asked the store themselves. Node names this process
+// in the store, for readers of a key's holder; empty means a random name. Lockers that
+// share a name exclude each other all the same: every Locker adds random bits of its own.
+func New(d driver.Driver, node string) *Locker {
+	if node == "" {
+		node = uuid.NewString()
+	}
+	l := &Locker{driver: d, owners: driver.OwnerPrefix(node)}
+	_, l.shares = d.(driver.Sharer)
+	l.renewer.start, l.renewer.wall, l.renewer.renew = time.Now(), wallClock, l.renew
+	l.renewer.forgotten = func(s *Lease) { l.storeEvents.report(StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
+	return l
+}
