@@ -3,19 +3,42 @@
 //
 // # What is promised
 //
-// At most one owner has a key at a time on the store's clock, or as many as all of
+// At most one owner holds a key at a time on the store's clock, or as many as all of
 // them allow: [Options] have a limit, which makes semaphores and read-write locks.
-// The context of a [Lease] ends before anyone else can be granted its place, while
+// The context of a [Lease] ends before another owner can be granted its place, while
 // the store's clock runs at our rate and this process can run. The fences of a key
-// strictly increase. Doubt is an outcome of its own: an error that is neither
-// [ErrLost] nor a [HeldError] never means that another owner has the key.
+// strictly increase. A call has three outcomes: granted, held (a [HeldError]), or
+// unknown (any other error). Unknown never means that another owner has the key.
+//
+// # Trust
+//
+// A Locker trusts a lease for a shorter time than the store keeps it:
+//
+//	d     = min(left, TTL)               left: what the store's answer says is left
+//	trust = sent + d - max(50 ms, d/10)  sent: when the answered request was sent
+//
+// Sent is on the monotonic clock, so neither a delay on the way nor a step of the wall
+// clock makes the trust longer. An answer moves the trust forward, never back. The
+// margin is the time that a timer and a cancelled function need.
+//
+//	                     every TTL/3: renew
+//	                   ┌────────────────────┐ answered: trust moves forward
+//	        granted    ▼                    │ no answer: the next one is sent sooner
+//	Acquire ────────▶ held ─────────────────┘
+//	                   │ │
+//	           Release │ │ now ≥ trust, or the store answers: lost, forced, handed over
+//	                   ▼ ▼
+//	             released lost
+//
+// In both final states the lease's context has ended: with [ErrReleased], or with a cause
+// that is [ErrLost]. A fixed lease is not renewed; [Lease.Extend] moves its trust.
 //
 // # What is not
 //
 // A process that was stopped and continues (SIGSTOP, a long pause of the
 // machine) runs on for a moment with a lease that is over. Nothing in this
-// process can prevent that; the resource can, by refusing a fence lower than the
-// highest it has seen. Call [Lease.Check] right before what cannot be taken back.
+// process can prevent that. The resource can, by refusing a fence lower than the
+// highest it has seen. Call [Lease.Check] right before what cannot be undone.
 //
 // # Layers
 //

@@ -55,7 +55,7 @@ func TestUncontendedCommands(t *testing.T) {
 }
 
 // A pair takes the server seven commands inside its two scripts, whether the lock was
-// used before or not: docs/locks.md says so.
+// used before or not: docs/stores.md says so.
 func TestCommandsOfAPair(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	pair := func(key string) {
