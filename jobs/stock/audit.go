@@ -18,7 +18,8 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// maxAudited is how many reserved orders a run of reconcile compares, of each side.
+// maxAudited is how many reserved orders, and buyers, a run of reconcile compares, of each side. The next run
+// goes on behind them.
 const maxAudited = 20_000
 
 // A Mend is what Sale.Repair does about a difference.
@@ -66,7 +67,7 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
 	epoch := s.epoch()
-	found, err := s.auditOrders(ctx, s.options.Book, s.options.Retention, 0)
+	found, err := s.auditOrders(ctx, s.options.Book, s.options.Retention, &walk{})
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
@@ -74,7 +75,7 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
-	buyers, err := s.auditBuyers(ctx, s.options.Book, 0)
+	buyers, err := s.auditBuyers(ctx, s.options.Book, &walk{})
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
@@ -88,9 +89,8 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 }
 
 // auditOrders compares orders: those that the book has as reserved, or has settled less
-// than retention ago, and those that wait in the store for being paid. Most is how many of each, 0
-// all.
-func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Duration, most int) ([]Difference, error) {
+// than retention ago, and those that wait in the store for being paid, as far as the walk goes.
+func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Duration, w *walk) ([]Difference, error) {
 	disputes, err := b.disputes(ctx, s.ID(), "")
 	if err != nil {
 		return nil, err
@@ -99,32 +99,12 @@ func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Dura
 	for _, d := range disputes {
 		a.disputed[d.ID+" "+strconv.FormatInt(d.Placed.UnixMilli(), 10)] = true
 	}
-	for after, n := "", 0; most == 0 || n < most; {
-		ids, err := b.ids(ctx, s.ID(), after, retention, maxBatch)
-		if err != nil {
-			return nil, err
-		}
-		if len(ids) == 0 {
-			break
-		}
-		if err := a.compare(ctx, ids); err != nil {
-			return nil, err
-		}
-		after, n = ids[len(ids)-1], n+len(ids)
+	compare := func(ids []string) error { return a.compare(ctx, ids) }
+	err = w.bookOrders(func(after string, n int) ([]string, error) { return b.ids(ctx, s.ID(), after, retention, n) }, compare)
+	if err == nil {
+		err = w.dueOrders(ctx, s, compare)
 	}
-	for from := int64(0); most == 0 || from < int64(most); from += maxBatch {
-		ids, err := s.idsOf(ctx, keyDue, from)
-		if err != nil {
-			return nil, fmt.Errorf("read reserved orders: %w", err)
-		}
-		if len(ids) == 0 {
-			break
-		}
-		if err := a.compare(ctx, ids); err != nil {
-			return nil, err
-		}
-	}
-	return a.found, nil
+	return a.found, err
 }
 
 // ids reads up to n ids that come after one: of reserved orders, and of those that were
@@ -259,7 +239,8 @@ func (s *Sale) auditProducts(ctx context.Context) ([]Difference, error) {
 }
 
 // view looks at the counts, up to maxLooks times until nothing is on its way: only then
-// can each count be judged. Of several looks at counts that are on their way the last counts.
+// can each count be judged. Of several looks at counts that are on their way the last counts, at which
+// it also finds out of which products something is.
 func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 	for look := 1; ; look++ {
 		if v.before, err = s.counts(ctx); err != nil {
@@ -270,6 +251,11 @@ func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 		}
 		if v.disputed, err = s.disputedShifts(ctx, b); err != nil {
 			return view{}, err
+		}
+		if look == maxLooks && v.before.unsettled > 0 {
+			if v.way, err = s.way(ctx, b, v.began); err != nil {
+				return view{}, err
+			}
 		}
 		if v.after, err = s.counts(ctx); err != nil {
 			return view{}, err

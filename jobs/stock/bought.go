@@ -47,7 +47,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 // restoreBuyers puts what the book's buyers have onto the shelf.
 func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 	b := s.options.Book
-	return b.eachBuyers(ctx, s.ID(), 0, func(buyers []string) error {
+	return new(walk).buyers(func(after string, n int) ([]string, error) { return b.buyers(ctx, s.ID(), after, n) }, func(buyers []string) error {
 		has, err := b.bought(ctx, s.ID(), buyers)
 		if err != nil {
 			return err
@@ -65,61 +65,15 @@ func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 	})
 }
 
-// eachBuyers calls f with the buyers of a sale, some at a time. Most is how many, 0 all.
-func (b *Database) eachBuyers(ctx context.Context, sale string, most int, f func([]string) error) error {
-	for after, n := "", 0; most == 0 || n < most; {
-		buyers, err := b.buyers(ctx, sale, after, maxBatch)
-		if err != nil || len(buyers) == 0 {
-			return err
-		}
-		if err := f(buyers); err != nil {
-			return err
-		}
-		after, n = buyers[len(buyers)-1], n+len(buyers)
-	}
-	return nil
-}
-
-// shelfFields calls f with the fields of what the store counts, some at a time; one may come
-// twice. Most is how many, 0 all.
-func (s *Sale) shelfFields(ctx context.Context, most int, f func([]string) error) error {
-	type page struct {
-		pairs []string
-		next  uint64
-	}
-	for cursor, n := uint64(0), 0; most == 0 || n < most; {
-		p, err := again(ctx, func() (p page, err error) {
-			p.pairs, p.next, err = s.client.HScan(ctx, s.key(keyBought), cursor, "", maxBatch).Result()
-			return p, err
-		})
-		if err != nil {
-			return fmt.Errorf("read what buyers have: %w", err)
-		}
-		var fields []string
-		for i := 0; i+1 < len(p.pairs); i += 2 {
-			fields = append(fields, p.pairs[i])
-		}
-		for some := range slices.Chunk(fields, maxBatch) { // a small hash comes whole
-			if err := f(some); err != nil {
-				return err
-			}
-		}
-		if cursor, n = p.next, n+len(fields); cursor == 0 {
-			return nil
-		}
-	}
-	return nil
-}
-
-// auditBuyers compares what buyers have. Most is how many of each side, 0 all.
-func (s *Sale) auditBuyers(ctx context.Context, b *Database, most int) ([]Difference, error) {
+// auditBuyers compares what buyers have, as far as the walk goes.
+func (s *Sale) auditBuyers(ctx context.Context, b *Database, w *walk) ([]Difference, error) {
 	found := map[string]Difference{} // by buyer:sku
 	compare := func(fields []string) error {
 		some, err := s.compareBought(ctx, b, fields)
 		maps.Copy(found, some)
 		return err
 	}
-	err := b.eachBuyers(ctx, s.ID(), most, func(buyers []string) error {
+	err := w.buyers(func(after string, n int) ([]string, error) { return b.buyers(ctx, s.ID(), after, n) }, func(buyers []string) error {
 		has, err := b.bought(ctx, s.ID(), buyers)
 		if err != nil {
 			return err
@@ -127,7 +81,7 @@ func (s *Sale) auditBuyers(ctx context.Context, b *Database, most int) ([]Differ
 		return compare(slices.Collect(maps.Keys(has)))
 	})
 	if err == nil {
-		err = s.shelfFields(ctx, most, compare)
+		err = w.counts(ctx, s, compare)
 	}
 	if err != nil {
 		return nil, err

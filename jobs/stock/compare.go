@@ -15,6 +15,8 @@ type view struct {
 	marks int64            // how many orders were marked as settled at the first of several looks
 	began int64            // when that was, by the store's clock
 	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all looks
+
+	way *way // which orders are on their way to the book, at the last look; nil: none is, or it is not known
 }
 
 // constant remembers by how much the book has more sold than was marked as settled, as
@@ -33,16 +35,22 @@ func (v *view) constant(first bool) {
 	}
 }
 
-// through reports whether all that was on its way at the first look has been marked as settled since. What
-// is written and not marked yet, as by a run that is slow or was killed, explains that the book has more.
-func (v *view) through() bool {
-	return v.after.marks > v.marks && (v.after.oldest == 0 || v.after.oldest > v.began)
+// through reports whether all that was on its way of a product at the first look has been marked as settled
+// since. What is written and not marked yet, as by a run that is slow or was killed, explains that the book has
+// more; an order that is kept back explains it of its own products alone.
+func (v *view) through(sku string) bool {
+	return v.after.marks > v.marks && (v.after.oldest == 0 || v.after.oldest > v.began || v.way != nil && !v.way.late.has(sku))
 }
 
 // still reports whether the database must have been what the store says: nothing
 // was to be settled before and after, and nothing was settled in between.
 func (v *view) still() bool {
 	return v.before.unsettled == 0 && v.after.unsettled == 0 && v.before.marks == v.after.marks
+}
+
+// stillOf is still of one product: nothing of it was on its way, whatever else was.
+func (v *view) stillOf(sku string) bool {
+	return v.still() || v.before.marks == v.after.marks && v.way != nil && !v.way.all.has(sku)
 }
 
 // A finding is something that is not as it must be.
@@ -89,11 +97,11 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d sold, and had %d", database.Sold, before.settled)
 	case database.Sold > after.Sold+after.returned-before.restored: // what came back may be on its way
 		say("the database has %d sold, the store %d", database.Sold, after.Sold)
-	case v.still() && database.Sold+v.disputed[sku].sold != before.Sold:
+	case v.stillOf(sku) && database.Sold+v.disputed[sku].sold != before.Sold:
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
-	case v.still() && database.Reserved+v.disputed[sku].reserved != before.Reserved:
+	case v.stillOf(sku) && database.Reserved+v.disputed[sku].reserved != before.Reserved:
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
-	case !v.still() && v.ahead[sku] != 0 && v.through():
+	case !v.stillOf(sku) && v.ahead[sku] != 0 && v.through(sku):
 		say("the database has %d sold, and %d were settled", database.Sold, after.settled)
 	case v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
 		say("the database has %d put in, the store %d", database.Put, before.Put)

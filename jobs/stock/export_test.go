@@ -52,6 +52,14 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	return Reconciled{run.looked, run.again}, err
 }
 
+// ReconcileSome is one run of reconcile that compares up to most orders and buyers of each side.
+func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) (Reconciled, error) {
+	run := newReconciler(s, b, 0, testWork(fence, nil))
+	run.most = most
+	err := run.run(ctx)
+	return Reconciled{run.looked, run.again}, err
+}
+
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
 func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {

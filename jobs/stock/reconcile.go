@@ -51,8 +51,10 @@ type reconciler struct {
 	sale     *Sale
 	database *Database
 	after    time.Duration
+	most     int // orders and buyers that it compares
 	work     work
 	epoch    string // of the shelf
+	walk     walk
 
 	looked, again int // orders looked up, and settled again
 	unknown       int // orders that neither the store nor the database has
@@ -60,7 +62,7 @@ type reconciler struct {
 }
 
 func newReconciler(s *Sale, b *Database, after time.Duration, w work) *reconciler {
-	return &reconciler{sale: s, database: b, after: after, work: w}
+	return &reconciler{sale: s, database: b, after: after, most: maxAudited, work: w}
 }
 
 func (r *reconciler) run(ctx context.Context) error {
@@ -80,10 +82,10 @@ func (r *reconciler) run(ctx context.Context) error {
 		return err
 	}
 	r.epoch = r.sale.epoch()
-	if err := r.orders(ctx); err != nil {
+	if err := r.compare(ctx); err != nil {
 		return err
 	}
-	if err := r.buyers(ctx); err != nil {
+	if err := r.names(ctx); err != nil {
 		return err
 	}
 	v, err := r.look(ctx)
@@ -142,13 +144,27 @@ func (r *reconciler) look(ctx context.Context) (view, error) {
 	return r.sale.view(ctx, r.database)
 }
 
+// compare compares orders and buyers, from where the run before has come to.
+func (r *reconciler) compare(ctx context.Context) (err error) {
+	if r.walk, err = r.sale.walk(ctx, r.most); err != nil {
+		return err
+	}
+	if err := r.orders(ctx); err != nil {
+		return err
+	}
+	if err := r.buyers(ctx); err != nil {
+		return err
+	}
+	return r.sale.walked(ctx, r.walk)
+}
+
 // orders compares the reserved orders of both sides. What the book has lost is settled
 // again; a shelf that has lost orders is closed, and rebuilt as Options.Restore says.
 func (r *reconciler) orders(ctx context.Context) error {
 	if err := r.work.may(ctx, "orders"); err != nil {
 		return err
 	}
-	found, err := r.sale.auditOrders(ctx, r.database, 0, maxAudited)
+	found, err := r.sale.auditOrders(ctx, r.database, 0, &r.walk)
 	if err != nil {
 		return fmt.Errorf("stock: compare orders: %w", err)
 	}
@@ -190,7 +206,7 @@ func (r *reconciler) buyers(ctx context.Context) error {
 	if err := r.work.may(ctx, "buyers"); err != nil {
 		return err
 	}
-	found, err := r.sale.auditBuyers(ctx, r.database, maxAudited)
+	found, err := r.sale.auditBuyers(ctx, r.database, &r.walk)
 	if err != nil {
 		return fmt.Errorf("stock: compare buyers: %w", err)
 	}

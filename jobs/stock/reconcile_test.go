@@ -165,6 +165,41 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// An order that is kept back hides nothing that is wrong with other products: while nothing of them is on its
+// way, they are compared as if nothing was.
+func TestKeptBackOrderHidesItsProductsOnly(t *testing.T) {
+	for _, kept := range []string{"refused", "unreadable"} {
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			client, p := connect(t, redisServer(t)), sqlite(t)
+			s := some(t, client, p)
+			reserve(t, s, order("cups", stock.Item{SKU: "cup", Quantity: 2}))
+			settle(t, s, p, 2, 1)
+			p.do(t, narrow[p.dialect][0])
+			if kept == "refused" {
+				unwanted(t, s, "z")
+			} else { // the book has its items
+				if _, err := pay(t.Context(), s, "o-02"); err != nil {
+					t.Fatal(err)
+				}
+				if err := client.Set(t.Context(), "cronce:v1:stock:{cronce:shop}:order:o-02", "paid", 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(3), pass); err == nil || !strings.Contains(err.Error(), "1 orders are kept back") {
+				t.Fatalf("%v, want an order kept back", err)
+			}
+			if _, told, err := reconcile(t, s, p, 1); err != nil {
+				t.Errorf("nothing is wrong: %v: %s", err, told)
+			}
+			p.do(t, "UPDATE product SET reserved = 0")
+			if _, told, err := reconcile(t, s, p, 2); err == nil || told != "cup: the database has 0 reserved, the store 2" {
+				t.Errorf("%v, told %q, want what is wrong with cups", err, told)
+			}
+		})
+	}
+}
+
 // The database has lost what was put in of a product: it is settled again, once.
 func TestDatabaseLosesTotals(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {

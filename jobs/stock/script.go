@@ -47,6 +47,10 @@ var (
 	offerLua string
 	//go:embed lua/product.lua
 	productLua string
+	//go:embed lua/complete.lua
+	completeLua string
+	//go:embed lua/names.lua
+	namesLua string
 	//go:embed lua/page.lua
 	pageLua string
 	//go:embed lua/overdue.lua
@@ -132,7 +136,7 @@ var (
 	decidedScript = redis.NewScript(decidedLua)
 	putInScript   = redis.NewScript(putInLua)
 	productScript = redis.NewScript(productLua)
-	pageScript    = redis.NewScript(pageLua)
+	pageScript    = redis.NewScript(completeLua + pageLua)
 	countsScript  = redis.NewScript(countsLua)
 	lookScript    = redis.NewScript(lookLua)
 	figuresScript = redis.NewScript(figuresLua)
@@ -151,6 +155,7 @@ var (
 	recentScript   = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
 	keptScript     = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
 	restockScript  = redis.NewScript(redislock.GuardLua() + restockLua)
+	namesScript    = redis.NewScript(redislock.GuardLua() + completeLua + namesLua)
 	haltScript     = redis.NewScript(redislock.GuardLua() + haltLua)
 	markScript     = redis.NewScript(redislock.GuardLua() + markLua)
 
@@ -196,6 +201,7 @@ const (
 	keyReturned  = "returned"   // hash: sku, what paid orders gave back, ever
 	keyRestored  = "restored"   // hash: sku, what they gave back that the database has
 	keyRecent    = "recent"     // set: ids of settled orders that were not looked up since, settled when, Unix ms
+	keyWalk      = "walk"       // hash: how far runs of reconcile have compared; see walk
 	keyMarks     = "marks"      // string: how many orders were marked as settled, ever
 	keyDisputed  = "disputed"   // hash: id, what the database has instead of the order, or what was decided about it
 	keyTold      = "told:"      // and epoch:process, string: how many changes were acknowledged to a process

@@ -6,20 +6,8 @@
 -- Returns nothing when there is no product at all, otherwise {the name that the next page begins
 -- behind ('': it is the last)}, and then per product: sku, put, stock, reserved, sold, offer ('':
 -- none). One that was deleted is left out.
-local count = redis.call('HLEN', KEYS[1])
-if count == 0 then return {} end
-if redis.call('ZCARD', KEYS[6]) ~= count then -- a version that keeps no names has put some in
-  redis.call('DEL', KEYS[6])
-  local all, some = redis.call('HKEYS', KEYS[1]), {}
-  for i, sku in ipairs(all) do
-    some[#some + 1] = '0'
-    some[#some + 1] = sku
-    if #some == 1000 or i == #all then
-      redis.call('ZADD', KEYS[6], unpack(some))
-      some = {}
-    end
-  end
-end
+if redis.call('HLEN', KEYS[1]) == 0 then return {} end
+complete(KEYS[1], KEYS[6])
 local limit = tonumber(ARGV[2])
 local names = redis.call('ZRANGEBYLEX', KEYS[6], '(' .. ARGV[1], '+', 'LIMIT', '0', tostring(limit + 1))
 local answer, columns = {''}, {}
