@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"encoding/xml"
 	"os"
 	"path"
 	"path/filepath"
@@ -48,6 +49,30 @@ func TestLinksExist(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("found %d links: the pages have more", links)
+	}
+}
+
+var picture = regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
+
+// Every picture says in words what it shows, on the page and in itself, and is well-formed.
+func TestPicturesHaveWords(t *testing.T) {
+	found := 0
+	for _, page := range pages(t) {
+		for _, m := range picture.FindAllStringSubmatch(read(t, page), -1) {
+			found++
+			if len(m[1]) < 40 {
+				t.Errorf("%s: the picture %s has the words %q", page, m[2], m[1])
+			}
+			var svg struct {
+				Title string `xml:"title"`
+			}
+			if err := xml.Unmarshal([]byte(read(t, path.Join(path.Dir(page), m[2]))), &svg); err != nil || svg.Title == "" {
+				t.Errorf("%s: the picture %s has the title %q: %v", page, m[2], svg.Title, err)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("found %d pictures, want 4", found)
 	}
 }
 

@@ -14,7 +14,7 @@ const root = "../.."
 // pages are the README, the documentation below docs, and the other pages at the root.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md"}
+	all := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "examples/README.md"}
 	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no pages in docs: %v", err)
@@ -57,6 +57,20 @@ func TestIndexIsWhole(t *testing.T) {
 		}
 		if !slices.Contains(readme, page) {
 			t.Errorf("README.md has no link to %s", page)
+		}
+	}
+}
+
+// Every example is in the list of examples.
+func TestExamplesAreListed(t *testing.T) {
+	list := targets(read(t, "examples/README.md"))
+	programs, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, program := range programs {
+		if name := filepath.Base(filepath.Dir(program)); !slices.Contains(list, name+"/main.go") {
+			t.Errorf("examples/README.md has no link to %s", name)
 		}
 	}
 }
