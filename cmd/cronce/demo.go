@@ -2,21 +2,20 @@ package main
 
 import (
 	"context"
-	_ "embed" // what the nodes run
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/demo"
+	"github.com/cronce/cronce/jobs/sms"
 )
-
-//go:embed demo.yaml
-var demoFile []byte
-
-const demoFileName = "demo.yaml"
 
 type demoFlags struct {
 	duration  time.Duration
@@ -42,7 +41,12 @@ func demoCommand() *cobra.Command {
 			}
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
-			return runDemo(ctx, f, newDemoLog(cmd.OutOrStdout(), f.output))
+			o := demo.Options{Duration: f.duration, Nodes: f.nodes, Redis: f.redis, KillEvery: f.killEvery, JSON: f.output == outputJSON}
+			err := demo.Run(ctx, o, cmd.OutOrStdout(), openDemo)
+			if errors.Is(err, demo.ErrBroken) {
+				return told(exitFailed, err.Error())
+			}
+			return err
 		},
 	}
 	cmd.Flags().DurationVar(&f.duration, "for", time.Minute, "how long")
@@ -68,7 +72,7 @@ func (f *demoFlags) check() error {
 // demoConfig is the configuration of a demo's nodes, on the Redis that a URL names; embedded, it
 // is inside this process.
 func demoConfig(url string, embedded bool) (*config.Config, error) {
-	c, err := config.Read(config.Source{Name: demoFileName, Data: demoFile, Env: os.LookupEnv}, nil, func(c *config.Config) {
+	c, err := config.Read(config.Source{Name: demo.FileName, Data: demo.File, Env: os.LookupEnv}, nil, func(c *config.Config) {
 		c.Namespace = "demo-" + uuid.NewString()[:8]
 		if embedded {
 			c.SetEmbeddedRedis(url)
@@ -82,62 +86,41 @@ func demoConfig(url string, embedded bool) (*config.Config, error) {
 	return c, nil
 }
 
-// runDemo shows nodes at work until ctx ends or the time is over, and proves what
-// they did. No node is left when it returns.
-func runDemo(ctx context.Context, f demoFlags, log *demoLog) error {
-	s, err := openDemoStore(f.redis)
+// openDemo opens the cluster of a demo.
+func openDemo(url string, embedded bool) (*demo.Cluster, error) {
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("demo: find this binary: %w", err)
 	}
-	defer s.close()
-	imported, err := s.fill(ctx)
+	c, err := demoConfig(url, embedded)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log.intro(f, s.config, imported)
-	fleet := &fleet{config: s.config, log: log, dead: make(chan *process, 1)}
-	defer fleet.kill()
-	began := time.Now()
-	err = fleet.show(ctx, f)
-	fleet.drain()
+	s, err := newStore(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.report(log, fleet, imported, time.Since(began))
+	outbox, err := sms.NewOutbox(s.client, sms.Options{Namespace: c.Namespace})
+	if err != nil {
+		_ = s.client.Close()
+		return nil, err
+	}
+	return &demo.Cluster{
+		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.client, Outbox: outbox, Failed: s.failed, Prove: s.proveDemo,
+		Node: func(name string) *exec.Cmd {
+			node := exec.Command(self, "node", "--demo", "--name", name, "--redis", c.Redis.URL, "--namespace", c.Namespace)
+			node.Env = config.NodeEnv(os.Environ(), embedded)
+			return node
+		},
+	}, nil
 }
 
-// show keeps the nodes running, and kills them as it is asked to.
-func (fl *fleet) show(ctx context.Context, f demoFlags) error {
-	ctx, stop := context.WithTimeout(ctx, f.duration)
-	defer stop()
-	for range f.nodes {
-		if err := fl.start(); err != nil {
-			return err
-		}
+// proveDemo is verify of all jobs.
+func (s *store) proveDemo(ctx context.Context) (demo.Proof, error) {
+	p, err := s.prove(ctx, verifyFlags{})
+	if err != nil {
+		return demo.Proof{}, err
 	}
-	return fl.tend(ctx, f.killEvery)
-}
-
-// tend watches the nodes until ctx ends: none may end by itself.
-func (fl *fleet) tend(ctx context.Context, killEvery time.Duration) error {
-	var kill <-chan time.Time
-	if killEvery > 0 {
-		t := time.NewTicker(killEvery)
-		defer t.Stop()
-		kill = t.C
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case p := <-fl.dead:
-			if !p.ending {
-				return fmt.Errorf("demo: %s ended by itself: %w", p.name, p.err)
-			}
-		case <-kill:
-			if err := fl.replaceOne(); err != nil {
-				return err
-			}
-		}
-	}
+	p.OK = p.fault("") == nil
+	return demo.Proof{OK: p.OK, Report: p, Print: func(w io.Writer) error { return printProof(w, p) }}, nil
 }

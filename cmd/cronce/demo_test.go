@@ -4,8 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -13,23 +11,24 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/demo"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // demoEvents reads what demo prints for machines.
-func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []int, report demoReport) {
+func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []int, report demo.Report) {
 	t.Helper()
 	for text := range strings.Lines(stdout) {
 		if !strings.HasSuffix(text, "\n") {
 			continue
 		}
 		if strings.Contains(text, `"type":"report"`) {
+			report.Proof = &proof{}
 			if err := json.Unmarshal([]byte(text), &report); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +77,7 @@ func TestDemo(t *testing.T) {
 	if report.Kills != 2 || len(pids) != 4 || !report.OK || report.Started < 3 || report.Started != starts || report.StartedTwice != 0 {
 		t.Errorf("kills %d, nodes %d, report %+v, %d lines", report.Kills, len(pids), report, starts)
 	}
-	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || report.Proof == nil || len(report.Proof.Jobs) != 4 {
+	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || len(report.Proof.(*proof).Jobs) != 4 {
 		t.Errorf("report %+v", report)
 	}
 	goneAll(t, pids)
@@ -180,51 +179,6 @@ func TestDemoOnRealRedis(t *testing.T) {
 	}
 }
 
-// The Redis inside has a clock that runs: keys expire, and TIME goes on.
-func TestDemoStoreClock(t *testing.T) {
-	d, err := openDemoStore("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.close()
-	first, err := d.client.Time(t.Context()).Result()
-	if err != nil || time.Since(first).Abs() > time.Minute {
-		t.Fatalf("TIME is %v: %v", first, err)
-	}
-	if err := d.client.Set(t.Context(), "key", "x", 30*time.Millisecond).Err(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the key expires", func() bool { return d.client.Exists(t.Context(), "key").Val() == 0 })
-	if now := d.client.Time(t.Context()).Val(); now.Sub(first) < 30*time.Millisecond {
-		t.Errorf("TIME went from %v to %v", first, now)
-	}
-}
-
-// A demo fails if any of its sources saw something twice: the journal, the logs, or
-// the gateways, unless a node was killed between request and mark.
-func TestDemoCanFail(t *testing.T) {
-	log := newDemoLog(io.Discard, outputJSON)
-	for _, attempt := range []int{1, 1, 2} {
-		log.logged("n", fmt.Sprintf(`{"msg":"run started","job":"a","tick":"2026-01-01T00:00:00.000Z","attempt":%d}`, attempt))
-	}
-	for _, id := range []string{"m-1", "m-2", "m-1"} {
-		log.printed("n", "sms "+id+" to ...")
-	}
-	if len(log.started) != 2 || repeats(log.started) != 1 || len(log.sent) != 2 || repeats(log.sent) != 1 {
-		t.Errorf("started %v, sent %v", log.started, log.sent)
-	}
-	for want, reports := range map[bool][]demoReport{
-		true:  {{Proof: &proof{OK: true}}, {Proof: &proof{OK: true}, PrintedTwice: 1, Kills: 1}},
-		false: {{Proof: &proof{}}, {Proof: &proof{OK: true}, StartedTwice: 1, Kills: 1}, {Proof: &proof{OK: true}, PrintedTwice: 1}},
-	} {
-		for _, r := range reports {
-			if r.holds() != want {
-				t.Errorf("%+v: ok is %v", r, !want)
-			}
-		}
-	}
-}
-
 // Each job of the demo is introduced.
 func TestDemoJobs(t *testing.T) {
 	c, err := demoConfig("redis://h", true)
@@ -232,12 +186,12 @@ func TestDemoJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := dryRun(c)
-	if err != nil || len(s.Jobs) != len(demoJobs) {
+	if err != nil || len(s.Jobs) != len(demo.Jobs) {
 		t.Fatal(err, len(s.Jobs))
 	}
 	for i := range s.Jobs {
-		if s.Jobs[i].Name != demoJobs[i][0] {
-			t.Errorf("job %s is introduced as %s", s.Jobs[i].Name, demoJobs[i][0])
+		if s.Jobs[i].Name != demo.Jobs[i][0] {
+			t.Errorf("job %s is introduced as %s", s.Jobs[i].Name, demo.Jobs[i][0])
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/demo"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
@@ -90,8 +91,8 @@ func readConfigThen(cmd *cobra.Command, overrides []config.Override, change func
 
 // configFile returns the file that flags or environment name; without one, none.
 func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
-	if demo, _ := cmd.Flags().GetBool("demo"); demo {
-		return demoFileName, demoFile, nil
+	if ofDemo, _ := cmd.Flags().GetBool("demo"); ofDemo {
+		return demo.FileName, demo.File, nil
 	}
 	name, _ = cmd.Flags().GetString("config")
 	if name == "" {

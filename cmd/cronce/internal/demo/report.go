@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 // reportTimeout bounds what is asked after the nodes have stopped.
 const reportTimeout = 15 * time.Second
 
-// A demoReport is what a demo has shown.
-type demoReport struct {
+// A Report is what a demo has shown.
+type Report struct {
 	Type          string     `json:"type"` // report
 	OK            bool       `json:"ok"`
 	Kills         int        `json:"kills"`
@@ -22,52 +22,51 @@ type demoReport struct {
 	Outbox        sms.Counts `json:"outbox"`
 	Printed       int        `json:"printed"`       // messages that the gateways saw
 	PrintedTwice  int        `json:"printed_twice"` // of them, more than once
-	Proof         *proof     `json:"proof"`
+	Proof         any        `json:"proof"`
 	RunForSeconds float64    `json:"run_for_seconds"`
 }
 
 // report proves what the nodes did, from the journal, from their logs and from
 // what was sent.
-func (d *demoStore) report(log *demoLog, fl *fleet, imported int, took time.Duration) error {
+func (s *store) report(log *logView, n *nodes, imported int, took time.Duration) error {
 	ctx, stop := context.WithTimeout(context.Background(), reportTimeout) // Ctrl-C has ended the other
 	defer stop()
-	p, err := d.prove(ctx, verifyFlags{})
+	p, err := s.Prove(ctx)
 	if err != nil {
 		return err
 	}
-	p.OK = p.fault("") == nil
-	counts, err := d.outbox.Counts(ctx)
+	counts, err := s.Outbox.Counts(ctx)
 	if err != nil {
-		return d.failed(err)
+		return s.Failed(err)
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	r := demoReport{Type: "report", Kills: fl.kills, Imported: imported, Outbox: counts, Proof: p, RunForSeconds: took.Seconds()}
+	r := Report{Type: "report", Kills: n.kills, Imported: imported, Outbox: counts, Proof: p.Report, RunForSeconds: took.Seconds()}
 	r.Started, r.StartedTwice = len(log.started), repeats(log.started)
 	r.Printed, r.PrintedTwice = len(log.sent), repeats(log.sent)
-	r.OK = r.holds()
-	if err := r.show(log); err != nil {
+	r.OK = r.holds(p.OK)
+	if err := r.show(log, p); err != nil {
 		return err
 	}
 	if !r.OK {
-		return told(exitFailed, "an invariant is broken")
+		return ErrBroken
 	}
 	return nil
 }
 
-// holds reports whether all sources agree that nothing happened twice. Who is
-// killed between request and mark leaves a message that is sent again.
-func (r *demoReport) holds() bool {
-	return r.Proof.OK && r.StartedTwice == 0 && (r.PrintedTwice == 0 || r.Kills > 0)
+// holds reports whether all sources agree that nothing happened twice. A node that is killed
+// between request and mark leaves a message that is sent again.
+func (r *Report) holds(proven bool) bool {
+	return proven && r.StartedTwice == 0 && (r.PrintedTwice == 0 || r.Kills > 0)
 }
 
-func (r *demoReport) show(log *demoLog) error {
+func (r *Report) show(log *logView, p Proof) error {
 	if log.json {
 		log.emit(r)
 		return nil
 	}
 	fmt.Fprintln(log.w)
-	if err := printProof(log.w, r.Proof); err != nil {
+	if err := p.Print(log.w); err != nil {
 		return err
 	}
 	if r.Kills > 0 {
@@ -79,7 +78,7 @@ func (r *demoReport) show(log *demoLog) error {
 }
 
 // messages says what became of them.
-func (r *demoReport) messages() string {
+func (r *Report) messages() string {
 	if r.Outbox.Sent == 0 {
 		return fmt.Sprintf("Of %d messages none was sent yet.", r.Imported)
 	}

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -9,13 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// A demoLog shows what all nodes of a demo say, together, and counts for itself
+// A logView shows what all nodes of a demo say, together, and counts for itself
 // what must happen once. It may be used concurrently.
-type demoLog struct {
+type logView struct {
 	mu      sync.Mutex
 	w       io.Writer
 	json    bool
@@ -25,41 +24,33 @@ type demoLog struct {
 	sent    map[string]int // what the console gateways printed, by message
 }
 
-func newDemoLog(w io.Writer, output string) *demoLog {
-	return &demoLog{w: w, json: output == outputJSON, style: terminal.NewStyle(w), started: map[string]int{}, sent: map[string]int{}}
-}
-
-// The jobs of demo.yaml, and what is to be seen of them.
-var demoJobs = [][2]string{
-	{"sendSms", "sends what is due in the outbox, each message once"},
-	{"every-2s", "the same instants on every node, whenever it was started"},
-	{"overlap", "runs longer than its interval: ticks in between are skipped"},
-	{"takeover", "runs longer than its lease; if its node is killed, another runs it again"},
+func newLogView(w io.Writer, asJSON bool) *logView {
+	return &logView{w: w, json: asJSON, style: terminal.NewStyle(w), started: map[string]int{}, sent: map[string]int{}}
 }
 
 // intro says what is going to be seen.
-func (d *demoLog) intro(f demoFlags, c *config.Config, imported int) {
+func (d *logView) intro(o *Options, s *store, imported int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.own = c.Embedded()
+	d.own = s.server != nil
 	if d.json {
 		return
 	}
-	where := "the Redis " + c.RedisName()
-	if c.Embedded() {
-		where = "a Redis inside this process (" + strings.TrimPrefix(c.Redis.URL, "redis://") + ")"
+	where := "the Redis " + s.RedisName
+	if d.own {
+		where = "a Redis inside this process (" + s.server.Addr() + ")"
 	}
-	fmt.Fprintf(d.w, "%d nodes on %s, for %v or until Ctrl-C.\n%d messages wait to be sent. Times are UTC.\n\n", f.nodes, where, f.duration, imported)
+	fmt.Fprintf(d.w, "%d nodes on %s, for %v or until Ctrl-C.\n%d messages wait to be sent. Times are UTC.\n\n", o.Nodes, where, o.Duration, imported)
 	table := tabwriter.NewWriter(d.w, 0, 0, 2, ' ', 0)
-	for _, job := range demoJobs {
+	for _, job := range Jobs {
 		fmt.Fprintf(table, "  %s\t%s\n", job[0], job[1])
 	}
 	_ = table.Flush()
 	fmt.Fprintln(d.w)
 }
 
-// logged takes a line of a node's log.
-func (d *demoLog) logged(node, text string) {
+// addLine takes a line of a node's log.
+func (d *logView) addLine(node, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, err := terminal.ParseLogLine([]byte(text))
@@ -77,8 +68,8 @@ func (d *demoLog) logged(node, text string) {
 	d.show(l)
 }
 
-// printed takes what a node's jobs print: a line for each message sent.
-func (d *demoLog) printed(node, text string) {
+// addOutput takes what a node's jobs print: a line for each message sent.
+func (d *logView) addOutput(node, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if rest, ok := strings.CutPrefix(text, "sms "); ok {
@@ -90,8 +81,8 @@ func (d *demoLog) printed(node, text string) {
 	}
 }
 
-// event tells what the demo itself does to a node.
-func (d *demoLog) event(message string, p *process) {
+// addEvent shows what the demo itself does to a node.
+func (d *logView) addEvent(message string, p *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	level := "info"
@@ -101,7 +92,7 @@ func (d *demoLog) event(message string, p *process) {
 	d.show(terminal.LogLine{At: time.Now(), Level: level, Message: message, Fields: map[string]any{"node": p.name, "pid": p.cmd.Process.Pid}})
 }
 
-func (d *demoLog) show(l terminal.LogLine) {
+func (d *logView) show(l terminal.LogLine) {
 	if !d.json {
 		fmt.Fprintln(d.w, l.Render(d.style))
 		return
@@ -111,7 +102,7 @@ func (d *demoLog) show(l terminal.LogLine) {
 	d.emit(line)
 }
 
-func (d *demoLog) emit(value any) {
+func (d *logView) emit(value any) {
 	_ = terminal.PrintJSONLine(d.w, value)
 }
 

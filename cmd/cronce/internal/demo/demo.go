@@ -1,0 +1,89 @@
+// Package demo starts node processes, some of which it kills, shows what they log together, and
+// proves afterwards that each tick has one verdict.
+package demo
+
+import (
+	"context"
+	_ "embed" // what the nodes run
+	"errors"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+// File is the configuration of the nodes, and FileName what faults call it. Where the Redis is,
+// flags say.
+//
+//go:embed demo.yaml
+var File []byte
+
+// FileName is the name of File.
+const FileName = "demo.yaml"
+
+// Jobs are the names of the jobs of File, and what is to be seen of them.
+var Jobs = [][2]string{
+	{"sendSms", "sends what is due in the outbox, each message once"},
+	{"every-2s", "the same instants on every node, whenever it was started"},
+	{"overlap", "runs longer than its interval: ticks in between are skipped"},
+	{"takeover", "runs longer than its lease; if its node is killed, another runs it again"},
+}
+
+// Options say what is shown.
+type Options struct {
+	Duration  time.Duration
+	Nodes     int
+	Redis     string        // URL of a real one; empty: one inside this process
+	KillEvery time.Duration // 0: never
+	JSON      bool          // print for machines
+}
+
+// A Cluster is what a demo runs on: a namespace of its own in a Redis.
+type Cluster struct {
+	Namespace string
+	RedisName string                                   // without any secret
+	Client    redis.UniversalClient                    // which the demo closes
+	Outbox    *sms.Outbox                              // of the namespace
+	Node      func(name string) *exec.Cmd              // a process of a node with File
+	Prove     func(ctx context.Context) (Proof, error) // that each tick has one verdict
+	Failed    func(err error) error                    // says which Redis failed, and why
+}
+
+// A Proof is what the journal says.
+type Proof struct {
+	OK     bool
+	Report any                   // for machines
+	Print  func(io.Writer) error // for a person
+}
+
+// ErrBroken is the error of a demo in which an invariant is broken.
+var ErrBroken = errors.New("an invariant is broken")
+
+// Run shows nodes at work until ctx ends or the time is over, prints to w, and proves what they
+// did. Open opens the cluster on the Redis at a URL; embedded, it is inside this process. Run
+// returns ErrBroken once all is printed. No node, and nothing in the Redis, is left when it returns.
+func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embedded bool) (*Cluster, error)) error {
+	s, err := openStore(o.Redis, open)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	imported, err := s.fill(ctx)
+	if err != nil {
+		return err
+	}
+	log := newLogView(w, o.JSON)
+	log.intro(&o, s, imported)
+	nodes := &nodes{command: s.Node, log: log, ended: make(chan *node, 1)}
+	defer nodes.kill()
+	began := time.Now()
+	err = nodes.show(ctx, &o)
+	nodes.drain()
+	if err != nil {
+		return err
+	}
+	return s.report(log, nodes, imported, time.Since(began))
+}

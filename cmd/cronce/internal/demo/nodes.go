@@ -1,0 +1,182 @@
+package demo
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
+)
+
+// drainPatience is how long nodes may take to drain: longer than their graces.
+const drainPatience = 10 * time.Second
+
+// The nodes are the node processes of a demo.
+type nodes struct {
+	command func(name string) *exec.Cmd
+	log     *logView
+	count   int
+	running []*node
+	kills   int
+	ended   chan *node // one that ended, asked to or not
+}
+
+// A node is one node process.
+type node struct {
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.Closer // when it ends, so does the node
+	ending bool      // it was asked to
+	done   chan struct{}
+	err    error // how it ended, once done is closed
+}
+
+// show keeps the nodes running, and kills them as it is asked to.
+func (n *nodes) show(ctx context.Context, o *Options) error {
+	ctx, stop := context.WithTimeout(ctx, o.Duration)
+	defer stop()
+	for range o.Nodes {
+		if err := n.start(); err != nil {
+			return err
+		}
+	}
+	return n.watch(ctx, o.KillEvery)
+}
+
+// watch returns when ctx ends, or with an error when a node has ended by itself.
+func (n *nodes) watch(ctx context.Context, killEvery time.Duration) error {
+	var kill <-chan time.Time
+	if killEvery > 0 {
+		t := time.NewTicker(killEvery)
+		defer t.Stop()
+		kill = t.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-n.ended:
+			if !p.ending {
+				return fmt.Errorf("demo: %s ended by itself: %w", p.name, p.err)
+			}
+		case <-kill:
+			if err := n.replaceOne(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// start starts another node.
+func (n *nodes) start() error {
+	n.count++ // names are never used again
+	p := &node{name: fmt.Sprintf("node-%d", n.count), done: make(chan struct{})}
+	p.cmd = n.command(p.name)
+	p.cmd.SysProcAttr = childprocess.InOwnGroup()
+	if err := n.run(p); err != nil {
+		return fmt.Errorf("demo: start %s: %w", p.name, err)
+	}
+	n.running = append(n.running, p)
+	n.log.addEvent("node launched", p)
+	return nil
+}
+
+// run starts the process and reads what it prints until it ends.
+func (n *nodes) run(p *node) error {
+	stdin, errIn := p.cmd.StdinPipe()
+	stdout, errOut := p.cmd.StdoutPipe()
+	stderr, errErr := p.cmd.StderrPipe()
+	if err := errors.Join(errIn, errOut, errErr); err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.stdin = stdin
+	var reading sync.WaitGroup
+	reading.Go(func() { eachLine(stdout, func(line string) { n.log.addOutput(p.name, line) }) })
+	reading.Go(func() { eachLine(stderr, func(line string) { n.log.addLine(p.name, line) }) })
+	go func() { // ends with the process, which drain and kill wait for
+		reading.Wait()
+		n.reportEnd(p, p.cmd.Wait())
+	}()
+	return nil
+}
+
+// reportEnd records how a process ended, and wakes watch.
+func (n *nodes) reportEnd(p *node, err error) {
+	if p.err = err; err == nil {
+		p.err = errors.New("it stopped")
+	}
+	close(p.done)
+	select {
+	case n.ended <- p:
+	default: // one is enough
+	}
+}
+
+// eachLine reads to the end, whatever the length of lines.
+func eachLine(r io.Reader, f func(string)) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			f(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// replaceOne kills a random node, as a crash would, and starts another.
+func (n *nodes) replaceOne() error {
+	i := rand.IntN(len(n.running))
+	p := n.running[i]
+	p.ending = true
+	n.kills++
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	<-p.done
+	n.running = slices.Delete(n.running, i, i+1)
+	n.log.addEvent("node killed", p)
+	return n.start()
+}
+
+// drain asks all nodes to end, and waits until they have, or were killed.
+func (n *nodes) drain() {
+	for _, p := range n.running {
+		p.ending = true
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			_ = p.stdin.Close() // where there is no such signal
+		}
+	}
+	patience := time.NewTimer(drainPatience)
+	defer patience.Stop()
+	for _, p := range n.running {
+		select {
+		case <-p.done:
+		case <-patience.C:
+			n.log.addEvent("node does not drain", p)
+			n.kill()
+		}
+	}
+	n.running = nil
+}
+
+// kill ends what is left.
+func (n *nodes) kill() {
+	for _, p := range n.running {
+		p.ending = true
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
