@@ -18,11 +18,12 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
 // writing writes a text, unless a higher fence was seen.
-var writing = redis.NewScript(redislock.GuardLua() + `
+var writing = redis.NewScript(guard.Lua() + `
 if not admit(KEYS[2], ARGV[1]) then
   return 0
 end

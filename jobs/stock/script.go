@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/guard"
 )
 
 // One script per operation. Each says in its header what it wants and returns.
@@ -146,18 +146,18 @@ var (
 	missingScript = redis.NewScript(orderLua + missingLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
-	overdueScript  = redis.NewScript(redislock.GuardLua() + overdueLua)
-	expireScript   = onShelf(expireLua, redislock.GuardLua(), orderLua)
-	takeScript     = redis.NewScript(redislock.GuardLua() + takeLua)
-	settledScript  = redis.NewScript(redislock.GuardLua() + orderLua + settledLua)
-	suppliedScript = redis.NewScript(redislock.GuardLua() + suppliedLua)
-	stockedScript  = redis.NewScript(redislock.GuardLua() + stockedLua)
-	recentScript   = redis.NewScript(redislock.GuardLua() + orderLua + recentLua)
-	keptScript     = redis.NewScript(redislock.GuardLua() + orderLua + keptLua)
-	restockScript  = redis.NewScript(redislock.GuardLua() + restockLua)
-	namesScript    = redis.NewScript(redislock.GuardLua() + completeLua + namesLua)
-	haltScript     = redis.NewScript(redislock.GuardLua() + haltLua)
-	markScript     = redis.NewScript(redislock.GuardLua() + markLua)
+	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)
+	expireScript   = onShelf(expireLua, guard.Lua(), orderLua)
+	takeScript     = redis.NewScript(guard.Lua() + takeLua)
+	settledScript  = redis.NewScript(guard.Lua() + orderLua + settledLua)
+	suppliedScript = redis.NewScript(guard.Lua() + suppliedLua)
+	stockedScript  = redis.NewScript(guard.Lua() + stockedLua)
+	recentScript   = redis.NewScript(guard.Lua() + orderLua + recentLua)
+	keptScript     = redis.NewScript(guard.Lua() + orderLua + keptLua)
+	restockScript  = redis.NewScript(guard.Lua() + restockLua)
+	namesScript    = redis.NewScript(guard.Lua() + completeLua + namesLua)
+	haltScript     = redis.NewScript(guard.Lua() + haltLua)
+	markScript     = redis.NewScript(guard.Lua() + markLua)
 
 	// For a rebuild: each names its epoch.
 	beginScript      = redis.NewScript(beginLua)

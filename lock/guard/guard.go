@@ -2,8 +2,8 @@
 //
 // A holder that was stopped and continues does not know that its lease is over;
 // only what it writes to can tell, by remembering the highest fence it has seen.
-// [Guard] does so in memory, [Condition] in a table; redislock.GuardLua is the
-// part of a script that does it in Redis.
+// [Guard] does so in memory, [Condition] in a table of a database, and [Lua] in a Redis
+// script.
 package guard
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrStale is the answer to a write whose fence is lower than one seen before:
-// its lease is over, and somebody else has been granted the key since.
+// its lease is over, and another owner has been granted the key since.
 var ErrStale = errors.New("guard: a higher fence was seen")
 
 // A Guard is the highest fence that one resource in this process has seen. The

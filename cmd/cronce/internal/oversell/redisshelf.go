@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock/guard"
-	"github.com/cronce/cronce/lock/redislock"
 )
 
 var (
@@ -17,8 +16,8 @@ var (
 	//go:embed lua/sell.lua
 	sellLua string
 
-	lookScript = redis.NewScript(redislock.GuardLua() + lookLua)
-	sellScript = redis.NewScript(redislock.GuardLua() + sellLua)
+	lookScript = redis.NewScript(guard.Lua() + lookLua)
+	sellScript = redis.NewScript(guard.Lua() + sellLua)
 )
 
 // A RedisShelf keeps a product in Redis.

@@ -1,4 +1,4 @@
-package redislock_test
+package guard_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -22,7 +23,7 @@ return 1`
 
 // A script that writes only with the highest fence: the late write of a holder
 // that was paused is refused.
-func ExampleGuardLua() {
+func ExampleLua() {
 	server := miniredis.NewMiniRedis() // in place of a real one
 	if err := server.Start(); err != nil {
 		fmt.Println(err)
@@ -43,7 +44,7 @@ func ExampleGuardLua() {
 	server.FastForward(2 * driver.MinTTL) // its holder is stopped, and does not notice
 	next, _ := store.Acquire(ctx, driver.Acquisition{Key: "stock", Owner: "b/1", TTL: driver.MinTTL})
 
-	script := redis.NewScript(redislock.GuardLua() + writing)
+	script := redis.NewScript(guard.Lua() + writing)
 	keys := []string{"{stock}:count", "{stock}:fence"}
 	fmt.Println(script.Run(ctx, client, keys, next.Fence, 41).Val())
 	fmt.Println(script.Run(ctx, client, keys, paused.Fence, 99).Val())
@@ -55,17 +56,17 @@ func ExampleGuardLua() {
 }
 
 // On a real server, with fences as large as they are: only a lower one is refused.
-func TestGuardLua(t *testing.T) {
-	c := client(t, redisserver.Start(t).Addr())
-	script := redis.NewScript(redislock.GuardLua() + writing)
+func TestLua(t *testing.T) {
+	c := redis.NewClient(&redis.Options{Addr: redisserver.Start(t).Addr()})
+	defer c.Close()
+	script := redis.NewScript(guard.Lua() + writing)
 	const now = 1_795_207_852_937_123
 	for i, w := range []struct{ fence, want int64 }{
 		{now, 1}, {now, 1}, {now - 1, 0}, {now + 1, 1}, {now, 0}, {driver.MaxNumber, 1}, {driver.MaxNumber - 1, 0},
 	} {
 		n, err := script.Run(t.Context(), c, []string{"{s}:v", "{s}:f"}, w.fence, i).Int64()
-		must(t, err)
-		if n != w.want {
-			t.Errorf("write %d with fence %d: %d, want %d", i, w.fence, n, w.want)
+		if err != nil || n != w.want {
+			t.Errorf("write %d with fence %d: %d, %v, want %d", i, w.fence, n, err, w.want)
 		}
 	}
 	if got := c.Get(t.Context(), "{s}:v").Val(); got != "5" {
