@@ -91,15 +91,12 @@ func (n *Node) arm() {
 // tend sends what is due. It arms the alarm first, and hands on what is more than
 // one request, so that nothing here waits for the store, nor for the logger.
 func (n *Node) tend() {
-	write := n.monitor.due(time.Now())
+	n.maintain(time.Now())
 	ms := n.clock.Ms()
 	n.mu.Lock()
 	if !n.alarm.on {
 		n.mu.Unlock()
 		return
-	}
-	if write != nil {
-		n.afterUnlock(write)
 	}
 	batch, later, more := n.due(ms)
 	n.alarm.at, n.alarm.next = time.Time{}, more
@@ -112,13 +109,12 @@ func (n *Node) tend() {
 		go n.attend()
 	}
 	n.sending += requests
-	n.starts.Add(int64(len(batch)))
+	n.runs.Expect(len(batch))
 	n.wg.Add(requests)
 	n.woke = time.Now()
-	n.inspect(n.woke)
 	n.arm()
 	n.stir()
-	n.unlockBeside()
+	n.mu.Unlock()
 	if more {
 		go func() {
 			runtime.Gosched() // what was granted begins first
@@ -139,6 +135,16 @@ func (n *Node) tend() {
 			n.peek(share)
 		}
 	}
+}
+
+// maintain writes, without waiting for the logger, what the log is due about the store and
+// about runs whose contexts have ended.
+func (n *Node) maintain(now time.Time) {
+	lines := n.runs.Inspect(now)
+	if write := n.monitor.due(now); write != nil {
+		lines = append(lines, write)
+	}
+	n.events.beside(lines...)
 }
 
 // sleep is how long nothing is due.

@@ -7,6 +7,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
@@ -14,7 +15,7 @@ import (
 // where it must, and tells the log.
 func (n *Node) answered(asks []*ask, answers []lock.Claimed, took time.Duration) {
 	now := n.clock.Ms()
-	starts := make([]*running, 0, len(asks))
+	starts := make([]*runs.Attempt, 0, len(asks))
 	var failed error
 	heard := false // of the store; something else may be wrong with one job
 	n.mu.Lock()
@@ -34,8 +35,7 @@ func (n *Node) answered(asks []*ask, answers []lock.Claimed, took time.Duration)
 	}
 	n.arm()
 	n.unlockBeside() // what was granted does not wait for the logger
-	n.starts.Add(int64(len(starts) - len(asks)))
-	start(starts)
+	n.runs.Start(starts, len(asks))
 	if heard {
 		failed = nil
 	}
@@ -57,7 +57,7 @@ func isShort(err error) bool {
 }
 
 // answer decides what follows from one answer. It returns a run to start.
-func (n *Node) answer(a *ask, claimed *lock.Claimed, now int64) *running {
+func (n *Node) answer(a *ask, claimed *lock.Claimed, now int64) *runs.Attempt {
 	c := &claimed.Answer
 	if c.Err == nil {
 		n.certain(a, true, now)
@@ -81,7 +81,7 @@ func (n *Node) answer(a *ask, claimed *lock.Claimed, now int64) *running {
 		if a.e.Rules.Overlap == driver.OverlapAllow {
 			n.follow(a, c.Mark, now)
 		}
-		return n.newRunning(a, claimed)
+		return n.newAttempt(a, claimed)
 	case driver.KindUnknown, driver.KindAhead:
 		n.unanswered(a, c, now)
 	case driver.KindExpired:
@@ -156,7 +156,7 @@ func (n *Node) unanswered(a *ask, c *driver.Answer, now int64) {
 	if c.Err != nil {
 		if short, is := errors.AsType[*driver.ReplicasError](c.Err); is {
 			e, tick := a.e, a.tick // the ask may be another's by then
-			n.afterUnlock(func() { n.events.unreplicated(e, tick, short) })
+			n.afterUnlock(func() { n.events.unreplicated(e.Job, tick, short) })
 		}
 		a.until = max(a.until, a.latest)
 	}

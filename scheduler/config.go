@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -115,7 +116,7 @@ func (c *Config) faults() (errs []error) {
 		errs = append(errs, errors.New("store: is nil, a lock store is needed"))
 	}
 	if !nodeName.MatchString(c.Name) {
-		errs = append(errs, fmt.Errorf("name: is %s, allowed is %s", shown(c.Name), nodeName))
+		errs = append(errs, fmt.Errorf("name: is %s, allowed is %s", text.Quote(c.Name), nodeName))
 	}
 	if err := driver.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))

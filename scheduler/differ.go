@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 )
 
 // What a node and the store disagree on is told by the rota: when a job's mark
@@ -19,7 +20,7 @@ func (n *Node) note(e *entry, s *driver.Series) {
 	}
 	if s.Mark > s.Now+maxSleep.Milliseconds() && n.ahead[e] != s.Mark {
 		n.ahead[e] = s.Mark
-		n.afterUnlock(func() { n.events.ahead(e, s.Mark) })
+		n.afterUnlock(func() { n.events.ahead(e.Job, s.Mark) })
 	}
 }
 
@@ -34,7 +35,7 @@ func (n *Node) compare(ctx context.Context) {
 		if other == own {
 			other += ", by another time zone database"
 		}
-		n.events.specsDiffer(e, own, other)
+		n.events.specsDiffer(e.Job, own, other)
 	}
 }
 
@@ -44,7 +45,7 @@ func (n *Node) otherSpec(ctx context.Context, e *entry) string {
 	n.mu.Lock()
 	other := n.differ[e]
 	n.mu.Unlock()
-	j, _ := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.Journal, error) {
+	j, _ := bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.Journal, error) {
 		return n.cfg.Store.Journal(ctx, e.Name, 1)
 	})
 	for _, r := range j.Revisions {

@@ -10,12 +10,11 @@ import (
 // small; what belongs to a tick in progress lives in asks and runs.
 type entry struct {
 	timetable.Entry
-	fn   Func
 	open bool // the store has told of it; guarded by the node's mutex
 
 	unsure uint8 // asks of it whose requests were not answered; guarded by the node's mutex
 
-	ending atomic.Int32 // runs of this node whose functions have returned, and whose ends the store has not answered
+	ending atomic.Int32 // runs whose functions have returned and whose ends the store has not answered: see runs.Grant
 
 	// Guarded by the node's mutex.
 	mark   int64 // the highest mark seen

@@ -14,7 +14,11 @@ import (
 
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/runs"
+	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
 // events is the one place where what happens on a node is told: to the log.
@@ -24,6 +28,7 @@ import (
 type events struct {
 	log    *zap.Logger
 	node   zap.Field
+	clock  *clock.Clock
 	stderr io.Writer
 	broken atomic.Int64 // when its last panic was reported; seconds since 1970
 
@@ -33,9 +38,9 @@ type events struct {
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
-func newEvents(log *zap.Logger, node string) *events {
+func newEvents(log *zap.Logger, node string, c *clock.Clock) *events {
 	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), stderr: os.Stderr}
+	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr}
 }
 
 // enabled reports whether lines of a level are written.
@@ -61,7 +66,7 @@ func (e *events) survive() {
 	}
 	now, last := time.Now().Unix(), e.broken.Load()
 	if now-last >= 60 && e.broken.CompareAndSwap(last, now) {
-		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", cut(panictext.Of(v), maxErr))
+		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", text.Cut(panictext.Of(v), text.MaxError))
 	}
 }
 
@@ -120,16 +125,16 @@ func (e *events) nodeStarted()  { e.tell(zapcore.InfoLevel, "node started") }
 func (e *events) nodeDraining() { e.tell(zapcore.InfoLevel, "node draining") }
 func (e *events) nodeStopped()  { e.tell(zapcore.InfoLevel, "node stopped") }
 
-func (e *events) runStarted(r *running) {
+func (e *events) RunStarted(r *runs.Attempt) {
 	if !e.enabled(zapcore.InfoLevel) {
 		return // before tell, whose frame would grow the stack of a short run
 	}
-	late := r.node.clock.Now().Sub(time.UnixMilli(r.tick))
-	e.tell(zapcore.InfoLevel, "run started", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
+	late := e.clock.Now().Sub(time.UnixMilli(r.Tick))
+	e.tell(zapcore.InfoLevel, "run started", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
 		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
-func (e *events) runFinished(r *running, outcome string, began time.Time, f *runError) {
+func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f *runs.Failure) {
 	level := zapcore.InfoLevel
 	switch outcome {
 	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
@@ -139,64 +144,64 @@ func (e *events) runFinished(r *running, outcome string, began time.Time, f *run
 		return
 	}
 	took := time.Since(began)
-	if f != nil && f.stack != nil { // kept off the line of the outcome, whose keys are constant
-		e.tell(zapcore.ErrorLevel, "run panicked", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
-			zap.Int64("fence", r.lease.Fence()), zap.ByteString("stack", f.stack))
+	if f != nil && f.Stack != nil { // kept off the line of the outcome, whose keys are constant
+		e.tell(zapcore.ErrorLevel, "run panicked", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+			zap.Int64("fence", r.Lease.Fence()), zap.ByteString("stack", f.Stack))
 	}
-	e.tell(level, "run finished", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt), zap.Int64("fence", r.lease.Fence()),
-		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.err()))
+	e.tell(level, "run finished", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
+		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.Text()))
 }
 
-// tryFailed logs a try after which there is another. The last one is the run's end.
-func (e *events) tryFailed(r *running, try int, f *runError) {
-	e.tell(zapcore.WarnLevel, "try failed", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
-		zap.Int64("fence", r.lease.Fence()), zap.Int("try", try), zap.String("err", f.err()))
+// TryFailed logs a try after which there is another. The last one is the run's end.
+func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
+	e.tell(zapcore.WarnLevel, "try failed", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+		zap.Int64("fence", r.Lease.Fence()), zap.Int("try", try), zap.String("err", f.Text()))
 }
 
-func (e *events) leaseLost(r *running) {
-	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.e), tick(r.tick), zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+func (e *events) LeaseLost(r *runs.Attempt) {
+	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
-func (e *events) ignoresContext(r *running) {
-	e.tell(zapcore.WarnLevel, "run ignores its context", jobKey(r.e), tick(r.tick), zap.Int("attempt", r.attempt),
-		zap.Int64("fence", r.lease.Fence()), zap.NamedError("cause", r.cause()))
+func (e *events) IgnoresContext(r *runs.Attempt) {
+	e.tell(zapcore.WarnLevel, "run ignores its context", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+		zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
-func (e *events) passed(j *entry, t int64, winner string) {
+func (e *events) passed(j *job.Job, t int64, winner string) {
 	if e.tellsPassed() {
 		e.tell(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
 	}
 }
 
-func (e *events) unreplicated(j *entry, t int64, short *driver.ReplicasError) {
+func (e *events) unreplicated(j *job.Job, t int64, short *driver.ReplicasError) {
 	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
 }
 
 // tellsPassed reports whether anybody wants to know who has a tick.
 func (e *events) tellsPassed() bool { return e.enabled(zapcore.DebugLevel) }
 
-func (e *events) waiting(j *entry, t int64) {
+func (e *events) waiting(j *job.Job, t int64) {
 	e.tell(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
 }
 
-func (e *events) skipped(j *entry, t int64, reason string) {
+func (e *events) skipped(j *job.Job, t int64, reason string) {
 	e.tell(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
 }
 
-func (e *events) missed(j *entry, t int64, count int, reason string) {
+func (e *events) missed(j *job.Job, t int64, count int, reason string) {
 	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
-func (e *events) ahead(j *entry, mark int64) {
-	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", formatTick(mark)))
+func (e *events) ahead(j *job.Job, mark int64) {
+	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
 }
 
-func (e *events) fenceAhead(j *entry) {
+func (e *events) fenceAhead(j *job.Job) {
 	e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(j), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
 }
 
-func (e *events) storeForgot(j *entry, mark, seen int64) {
-	e.tell(zapcore.ErrorLevel, "store forgot", jobKey(j), zap.String("mark", formatTick(mark)), zap.String("seen", formatTick(seen)))
+func (e *events) storeForgot(j *job.Job, mark, seen int64) {
+	e.tell(zapcore.ErrorLevel, "store forgot", jobKey(j), zap.String("mark", text.Tick(mark)), zap.String("seen", text.Tick(seen)))
 }
 
 func (e *events) storeRisk(r driver.Risk) {
@@ -210,7 +215,7 @@ func (e *events) storeReplaced(server string) {
 		Fix:  "if ticks were decided just before, look at them with cronce verify"})
 }
 
-func (e *events) specsDiffer(j *entry, own, other string) {
+func (e *events) specsDiffer(j *job.Job, own, other string) {
 	e.tell(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
 }
 
@@ -254,15 +259,15 @@ func (n *Node) tell(a *ask, c *driver.Answer) {
 			n.tellFence(a.e)
 		}
 	case driver.KindPassed:
-		n.events.passed(a.e, a.tick, c.Node)
+		n.events.passed(a.e.Job, a.tick, c.Node)
 	case driver.KindWaiting:
-		n.events.waiting(a.e, a.tick)
+		n.events.waiting(a.e.Job, a.tick)
 	case driver.KindSkipped:
-		n.events.skipped(a.e, a.tick, driver.ReasonOverlap)
+		n.events.skipped(a.e.Job, a.tick, driver.ReasonOverlap)
 	case driver.KindPaused:
-		n.events.skipped(a.e, a.tick, "paused")
+		n.events.skipped(a.e.Job, a.tick, "paused")
 	case driver.KindMissed:
-		n.events.missed(a.e, a.tick, 1, a.e.Rules.Late())
+		n.events.missed(a.e.Job, a.tick, 1, a.e.Rules.Late())
 	case driver.KindAhead:
 		n.tellAhead(a.e, c.Mark)
 	}
@@ -276,7 +281,7 @@ func (n *Node) tellAhead(e *entry, mark int64) {
 	n.ahead[e] = mark
 	n.mu.Unlock()
 	if !known {
-		n.events.ahead(e, mark)
+		n.events.ahead(e.Job, mark)
 	}
 }
 
@@ -292,7 +297,7 @@ func (n *Node) tellFence(e *entry) {
 	}
 	n.mu.Unlock()
 	if !told {
-		n.events.fenceAhead(e)
+		n.events.fenceAhead(e.Job)
 	}
 }
 
@@ -302,28 +307,26 @@ func (n *Node) tellBetween(a *ask, c *driver.Answer) {
 	switch {
 	case count == 0:
 	case c.Kind == driver.KindPaused:
-		n.events.skipped(a.e, last, "paused")
+		n.events.skipped(a.e.Job, last, "paused")
 	default:
-		n.events.missed(a.e, last, count, driver.ReasonMisfire)
+		n.events.missed(a.e.Job, last, count, driver.ReasonMisfire)
 	}
 }
 
 func (n *Node) tellSettled(e *entry, s driver.Settled) {
 	switch s.Verdict {
 	case driver.VerdictLost:
-		n.events.missed(e, s.Number, 1, driver.ReasonLost)
+		n.events.missed(e.Job, s.Number, 1, driver.ReasonLost)
 	case driver.VerdictMissed:
-		n.events.missed(e, s.Number, 1, driver.ReasonDeadline)
+		n.events.missed(e.Job, s.Number, 1, driver.ReasonDeadline)
 	case driver.VerdictSuperseded:
-		n.events.skipped(e, s.Number, "superseded")
+		n.events.skipped(e.Job, s.Number, "superseded")
 	}
 }
 
-func jobKey(e *entry) zap.Field { return zap.String("job", e.Name) }
+func jobKey(j *job.Job) zap.Field { return zap.String("job", j.Name) }
 
-func tick(ms int64) zap.Field { return zap.String("tick", formatTick(ms)) }
-
-func formatTick(ms int64) string { return time.UnixMilli(ms).UTC().Format(tickLayout) }
+func tick(ms int64) zap.Field { return zap.String("tick", text.Tick(ms)) }
 
 func errField(err error) zap.Field { return zap.String("err", errorText(err)) }
 
@@ -332,5 +335,5 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return cut(err.Error(), maxErr)
+	return text.Cut(err.Error(), text.MaxError)
 }

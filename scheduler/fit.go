@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
@@ -27,7 +28,7 @@ func (n *Node) fit(ctx context.Context) error {
 		return nil
 	}
 	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
-		risks, err := within(ctx, fitQuestions*n.cfg.StoreTimeout, store.CheckStore)
+		risks, err := bounded.Call(ctx, fitQuestions*n.cfg.StoreTimeout, store.CheckStore)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -41,7 +42,7 @@ func (n *Node) fit(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !pauseFor(ctx, pause) {
+		if !bounded.Pause(ctx, pause) {
 			return nil
 		}
 	}

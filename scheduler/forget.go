@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 )
 
 // forgetful is how long the loss of one job's mark stands for that of others: a
@@ -24,7 +25,7 @@ func (n *Node) forgot(e *entry, mark int64) {
 	if since := time.Since(n.born); n.lapsedAt == 0 || since-n.lapsedAt > forgetful {
 		n.lapsedAt = since
 		seen := e.mark
-		n.afterUnlock(func() { n.events.storeForgot(e, mark, seen) })
+		n.afterUnlock(func() { n.events.storeForgot(e.Job, mark, seen) })
 	}
 }
 
@@ -36,7 +37,7 @@ func (n *Node) recognise(ctx context.Context, rs []driver.ClockReading) {
 		return
 	}
 	if n.process != "" {
-		all, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
+		all, err := bounded.Call(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
 		if err != nil {
 			return // the next beat finds the same
 		}

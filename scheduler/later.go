@@ -131,7 +131,7 @@ func (n *Node) peeked(l *laterShare, answers []*driver.Answer, err error) {
 	if n.events.tellsPassed() {
 		for i, t := range l.ticks {
 			if c := answers[i]; c != nil {
-				n.events.passed(t.e, t.tick, c.Node)
+				n.events.passed(t.e.Job, t.tick, c.Node)
 			}
 		}
 	}

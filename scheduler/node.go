@@ -12,11 +12,15 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/signal"
+	"github.com/cronce/cronce/scheduler/internal/slab"
+	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -37,22 +41,20 @@ type Node struct {
 	draining  atomic.Bool
 	shards    int // of the store
 	born      time.Time
-	unended   atomic.Int64 // runs whose end the store has not confirmed
-	starts    atomic.Int64 // asks on their way to a start, and runs that have not begun
-	closings  closings
+	runs      *runs.Runs
+	work      executions
 	wg        sync.WaitGroup // beats, rota and requests
 	wake      signal.Signal  // the drain
 	opener    signal.Signal  // the rota
 	beater    signal.Signal  // the beats
 	comers    signal.Signal  // the rota: nodes that joined
-	lastTick  atomic.Pointer[tickText]
-	warned    time.Duration // the clock offset that was warned of; owned by the beats
-	disagreed time.Time     // when the log was told last that readings of the clock never agree; owned by the beats
-	process   string        // which one of the store answers; owned by the beats
+	warned    time.Duration  // the clock offset that was warned of; owned by the beats
+	disagreed time.Time      // when the log was told last that readings of the clock never agree; owned by the beats
+	process   string         // which one of the store answers; owned by the beats
 
 	mu        sync.Mutex
 	lines     []func() // log lines that were put off; written by unlock
-	jobs      map[string]*entry
+	names     map[string]struct{}
 	all       job.Rows[job.Job]
 	entries   job.Rows[entry] // of the same
 	specs     map[specKey]*spec.Schedule
@@ -62,11 +64,10 @@ type Node struct {
 	agenda    agenda
 	shelf     shelf
 	lead      lead
-	queue     line                  // due, and waiting for a free slot
-	fenced    map[*entry]time.Time  // jobs that have a fence more than a day ahead, and when they were logged last
-	refused   map[*entry][]*running // whose ends the store refuses, for longer than their leases
-	parked    map[*entry][]*ask     // due, and waiting for the end of a run of this node, or for an older ask, to be answered
-	mutes     map[*entry]*mute      // jobs whose asks are not answered
+	queue     line                 // due, and waiting for a free slot
+	fenced    map[*entry]time.Time // jobs that have a fence more than a day ahead, and when they were logged last
+	parked    map[*entry][]*ask    // due, and waiting for the end of a run of this node, or for an older ask, to be answered
+	mutes     map[*entry]*mute     // jobs whose asks are not answered
 	watches   map[watched]plan
 	differ    map[*entry]string // the other revision that was warned of
 	differing []*entry          // that are to be warned of
@@ -77,13 +78,10 @@ type Node struct {
 	laters    []*laterShare // scratch: one for each shard
 	round     round
 	members   rendezvous.Nodes
-	runs      runs // whose functions have not returned, or whose ends wait
-	room      slab[running]
-	sending   int  // requests on their way
-	free      int  // slots
-	cut       bool // the grace of a drain is over
+	room      slab.Slab[runs.Attempt]
+	sending   int // requests on their way
+	free      int // slots
 	woke      time.Time
-	inspected time.Time
 }
 
 type specKey struct{ text, zone string }
@@ -94,8 +92,8 @@ func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	n := &Node{
 		cfg: cfg, base: context.Background(), born: time.Now(), wake: signal.New(), opener: signal.New(), beater: signal.New(), comers: signal.New(),
-		jobs: make(map[string]*entry, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[job.Rules]*job.Rules{},
-		watches: map[watched]plan{}, parked: map[*entry][]*ask{}, refused: map[*entry][]*running{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		names: make(map[string]struct{}, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[job.Rules]*job.Rules{},
+		watches: map[watched]plan{}, parked: map[*entry][]*ask{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
@@ -111,12 +109,17 @@ func New(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
 	n.members = rendezvous.Of(n.id, nil)
-	n.events = newEvents(cfg.Logger, n.id)
+	n.events = newEvents(cfg.Logger, n.id, &n.clock)
 	n.claimer = lock.New(cfg.Store, n.id).Claimer()
 	n.claimer.EndTimeout(cfg.StoreTimeout)
 	n.monitor = &monitor{Health: health.New(cfg.Store, n.shards, n.born), events: n.events, beat: n.beater}
 	n.claimer.OnEnd(n.monitor.EndAnswered)
 	n.peeker, _ = cfg.Store.(driver.Peeker)
+	n.work.cfg, n.work.node = &n.cfg, n.id
+	n.runs = runs.New(runs.Config{
+		Dispatcher: dispatcher{n}, Events: n.events, Work: n.work.work, Open: n.openSoon, Heard: n.monitor.Heard,
+		Changed: n.wake, CancelGrace: cfg.CancelGrace,
+	})
 	return n, nil
 }
 
@@ -137,7 +140,8 @@ func (n *Node) registerAll(jobs []Job) (errs []error) {
 	refused := map[string]bool{}
 	for i := range jobs {
 		path, name := fmt.Sprintf("jobs[%d]", i), jobs[i].Name
-		twice := refused[name] && n.jobs[name] == nil
+		_, registered := n.names[name]
+		twice := refused[name] && !registered
 		err := n.register(path, &jobs[i])
 		if twice {
 			err = errors.Join(err, taken(path, name))
@@ -151,7 +155,7 @@ func (n *Node) registerAll(jobs []Job) (errs []error) {
 }
 
 func taken(path, name string) error {
-	return fmt.Errorf("%s.name: %s is taken by another job", path, shown(name))
+	return fmt.Errorf("%s.name: %s is taken by another job", path, text.Quote(name))
 }
 
 // register checks a job and puts it into the timetable.
@@ -159,7 +163,7 @@ func (n *Node) register(path string, j *Job) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, err := n.schedule(path, j)
-	if _, twice := n.jobs[j.Name]; twice {
+	if _, twice := n.names[j.Name]; twice {
 		err = errors.Join(err, taken(path, j.Name))
 	}
 	if _, can := n.cfg.Store.(driver.Replicated); j.Replicas > 0 && !can && n.cfg.Store != nil {
@@ -171,8 +175,9 @@ func (n *Node) register(path string, j *Job) error {
 	registered := n.all.Add()
 	*registered = job.New(j.Name, s, n.share(rulesOf(j)), uint32(n.all.Size()-1), n.shardOf(j.Name))
 	e := n.entries.Add()
-	e.Job, e.fn = registered, j.Func
-	n.jobs[j.Name] = e
+	e.Job = registered
+	n.work.add(j.Func)
+	n.names[j.Name] = struct{}{}
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
 	if n.clock.Ready() {
 		now = n.clock.Ms()
@@ -234,6 +239,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.wg.Wait()
 	defer stop()
 	n.base = life
+	n.runs.Until(life)
 	if err := n.fit(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -255,7 +261,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.Ready() {
 		n.beat(ctx)
-		if !n.clock.Ready() && !pauseFor(ctx, time.Second) {
+		if !n.clock.Ready() && !bounded.Pause(ctx, time.Second) {
 			return false
 		}
 	}
@@ -279,7 +285,7 @@ func (n *Node) join(ctx context.Context) bool {
 
 // leave takes the node off the list, so that its share goes to others at once.
 func (n *Node) leave(ctx context.Context) {
-	_, _ = within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (any, error) {
+	_, _ = bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (any, error) {
 		return nil, n.cfg.Store.Leave(ctx, n.id)
 	}) // its time to live does the same
 }

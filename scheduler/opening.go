@@ -10,8 +10,18 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
 )
+
+// openSoon lets a job be opened soon.
+func (n *Node) openSoon(j *job.Job) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.openings.askOpen(n.entries.At(int(j.No)))
+	n.opener.Raise()
+}
 
 // openAll opens what is to be opened now, each shard by itself: one that does not answer
 // holds up no other. It reports whether all jobs are open.
@@ -130,7 +140,7 @@ func (n *Node) open(ctx context.Context, es []*entry, slack time.Duration) {
 		os[i] = driver.OpenRequest{Key: e.Name, Node: n.id, Revision: n.revisions.Of(e.Spec, now), Spec: e.Spec.Text(), Zone: e.Spec.Zone().String(), Policies: e.Rules.Recorded, Mark: e.mark}
 	}
 	n.mu.Unlock()
-	read, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.Series, error) {
+	read, err := bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.Series, error) {
 		return n.cfg.Store.Open(ctx, os), nil
 	})
 	if err != nil {

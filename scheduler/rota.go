@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
@@ -31,7 +32,7 @@ const (
 // reading differs by a step it reads on until that is decided. It reports whether a node
 // has come.
 func (n *Node) beat(ctx context.Context) (came bool) {
-	p, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.BeatAnswer, error) {
+	p, err := bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (driver.BeatAnswer, error) {
 		return n.cfg.Store.Beat(ctx, n.id, beatTTL)
 	})
 	n.monitor.Answered(health.Part{Kind: health.Nodes}, err)
@@ -56,7 +57,7 @@ func (n *Node) beat(ctx context.Context) (came bool) {
 
 // readClock reads the clock where the list of nodes does not answer.
 func (n *Node) readClock(ctx context.Context) {
-	rs, err := within(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.ClockReading, error) {
+	rs, err := bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) ([]driver.ClockReading, error) {
 		ctx, stop := context.WithTimeout(ctx, n.cfg.StoreTimeout/2) // servers that are silent are left out then
 		defer stop()
 		return n.cfg.Store.Now(ctx)
@@ -71,8 +72,8 @@ func (n *Node) readClock(ctx context.Context) {
 // about, or masters whose clocks disagree, keep no beat from its time.
 func (n *Node) observe(ctx context.Context, rs []driver.ClockReading) {
 	stepped, again := n.clock.Observe(rs)
-	for reads := 1; again && reads < clock.MostReads && pauseFor(ctx, 100*time.Millisecond); reads++ {
-		rs, err := within(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
+	for reads := 1; again && reads < clock.MostReads && bounded.Pause(ctx, 100*time.Millisecond); reads++ {
+		rs, err := bounded.Call(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
 		if err != nil {
 			return
 		}
@@ -199,9 +200,7 @@ func (n *Node) read(ctx context.Context, es []*entry) {
 // asks for the latest tick if nobody has.
 func (n *Node) opened(e *entry, s *driver.Series, now int64, slack time.Duration) {
 	e.mark, e.open = max(e.mark, s.Mark), true
-	for _, r := range n.refused[e] {
-		r.opened = true
-	}
+	n.runs.Opened(e.Job)
 	if e.since == 0 {
 		e.since = s.Since // of this process's spec; its revision may change with the year
 	}

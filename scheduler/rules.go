@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -45,7 +46,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 		errs = append(errs, fmt.Errorf("%s.%s: %s", path, field, fmt.Sprintf(format, args...)))
 	}
 	if !jobName.MatchString(j.Name) {
-		bad("name", "is %s, allowed is %s", shown(j.Name), jobName)
+		bad("name", "is %s, allowed is %s", text.Quote(j.Name), jobName)
 	}
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")

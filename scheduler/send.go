@@ -153,26 +153,3 @@ func (n *Node) send(asks []*ask) {
 	sent := time.Now()
 	n.claimer.ClaimThen(ctx, claims, func(answers []lock.Claimed) { n.answered(asks, answers, time.Since(sent)) })
 }
-
-// within asks the store for something other than a claim. It returns when the
-// time is over, even if the driver ignores that.
-func within[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
-	ctx, stop := context.WithTimeout(ctx, limit)
-	defer stop()
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		v, err := ask(ctx)
-		answered <- answer{v, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}

@@ -1,8 +1,6 @@
 package scheduler
 
-import (
-	"github.com/cronce/cronce/lock/driver"
-)
+import "github.com/cronce/cronce/lock/driver"
 
 // A watched run belongs to another owner: this node looks again when its
 // deadline has passed, so that a dead winner is noticed without a leader.
@@ -35,7 +33,7 @@ func (n *Node) watch(e *entry, c *driver.Answer, now int64) {
 // node that runs it starts the waiting tick at once; this is for when it died.
 func (n *Node) watchWaiting(a *ask, c *driver.Answer, now int64) {
 	if a.e.Rules.Overlap == driver.OverlapReplace {
-		n.replace(a.e, c.Number)
+		n.runs.Replace(a.e.Job, c.Number)
 	}
 	if !n.draining.Load() {
 		n.look(watched{a.e, c.Number}, c.Fence, n.lookAt(a.e, c, now))

@@ -8,9 +8,9 @@ type Rows[T any] struct {
 	size int
 }
 
-// rowSize is such that rows of values of 8, 16 and more bytes fill what the allocator
-// gives for them.
-const rowSize = 256
+// rowSize leaves room for the header that the allocator puts before values with pointers:
+// a row of values of 8, 16, … 64 bytes fills what is allocated for it.
+const rowSize = 127
 
 // Add adds a value for the next job and returns it.
 func (r *Rows[T]) Add() *T {

@@ -1,0 +1,76 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/runs"
+	"github.com/cronce/cronce/scheduler/internal/slab"
+	"github.com/cronce/cronce/scheduler/internal/text"
+)
+
+// An execution calls a job's function.
+type execution struct {
+	run Run
+	fn  Func
+}
+
+// Do calls the function.
+func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
+
+// executions makes executions of attempts. It is safe for concurrent use.
+type executions struct {
+	cfg  *Config
+	node string
+	room slab.Slab[execution]
+	last atomic.Pointer[tickText]
+
+	mu    sync.Mutex
+	funcs job.Rows[Func]
+}
+
+// add adds the function of the next job.
+func (x *executions) add(f Func) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	*x.funcs.Add() = f
+}
+
+func (x *executions) function(no uint32) Func {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return *x.funcs.At(int(no))
+}
+
+// work returns the call of the job's function with what an attempt is.
+func (x *executions) work(a *runs.Attempt) runs.Work {
+	e := x.room.New()
+	e.fn = x.function(a.Job.No)
+	e.run = Run{
+		ID:  x.cfg.Namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
+		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Fence(), Attempt: a.Attempt,
+		logger: x.cfg.Logger, lease: a.Lease,
+	}
+	if a.LastOK != 0 {
+		e.run.Last = time.UnixMilli(a.LastOK).UTC()
+	}
+	return e
+}
+
+// tickText formats a tick. Many jobs share an instant, so the last one is kept.
+func (x *executions) tickText(ms int64) string {
+	if last := x.last.Load(); last != nil && last.ms == ms {
+		return last.text
+	}
+	t := &tickText{ms, text.Tick(ms)}
+	x.last.Store(t)
+	return t.text
+}
+
+type tickText struct {
+	ms   int64
+	text string
+}

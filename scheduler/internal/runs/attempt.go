@@ -1,0 +1,178 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// The causes, beside lock.ErrLost, with which the context of a run ends.
+var (
+	ErrTimeout  = errors.New("scheduler: the job's timeout is over")
+	ErrReplaced = driver.ErrReplaced // a newer tick waits for the end of this run
+	ErrDrained  = errors.New("scheduler: the node's drain is over")
+)
+
+// A Grant is what the store granted.
+//
+// Ending counts the runs of the job whose functions have returned and whose ends the store
+// has not answered. It belongs to the dispatcher, whose claims of the job wait while it is
+// not 0, and this package counts. If a claim reached the store before the end, its tick would
+// be skipped for a run that is over, or that run would be taken over though its outcome is
+// known.
+type Grant struct {
+	Job     *job.Job
+	Lease   *lock.Lease
+	Ending  *atomic.Int32
+	Tick    int64
+	Attempt int
+	Wait    time.Duration // until the tick
+	LastOK  int64         // the latest tick that ended ok; 0: none
+	Backlog bool          // the next missed tick runs when this run has ended
+	Void    bool          // granted when the node had no more use for it
+}
+
+// An Attempt is one attempt of a tick on this node, from the grant to its end.
+type Attempt struct {
+	Grant
+	runs *Runs
+	end  driver.EndRequest // how it ended
+
+	refusedSince time.Duration // when the store refused its end first, since the runs were made; 0: it did not. Used by the endings alone
+
+	// Guarded by the mutex of the runs.
+	opened    bool      // the store has taken an opening of the job since it refused the end
+	refusals  uint8     // how often it has refused the end since
+	lifted    bool      // the job no longer waits for the end
+	replaced  bool      // a newer tick waits for its end
+	named     bool      // the log has named it as ignoring its context
+	lossTold  bool      // the log has its lost lease
+	place     int       // among the attempts that are alive
+	cancelled time.Time // when its context was first seen to have ended
+}
+
+// Cause returns why the context of the attempt ended; nil: it has not.
+func (a *Attempt) Cause() error { return context.Cause(a.Lease.Context()) }
+
+// execute runs the job's function and ends the lease.
+func (a *Attempt) execute() {
+	began := a.begin()
+	a.runs.starting.Add(-1)
+	if !began {
+		a.complete(driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+		return
+	}
+	a.runs.cfg.Events.RunStarted(a)
+	at := time.Now()
+	f := goexit
+	defer func() { a.finish(at, f) }() // deferred, because Goexit in the function comes through here and nowhere else
+	f = a.call()
+}
+
+// begin checks the lease a last time: no run starts with one that cannot be trusted. A
+// grant to a claim from before a drain runs within the grace of the drain: the other nodes
+// were told that this one has the tick, and would find out too late that it has not.
+func (a *Attempt) begin() bool {
+	return !a.Void && a.Lease.Context().Err() == nil && a.Lease.Check() == nil
+}
+
+// call does the work, again after an error as the job's rules say.
+func (a *Attempt) call() (f *Failure) {
+	rules := a.Job.Rules
+	ctx := a.Lease.Context()
+	if rules.Timeout > 0 {
+		defer time.AfterFunc(rules.Timeout, func() { a.Lease.Cancel(ErrTimeout) }).Stop()
+	}
+	pause, work := rules.Retry.Wait, a.runs.cfg.Work(a)
+	for try := 1; ; try++ {
+		f = a.try(ctx, work)
+		if f == nil || f.panicked || try >= rules.Retry.Tries || ctx.Err() != nil {
+			break
+		}
+		a.runs.cfg.Events.TryFailed(a, try, f)
+		if !bounded.Pause(ctx, pause) {
+			break
+		}
+		pause = min(2*pause, rules.Retry.Max)
+	}
+	if f != nil {
+		f.after(ctx)
+	}
+	return f
+}
+
+// try does the work once. A panic becomes a failure.
+func (a *Attempt) try(ctx context.Context, work Work) (f *Failure) {
+	defer func() {
+		if v := recover(); v != nil {
+			f = panicked(v)
+		}
+	}()
+	if err := work.Do(ctx); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// finish logs how the run ended and completes it. A run whose lease was lost before its
+// function had succeeded is left to the node that takes it over or settles it. A run that
+// succeeded too late reports that, unless another node has the tick already.
+func (a *Attempt) finish(began time.Time, f *Failure) {
+	outcome := a.outcome(f)
+	if outcome == driver.OutcomeLost && a.tellLoss() {
+		a.runs.cfg.Events.LeaseLost(a)
+	}
+	a.runs.cfg.Events.RunFinished(a, outcome, began, f)
+	switch {
+	case outcome == driver.OutcomeLost && f != nil:
+		a.abandon()
+	case outcome == driver.OutcomeInterrupted && a.Job.Rules.GiveBack:
+		a.complete(driver.EndRequest{Kind: driver.EndGivenBack, Outcome: outcome, Error: f.Text()})
+	default:
+		a.complete(driver.EndRequest{Kind: driver.EndDone, Outcome: outcome, OK: outcome == driver.OutcomeOK, Error: f.Text()})
+	}
+}
+
+// outcome names how the run ended, for log and journal.
+func (a *Attempt) outcome(f *Failure) string {
+	switch {
+	case a.lost():
+		return driver.OutcomeLost
+	case f == nil:
+		return driver.OutcomeOK
+	case f.panicked:
+		return driver.OutcomePanic
+	case errors.Is(f.cause, ErrTimeout):
+		return driver.OutcomeTimeout
+	case errors.Is(f.cause, ErrReplaced):
+		return driver.OutcomeReplaced
+	case errors.Is(f.cause, ErrDrained):
+		return driver.OutcomeInterrupted
+	}
+	return driver.OutcomeFailed
+}
+
+// lost reports whether the lease is gone, whatever ended its context first.
+func (a *Attempt) lost() bool { return errors.Is(a.Lease.Check(), lock.ErrLost) }
+
+// tellLoss reports whether the log is due the lost lease, once.
+func (a *Attempt) tellLoss() bool {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
+	told := a.lossTold
+	a.lossTold = true
+	return !told
+}
+
+// abandon frees the slot and leaves the lease to its deadline.
+func (a *Attempt) abandon() {
+	a.runs.vacate(a)
+	a.Lease.Abandon(lock.ErrLost)
+	a.runs.answered(a, driver.EndAnswer{})
+}

@@ -1,0 +1,99 @@
+package runs
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/text"
+)
+
+// Drain sends ends at once from now on, and raises Config.Changed when Quiet may have
+// changed.
+func (r *Runs) Drain() {
+	r.draining.Store(true)
+	r.sendEnds()
+}
+
+// Quiet reports whether no attempt is left and the store has answered every end.
+func (r *Runs) Quiet() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.alive) == 0 && r.unanswered.Load() == 0
+}
+
+// Cancel ends the contexts of all attempts with ErrDrained. None begins from now on.
+func (r *Runs) Cancel() {
+	r.mu.Lock()
+	r.over = true
+	all := append([]*Attempt(nil), r.alive...)
+	r.mu.Unlock()
+	for _, a := range all {
+		a.Lease.Cancel(ErrDrained)
+	}
+}
+
+// Left names the attempts whose functions have not returned, as job@tick.
+func (r *Runs) Left() (names []string) {
+	var unnamed []*Attempt
+	r.mu.Lock()
+	for _, a := range r.alive {
+		names = append(names, a.Job.Name+"@"+text.Tick(a.Tick))
+		if !a.named {
+			unnamed = append(unnamed, a)
+		}
+	}
+	r.mu.Unlock()
+	for _, a := range unnamed {
+		r.cfg.Events.IgnoresContext(a)
+	}
+	return names
+}
+
+// inspectEvery is the least time between two inspections.
+const inspectEvery = time.Second
+
+// Inspect looks at the attempts whose contexts have ended, at most once a second. It
+// returns the log lines that are due: lost leases, and runs that go on long after their
+// contexts ended. A run of these that a newer tick waits for loses its lease.
+func (r *Runs) Inspect(now time.Time) (lines []func()) {
+	r.mu.Lock()
+	if now.Sub(r.inspected) < inspectEvery {
+		r.mu.Unlock()
+		return nil
+	}
+	r.inspected = now
+	var abandoned []*Attempt
+	for _, a := range r.alive {
+		if a.Lease.Context().Err() == nil {
+			continue
+		}
+		due, abandon := a.inspect(now)
+		lines = append(lines, due...)
+		if abandon {
+			abandoned = append(abandoned, a)
+		}
+	}
+	r.mu.Unlock()
+	for _, a := range abandoned {
+		a.Lease.Abandon(ErrReplaced)
+	}
+	return lines
+}
+
+// inspect is Inspect for one attempt. The mutex of the runs is held.
+func (a *Attempt) inspect(now time.Time) (lines []func(), abandon bool) {
+	if a.cancelled.IsZero() {
+		a.cancelled = now
+	}
+	if !a.lossTold && a.lost() {
+		a.lossTold = true
+		lines = append(lines, func() { a.runs.cfg.Events.LeaseLost(a) })
+	}
+	if now.Sub(a.cancelled) < a.runs.cfg.CancelGrace {
+		return lines, false
+	}
+	if !a.named {
+		a.named = true
+		lines = append(lines, func() { a.runs.cfg.Events.IgnoresContext(a) })
+	}
+	return lines, a.replaced || a.Lease.Replaced()
+}

@@ -1,0 +1,87 @@
+package runs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// Refused is called each time that the store refuses the end of the attempt. Once that has
+// lasted longer than the lease, the job is opened again.
+//
+// If the store takes the opening and still refuses the end, it refuses ends alone: the job
+// goes on, and the next probe of the run, or the next claim, settles it. If the store
+// refuses the opening too, it is as good as unreachable: the end is recorded when the store
+// is back, before the job's next claim.
+func (a *Attempt) Refused() {
+	r := a.runs
+	now := time.Since(r.born)
+	if a.refusedSince == 0 {
+		a.refusedSince = now
+	}
+	if now-a.refusedSince <= a.Job.Rules.Lease {
+		return
+	}
+	switch open, lift := a.countRefusal(); {
+	case open:
+		r.cfg.Open(a.Job)
+	case lift:
+		a.Ending.Add(-1)
+		r.cfg.Dispatcher.EndRefused(a)
+	}
+}
+
+// countRefusal reports whether the job is to be opened, or no longer waits for the end.
+func (a *Attempt) countRefusal() (open, lift bool) {
+	r := a.runs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case a.lifted:
+	case !slices.Contains(r.refused[a.Job], a):
+		r.refused[a.Job] = append(r.refused[a.Job], a)
+		return true, false
+	case a.refusals < 2: // the first of these requests may be older than the opening
+		if a.opened {
+			a.refusals++
+		}
+	default:
+		a.lifted = true
+		r.forgetRefused(a)
+		return false, true
+	}
+	return false, false
+}
+
+// Opened notes that the store has taken an opening of a job.
+func (r *Runs) Opened(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.refused[j] {
+		a.opened = true
+	}
+}
+
+// unrefuse lets the job's claims go on: the store has answered the end, or never will.
+func (a *Attempt) unrefuse() {
+	if a.refusedSince == 0 {
+		a.Ending.Add(-1)
+		return
+	}
+	r := a.runs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !a.lifted {
+		a.Ending.Add(-1)
+	}
+	r.forgetRefused(a)
+}
+
+// forgetRefused forgets an attempt whose end was refused. The mutex is held.
+func (r *Runs) forgetRefused(a *Attempt) {
+	r.refused[a.Job] = slices.DeleteFunc(r.refused[a.Job], func(other *Attempt) bool { return other == a })
+	if len(r.refused[a.Job]) == 0 {
+		delete(r.refused, a.Job)
+	}
+}

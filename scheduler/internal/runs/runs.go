@@ -1,0 +1,165 @@
+package runs
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/signal"
+)
+
+// A Dispatcher claims ticks. Runs calls it without holding a mutex.
+type Dispatcher interface {
+	// Vacated is called when n functions have returned: their slots are free.
+	Vacated(n int)
+	// Ended is called with the store's answer to the end of a run, once per run.
+	Ended(a *Attempt, e driver.EndAnswer)
+	// EndRefused is called when a job no longer waits for the end of a run, because the
+	// store refuses the end and takes all else.
+	EndRefused(a *Attempt)
+}
+
+// Events are written to the log.
+type Events interface {
+	RunStarted(a *Attempt)
+	TryFailed(a *Attempt, try int, f *Failure)
+	RunFinished(a *Attempt, outcome string, began time.Time, f *Failure)
+	LeaseLost(a *Attempt)
+	IgnoresContext(a *Attempt)
+}
+
+// A Work is what an attempt does. Do may be called several times, one after the other.
+type Work interface {
+	Do(ctx context.Context) error
+}
+
+// Config is what Runs need. All fields are required.
+type Config struct {
+	Dispatcher  Dispatcher
+	Events      Events
+	Work        func(a *Attempt) Work // prepares the work of an attempt
+	Open        func(j *job.Job)      // lets a job be opened soon
+	Heard       func(now time.Time)   // notes that the store answered
+	Changed     signal.Signal         // raised in a drain when Quiet may have changed
+	CancelGrace time.Duration         // how long a run may go on after its context ended
+}
+
+// Runs are the attempts of a node that have not ended. They are safe for concurrent use.
+type Runs struct {
+	cfg         Config
+	born        time.Time
+	life        context.Context // ends are repeated until it ends
+	starting    atomic.Int64    // claims that may lead to a start, and attempts that have not begun
+	unanswered  atomic.Int64    // attempts whose end the store has not answered
+	draining    atomic.Bool
+	completions completions
+
+	mu        sync.Mutex
+	alive     []*Attempt              // whose functions have not returned, in no order
+	refused   map[*job.Job][]*Attempt // whose ends the store refuses for longer than their leases
+	over      bool                    // the grace of a drain is over: nothing begins any more
+	inspected time.Time
+}
+
+// New returns Runs without an attempt.
+func New(cfg Config) *Runs {
+	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), refused: map[*job.Job][]*Attempt{}}
+}
+
+// Until sets the context for whose life ends are repeated. Call it before the first Start.
+func (r *Runs) Until(life context.Context) { r.life = life }
+
+// Expect notes that n claims were sent. They count as starts until Start is called with
+// their answers.
+func (r *Runs) Expect(n int) { r.starting.Add(int64(n)) }
+
+// Start registers granted attempts and starts them, when their ticks are there. They are
+// the answer to so many claims.
+func (r *Runs) Start(granted []*Attempt, claims int) {
+	r.mu.Lock()
+	for _, a := range granted {
+		a.runs = r
+		a.Void = a.Void || r.over
+		a.place = len(r.alive)
+		r.alive = append(r.alive, a)
+	}
+	r.mu.Unlock()
+	r.unanswered.Add(int64(len(granted)))
+	r.starting.Add(int64(len(granted) - claims))
+	start(granted)
+}
+
+// startMax is how many attempts are started before they may begin. Short ones end then,
+// and the next use the memory they used while the processor still has it at hand.
+const startMax = 128
+
+// start starts each attempt when its tick is there. Run does not wait for them: a drain
+// leaves those that ignore their context.
+func start(all []*Attempt) {
+	var early []*Attempt
+	for i, a := range all {
+		if a.Wait > 0 {
+			early = append(early, a)
+		} else {
+			go a.execute()
+		}
+		if (i+1)%startMax == 0 {
+			runtime.Gosched()
+		}
+	}
+	if len(early) == 0 {
+		return
+	}
+	wait := early[0].Wait
+	for _, a := range early {
+		wait = min(wait, a.Wait)
+	}
+	time.AfterFunc(wait, func() {
+		for _, a := range early {
+			a.Wait -= wait
+		}
+		start(early)
+	})
+}
+
+// vacate removes attempts whose functions have returned, and frees their slots.
+func (r *Runs) vacate(all ...*Attempt) {
+	r.mu.Lock()
+	for _, a := range all {
+		last := r.alive[len(r.alive)-1]
+		r.alive[a.place], last.place = last, a.place
+		r.alive[len(r.alive)-1] = nil
+		r.alive = r.alive[:len(r.alive)-1]
+	}
+	r.mu.Unlock()
+	r.cfg.Dispatcher.Vacated(len(all))
+	r.changed()
+}
+
+// Replace ends the contexts of this node's runs of a job whose ticks are before newer,
+// which waits for their end. Runs of other nodes learn of it through their renewal.
+func (r *Runs) Replace(j *job.Job, newer int64) {
+	var older []*Attempt
+	r.mu.Lock()
+	for _, a := range r.alive {
+		if a.Job == j && a.Tick < newer {
+			a.replaced = true
+			older = append(older, a)
+		}
+	}
+	r.mu.Unlock()
+	for _, a := range older {
+		a.Lease.Cancel(ErrReplaced)
+	}
+}
+
+// changed lets a drain look whether it is over.
+func (r *Runs) changed() {
+	if r.draining.Load() {
+		r.cfg.Changed.Raise()
+	}
+}

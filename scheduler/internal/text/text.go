@@ -1,0 +1,35 @@
+// Package text bounds and formats what messages and log lines show.
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxError bounds, in bytes, the text of an error in a log line.
+const MaxError = 4 << 10
+
+// Cut returns at most the first n bytes of s, without half a character.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Quote quotes what a user has given, and cuts it: a message cannot be flooded.
+func Quote(s string) string {
+	const most = 140 // every name that is allowed
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(Cut(s, most)), len(s))
+}
+
+// TickLayout is the layout of ticks, in UTC.
+const TickLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Tick formats a tick in Unix milliseconds.
+func Tick(ms int64) string { return time.UnixMilli(ms).UTC().Format(TickLayout) }
