@@ -14,8 +14,8 @@ import (
 
 	"github.com/cronce/cronce/bench/internal/contend"
 	"github.com/cronce/cronce/bench/internal/proc"
-	"github.com/cronce/cronce/bench/internal/redisd"
-	"github.com/cronce/cronce/bench/internal/sqld"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -47,41 +47,54 @@ var (
 	backlogCase = proc.Define("backlog", runBacklog)
 )
 
+// A backlogDatabase is one that orders are settled into.
+type backlogDatabase struct {
+	name    string
+	launch  func(context.Context) (*sqlserver.Launched, error)
+	options string // of its DSN
+	dialect stock.Dialect
+}
+
+var backlogDatabases = []backlogDatabase{
+	{name: "PostgreSQL", launch: sqlserver.LaunchPostgres, dialect: stock.PostgreSQL},
+	{name: "MariaDB", launch: sqlserver.LaunchMariaDB, options: "?interpolateParams=true", dialect: stock.MySQL},
+}
+
 // backlog measures how a backlog of orders reaches a database.
 func backlog(ctx context.Context, env *Env) ([]Row, error) {
 	orders := either(env, 1_000_000, 50_000)
 	rate := Row{What: "settle: orders/s into a database, in batches of 1,000", Reach: "≥ 10,000 into PostgreSQL or MariaDB"}
 	memory := Row{What: fmt.Sprintf("settle: a backlog of %d orders", orders), Reach: "all settled, flat memory", OK: true}
-	for kind, dialect := range map[*sqld.Kind]stock.Dialect{sqld.Postgres: stock.PostgreSQL, sqld.MariaDB: stock.MySQL} {
-		r, err := measureBacklog(ctx, kind, dialect, orders)
+	for _, kind := range backlogDatabases {
+		r, err := measureBacklog(ctx, kind, orders)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind.Name, err)
+			return nil, fmt.Errorf("%s: %w", kind.name, err)
 		}
-		env.logf("%s: %+v", kind.Name, r)
+		env.logf("%s: %+v", kind.name, r)
 		perSecond := float64(r.Settled) / r.Took.Seconds()
 		reached := rate.OK || perSecond >= settleRate
-		rate.also(true, "%s %.0f", kind.Name, perSecond)
+		rate.also(true, "%s %.0f", kind.name, perSecond)
 		rate.OK = reached
 		memory.also(r.Settled == int64(orders) && r.Rows == int64(orders) && r.Peak-r.Early <= settleSwell,
-			"%s: %d rows in %.0f s, peak %d MiB, in the first tenth %d MiB", kind.Name, r.Rows, r.Took.Seconds(), r.Peak, r.Early)
+			"%s: %d rows in %.0f s, peak %d MiB, in the first tenth %d MiB", kind.name, r.Rows, r.Took.Seconds(), r.Peak, r.Early)
 	}
 	return []Row{rate, memory}, nil
 }
 
 // measureBacklog fills a store in one process and settles it in another, whose
 // memory is measured.
-func measureBacklog(ctx context.Context, k *sqld.Kind, d stock.Dialect, orders int) (backlogResult, error) {
-	store, err := redisd.Start(ctx)
+func measureBacklog(ctx context.Context, k backlogDatabase, orders int) (backlogResult, error) {
+	store, err := redisserver.Launch()
 	if err != nil {
 		return backlogResult{}, err
 	}
-	defer store.Stop()
-	database, err := sqld.Start(ctx, k)
+	defer store.End()
+	database, err := k.launch(ctx)
 	if err != nil {
 		return backlogResult{}, err
 	}
-	defer database.Stop()
-	a := backlogArgs{store.Addr(), orders, k.Driver, database.DSN(), d}
+	defer database.End()
+	a := backlogArgs{store.Addr(), orders, database.Driver(), database.DSN() + k.options, k.dialect}
 	if _, err := fillCase.Run(ctx, a); err != nil {
 		return backlogResult{}, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cronce/cronce/bench/internal/measure"
-	"github.com/cronce/cronce/bench/internal/sqld"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
@@ -28,11 +28,11 @@ const (
 // queue measures how a key in PostgreSQL, with the durability that it has by default,
 // changes hands, and what waiting for it costs.
 func queue(ctx context.Context, env *Env) ([]Row, error) {
-	server, err := sqld.Start(ctx, sqld.Postgres)
+	server, err := sqlserver.LaunchPostgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer server.Stop()
+	defer server.End()
 	q := &queueRun{env: env, dsn: server.DSN(), window: either(env, 10*time.Second, 4*time.Second)}
 	if err := q.prepare(ctx); err != nil {
 		return nil, err

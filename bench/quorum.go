@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -15,8 +13,8 @@ import (
 
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
-	"github.com/cronce/cronce/bench/internal/redisd"
 	"github.com/cronce/cronce/bench/internal/rivals"
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/redlock"
@@ -30,27 +28,26 @@ const (
 // quorum compares an acquire and release on a majority of five servers with
 // redsync's, and says what a server that does not answer adds.
 func quorum(ctx context.Context, env *Env) ([]Row, error) {
-	var servers []*redisd.Server
+	var servers []*redisserver.Launched
 	pairs := either(env, 3000, 300)
 	a := quorumArgs{Pairs: pairs, Peer: pairs}
 	for range quorumServers {
-		s, err := redisd.Start(ctx)
+		s, err := redisserver.Launch()
 		if err != nil {
 			return nil, err
 		}
-		defer s.Stop()
+		defer s.End()
 		servers, a.Addrs = append(servers, s), append(a.Addrs, s.Addr())
 	}
 	all, err := quorumCase.Run(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	if err := servers[0].Signal(syscall.SIGSTOP); err != nil {
-		return nil, err
-	}
+	servers[0].Freeze()
 	a.Pairs, a.Peer = either(env, 500, 50), either(env, 10, 3)
 	silent, err := quorumCase.Run(ctx, a)
-	if err := errors.Join(err, servers[0].Signal(syscall.SIGCONT)); err != nil {
+	servers[0].Thaw()
+	if err != nil {
 		return nil, err
 	}
 	env.logf("five servers: %+v; one silent: %+v", all, silent)

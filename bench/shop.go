@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/bench/internal/contend"
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
-	"github.com/cronce/cronce/bench/internal/redisd"
-	"github.com/cronce/cronce/bench/internal/sqld"
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -88,16 +88,16 @@ func shop(ctx context.Context, env *Env) ([]Row, error) {
 
 // shopTurn is one way on fresh servers.
 func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long time.Duration) (float64, error) {
-	store, err := redisd.Start(ctx)
+	store, err := redisserver.Launch()
 	if err != nil {
 		return 0, err
 	}
-	defer store.Stop()
-	database, err := sqld.Start(ctx, sqld.Postgres)
+	defer store.End()
+	database, err := sqlserver.LaunchPostgres(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer database.Stop()
+	defer database.End()
 	a := shopArgs{Store: store.Addr(), DSN: database.DSN(), Way: way, Buyers: buyers, For: long}
 	if err := prepareShop(ctx, a); err != nil {
 		return 0, err
@@ -150,7 +150,7 @@ type benchShop struct {
 }
 
 func openShop(a shopArgs) (*benchShop, error) {
-	db, err := sql.Open(sqld.Postgres.Driver, a.DSN)
+	db, err := sql.Open("pgx", a.DSN)
 	if err != nil {
 		return nil, err
 	}
@@ -238,17 +238,17 @@ type restoreResult struct {
 
 // measureRestore fills store and book, empties the store, and rebuilds the shelf.
 func measureRestore(ctx context.Context, orders int) (restoreResult, error) {
-	store, err := redisd.Start(ctx)
+	store, err := redisserver.Launch()
 	if err != nil {
 		return restoreResult{}, err
 	}
-	defer store.Stop()
-	database, err := sqld.Start(ctx, sqld.Postgres)
+	defer store.End()
+	database, err := sqlserver.LaunchPostgres(ctx)
 	if err != nil {
 		return restoreResult{}, err
 	}
-	defer database.Stop()
-	a := backlogArgs{store.Addr(), orders, sqld.Postgres.Driver, database.DSN(), stock.PostgreSQL}
+	defer database.End()
+	a := backlogArgs{store.Addr(), orders, database.Driver(), database.DSN(), stock.PostgreSQL}
 	if _, err := fillCase.Run(ctx, a); err != nil {
 		return restoreResult{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/cronce/cronce/bench/internal/redisd"
+	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // A Suite measures some rows of the table.
@@ -84,11 +84,11 @@ func either[T any](e *Env, full, quick T) T {
 
 // onServer calls f with the address of a fresh redis-server.
 func onServer[R any](ctx context.Context, f func(addr string) (R, error)) (R, error) {
-	server, err := redisd.Start(ctx)
+	server, err := redisserver.Launch()
 	if err != nil {
 		var none R
 		return none, err
 	}
-	defer server.Stop()
+	defer server.End()
 	return f(server.Addr())
 }

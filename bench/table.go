@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/bench/internal/redisd"
+	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // table prints rows as Markdown.
@@ -27,7 +27,7 @@ func table(rows []Row) string {
 // machine tells what the numbers were measured on.
 func machine(env *Env) string {
 	return fmt.Sprintf("%s%s, %d CPUs (%s), %s/%s, redis-server %s over loopback.", either(env, "", "Quick version, noisy. "),
-		time.Now().UTC().Format("2 Jan 2006"), runtime.GOMAXPROCS(0), processor(), runtime.GOOS, strings.TrimPrefix(runtime.Version(), "go"), redisd.Version())
+		time.Now().UTC().Format("2 Jan 2006"), runtime.GOMAXPROCS(0), processor(), runtime.GOOS, strings.TrimPrefix(runtime.Version(), "go"), redisserver.Version())
 }
 
 // processor is the name of the CPU, where the system tells it.

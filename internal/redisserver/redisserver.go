@@ -7,7 +7,6 @@ package redisserver
 
 import (
 	"os/exec"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,7 +18,10 @@ import (
 // redis-server a failure instead of a skipped test.
 const Require = serverprocess.Require
 
-const patience = 20 * time.Second // a loaded machine starts slowly
+const (
+	program  = "redis-server"   // and its Debian package
+	patience = 20 * time.Second // a loaded machine starts slowly
+)
 
 // A Server is a running redis-server. Addr and Port may be called from any
 // goroutine, the other methods only from the test's own. Over Restart it keeps
@@ -36,20 +38,28 @@ type Server struct {
 // CRONCE_REQUIRE_SERVERS is 1.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	dir, args := t.TempDir(), slices.Clone(args)
-	return run(t, dir, nil, func(port int) []string {
-		return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
-			"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, args...)
-	})
+	dir := t.TempDir()
+	return run(t, dir, nil, func(port int) []string { return arguments(dir, port, args) })
+}
+
+// arguments are those of a server that persists nothing, and args behind them.
+func arguments(dir string, port int, args []string) []string {
+	return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, args...)
 }
 
 // run starts a server with nothing but these arguments.
 func run(t testing.TB, dir string, prepare func(port int) error, args func(port int) []string) *Server {
 	t.Helper()
-	path := serverprocess.Find(t, "redis-server", "redis-server")
-	return &Server{t: t, Server: serverprocess.Start(t, dir, serverprocess.Program{
-		Name: "redis-server", Patience: patience, Prepare: prepare,
+	path := serverprocess.Find(t, program, program)
+	return &Server{t: t, Server: serverprocess.Start(t, dir, settings(path, prepare, args))}
+}
+
+// settings are what a server of redis-server is started with.
+func settings(path string, prepare func(port int) error, args func(port int) []string) serverprocess.Program {
+	return serverprocess.Program{
+		Name: program, Patience: patience, Prepare: prepare,
 		Command: func(port int) *exec.Cmd { return exec.Command(path, args(port)...) },
 		Answers: func(s *serverprocess.Server) bool { return answers(s.Port(), s.Pid(), s.Log()) },
-	})}
+	}
 }

@@ -1,6 +1,7 @@
 package serverprocess
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,21 +13,30 @@ import (
 // failure instead of a skipped test.
 const Require = "CRONCE_REQUIRE_SERVERS"
 
-// Find returns the path of a program: in PATH or, of the folders that match one of
-// the patterns, in the last. Where it is not installed the test ends: see Missing.
+// Find returns the path of a program, as Lookup does. Where it is not installed the test ends:
+// see Missing.
 func Find(t testing.TB, program, packages string, patterns ...string) string {
 	t.Helper()
+	path, err := Lookup(program, packages, patterns...)
+	if err != nil {
+		Missing(t, program, packages)
+	}
+	return path
+}
+
+// Lookup returns the path of a program: in PATH or, of the folders that match one of the
+// patterns, in the last. Where it is not installed the error names the Debian packages.
+func Lookup(program, packages string, patterns ...string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {
-		return path
+		return path, nil
 	}
 	for _, pattern := range patterns {
 		if found, _ := filepath.Glob(filepath.Join(pattern, program)); len(found) > 0 {
-			return slices.Max(found)
+			return slices.Max(found), nil
 		}
 	}
-	Missing(t, program, packages)
-	return ""
+	return "", fmt.Errorf("%w (Debian: apt-get install %s)", err, packages)
 }
 
 // Missing skips a test that needs what the Debian packages install, or fails it if

@@ -1,12 +1,8 @@
 package sqlserver
 
 import (
-	"fmt"
-	"os"
 	"sync"
 	"testing"
-
-	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // shared are the servers that last as long as the test binary.
@@ -32,8 +28,7 @@ func Main(m *testing.M) int {
 	defer func() {
 		for _, s := range shared.servers {
 			if s.err == nil {
-				s.Kill()
-				_ = os.RemoveAll(s.Dir()) // the system empties its folder for temporary files
+				s.end()
 			}
 		}
 	}()
@@ -65,28 +60,11 @@ func share(t testing.TB, k *kind) *Server {
 		shared.servers = make(map[*kind]outcome)
 	}
 	if _, tried := shared.servers[k]; !tried {
-		s, err := last(k, bin)
+		s, err := launch(k, bin, nil)
 		shared.servers[k] = outcome{s, err}
 	}
 	if err := shared.servers[k].err; err != nil {
 		t.Fatalf("sqlserver: start %s: %v", k.program, err)
 	}
 	return shared.servers[k].Server
-}
-
-// last starts a server that no test ends.
-func last(k *kind, bin string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "sqlserver-")
-	if err != nil {
-		return nil, fmt.Errorf("make its folder: %w", err)
-	}
-	program, err := k.prepare(bin, dir, nil)
-	if err == nil {
-		var s *serverprocess.Server
-		if s, err = serverprocess.Lasting(dir, program); err == nil {
-			return &Server{s, k}, nil
-		}
-	}
-	_ = os.RemoveAll(dir) // why there is no server counts
-	return nil, err
 }

@@ -9,6 +9,7 @@
 package sqlserver
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"os"
@@ -82,16 +83,22 @@ var databases atomic.Int64
 // Create makes an empty database and returns its name. It goes with the server.
 func (s *Server) Create(t testing.TB) string {
 	t.Helper()
-	db, err := sql.Open(s.kind.driver, s.DSN(s.kind.admin))
+	name, err := s.create(t.Context())
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	name := fmt.Sprint("test", databases.Add(1))
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
 		t.Fatalf("sqlserver: create a database: %v", err)
 	}
 	return name
+}
+
+func (s *Server) create(ctx context.Context) (name string, err error) {
+	db, err := sql.Open(s.kind.driver, s.DSN(s.kind.admin))
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	name = fmt.Sprint("test", databases.Add(1))
+	_, err = db.ExecContext(ctx, "CREATE DATABASE "+name)
+	return name, err
 }
 
 // Open opens an empty database of its own, closed when the test ends.
