@@ -200,6 +200,45 @@ func TestKeptBackOrderHidesItsProductsOnly(t *testing.T) {
 	}
 }
 
+// The store is emptied, or emptied and rebuilt, in the middle of a run: the run says so, and reports no order, buyer
+// or product as broken.
+func TestReconcileWhileEmptied(t *testing.T) {
+	for _, at := range []string{"orders", "buyers", "look"} {
+		for _, rebuilt := range []bool{false, true} {
+			t.Run(fmt.Sprintf("before %s, rebuilt %t", at, rebuilt), func(t *testing.T) {
+				t.Parallel()
+				client, p := connect(t, redisServer(t)), sqlite(t)
+				s := keptSale(t, client, p, stock.Options{})
+				put(t, s, "tea", 9)
+				o := order("a")
+				o.Buyer = "bob"
+				reserve(t, s, o)
+				settleAll(t, s, p)
+				core, logs := observer.New(zap.InfoLevel)
+				_, err := stock.Reconciliation(t.Context(), s, p.Database, nextFence(), func(step string) error {
+					if step != at {
+						return nil
+					}
+					err := client.FlushAll(t.Context()).Err()
+					if err == nil && rebuilt {
+						_, err = s.Restore(t.Context())
+					}
+					return err
+				}, zap.New(core))
+				if n := logs.FilterMessage("stock broken").Len(); !errors.Is(err, stock.ErrStockUnknown) || n > 0 {
+					t.Errorf("%v, want ErrStockUnknown; %d are reported as broken", err, n)
+				}
+				if _, err := s.Restore(t.Context()); !rebuilt && err != nil {
+					t.Fatal(err)
+				}
+				if _, err := stock.Reconciliation(t.Context(), s, p.Database, nextFence(), pass, nil); err != nil {
+					t.Errorf("the next run: %v", err)
+				}
+			})
+		}
+	}
+}
+
 // The database has lost what was put in of a product: it is settled again, once.
 func TestDatabaseLosesTotals(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
