@@ -157,7 +157,13 @@ func openShop(a shopArgs) (*benchShop, error) {
 	db.SetMaxOpenConns(max(4, a.Buyers)) // each buyer of the UPDATE has a connection
 	db.SetMaxIdleConns(max(4, a.Buyers))
 	client := contend.Client(a.Store)
-	s := &benchShop{db: db, end: func() { _, _ = client.Close(), db.Close() }}
+	s := &benchShop{db: db}
+	s.end = func() {
+		if s.sale != nil {
+			s.sale.Close()
+		}
+		_, _ = client.Close(), db.Close()
+	}
 	if s.book, err = stock.NewDatabase(db, stock.PostgreSQL); err == nil {
 		s.sale, err = stock.NewSale(client, stock.Options{Hold: 24 * time.Hour, Book: s.book, Settled: a.Way == settledWay})
 	}

@@ -136,8 +136,11 @@ func usage(err error) error {
 }
 
 func (s *shop) close() {
+	if s.sale != nil {
+		s.sale.Close()
+	}
 	if s.db != nil {
-		_ = s.db.Close() // an order's transaction that its caller did not wait for may be cut off: the store has the order
+		_ = s.db.Close()
 	}
 }
 

@@ -57,7 +57,7 @@ type Options struct {
 	// Settled lets Reserve, Pay and Cancel return only when the book has what became of
 	// the order: it is not lost then, whatever the store loses. Otherwise settleOrders
 	// writes it within about a second. It needs Book, and costs a transaction, which
-	// callers of one process share.
+	// callers of one process share. Sale.Close ends one that no caller waits for any more.
 	Settled bool
 	// Restore lets settleOrders rebuild a shelf that has lost something, as
 	// Sale.Restore does, which is otherwise for an operator to decide.

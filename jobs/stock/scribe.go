@@ -17,11 +17,33 @@ const (
 // A scribe writes records into the book for callers that wait for it. Those that come
 // while a transaction is under way go into the next one together. One goroutine writes
 // for as long as any waits: a caller goes on at the end of its own time, also while the
-// database does not answer.
+// database does not answer. The goroutine ends with the scribe: see Sale.Close.
 type scribe struct {
 	mu      sync.Mutex
 	busy    bool // the goroutine runs
 	waiting []*entry
+	stop    context.CancelCauseFunc // ends the transaction; nil: there was none
+	closed  bool
+	writing sync.WaitGroup
+}
+
+var errClosed = errors.New("the sale is closed")
+
+// Close ends the transaction that the sale still makes for callers of Reserve, Pay or Cancel that did not wait
+// for it (Options.Settled), and returns when it has ended. The store has the order, and settleOrders writes
+// it. From then on these calls end with ErrUnsettled, once the store has done what they ask for. A sale
+// without Options.Settled has nothing to end. It may be called again. It closes neither the
+// client nor the database.
+func (s *Sale) Close() { s.scribe.close() }
+
+func (c *scribe) close() {
+	c.mu.Lock()
+	c.closed = true
+	if c.stop != nil {
+		c.stop(errClosed)
+	}
+	c.mu.Unlock()
+	c.writing.Wait()
 }
 
 // An entry is a record that a caller waits for.
@@ -66,13 +88,9 @@ func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 
 // write has a record written, and returns what became of it, or that ctx has ended.
 func (c *scribe) write(ctx context.Context, e *entry, inscribe func(context.Context, []*entry)) error {
-	c.mu.Lock()
-	c.waiting = append(c.waiting, e)
-	if !c.busy {
-		c.busy = true
-		go c.writeAll(context.WithoutCancel(ctx), inscribe)
+	if !c.add(ctx, e, inscribe) {
+		return errClosed
 	}
-	c.mu.Unlock()
 	select {
 	case <-e.done:
 		return e.err
@@ -89,8 +107,24 @@ func (c *scribe) write(ctx context.Context, e *entry, inscribe func(context.Cont
 	}
 }
 
+// add lets an entry wait, and begins to write if that is not under way. It reports whether the scribe still writes.
+func (c *scribe) add(ctx context.Context, e *entry, inscribe func(context.Context, []*entry)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.waiting = append(c.waiting, e)
+	if !c.busy {
+		c.busy = true
+		ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+		c.writing.Go(func() { c.writeAll(ctx, inscribe) })
+	}
+	return true
+}
+
 // writeAll writes what waits, until nothing does. The transaction is that of many callers: it does
-// not end with the context of one.
+// not end with the context of one, but with the scribe.
 func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []*entry)) {
 	for {
 		c.mu.Lock()

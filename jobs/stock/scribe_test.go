@@ -191,51 +191,57 @@ func TestSettledAtOnceHoldsTheNewer(t *testing.T) {
 }
 
 // A run has read the totals when a delivery comes, and an order brings that into the book before the run
-// writes: the run reads them again. Without that the book would have the reference of the delivery and not
-// what it added, and after a loss of the store the delivery would be lost, also when it is sent again.
+// has its number, or before it writes: the run reads them again. Without that the book would have the reference of
+// the delivery and not what it added, and after a loss of the store the delivery would be lost, also when it is sent
+// again.
 func TestSettledAtOnceBetweenReadAndWrite(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := keptSale(t, client, p, stock.Options{Settled: true})
-		put(t, s, "tea", 5)
-		settle(t, s, p, 1, 0)
-		if _, err := s.Supply(t.Context(), "tea", "d-1", 5); err != nil {
-			t.Fatal(err)
-		}
-		sent := false
-		_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
-			if step == "write" && !sent { // the run has read 10
-				sent = true
-				if _, err := s.Supply(t.Context(), "tea", "d-2", 10); err != nil {
-					return err
+	for _, at := range []string{"number", "write"} {
+		t.Run("before "+at, func(t *testing.T) {
+			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+				s := keptSale(t, client, p, stock.Options{Settled: true})
+				put(t, s, "tea", 5)
+				settle(t, s, p, 1, 0)
+				if _, err := s.Supply(t.Context(), "tea", "d-1", 5); err != nil {
+					t.Fatal(err)
 				}
-				reserve(t, s, order("a", stock.Item{SKU: "tea", Quantity: 8})) // more than the book has
+				sent := false
+				_, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
+					if step == at && !sent { // the run has read 10
+						sent = true
+						if _, err := s.Supply(t.Context(), "tea", "d-2", 10); err != nil {
+							return err
+						}
+						reserve(t, s, order("a", stock.Item{SKU: "tea", Quantity: 8})) // more than the book has
+						p.wantLines(t, productRows, "tea 20 8 0")
+					}
+					return nil
+				})
+				if err != nil || !sent {
+					t.Fatal(sent, err)
+				}
+				p.wantLines(t, "SELECT reference FROM stock_supply ORDER BY reference", "d-1", "d-2")
 				p.wantLines(t, productRows, "tea 20 8 0")
-			}
-			return nil
+				if err := client.FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Restore(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				got, err := s.Supply(t.Context(), "tea", "d-2", 10)
+				if err != nil || got.Put != 20 {
+					t.Errorf("after the loss %d are put in, want 20; %v", got.Put, err)
+				}
+			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.wantLines(t, "SELECT reference FROM stock_supply ORDER BY reference", "d-1", "d-2")
-		p.wantLines(t, productRows, "tea 20 8 0")
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Restore(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got, err := s.Supply(t.Context(), "tea", "d-2", 10)
-		if err != nil || got.Put != 20 {
-			t.Errorf("after the loss %d are put in, want 20; %v", got.Put, err)
-		}
-	})
+	}
 }
 
 // The database holds on to the book: an order ends in doubt within its caller's time, not the
-// database's, also the first, and is settled when it is sent again.
+// database's, also the first, and is settled when it is sent again. So does a sale that is closed.
 func TestUnsettledInTime(t *testing.T) {
 	onServers(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{Settled: true})
+		ended := keptSale(t, client, p, stock.Options{Settled: true})
 		put(t, s, "tea", 5)
 		other, err := p.db.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -254,6 +260,14 @@ func TestUnsettledInTime(t *testing.T) {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("it took %v, each has 100ms", took)
 		}
+		if _, _, err := ended.Reserve(shortly(t), order("c")); !errors.Is(err, stock.ErrUnsettled) {
+			t.Errorf("of a sale that ends: %v", err)
+		}
+		began = time.Now()
+		ended.Close() // a transaction that nothing waits for
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("Close took %v while the database does not answer", took)
+		}
 		if err := other.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -262,6 +276,7 @@ func TestUnsettledInTime(t *testing.T) {
 				t.Errorf("%s again: new %v, %v", id, fresh, err)
 			}
 		}
-		p.wantLines(t, productRows, "tea 5 2 0")
+		settleAll(t, s, p)
+		p.wantLines(t, productRows, "tea 5 3 0")
 	})
 }

@@ -180,6 +180,9 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 		return h, 0, nil
 	}
 	if s.at.epoch != "" {
+		if err := s.work.may(ctx, "number"); err != nil {
+			return haul{}, 0, err
+		}
 		if h.at, err = s.sale.number(ctx, s.work.fence, s.at, h.mark); err != nil {
 			return haul{}, 0, err
 		}

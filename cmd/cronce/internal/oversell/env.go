@@ -99,7 +99,10 @@ func (e *Env) sale() (*stock.Sale, error) {
 
 func (e *Env) openReserve() (Strategy, func(), error) {
 	sale, err := e.sale()
-	return &Reserve{Sale: sale, SKU: reserveName, Work: Wait(e.Work)}, nothing, err
+	if err != nil {
+		return nil, nothing, err
+	}
+	return &Reserve{Sale: sale, SKU: reserveName, Work: Wait(e.Work)}, sale.Close, nil
 }
 
 func nothing() {}

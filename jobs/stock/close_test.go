@@ -1,0 +1,53 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A caller goes on at the end of its own time, while what it asked for is being written. No such transaction outlives
+// the sale: Close ends it at once, and returns when it has ended. Callers that still wait have an answer, and
+// those that come later, too.
+func TestCloseEndsWriting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c scribe
+		writes, ended := 0, 0
+		inscribe := func(ctx context.Context, entries []*entry) {
+			writes++
+			<-ctx.Done()
+			time.Sleep(time.Second) // a transaction is rolled back
+			for _, e := range entries {
+				e.err = context.Cause(ctx)
+			}
+			ended++
+		}
+		write := func(patience time.Duration) error {
+			ctx, stop := context.WithTimeout(t.Context(), patience)
+			defer stop()
+			return c.write(ctx, &entry{done: make(chan struct{})}, inscribe)
+		}
+		if err := write(time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the first: %v, want the end of its time", err)
+		}
+		second := make(chan error, 1)
+		go func() { second <- write(time.Minute) }()
+		synctest.Wait()
+		began := time.Now()
+		c.close()
+		if took := time.Since(began); took > 2*time.Second || writes != ended {
+			t.Errorf("Close took %v, and %d of %d transactions have ended", took, ended, writes)
+		}
+		for _, err := range []error{<-second, write(time.Minute)} {
+			if !errors.Is(err, errClosed) {
+				t.Errorf("%v, want that the sale is closed", err)
+			}
+		}
+		c.close()
+		if writes > 2 {
+			t.Errorf("%d transactions, one after Close", writes)
+		}
+	})
+}
