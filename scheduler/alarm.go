@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
 // An alarm wakes the node when something is due. It is one timer, and who waits
@@ -101,7 +103,7 @@ func (n *Node) tend() {
 	batch, later, more := n.due(ms)
 	n.alarm.at, n.alarm.next = time.Time{}, more
 	var parts [][]*ask
-	for _, some := range apart(n.shards, batch, shardOfAsk) {
+	for _, some := range job.ByShard(n.shards, batch, shardOfAsk) {
 		parts = slices.AppendSeq(parts, slices.Chunk(some, sendMax))
 	}
 	requests := len(parts) + len(later)
@@ -171,3 +173,5 @@ func (n *Node) stir() {
 		n.wake.Raise()
 	}
 }
+
+func shardOfAsk(a *ask) int { return int(a.e.Shard) }

@@ -163,8 +163,8 @@ func (n *Node) unanswered(a *ask, c *driver.Answer, now int64) {
 	if c.Kind == driver.KindUnknown && c.Err == nil {
 		a.doubt = false
 		n.forgot(a.e, 0)
-		n.openings.askOpen(a.e)
-		n.opener.Raise()
+		j := a.e.Job
+		n.afterUnlock(func() { n.reconciler.Open(j) })
 	}
 	if c.Err == nil || n.countUnsure(a) {
 		n.agenda.add(onGrid(now+n.retryAfter(a), retryGrid), a) // also in a drain: it may hold a lease
@@ -179,7 +179,7 @@ func (n *Node) expired(a *ask, now int64) {
 		return
 	}
 	n.again(a, onGrid(now+n.retryAfter(a), retryGrid))
-	n.beater.Raise() // our clock may be behind the store's
+	n.early.Raise() // our clock may be behind the store's
 }
 
 // gap: ticks before this one are undecided. Ticks from before the store saw this

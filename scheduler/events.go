@@ -32,15 +32,16 @@ type events struct {
 	stderr io.Writer
 	broken atomic.Int64 // when its last panic was reported; seconds since 1970
 
-	mu   sync.Mutex
-	over bool           // no line is waited for any more
-	wg   sync.WaitGroup // the lines that are written beside
+	mu    sync.Mutex
+	ahead map[*job.Job]int64 // the marks in the future that were logged
+	over  bool               // no line is waited for any more
+	wg    sync.WaitGroup     // the lines that are written beside
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
 func newEvents(log *zap.Logger, node string, c *clock.Clock) *events {
 	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr}
+	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}}
 }
 
 // enabled reports whether lines of a level are written.
@@ -192,7 +193,16 @@ func (e *events) missed(j *job.Job, t int64, count int, reason string) {
 	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
-func (e *events) ahead(j *job.Job, mark int64) {
+// MarkAhead logs, once, a mark in the future of the store's clock: until the clock has come
+// there, or the mark was rewound, the job does not run.
+func (e *events) MarkAhead(j *job.Job, mark int64) {
+	e.mu.Lock()
+	known := e.ahead[j] == mark
+	e.ahead[j] = mark
+	e.mu.Unlock()
+	if known {
+		return
+	}
 	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
 }
 
@@ -209,13 +219,13 @@ func (e *events) storeRisk(r driver.Risk) {
 		zap.String("text", r.Text), zap.String("fix", r.Fix))
 }
 
-func (e *events) storeReplaced(server string) {
+func (e *events) StoreReplaced(server string) {
 	e.storeRisk(driver.Risk{Topic: "restart", Server: server,
 		Text: "the server was restarted or replaced: what it had neither written to disk nor replicated is gone",
 		Fix:  "if ticks were decided just before, look at them with cronce verify"})
 }
 
-func (e *events) specsDiffer(j *job.Job, own, other string) {
+func (e *events) SpecsDiffer(j *job.Job, own, other string) {
 	e.tell(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
 }
 
@@ -224,23 +234,23 @@ func (e *events) storeUnreachable(err error, what string) {
 	e.tell(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
 }
 
-func (e *events) jobsNotOpen(count int, jobs string, err error) {
+func (e *events) JobsNotOpen(count int, jobs string, err error) {
 	e.tell(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
 }
 
-func (e *events) jobsOpen() { e.tell(zapcore.InfoLevel, "jobs open") }
+func (e *events) JobsOpen() { e.tell(zapcore.InfoLevel, "jobs open") }
 
 func (e *events) storeBack() { e.tell(zapcore.InfoLevel, "store back") }
 
-func (e *events) clockOffset(d time.Duration) {
+func (e *events) ClockOffset(d time.Duration) {
 	e.tell(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
-func (e *events) clockUnsteady() {
+func (e *events) ClockUnsteady() {
 	e.tell(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
 }
 
-func (e *events) clockStepped(d time.Duration) {
+func (e *events) ClockStepped(d time.Duration) {
 	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
@@ -269,19 +279,7 @@ func (n *Node) tell(a *ask, c *driver.Answer) {
 	case driver.KindMissed:
 		n.events.missed(a.e.Job, a.tick, 1, a.e.Rules.Late())
 	case driver.KindAhead:
-		n.tellAhead(a.e, c.Mark)
-	}
-}
-
-// tellAhead tells, once, of a mark in the future of the store's clock: until the
-// clock has come there, or the mark was rewound, the job does not run.
-func (n *Node) tellAhead(e *entry, mark int64) {
-	n.mu.Lock()
-	known := n.ahead[e] == mark
-	n.ahead[e] = mark
-	n.mu.Unlock()
-	if !known {
-		n.events.ahead(e.Job, mark)
+		n.events.MarkAhead(a.e.Job, c.Mark)
 	}
 }
 

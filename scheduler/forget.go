@@ -1,13 +1,6 @@
 package scheduler
 
-import (
-	"context"
-	"slices"
-	"time"
-
-	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
-)
+import "time"
 
 // forgetful is how long the loss of one job's mark stands for that of others: a
 // store that was emptied has lost them all.
@@ -27,23 +20,4 @@ func (n *Node) forgot(e *entry, mark int64) {
 		seen := e.mark
 		n.afterUnlock(func() { n.events.storeForgot(e.Job, mark, seen) })
 	}
-}
-
-// recognise tells of a store that was restarted, or that another took the place
-// of: another process answers, and the one before does not. Where it does, the
-// list of nodes has moved to another master of a Cluster.
-func (n *Node) recognise(ctx context.Context, rs []driver.ClockReading) {
-	if len(rs) == 0 || rs[0].Process == "" || rs[0].Process == n.process {
-		return
-	}
-	if n.process != "" {
-		all, err := bounded.Call(ctx, n.cfg.StoreTimeout, n.cfg.Store.Now)
-		if err != nil {
-			return // the next beat finds the same
-		}
-		if !slices.ContainsFunc(all, func(r driver.ClockReading) bool { return r.Process == n.process }) {
-			n.events.storeReplaced(rs[0].Server)
-		}
-	}
-	n.process = rs[0].Process
 }

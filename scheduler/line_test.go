@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
@@ -95,7 +96,7 @@ func TestShiftMovesAllPlans(t *testing.T) {
 		n.agenda.add(50_000, look)
 		n.agenda.add(60_000, new(ask))
 		n.shelf.share(55_000)
-		n.shift(step)
+		n.shift(time.Duration(step) * time.Millisecond)
 		if p := n.watches[w]; p.ask != look || p.at != 50_000+step {
 			t.Errorf("step %d: the watch is at %d", step, p.at)
 		}

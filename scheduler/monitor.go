@@ -12,7 +12,7 @@ import (
 type monitor struct {
 	*health.Health
 	events *events
-	beat   signal.Signal // raised when the list of nodes should be read before its time
+	early  signal.Signal // raised when the list of nodes should be read before its time
 }
 
 // Answered notes that a part of the store answered, or why it did not, and writes the
@@ -37,7 +37,7 @@ func (m *monitor) EndAnswered(shard int, err error) {
 
 func (m *monitor) note(p health.Part, err error, now time.Time) {
 	if m.Health.Answered(p, err, now) {
-		m.beat.Raise()
+		m.early.Raise()
 	}
 }
 

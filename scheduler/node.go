@@ -15,7 +15,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/heartbeat"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/reconcile"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/signal"
@@ -28,60 +30,52 @@ import (
 // A Node is one process of a cluster that runs jobs. Make one with New, run it
 // with Run. It is safe for concurrent use.
 type Node struct {
-	cfg       Config
-	id        string
-	claimer   *lock.Claimer
-	peeker    driver.Peeker // nil if the store is none
-	events    *events
-	clock     clock.Clock
-	revisions job.Revisions
-	monitor   *monitor
-	base      context.Context // of requests to the store: ends after the drain
-	started   atomic.Bool
-	draining  atomic.Bool
-	shards    int // of the store
-	born      time.Time
-	runs      *runs.Runs
-	work      executions
-	wg        sync.WaitGroup // beats, rota and requests
-	wake      signal.Signal  // the drain
-	opener    signal.Signal  // the rota
-	beater    signal.Signal  // the beats
-	comers    signal.Signal  // the rota: nodes that joined
-	warned    time.Duration  // the clock offset that was warned of; owned by the beats
-	disagreed time.Time      // when the log was told last that readings of the clock never agree; owned by the beats
-	process   string         // which one of the store answers; owned by the beats
+	cfg        Config
+	id         string
+	claimer    *lock.Claimer
+	peeker     driver.Peeker // nil if the store is none
+	events     *events
+	clock      clock.Clock
+	revisions  job.Revisions
+	monitor    *monitor
+	base       context.Context // of requests to the store: ends after the drain
+	started    atomic.Bool
+	draining   atomic.Bool
+	shards     int // of the store
+	born       time.Time
+	runs       *runs.Runs
+	heart      *heartbeat.Heart
+	reconciler *reconcile.Reconciler
+	work       executions
+	wg         sync.WaitGroup // beats, rota and requests
+	wake       signal.Signal  // the drain
+	early      signal.Signal  // the heart
 
-	mu        sync.Mutex
-	lines     []func() // log lines that were put off; written by unlock
-	names     map[string]struct{}
-	all       job.Rows[job.Job]
-	entries   job.Rows[entry] // of the same
-	specs     map[specKey]*spec.Schedule
-	shared    map[job.Rules]*job.Rules
-	table     timetable.Table
-	alarm     alarm
-	agenda    agenda
-	shelf     shelf
-	lead      lead
-	queue     line                 // due, and waiting for a free slot
-	fenced    map[*entry]time.Time // jobs that have a fence more than a day ahead, and when they were logged last
-	parked    map[*entry][]*ask    // due, and waiting for the end of a run of this node, or for an older ask, to be answered
-	mutes     map[*entry]*mute     // jobs whose asks are not answered
-	watches   map[watched]plan
-	differ    map[*entry]string // the other revision that was warned of
-	differing []*entry          // that are to be warned of
-	ahead     map[*entry]int64  // the mark in the future that was told of
-	lapsed    map[*entry]int64  // the mark that the store is known to have forgotten
-	lapsedAt  time.Duration     // when that was told last, since born
-	openings  openBook
-	laters    []*laterShare // scratch: one for each shard
-	round     round
-	members   rendezvous.Nodes
-	room      slab.Slab[runs.Attempt]
-	sending   int // requests on their way
-	free      int // slots
-	woke      time.Time
+	mu       sync.Mutex
+	lines    []func() // log lines that were put off; written by unlock
+	names    map[string]struct{}
+	all      job.Rows[job.Job]
+	entries  job.Rows[entry] // of the same
+	specs    map[specKey]*spec.Schedule
+	shared   map[job.Rules]*job.Rules
+	table    timetable.Table
+	alarm    alarm
+	agenda   agenda
+	shelf    shelf
+	lead     lead
+	queue    line                 // due, and waiting for a free slot
+	fenced   map[*entry]time.Time // jobs that have a fence more than a day ahead, and when they were logged last
+	parked   map[*entry][]*ask    // due, and waiting for the end of a run of this node, or for an older ask, to be answered
+	mutes    map[*entry]*mute     // jobs whose asks are not answered
+	watches  map[watched]plan
+	lapsed   map[*entry]int64 // the mark that the store is known to have forgotten
+	lapsedAt time.Duration    // when that was told last, since born
+	laters   []*laterShare    // scratch: one for each shard
+	members  rendezvous.Nodes
+	room     slab.Slab[runs.Attempt]
+	sending  int // requests on their way
+	free     int // slots
+	woke     time.Time
 }
 
 type specKey struct{ text, zone string }
@@ -91,9 +85,9 @@ type specKey struct{ text, zone string }
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	n := &Node{
-		cfg: cfg, base: context.Background(), born: time.Now(), wake: signal.New(), opener: signal.New(), beater: signal.New(), comers: signal.New(),
+		cfg: cfg, base: context.Background(), born: time.Now(), wake: signal.New(), early: signal.New(),
 		names: make(map[string]struct{}, len(cfg.Jobs)), specs: map[specKey]*spec.Schedule{}, shared: map[job.Rules]*job.Rules{},
-		watches: map[watched]plan{}, parked: map[*entry][]*ask{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, differ: map[*entry]string{}, ahead: map[*entry]int64{}, lapsed: map[*entry]int64{},
+		watches: map[watched]plan{}, parked: map[*entry][]*ask{}, fenced: map[*entry]time.Time{}, mutes: map[*entry]*mute{}, lapsed: map[*entry]int64{},
 		free: cfg.Concurrency,
 	}
 	n.shards = 1
@@ -112,7 +106,7 @@ func New(cfg Config) (*Node, error) {
 	n.events = newEvents(cfg.Logger, n.id, &n.clock)
 	n.claimer = lock.New(cfg.Store, n.id).Claimer()
 	n.claimer.EndTimeout(cfg.StoreTimeout)
-	n.monitor = &monitor{Health: health.New(cfg.Store, n.shards, n.born), events: n.events, beat: n.beater}
+	n.monitor = &monitor{Health: health.New(cfg.Store, n.shards, n.born), events: n.events, early: n.early}
 	n.claimer.OnEnd(n.monitor.EndAnswered)
 	n.peeker, _ = cfg.Store.(driver.Peeker)
 	n.work.cfg, n.work.node = &n.cfg, n.id
@@ -120,8 +114,28 @@ func New(cfg Config) (*Node, error) {
 		Dispatcher: dispatcher{n}, Events: n.events, Work: n.work.work, Open: n.openSoon, Heard: n.monitor.Heard,
 		Changed: n.wake, CancelGrace: cfg.CancelGrace,
 	})
+	n.reconciler = reconcile.New(reconcile.Config{
+		Store: cfg.Store, Node: n.id, Shards: n.shards, Clock: &n.clock, Revisions: &n.revisions, Dispatcher: dispatcher{n},
+		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
+	})
+	n.heart = heartbeat.New(heartbeat.Config{
+		Store: cfg.Store, Node: n.id, Shards: n.shards, Clock: &n.clock, Health: n.monitor, Events: n.events,
+		Timeout: cfg.StoreTimeout, ClockWarn: cfg.ClockWarn, ClockOffset: cfg.ClockOffset, Early: n.early,
+		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.shift,
+	})
 	return n, nil
 }
+
+// setNodes sets the nodes that were seen alive.
+func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
+	n.mu.Lock()
+	n.members = nodes
+	n.mu.Unlock()
+	n.reconciler.Nodes(nodes.Count(), joined)
+}
+
+// openSoon lets a job be opened soon.
+func (n *Node) openSoon(j *job.Job) { n.reconciler.Open(j) }
 
 // ID returns the node's name with its random part, as logs and journal show it.
 func (n *Node) ID() string { return n.id }
@@ -158,8 +172,18 @@ func taken(path, name string) error {
 	return fmt.Errorf("%s.name: %s is taken by another job", path, text.Quote(name))
 }
 
-// register checks a job and puts it into the timetable.
+// register checks a job and puts it into the timetable. If the node runs, the job is
+// opened soon.
 func (n *Node) register(path string, j *Job) error {
+	registered, err := n.enter(path, j)
+	if err == nil && n.clock.Ready() {
+		n.reconciler.Open(registered)
+	}
+	return err
+}
+
+// enter is register without the store.
+func (n *Node) enter(path string, j *Job) (*job.Job, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, err := n.schedule(path, j)
@@ -170,26 +194,22 @@ func (n *Node) register(path string, j *Job) error {
 		err = errors.Join(err, fmt.Errorf("%s.replicas: is %d, but the store cannot wait for replicas", path, j.Replicas))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	registered := n.all.Add()
 	*registered = job.New(j.Name, s, n.share(rulesOf(j)), uint32(n.all.Size()-1), n.shardOf(j.Name))
+	n.names[j.Name] = struct{}{}
+	n.work.add(j.Func)
 	e := n.entries.Add()
 	e.Job = registered
-	n.work.add(j.Func)
-	n.names[j.Name] = struct{}{}
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Run sets it right
 	if n.clock.Ready() {
 		now = n.clock.Ms()
 	}
 	e.Start(now)
 	n.table.Push(e.No, e.Due())
-	if n.clock.Ready() {
-		n.openings.askOpen(e)
-		n.opener.Raise()
-		n.arm()
-	}
-	return nil
+	n.arm()
+	return registered, nil
 }
 
 // schedule parses a job's spec; jobs with the same spec share one.
@@ -246,13 +266,13 @@ func (n *Node) Run(ctx context.Context) error {
 	if !n.join(ctx) {
 		return nil
 	}
-	n.wg.Go(func() { n.beats(life) })
-	n.wg.Go(func() { n.rota(life) })
+	n.wg.Go(func() { n.heart.Run(life) })
+	n.wg.Go(func() { n.reconciler.Run(life) })
 	n.awake()
 	<-ctx.Done()
 	err := n.drain()
 	n.asleep()
-	n.leave(life)
+	n.heart.Leave(life)
 	return err
 }
 
@@ -260,7 +280,7 @@ func (n *Node) Run(ctx context.Context) error {
 // rota tries the others again. It reports false if ctx ended first.
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.Ready() {
-		n.beat(ctx)
+		n.heart.Beat(ctx)
 		if !n.clock.Ready() && !bounded.Pause(ctx, time.Second) {
 			return false
 		}
@@ -270,24 +290,11 @@ func (n *Node) join(ctx context.Context) bool {
 	n.table.ResetAll(func(no int) int64 {
 		e := n.entries.At(no)
 		e.Start(now)
-		n.openings.askOpen(e)
 		return e.Due()
 	})
 	n.mu.Unlock()
-	n.openAll(ctx)
-	n.mu.Lock()
-	if n.entries.Size() > rotaSize {
-		n.round.at = int(rendezvous.Hash(n.id) % uint64(n.entries.Size())) // not where the other nodes are
-	}
-	n.mu.Unlock()
+	n.reconciler.OpenAll(ctx)
 	return ctx.Err() == nil
-}
-
-// leave takes the node off the list, so that its share goes to others at once.
-func (n *Node) leave(ctx context.Context) {
-	_, _ = bounded.Call(ctx, n.cfg.StoreTimeout, func(ctx context.Context) (any, error) {
-		return nil, n.cfg.Store.Leave(ctx, n.id)
-	}) // its time to live does the same
 }
 
 // Ready returns nil while all parts of the store answer and the timetable is alive. The
@@ -311,7 +318,7 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("scheduler: store unreachable: %s", down)
 	case n.woke.IsZero():
 		return errors.New("scheduler: not started")
-	case silence > 3*beatEvery:
+	case silence > 3*heartbeat.Every:
 		return fmt.Errorf("scheduler: no answer from the store for %v", silence.Round(time.Second))
 	case time.Since(n.woke) > 5*maxSleep:
 		return fmt.Errorf("scheduler: the timetable has not moved for %v", time.Since(n.woke).Round(time.Second))

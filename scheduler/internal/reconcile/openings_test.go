@@ -1,4 +1,4 @@
-package scheduler
+package reconcile
 
 import (
 	"errors"
@@ -8,24 +8,23 @@ import (
 
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
-	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
 // What could not be opened is tried again when its pause is over, which doubles up to a
 // minute; what was not tried yet comes first, and of the others what waits for longest.
-func TestOpenBook(t *testing.T) {
+func TestOpenings(t *testing.T) {
 	t.Parallel()
-	var b openBook
+	var b openings
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	broken := errors.New("broken")
 	e := named("a")
-	b.askOpen(e)
+	b.ask(e)
 	if got := b.take(now); len(got) != 1 || len(b.take(now)) != 0 {
 		t.Fatalf("took %v", got)
 	}
 	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		b.failed(e, broken, now)
-		b.askOpen(e) // it waits all the same
+		b.ask(e) // it waits all the same
 		now = now.Add(pause*time.Second - 1)
 		if got := b.take(now); len(got) != 0 {
 			t.Fatalf("tried again before %v s were over", int64(pause))
@@ -39,7 +38,7 @@ func TestOpenBook(t *testing.T) {
 		b.failed(named(fmt.Sprint(i)), broken, now.Add(time.Duration(i)*time.Millisecond))
 	}
 	fresh := named("fresh")
-	b.askOpen(fresh)
+	b.ask(fresh)
 	got := b.take(now.Add(time.Hour))
 	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].Name != "0" {
 		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].Name, got[1].Name, got[2].Name)
@@ -49,11 +48,11 @@ func TestOpenBook(t *testing.T) {
 	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].Name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
 		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].Name, len(b.order))
 	}
-	if some := b.some(); len(some) != health.MostListed || some[0].e.Name != "0" || !errors.Is(some[0].err, broken) {
+	if some := b.some(); len(some) != health.MostListed || some[0].job.Name != "0" || !errors.Is(some[0].err, broken) {
 		t.Errorf("named are %v", some)
 	}
 }
 
-func named(name string) *entry {
-	return &entry{Entry: timetable.Entry{Job: &job.Job{Name: name}}}
+func named(name string) *job.Job {
+	return &job.Job{Name: name}
 }

@@ -1,12 +1,11 @@
-package scheduler
+package reconcile
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
 // However many jobs there are: while ticks of all of them are decided, each is read
@@ -14,19 +13,19 @@ import (
 func TestRoundReadsEachJob(t *testing.T) {
 	for _, jobs := range []int{0, 1, 63, 64, 200, 500, 2000, 4321} {
 		n := decidedNode(jobs)
-		read := func(turns int) (all []*entry) {
+		read := func(turns int) (all []*job.Job) {
 			for range turns {
 				es := n.turn(0)
-				if len(es) > rotaSize {
+				if len(es) > turnLeast {
 					t.Fatalf("a turn reads %d jobs", len(es))
 				}
 				all = append(all, es...)
 			}
 			return all
 		}
-		whole, brief := (jobs+rotaSize-1)/rotaSize, (jobs+rotaScan*rotaSize-1)/(rotaScan*rotaSize)
+		whole, brief := (jobs+turnLeast-1)/turnLeast, (jobs+scanFactor*turnLeast-1)/(scanFactor*turnLeast)
 		read(7) // begin anywhere
-		n.round.whole(jobs)
+		n.cursor.readAll(jobs)
 		want(t, jobs, "from when a node has come", read(whole)[:jobs])
 		want(t, jobs, "in six rounds", read(whole + 6*brief + 2)[:jobs])
 	}
@@ -41,7 +40,7 @@ func TestRoundOfNewYear(t *testing.T) {
 		read int
 	}{{year - 2, 10}, {year - 1, 0}, {year, 10}, {year + 1, 0}} {
 		for no := range 10 {
-			n.entries.At(no).mark = at.ms // decided lately
+			n.marks[no] = at.ms // decided lately
 		}
 		if es := n.turn(at.ms); len(es) != at.read {
 			t.Errorf("%d ms from the new year %d jobs are read, want %d", at.ms-year, len(es), at.read)
@@ -49,21 +48,33 @@ func TestRoundOfNewYear(t *testing.T) {
 	}
 }
 
+// A fixture is a node with jobs.
+type fixture struct {
+	Dispatcher
+	cursor cursor
+	nodes  int
+	jobs   []job.Job
+	marks  []int64
+}
+
+func (f *fixture) Jobs() int { return len(f.jobs) }
+
+func (f *fixture) Job(no int) (*job.Job, int64) { return &f.jobs[no], f.marks[no] }
+
+func (f *fixture) turn(now int64) []*job.Job { return f.cursor.turn(f, f.nodes, now) }
+
 // decidedNode has jobs of which a tick was decided at the instant 0.
-func decidedNode(jobs int) *Node {
-	n := &Node{}
-	for range jobs {
-		n.entries.Add()
-	}
-	n.turn(0) // the year of the instant is new
-	n.round = round{year: n.round.year}
-	return n
+func decidedNode(jobs int) *fixture {
+	f := &fixture{nodes: 1, jobs: make([]job.Job, jobs), marks: make([]int64, jobs)}
+	f.turn(0) // the year of the instant is new
+	f.cursor = cursor{year: f.cursor.year}
+	return f
 }
 
 // want checks that so many openings are of as many jobs.
-func want(t *testing.T, jobs int, when string, es []*entry) {
+func want(t *testing.T, jobs int, when string, es []*job.Job) {
 	t.Helper()
-	seen := map[*entry]bool{}
+	seen := map[*job.Job]bool{}
 	for _, e := range es {
 		seen[e] = true
 	}
@@ -76,15 +87,11 @@ func want(t *testing.T, jobs int, when string, es []*entry) {
 // ten minutes; of several nodes each reads its part of that.
 func TestRoundOfRareJobs(t *testing.T) {
 	const jobs = 100_000
-	for _, test := range []struct{ nodes, most int }{{1, jobs/rotaTurns + 1}, {4, jobs/rotaTurns/4 + 1}, {50, rotaSize}} {
+	for _, test := range []struct{ nodes, most int }{{1, jobs/turnsPerRun + 1}, {4, jobs/turnsPerRun/4 + 1}, {50, turnLeast}} {
 		n := decidedNode(jobs)
-		names := make([]string, test.nodes)
-		for i := range names {
-			names[i] = fmt.Sprint(i)
-		}
-		n.members = rendezvous.Of("0", names)
-		n.round.whole(jobs)
-		seen, turns := map[*entry]bool{}, 0
+		n.nodes = test.nodes
+		n.cursor.readAll(jobs)
+		seen, turns := map[*job.Job]bool{}, 0
 		for ; len(seen) < jobs; turns++ {
 			es := n.turn(0)
 			if len(es) > test.most {
@@ -94,7 +101,7 @@ func TestRoundOfRareJobs(t *testing.T) {
 				seen[e] = true
 			}
 		}
-		if took := time.Duration(turns) * rotaEvery; test.most > rotaSize && took > time.Duration(test.nodes)*10*time.Minute+rotaEvery {
+		if took := time.Duration(turns) * turnEvery; test.most > turnLeast && took > time.Duration(test.nodes)*10*time.Minute+turnEvery {
 			t.Errorf("%d nodes: a round takes %v", test.nodes, took)
 		}
 	}

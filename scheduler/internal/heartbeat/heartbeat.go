@@ -1,0 +1,201 @@
+// Package heartbeat shows the store that a node lives, reads which other nodes do, and
+// feeds the cluster clock.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/clock"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/signal"
+)
+
+// The rhythm of heartbeats.
+const (
+	Every     = 10 * time.Second
+	ttl       = 25 * time.Second // two heartbeats may be lost
+	handshake = time.Second      // after the first one: nodes that start together learn of each other soon
+	reread    = 100 * time.Millisecond
+)
+
+// A Store has a list of nodes and a clock.
+type Store interface {
+	driver.Membership
+	driver.Clocked
+}
+
+// Health is notified of answers and failures of the store.
+type Health interface {
+	Answered(p health.Part, err error)
+}
+
+// Events are written to the log.
+type Events interface {
+	ClockStepped(by time.Duration)
+	ClockOffset(offset time.Duration)
+	ClockUnsteady()
+	StoreReplaced(server string)
+}
+
+// Config is what a Heart needs. All fields but ClockOffset are required.
+type Config struct {
+	Store       Store
+	Node        string
+	Shards      int
+	Clock       *clock.Clock
+	Health      Health
+	Events      Events
+	Timeout     time.Duration                             // of one request
+	ClockWarn   time.Duration                             // how far this machine's clock may be off the store's
+	ClockOffset time.Duration                             // added to this machine's clock, for tests
+	Early       signal.Signal                             // raised for a heartbeat before its time
+	Nodes       func(nodes rendezvous.Nodes, joined bool) // gets the nodes seen alive
+	Joined      func()                                    // is called, after the handshake, when a node joined
+	Stepped     func(by time.Duration)                    // is called when the clock adopted a step
+}
+
+// A Heart sends the heartbeats of a node. One goroutine at a time may use it.
+type Heart struct {
+	cfg       Config
+	nodes     rendezvous.Nodes
+	warned    time.Duration // the clock offset in the log; 0: none
+	disagreed time.Time     // when the log had last that readings of the clock never agree
+	process   string        // the process of the store that answers
+}
+
+// New returns a Heart. It starts nothing.
+func New(cfg Config) *Heart {
+	return &Heart{cfg: cfg, nodes: rendezvous.Of(cfg.Node, nil)}
+}
+
+// Run sends heartbeats until ctx ends.
+func (h *Heart) Run(ctx context.Context) {
+	t := time.NewTimer(handshake)
+	defer t.Stop()
+	for first := true; ; first = false {
+		select {
+		case <-t.C:
+		case <-h.cfg.Early:
+		case <-ctx.Done():
+			return
+		}
+		if h.Beat(ctx) && !first { // nodes that start with this one know nothing yet
+			h.cfg.Joined()
+		}
+		t.Reset(Every)
+	}
+}
+
+// Beat sends one heartbeat, reads the list of nodes, and reads the clock. It reads the
+// clock even if the list cannot be read, because no job waits for the list. It reports
+// whether a node joined.
+func (h *Heart) Beat(ctx context.Context) (joined bool) {
+	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) {
+		return h.cfg.Store.Beat(ctx, h.cfg.Node, ttl)
+	})
+	h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
+	if err != nil {
+		if h.cfg.Shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // other shards may answer, or the list alone is refused
+			h.readClock(ctx)
+		}
+		return false
+	}
+	nodes := rendezvous.Of(h.cfg.Node, a.Nodes)
+	joined = nodes.Joined(&h.nodes)
+	h.nodes = nodes
+	h.cfg.Nodes(nodes, joined)
+	h.observe(ctx, a.Readings)
+	h.recognise(ctx, a.Readings)
+	return joined
+}
+
+// readClock reads the clock where the list of nodes does not answer.
+func (h *Heart) readClock(ctx context.Context) {
+	rs, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) ([]driver.ClockReading, error) {
+		ctx, stop := context.WithTimeout(ctx, h.cfg.Timeout/2) // servers that are silent are left out then
+		defer stop()
+		return h.cfg.Store.Now(ctx)
+	})
+	if err == nil {
+		h.observe(ctx, rs)
+	}
+}
+
+// observe feeds the clock. After a reading that differs by a step it reads on, until
+// enough readings agree or too many do not. So a clock that jumps about, or masters whose
+// clocks disagree, delay no heartbeat for long.
+func (h *Heart) observe(ctx context.Context, rs []driver.ClockReading) {
+	stepped, again := h.cfg.Clock.Observe(rs)
+	for reads := 1; again && reads < clock.MostReads && bounded.Pause(ctx, reread); reads++ {
+		rs, err := bounded.Call(ctx, h.cfg.Timeout, h.cfg.Store.Now)
+		if err != nil {
+			return
+		}
+		stepped, again = h.cfg.Clock.Observe(rs)
+	}
+	if again {
+		h.warnUnsteady()
+	}
+	if stepped != 0 {
+		h.cfg.Events.ClockStepped(stepped)
+		h.cfg.Stepped(stepped)
+	}
+	h.warnOffset()
+}
+
+// warnUnsteady warns, once a minute, of a store whose clock gives readings that never
+// agree.
+func (h *Heart) warnUnsteady() {
+	if !h.disagreed.IsZero() && time.Since(h.disagreed) < health.Reminder {
+		return
+	}
+	h.disagreed = time.Now()
+	h.cfg.Events.ClockUnsteady()
+}
+
+// warnOffset warns when this machine's clock is off the store's by more than slow answers
+// explain, once until that changes.
+func (h *Heart) warnOffset() {
+	offset := time.Now().Add(h.cfg.ClockOffset).Sub(h.cfg.Clock.Now())
+	if offset.Abs() <= h.cfg.ClockWarn+h.cfg.Clock.WrongBy() {
+		h.warned = 0
+		return
+	}
+	if (offset - h.warned).Abs() > h.cfg.ClockWarn {
+		h.warned = offset
+		h.cfg.Events.ClockOffset(offset)
+	}
+}
+
+// recognise logs that the store was restarted or replaced: another process answers, and
+// the one before does not. If the one before answers too, the list of nodes has moved to
+// another master of a Cluster.
+func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
+	if len(rs) == 0 || rs[0].Process == "" || rs[0].Process == h.process {
+		return
+	}
+	if h.process != "" {
+		all, err := bounded.Call(ctx, h.cfg.Timeout, h.cfg.Store.Now)
+		if err != nil {
+			return // the next heartbeat finds the same
+		}
+		if !slices.ContainsFunc(all, func(r driver.ClockReading) bool { return r.Process == h.process }) {
+			h.cfg.Events.StoreReplaced(rs[0].Server)
+		}
+	}
+	h.process = rs[0].Process
+}
+
+// Leave takes the node off the list, so that its share goes to others at once. If that
+// fails, the time to live of its last heartbeat does the same.
+func (h *Heart) Leave(ctx context.Context) {
+	_, _ = bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
+		return nil, h.cfg.Store.Leave(ctx, h.cfg.Node)
+	})
+}

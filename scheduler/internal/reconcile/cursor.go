@@ -1,0 +1,66 @@
+package reconcile
+
+import "github.com/cronce/cronce/scheduler/internal/job"
+
+// A cursor is how far the turns have come in the jobs. Most rounds pass over jobs of which
+// a tick was decided lately: the answers to claims have shown their state, except which
+// specs other nodes have. So all jobs are read when a node has joined, when a year begins,
+// since revisions may change with it, and in every sixth round.
+type cursor struct {
+	at    int // the next job
+	rest  int // how many from there on are read in any case
+	round int
+	year  job.Year
+}
+
+const readAllEvery = 6 // rounds
+
+// readAll lets all jobs be read from here on, once around.
+func (c *cursor) readAll(jobs int) { c.rest = jobs }
+
+// turn takes the jobs that are read in one turn.
+func (c *cursor) turn(d Dispatcher, nodes int, now int64) (all []*job.Job) {
+	jobs := d.Jobs()
+	size := turnSize(jobs, nodes)
+	if c.year.Changed(now) {
+		c.readAll(jobs)
+	}
+	for range min(scanFactor*size, jobs) {
+		no, must := c.next(jobs)
+		if j, mark := d.Job(no); must || !decided(mark, now) {
+			all = append(all, j)
+		}
+		if len(all) == size {
+			break
+		}
+	}
+	return all
+}
+
+// next returns the number of the next job, and whether it is read in any case.
+func (c *cursor) next(jobs int) (no int, must bool) {
+	if c.at >= jobs {
+		c.at = 0
+		if c.round++; c.round%readAllEvery == 0 {
+			c.readAll(jobs)
+		}
+	}
+	no, must = c.at, c.rest > 0
+	c.at++
+	if must {
+		c.rest--
+	}
+	return no, must
+}
+
+// turnSize is how many jobs a turn reads. However many there are, and however rarely they
+// tick, one of the nodes reads each about every ten minutes: a run that died and that no
+// other node knows of waits no longer for its takeover. Nodes begin at different jobs.
+func turnSize(jobs, nodes int) int {
+	return max(turnLeast, jobs/turnsPerRun/max(nodes, 1))
+}
+
+// decided reports whether a tick was decided lately.
+func decided(mark, now int64) bool {
+	return now-turnEvery.Milliseconds() <= mark && mark <= now+markAhead.Milliseconds()
+}

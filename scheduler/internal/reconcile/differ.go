@@ -1,0 +1,45 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// logDiffering logs the jobs for which other nodes have another spec, each once, and names
+// both specs.
+func (r *Reconciler) logDiffering(ctx context.Context) {
+	r.mu.Lock()
+	jobs := r.differing
+	r.differing = nil
+	r.mu.Unlock()
+	for _, j := range jobs {
+		own, other := inZone(j.Spec.Text(), j.Spec.Zone().String()), r.otherSpec(ctx, j)
+		if other == own {
+			other += ", by another time zone database"
+		}
+		r.cfg.Events.SpecsDiffer(j, own, other)
+	}
+}
+
+// otherSpec returns the spec of the other revision, or the revision if the journal does
+// not have the spec.
+func (r *Reconciler) otherSpec(ctx context.Context, j *job.Job) string {
+	r.mu.Lock()
+	other := r.other[j]
+	r.mu.Unlock()
+	journal, _ := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.Journal, error) {
+		return r.cfg.Store.Journal(ctx, j.Name, 1)
+	})
+	for _, rev := range journal.Revisions {
+		if rev.Revision == other {
+			return inZone(rev.Spec, rev.Zone)
+		}
+	}
+	return other
+}
+
+// inZone adds the zone, which a text that names none does not show.
+func inZone(text, zone string) string { return text + " (" + zone + ")" }

@@ -1,0 +1,170 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// markAhead is how far a mark may lie ahead of the store's clock.
+const markAhead = time.Second
+
+// openDue opens the jobs that are to be opened now, each shard by itself: a shard that
+// does not answer delays no other. It reports whether all jobs are open.
+func (r *Reconciler) openDue(ctx context.Context) bool {
+	r.mu.Lock()
+	jobs := r.openings.take(time.Now())
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, shard := range job.ByShard(r.cfg.Shards, jobs, shardOf) {
+		wg.Go(func() { r.openShard(ctx, shard) })
+	}
+	wg.Wait()
+	return r.logUnopened()
+}
+
+// openShard opens jobs of one shard. When its requests have used up the time of two, the
+// rest is not asked for now, and comes first next time.
+func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
+	began := time.Now()
+	for len(jobs) > 0 {
+		if time.Since(began) >= r.cfg.Timeout && ctx.Err() == nil {
+			r.mu.Lock()
+			r.openings.untried(jobs)
+			r.mu.Unlock()
+			return
+		}
+		batch := jobs[:min(len(jobs), batchMax)]
+		r.request(ctx, batch, 0)
+		jobs = jobs[len(batch):]
+	}
+}
+
+// request registers jobs of one shard in the store and reads what it has of them. A job
+// that cannot be opened is tried again later.
+func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) {
+	requests := make([]driver.OpenRequest, len(jobs))
+	now := r.cfg.Clock.Ms()
+	for i, j := range jobs {
+		_, mark := r.cfg.Dispatcher.Job(int(j.No))
+		requests[i] = driver.OpenRequest{
+			Key: j.Name, Node: r.cfg.Node, Revision: r.cfg.Revisions.Of(j.Spec, now),
+			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: mark,
+		}
+	}
+	series, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
+		return r.cfg.Store.Open(ctx, requests), nil
+	})
+	if err != nil {
+		series = make([]driver.Series, len(jobs))
+		for i := range series {
+			series[i].Err = err
+		}
+	}
+	opened := make([]Opened, 0, len(jobs))
+	heard := false // of the store; something else may be wrong with one job
+	for i := range series {
+		switch {
+		case series[i].Err == nil:
+			heard = true
+			opened = append(opened, Opened{jobs[i], &series[i], requests[i].Mark})
+		case errors.Is(series[i].Err, driver.ErrUnreadable):
+			heard = true
+			err = series[i].Err
+		default:
+			err = series[i].Err
+		}
+	}
+	r.note(jobs, series)
+	for _, o := range opened {
+		r.cfg.Opened(o.Job)
+		if o.Series.Mark > o.Series.Now+markAhead.Milliseconds() {
+			r.cfg.Events.MarkAhead(o.Job, o.Series.Mark)
+		}
+	}
+	r.cfg.Dispatcher.Opened(opened, slack)
+	if heard {
+		err = nil
+	}
+	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)
+}
+
+// note notes which jobs are open, and which have another revision on another node.
+func (r *Reconciler) note(jobs []*job.Job, series []driver.Series) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := time.Now()
+	for i, j := range jobs {
+		s := &series[i]
+		if s.Err != nil {
+			r.openings.failed(j, s.Err, at)
+			continue
+		}
+		r.openings.done(j)
+		if s.Other != "" && r.other[j] != s.Other {
+			r.other[j] = s.Other
+			r.differing = append(r.differing, j)
+		}
+	}
+}
+
+// unopened reports whether jobs are still to be opened.
+func (r *Reconciler) unopened() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.openings.left()
+}
+
+// logUnopened logs the jobs that cannot be opened, once a minute, and that all are open
+// again. It reports whether all jobs are open.
+func (r *Reconciler) logUnopened() bool {
+	r.mu.Lock()
+	count, due, left, ended := r.openings.report(time.Now())
+	r.mu.Unlock()
+	switch {
+	case due:
+		names, cause := r.names()
+		r.cfg.Events.JobsNotOpen(count, names, cause)
+	case ended:
+		r.cfg.Events.JobsOpen()
+	}
+	return !left
+}
+
+// names names some of the jobs that cannot be opened, each with the reason, and counts the
+// others. The cause is the error of the first that is named.
+func (r *Reconciler) names() (names string, cause error) {
+	r.mu.Lock()
+	some, count := r.openings.some(), len(r.openings.order)
+	r.mu.Unlock()
+	texts := make([]string, len(some))
+	for i, p := range some {
+		texts[i] = fmt.Sprintf("job %q: %s", p.job.Name, r.cfg.Health.Explain(p.err))
+		cause = cmp.Or(cause, p.err)
+	}
+	return health.List(texts, count), cause
+}
+
+// Remarks returns which jobs cannot be opened, and how many the store was not asked for
+// yet because it is slow.
+func (r *Reconciler) Remarks() (remarks []string) {
+	r.mu.Lock()
+	count, fresh := len(r.openings.order), len(r.openings.fresh)+r.openings.trying
+	r.mu.Unlock()
+	if count > 0 {
+		names, _ := r.names()
+		remarks = append(remarks, fmt.Sprintf("%d jobs cannot be opened: %s", count, names))
+	}
+	if fresh > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d jobs are still to be opened", fresh))
+	}
+	return remarks
+}
