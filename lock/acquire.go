@@ -110,19 +110,12 @@ func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Leas
 }
 
 func (l *Locker) acquisition(key string, o Options) driver.Acquisition {
-	ttl := o.TTL
-	if ttl == 0 {
-		ttl = DefaultTTL
-	}
-	return driver.Acquisition{Key: key, Owner: l.owner(o.Note), TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
+	return o.acquisition(key, l.owner(o.Note))
 }
 
 // check refuses what no store, or not this one, can answer.
 func (l *Locker) check(a *driver.Acquisition, o *Options) error {
-	if err := driver.CheckNote(o.Note); err != nil {
-		return err
-	}
-	if err := driver.CheckAcquisition(a); err != nil {
+	if err := o.check(a); err != nil {
 		return err
 	}
 	if a.Limit > 1 && !l.shares {

@@ -72,6 +72,29 @@ type Options struct {
 	Replicas int
 }
 
+// Validate returns an *ArgumentError for the first option that no store takes, or nil. A
+// Locker does the same before it sends a request.
+func (o Options) Validate() error {
+	a := o.acquisition("key", "owner")
+	return o.check(&a)
+}
+
+func (o *Options) acquisition(key, owner string) driver.Acquisition {
+	ttl := o.TTL
+	if ttl == 0 {
+		ttl = DefaultTTL
+	}
+	return driver.Acquisition{Key: key, Owner: owner, TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
+}
+
+// check refuses what no store could answer.
+func (o *Options) check(a *driver.Acquisition) error {
+	if err := driver.CheckNote(o.Note); err != nil {
+		return err
+	}
+	return driver.CheckAcquisition(a)
+}
+
 // Owner returns a fresh owner: node/random.number. Each attempt to get a lease
 // needs its own.
 func (l *Locker) Owner() string {

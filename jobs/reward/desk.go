@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
 )
 
@@ -61,10 +60,8 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 	if o.Wait < 0 {
 		faults = append(faults, &FieldError{"wait", o.Wait.String(), "0 or more"})
 	}
-	if o.TTL != 0 {
-		if err := driver.CheckTTL(o.TTL); err != nil {
-			faults = append(faults, &FieldError{"ttl", o.TTL.String(), fmt.Sprintf("%v to %v", driver.MinTTL, driver.MaxTTL)})
-		}
+	if bad, is := errors.AsType[*lock.ArgumentError](lock.Options{TTL: o.TTL}.Validate()); is {
+		faults = append(faults, &FieldError{"ttl", o.TTL.String(), bad.Allowed})
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("reward: new desk: %w", err)
