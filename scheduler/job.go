@@ -14,7 +14,7 @@ import (
 type Job struct {
 	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 	Name string
-	// Spec says when: 5 or 6 cron fields, @daily and the like, or @every 90s. A
+	// Spec says when: 5 to 7 cron fields, @daily and the like, or @every 90s. A
 	// leading CRON_TZ=Zone names its zone.
 	Spec string
 	// Func is the work. Its context ends, with a cause, when the lease is lost
