@@ -18,8 +18,11 @@
 // us or itself (credentials, credit, rate, 5xx, no answer) pauses it for all nodes, from 5
 // seconds to a minute, 5 minutes where messages may have been accepted, and as long as
 // Retry-After asks up to an hour; it costs no message an attempt. See [HTTP], [Attempts]
-// and [PausedError]. Messages that were refused before wait in a lane of their own and
-// delay no others. A message that cannot be read is put aside: see [Outbox.Broken].
+// and [PausedError]. Messages that were refused before wait in a lane of their own, and have
+// half of the requests at once at most. A pause may be the fault of the messages that were
+// refused, where the gateway has not said that it refuses us or asked for time: each run then
+// tries the latest message that was never refused, and ends the pause if it gets through. A
+// message that cannot be read is put aside: see [Outbox.Broken].
 //
 // Take and mark are scripts that compare the run's fence with the highest one the
 // outbox has seen. A process that was paused and wakes up late can neither take

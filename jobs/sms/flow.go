@@ -19,6 +19,7 @@ type flow struct {
 	began  time.Time
 	end    time.Time // take nothing any more; zero: no such time
 	window int
+	most   int // of what is held: messages that were refused before
 
 	mu      sync.Mutex
 	line    []errand // guarded by mu: taken, and not at the gateway yet, in order
@@ -28,11 +29,16 @@ type flow struct {
 	stopped atomic.Bool   // make no request any more
 	single  atomic.Bool   // one request for each message: the gateway refuses
 
-	held     map[string]bool // the ids that were taken and not marked
+	held     map[string]bool // the ids that were taken and not marked, and whether they were taken before
+	before   int             // of them, those that were: by far the most were refused
 	flying   int             // of them, those without an answer: in the line or at the gateway
 	unjudged []answered      // of them, those whose refusal may be about the gateway
-	dry      bool            // nothing was due at the last look
+	dry      time.Time       // nothing was due at the last look, which was then; zero: something was
 }
+
+// lookAgain is how soon a run looks again for what is due, where nothing was and it waits for
+// answers: they may take long, and a message that is accepted meanwhile shall not.
+const lookAgain = time.Second
 
 // answered is what the requests for a piece came to.
 type answered struct {
@@ -49,6 +55,7 @@ type errand struct {
 
 func newFlow(ctx context.Context, s *sender, w work, sum *tally) *flow {
 	f := &flow{sender: s, work: w, sum: sum, began: time.Now(), window: s.window(), held: map[string]bool{}}
+	f.most = max(1, min(f.window, s.concurrency)/2)
 	f.answers = make(chan answered, f.window)
 	if deadline, ok := ctx.Deadline(); ok { // the last quarter is for what is at the gateway then
 		f.end = f.began.Add(time.Until(deadline) / 4 * 3)
@@ -90,7 +97,8 @@ func (f *flow) flow(ctx context.Context) error {
 			return err
 		}
 		if room := f.room(); room > 0 {
-			t, err := f.sender.outbox.take(ctx, f.work.holder, room, lanes(turn), f.ids())
+			t, err := f.sender.outbox.take(ctx, f.work.holder, asking{most: room, refused: max(0, f.most-f.before),
+				lanes: lanes(turn), held: f.ids(), try: true})
 			if err != nil {
 				return err
 			}
@@ -104,7 +112,19 @@ func (f *flow) flow(ctx context.Context) error {
 		if err := f.mark(ctx, false); err != nil || f.stopped.Load() {
 			return err
 		}
+		if err := f.resume(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+// resume ends a pause that was in doubt once the message that was tried has got through.
+func (f *flow) resume(ctx context.Context) error {
+	if f.sum.tried == 0 || f.sum.through == 0 {
+		return nil
+	}
+	f.sum.tried, f.sum.pauses = 0, 0
+	return f.sender.outbox.pause(ctx, f.work.holder, 0, 0, "", false)
 }
 
 // room is how many messages to take now. It waits for a quarter of the window, so that a
@@ -112,9 +132,9 @@ func (f *flow) flow(ctx context.Context) error {
 func (f *flow) room() int {
 	room := min(f.window-len(f.held), f.sender.batch-f.sum.taken-len(f.held))
 	switch {
-	case f.dry, !f.end.IsZero() && !time.Now().Before(f.end):
+	case !f.dry.IsZero() && (f.flying == 0 || time.Since(f.dry) < lookAgain), !f.end.IsZero() && !time.Now().Before(f.end):
 		return 0
-	case f.flying > 0 && room < f.window/4:
+	case f.flying > 0 && (room < f.window/4 || f.sum.tried > 0): // the message that tries goes alone
 		return 0
 	}
 	return room
@@ -130,15 +150,21 @@ func (f *flow) ids() []string {
 
 // send lets messages be sent in their order, no more at a time than the concurrency.
 func (f *flow) send(ctx context.Context, t taking) {
-	f.dry = len(t.pieces) == 0
-	f.sum.pauses = t.pauses
+	f.dry = time.Time{}
+	if len(t.pieces) == 0 {
+		f.dry = time.Now()
+	}
+	f.sum.pauses, f.sum.tried = t.pauses, t.left
 	if t.pauses > 0 {
 		f.single.Store(true)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range t.pieces {
-		f.held[p.Message.ID] = true
+		f.held[p.Message.ID] = p.takes() > 1
+		if p.takes() > 1 {
+			f.before++
+		}
 		f.flying++
 		f.line = append(f.line, errand{answered{piece: p, through: f.sum.through}, t.clock})
 	}
@@ -175,10 +201,17 @@ func (f *flow) exchange(ctx context.Context, e errand) {
 	e.exchange = f.sender.send(ctx, f, e.piece, e.clock, tries)
 }
 
-// collect waits for one answer, and takes those that are there with it.
+// collect waits for one answer, and takes those that are there with it. It does not wait
+// longer than until it is time to look again for what is due.
 func (f *flow) collect() {
 	if f.flying > 0 {
-		f.receive(<-f.answers)
+		again := time.NewTimer(lookAgain)
+		defer again.Stop()
+		select {
+		case a := <-f.answers:
+			f.receive(a)
+		case <-again.C:
+		}
 	}
 	for {
 		select {
@@ -220,12 +253,16 @@ func (f *flow) mark(ctx context.Context, all bool) error {
 	}
 	err := f.sender.markAll(ctx, f.work.holder, marks)
 	for _, m := range marks {
+		if f.held[m.piece.Message.ID] {
+			f.before--
+			f.dry = time.Time{} // there is a place for another
+		}
 		delete(f.held, m.piece.Message.ID)
 	}
 	if err != nil {
 		return err
 	}
-	if !f.sum.add(marks) || f.sum.doubtful(time.Since(f.began)) {
+	if !f.sum.add(marks) || f.sum.doubtful(time.Since(f.began)) || f.sum.tried > 0 && f.sum.refused > 0 {
 		f.stopped.Store(true)
 	}
 	return nil

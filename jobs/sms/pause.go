@@ -17,7 +17,8 @@ const (
 )
 
 // A PausedError says that messages are due and that the gateway is left alone for a
-// while, because it has refused us and not a message. No message loses an attempt.
+// while, because it has refused us and not a message, or because it has let nothing through
+// and each message that is due was refused before. No message loses an attempt.
 type PausedError struct {
 	Left   time.Duration // until the gateway is asked again
 	Pauses int           // since a message got through, with this one
@@ -47,9 +48,11 @@ func pausesOf(s string) int {
 	return min(n, maxPauses)
 }
 
-// pause leaves the gateway alone for a while, or ends its pauses if n is 0.
-func (o *Outbox) pause(ctx context.Context, h Holder, d time.Duration, n int, reason string) error {
-	answer, err := o.ask(ctx, pauseScript, o.keys(keyFence), h.Fence, h.Run, d.Milliseconds(), min(n, maxPauses), reason)
+// pause leaves the gateway alone for a while, or ends its pauses if n is 0. A pause is in
+// doubt when the messages that were refused may be the reason, and not the gateway: each run
+// then tries a message that was never refused.
+func (o *Outbox) pause(ctx context.Context, h Holder, d time.Duration, n int, reason string, doubt bool) error {
+	answer, err := o.ask(ctx, pauseScript, o.keys(keyFence), h.Fence, h.Run, d.Milliseconds(), min(n, maxPauses), reason, doubt)
 	if err == nil {
 		_, err = granted(h, answer)
 	}

@@ -67,15 +67,16 @@ func TestHTTPPauses(t *testing.T) {
 		after    string
 		requests int64 // in the first run, for three messages
 		pause    time.Duration
+		tries    int64 // requests of the next run, for a message that was never refused
 	}{
-		{401, "", 3, 5 * time.Second}, {402, "", 3, 5 * time.Second}, {405, "", 3, 5 * time.Second}, {407, "", 3, 5 * time.Second},
-		{429, "", 3, 5 * time.Second}, {429, "120", 3, 2 * time.Minute}, {429, "86400", 3, time.Hour},
-		{403, "", 9, 5 * time.Second}, {408, "", 9, 5 * time.Second}, {302, "", 9, 5 * time.Second},
-		{500, "", 9, 5 * time.Second}, {502, "", 9, 5 * time.Second}, {503, "", 9, 5 * time.Second}, {504, "", 9, 5 * time.Second},
-		{503, "40", 3, 40 * time.Second},
-		{0, "", 0, 5 * time.Second},
-		{404, "", 3, 5 * time.Second}, {410, "", 3, 5 * time.Second},
-		{400, "", 3, 0}, {422, "", 3, 0},
+		{401, "", 3, 5 * time.Second, 0}, {402, "", 3, 5 * time.Second, 0}, {405, "", 3, 5 * time.Second, 0}, {407, "", 3, 5 * time.Second, 0},
+		{429, "", 3, 5 * time.Second, 0}, {429, "120", 3, 2 * time.Minute, 0}, {429, "86400", 3, time.Hour, 0},
+		{403, "", 9, 5 * time.Second, 1}, {408, "", 9, 5 * time.Second, 1}, {302, "", 9, 5 * time.Second, 1},
+		{500, "", 9, 5 * time.Second, 1}, {502, "", 9, 5 * time.Second, 1}, {503, "", 9, 5 * time.Second, 1}, {504, "", 9, 5 * time.Second, 1},
+		{503, "40", 3, 40 * time.Second, 0},
+		{0, "", 0, 5 * time.Second, 0},
+		{404, "", 3, 5 * time.Second, 1}, {410, "", 3, 5 * time.Second, 1},
+		{400, "", 3, 0, 0}, {422, "", 3, 0, 0},
 	} {
 		t.Run(fmt.Sprintf("%d %s", c.status, c.after), func(t *testing.T) {
 			t.Parallel()
@@ -126,61 +127,188 @@ func TestHTTPPauses(t *testing.T) {
 			accept(t, o, sms.Message{ID: "new", To: "+12025550101", Text: "x"}, true)
 			asked := requests.Load()
 			err = sms.Deliver(t.Context(), o, g, holder(2), always, zap.NewNop(), sms.Attempts(1))
-			if _, ok := errors.AsType[*sms.PausedError](err); !ok || requests.Load() != asked {
-				t.Errorf("the next run = %v after %d requests, want it paused", err, requests.Load()-asked)
+			if _, ok := errors.AsType[*sms.PausedError](err); ok != (c.tries == 0) || requests.Load() != asked+c.tries {
+				t.Errorf("the next run = %v after %d requests, want it paused after %d", err, requests.Load()-asked, c.tries)
+			}
+			asked = requests.Load()
+			err = sms.Deliver(t.Context(), o, g, holder(3), always, zap.NewNop(), sms.Attempts(1))
+			if requests.Load() != asked {
+				t.Errorf("the run after that = %v after %d requests, want none: all were refused", err, requests.Load()-asked)
 			}
 		})
 	}
 }
 
-// Sixty-four messages fail, whatever the way, before a good one is accepted or together
-// with it: the good one leaves in the next run.
+// Sixty-four messages fail, whatever the way and however slowly, and the gateway is paused: a
+// good one that is accepted during the pause leaves in the next run, which ends the pause, and
+// so does one that is accepted then. The pause is no longer for those that fail meanwhile.
 func TestFailingMessagesDelayNoGoodOne(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"503": &sms.GatewayError{Status: 503}, "500": &sms.GatewayError{Status: 500, Unsure: true}, "403": &sms.GatewayError{Status: 403}, "plain": errors.New("no"),
 	} {
-		for _, earlier := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, failed before %v", name, earlier), func(t *testing.T) {
-				inBubble(t, 64, func(t *testing.T, b *bubble) {
-					for i := range 64 {
+		for _, c := range []struct {
+			failing, runs int // that fail, in so many runs
+			takes         time.Duration
+		}{{1, 40, time.Millisecond}, {64, 40, time.Millisecond}, {64, 3, 3 * time.Second}, {64, 40, 3 * time.Second}, {64, 2, 9 * time.Second}} {
+			t.Run(fmt.Sprintf("%s, %d in %v", name, c.failing, c.takes), func(t *testing.T) {
+				inBubble(t, c.failing, func(t *testing.T, b *bubble) {
+					for i := range c.failing {
 						b.errs[fmt.Sprintf("m-%02d", i)] = slices.Repeat([]error{refusal}, 1000)
 					}
+					b.takes = c.takes
 					n := int64(0)
-					if earlier {
-						for range 20 {
-							n++
-							_ = b.run(n)
-							time.Sleep(5 * time.Second)
+					for range c.runs {
+						n++
+						_ = b.run(n)
+						time.Sleep(5 * time.Second)
+					}
+					for p := paused(t, b.outbox); !p.Until.After(time.Now().Add(time.Second)); p = paused(t, b.outbox) {
+						n++
+						_ = b.run(n)
+						time.Sleep(time.Second)
+					}
+					before := paused(t, b.outbox)
+					for i := range 2 {
+						id := fmt.Sprintf("good-%d", i)
+						b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x"})
+						b.takes = time.Millisecond
+						n++
+						_ = b.run(n)
+						if r := get(t, b.outbox, id); r.State != sms.Sent {
+							t.Errorf("%s is %s after one run of pause %+v", id, r.State, before)
 						}
-						for { // the gateway may be paused: after that is the next run that asks it
-							p, err := b.outbox.Paused(t.Context())
-							if err != nil {
-								t.Fatal(err)
-							}
-							if !p.Until.After(time.Now()) {
-								break
-							}
-							time.Sleep(time.Second)
+						if p := paused(t, b.outbox); p != (sms.Pause{}) {
+							t.Errorf("Paused = %+v, want no pause: a message got through", p)
 						}
-					}
-					time.Sleep(time.Millisecond)
-					accept(t, b.outbox, sms.Message{ID: "good", To: "+12025550101", Text: "x"}, true)
-					_ = b.run(n + 1)
-					if r := get(t, b.outbox, "good"); r.State != sms.Sent {
-						t.Errorf("the good message is %s after one run", r.State)
-					}
-					if p, err := b.outbox.Paused(t.Context()); err != nil || p != (sms.Pause{}) {
-						t.Errorf("Paused = %+v, %v, want no pause: a message got through", p, err)
-					}
-					accept(t, b.outbox, sms.Message{ID: "good-2", To: "+12025550101", Text: "x"}, true)
-					_ = b.run(n + 2)
-					if r := get(t, b.outbox, "good-2"); r.State != sms.Sent {
-						t.Errorf("the second good message is %s after one run", r.State)
 					}
 				})
 			})
 		}
 	}
+}
+
+func paused(t *testing.T, o *sms.Outbox) sms.Pause {
+	t.Helper()
+	p, err := o.Paused(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// In a pause that is in doubt each run tries one message that was never refused, the latest,
+// once. While they fail the pause stands and is not longer, and then it is over.
+func TestTryInAPause(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, b *bubble) {
+		no := slices.Repeat([]error{&sms.GatewayError{Status: 503}}, 1000)
+		b.errs["m-00"] = no
+		_ = b.run(1)
+		before := paused(t, b.outbox)
+		if before.Pauses != 1 || len(b.seen) != 3 {
+			t.Fatalf("Paused = %+v after %d requests", before, len(b.seen))
+		}
+		for i, p := range []sms.Priority{sms.Low, sms.Urgent, sms.Normal} {
+			id := fmt.Sprintf("new-%d", i)
+			b.errs[id] = no
+			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x", Priority: p})
+			time.Sleep(time.Millisecond)
+		}
+		b.accept(sms.Message{ID: "over", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Millisecond)})
+		time.Sleep(time.Millisecond)
+		b.takes = 1500 * time.Millisecond
+		for n := range int64(3) {
+			if err := b.run(2 + n); err == nil {
+				t.Error("a run with a refusal ended well")
+			}
+		}
+		b.wantRequests("m-00", "m-00", "m-00", "new-2", "new-1", "new-0")
+		b.wantRun(5) // all were refused
+		if len(b.seen) != 6 {
+			t.Errorf("%d requests, want no other in the pause", len(b.seen))
+		}
+		if p := paused(t, b.outbox); p != before {
+			t.Errorf("Paused = %+v, was %+v", p, before)
+		}
+		for _, id := range []string{"new-0", "new-1", "new-2"} {
+			if r := get(t, b.outbox, id); r.State != sms.Queued || r.Attempts != 0 || r.Due.Before(before.Until.Add(-time.Millisecond)) || r.Due.After(before.Until.Add(2*time.Second)) {
+				t.Errorf("%s is %s after %d attempts, due %v, want it queued until the end of the pause, %v", id, r.State, r.Attempts, r.Due, before.Until)
+			}
+		}
+		time.Sleep(6 * time.Second)
+		_ = b.run(6)
+		if p := paused(t, b.outbox); p.Pauses != 2 || len(b.seen) != 10 {
+			t.Errorf("Paused = %+v after %d requests, want the second pause and one request for each message", p, len(b.seen))
+		}
+	})
+}
+
+// A message that is tried, and whose refusal is certainly about us, makes a pause in which none is tried.
+func TestTryFindsAnOutage(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"429": &sms.GatewayError{Status: 429, Pause: true}, "503 for a minute": &sms.GatewayError{Status: 503, After: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 1, func(t *testing.T, b *bubble) {
+				b.errs["m-00"] = slices.Repeat([]error{&sms.GatewayError{Status: 500, Unsure: true}}, 1000)
+				b.errs["new"] = []error{refusal}
+				_ = b.run(1)
+				b.accept(sms.Message{ID: "new", To: "+12025550101", Text: "x"})
+				_ = b.run(2)
+				if p := paused(t, b.outbox); p.Pauses != 2 || len(b.seen) != 4 {
+					t.Errorf("Paused = %+v after %d requests, want the second pause after 4", p, len(b.seen))
+				}
+				b.accept(sms.Message{ID: "newer", To: "+12025550101", Text: "x"})
+				if _, ok := errors.AsType[*sms.PausedError](b.run(3)); !ok || len(b.seen) != 4 {
+					t.Errorf("%d requests, want none in the pause", len(b.seen))
+				}
+			})
+		})
+	}
+}
+
+// Messages that were refused before, and hang, have no more than half of the requests at a
+// time: one that is accepted while a run waits for them leaves within a second, in that run.
+func TestHangingMessagesLeaveRoom(t *testing.T) {
+	inBubble(t, 64, func(t *testing.T, b *bubble) {
+		o := b.outbox
+		for range 4 {
+			p := take(t, o, holder(1), 16)
+			marks := make([]sms.Mark, len(p))
+			for i := range p {
+				marks[i] = p[i].Wait(0, 0, "busy")
+			}
+			mark(t, o, holder(1), marks...)
+		}
+		b.accept(sms.Message{ID: "first", To: "+12025550101", Text: "x"})
+		hanging, most := atomic.Int64{}, atomic.Int64{}
+		var left time.Time
+		g := gatewayFunc(func(ctx context.Context, m sms.Message) error {
+			switch m.ID {
+			case "late":
+				left = time.Now()
+				return nil
+			case "first":
+				return nil
+			}
+			most.Store(max(most.Load(), hanging.Add(1)))
+			defer hanging.Add(-1)
+			time.Sleep(10 * time.Second)
+			return errors.New("no answer")
+		})
+		var accepted time.Time
+		go func() {
+			time.Sleep(3500 * time.Millisecond)
+			accepted = time.Now()
+			b.accept(sms.Message{ID: "late", To: "+12025550101", Text: "x"})
+		}()
+		_ = sms.Deliver(t.Context(), o, g, holder(2), always, zap.NewNop(), sms.Concurrency(8))
+		if wait := left.Sub(accepted); left.IsZero() || wait > time.Second {
+			t.Errorf("it left %v after it was accepted", wait)
+		}
+		if most.Load() != 4 {
+			t.Errorf("%d that were refused before were at the gateway at a time, want 4 of 8", most.Load())
+		}
+	})
 }
 
 // Messages that never were refused keep coming: those that were get their turn.

@@ -74,13 +74,15 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
 	defer cancel()
 	switch {
+	case sum.tried > 0 && !sum.ours(): // the pause stands, and its end is no later
+		return nil
 	case sum.certain || sum.through == 0 || sum.streak >= doubtMessages:
 		n := sum.count() + 1
-		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, clean(sum.first.reason, sum.first.piece.Message.To)); err != nil {
+		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, clean(sum.first.reason, sum.first.piece.Message.To), !sum.ours()); err != nil {
 			return err
 		}
 	case sum.pauses > 0:
-		return s.outbox.pause(ctx, w.holder, 0, 0, "")
+		return s.outbox.pause(ctx, w.holder, 0, 0, "", false)
 	}
 	return nil
 }
@@ -108,6 +110,7 @@ type tally struct {
 	lost                         []Mark
 
 	pauses  int           // before this run, since a message got through
+	tried   time.Duration // left of the pause in doubt in which a message was tried; 0: there is none
 	through int           // requests that were answered for good or bad
 	refused int           // messages that were neither
 	streak  int           // of them, those since the last that got through
@@ -141,8 +144,17 @@ func (t *tally) count() int {
 	return t.pauses
 }
 
+// ours reports whether it is certain that the gateway has refused us: it has said so, or has
+// asked for time.
+func (t *tally) ours() bool { return t.certain || t.after > 0 }
+
 // pause is how long the gateway is left alone, as far as the run knows.
-func (t *tally) pause() time.Duration { return pauseAfter(t.count(), t.after, t.unsure) }
+func (t *tally) pause() time.Duration {
+	if t.tried > 0 && !t.ours() {
+		return t.tried
+	}
+	return pauseAfter(t.count(), t.after, t.unsure)
+}
 
 // doubtful reports whether nothing got through for so long that the gateway must be the
 // reason. A gateway that asks for time has said so itself, unless others get through.

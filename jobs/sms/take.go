@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -55,8 +56,17 @@ type Piece struct {
 // context ends; after that it is not known whether the run has taken anything. See
 // ErrFenced.
 func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
-	t, err := o.take(ctx, h, n, lanes(1), nil)
+	t, err := o.take(ctx, h, asking{most: n, refused: n, lanes: lanes(1)})
 	return t.pieces, err
+}
+
+// An asking is what a run wants to take.
+type asking struct {
+	most    int      // messages
+	refused int      // of them, those from the lane of what was refused before
+	lanes   []string // in their order
+	held    []string // the ids that the run has in its hands, and is not given again
+	try     bool     // a message also while a pause is in doubt
 }
 
 // A taking is what a run was given, the pauses since a message got through, and the store's
@@ -64,6 +74,7 @@ func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
 type taking struct {
 	pieces []Piece
 	pauses int
+	left   time.Duration // of a pause in doubt, which the piece tries; 0: there is none
 	clock  clock
 }
 
@@ -79,41 +90,44 @@ func (c clock) now() (earliest, latest time.Time) {
 	return c.store.Add(time.Since(c.answered)), c.store.Add(time.Since(c.asked))
 }
 
-// take is Take from lanes in an order; held are the ids that the run has in its hands, and
-// is not given again.
-func (o *Outbox) take(ctx context.Context, h Holder, n int, lanes []string, held []string) (taking, error) {
+// take is Take for a run that says more of what it wants.
+func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	if err := h.validate(); err != nil {
 		return taking{}, fmt.Errorf("sms: take: %w", err)
 	}
-	if n < 1 || n > maxBatch {
-		return taking{}, fmt.Errorf("sms: take: %w", &FieldError{"n", strconv.Itoa(n), "1 to 500"})
+	if a.most < 1 || a.most > maxBatch {
+		return taking{}, fmt.Errorf("sms: take: %w", &FieldError{"n", strconv.Itoa(a.most), "1 to 500"})
 	}
-	args := []any{h.Fence, h.Run, rand.Text(), n}
-	for _, id := range held {
+	keys := o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken, keyDelivered, keySent, keyRepeated)
+	args := []any{h.Fence, h.Run, rand.Text(), a.most, len(keys) + 1 + slices.Index(a.lanes, keyRetry), a.refused, a.try}
+	for _, id := range a.held {
 		args = append(args, id)
 	}
-	keys := append(o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken, keyDelivered, keySent, keyRepeated), o.keys(lanes...)...)
+	keys = append(keys, o.keys(a.lanes...)...)
 	t := taking{clock: clock{asked: time.Now()}}
 	flat, err := o.ask(ctx, takeScript, keys, args...)
 	t.clock.answered = time.Now()
 	if err == nil {
 		flat, err = granted(h, flat)
 	}
-	if err == nil && len(flat) < 2 {
-		err = errors.New("an answer without the time and the number of pauses")
+	if err == nil && len(flat) < 3 {
+		err = errors.New("an answer without the time, the number of pauses and what is left of them")
 	}
 	var got []status
 	if err == nil {
-		got, err = parseRecords(flat[2:])
+		got, err = parseRecords(flat[3:])
 	}
-	var now int64
+	var now, left int64
 	if err == nil {
 		now, err = strconv.ParseInt(flat[0], 10, 64)
+	}
+	if err == nil {
+		left, err = strconv.ParseInt(flat[2], 10, 64)
 	}
 	if err != nil {
 		return taking{}, fmt.Errorf("sms: take: %w", err)
 	}
-	t.clock.store, t.pauses = time.UnixMilli(now), pausesOf(flat[1])
+	t.clock.store, t.pauses, t.left = time.UnixMilli(now), pausesOf(flat[1]), time.Duration(left)*time.Millisecond
 	var aside []any
 	for _, s := range got {
 		if s.Broken != "" {
@@ -131,7 +145,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, n int, lanes []string, held
 	if len(t.pieces) > 0 {
 		return t, nil
 	}
-	return o.take(ctx, h, n, lanes, held) // ends: each turn puts messages aside
+	return o.take(ctx, h, a) // ends: each turn puts messages aside
 }
 
 // putAside keeps messages from being taken again.

@@ -4,19 +4,23 @@
 -- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 delivered    7 sent    8 repeated
 --       9 to 12 the lanes in their order
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
---       4 how many at most    then the ids that the run has in its hands
+--       4 how many at most    5 which of KEYS is the lane of those that were refused before
+--       6 how many at most from that lane
+--       7 1: try a message where a pause is in doubt      then the ids that the run has in its hands
 --
--- Returns {'ok', now, pauses, id, body, status, id, …} with the time in Unix ms and the number
+-- Returns {'ok', now, pauses, ms left, id, body, status, id, …} with the time in Unix ms and the number
 -- of pauses since a message got through; {'paused', ms left, pauses, reason} when messages are due and the
 -- gateway is paused; or {'fenced', fence, run} with the highest fence seen when that is
 -- not this run's. The same call sent again gives the same messages and changes nothing.
+-- A pause in doubt may be the fault of the messages that were refused. While there is one, a
+-- run that tries gets the latest message that was never refused, and ms left is not 0.
 -- A message that an earlier run has left, and whose receipt says that it was delivered, was
 -- sent. A message without a body or a readable status is put aside into broken. A fence seen
 -- that is no fence, or a day ahead of the clock and of the asker, is forgotten.
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
-local seen = redis.call('HMGET', KEYS[4], 'fence', 'run', 'call', 'given', 'until', 'pauses', 'reason')
+local seen = redis.call('HMGET', KEYS[4], 'fence', 'run', 'call', 'given', 'until', 'pauses', 'reason', 'doubt')
 if seen[1] then
   local mine, highest = tonumber(fence), nil
   if string.match(seen[1], '^%d+$') and #seen[1] <= 16 then highest = tonumber(seen[1]) end
@@ -29,7 +33,10 @@ if seen[1] then
 end
 
 local pauses = string.match(seen[6] or '', '^%d+$') or '0'
-local answer, given = {'ok', now, pauses}, {}
+local left = 0
+if string.match(seen[5] or '', '^%d+$') and #seen[5] <= 16 then left = math.max(0, tonumber(seen[5]) - tonumber(now)) end
+if left > 3600000 then left = 0 end -- no pause is so long
+local answer, given = {'ok', now, pauses, string.format('%.0f', left)}, {}
 
 local function give(id, body, status)
   answer[#answer + 1] = id
@@ -47,16 +54,7 @@ if seen[1] and tonumber(seen[1]) == tonumber(fence) and seen[3] == call then
   return answer
 end
 
-local left = 0
-if string.match(seen[5] or '', '^%d+$') and #seen[5] <= 16 then left = tonumber(seen[5]) - tonumber(now) end
-if left > 3600000 then left = 0 end -- no pause is so long
 redis.call('HSET', KEYS[4], 'fence', fence, 'run', run, 'call', call, 'given', '')
-if left > 0 then
-  local due = redis.call('ZCARD', KEYS[3])
-  for lane = 9, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
-  if due == 0 then return answer end
-  return {'paused', string.format('%.0f', left), pauses, seen[7] or ''}
-end
 
 -- sent is 1 where the message may have been sent before the run that had it went silent.
 local function take(set, id, sent)
@@ -86,25 +84,54 @@ local function take(set, id, sent)
   give(id, body, status)
 end
 
+local refused = tonumber(ARGV[5])
+
+-- try gives the latest of the messages that are due and were never refused: those that were
+-- there before it may be refused for the same reason as others were.
+local function try()
+  local latest, at
+  for lane = 9, #KEYS do
+    local found = {}
+    if lane ~= refused then found = redis.call('ZRANGE', KEYS[lane], now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES') end
+    if found[1] and (not at or tonumber(found[2]) > at) then latest, at = {KEYS[lane], found[1]}, tonumber(found[2]) end
+  end
+  if latest then take(latest[1], latest[2], 0) end
+  return latest
+end
+
+if left > 0 then
+  local due = redis.call('ZCARD', KEYS[3])
+  for lane = 9, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
+  if due == 0 then return answer end
+  if ARGV[7] == '1' and seen[8] == '1' then
+    local looks = 0
+    while #given == 0 and looks < 500 and try() do looks = looks + 1 end -- past those that are put aside
+  end
+  if #given == 0 then return {'paused', string.format('%.0f', left), pauses, seen[7] or ''} end
+  redis.call('HSET', KEYS[4], 'given', given[1])
+  return answer
+end
+
 -- Whatever fence they were taken with: none is higher than the run's.
 local held = {}
-for i = 5, #ARGV do held[ARGV[i]] = true end
-for _, id in ipairs(redis.call('ZRANGE', KEYS[3], 0, room + #ARGV - 5)) do
+for i = 8, #ARGV do held[ARGV[i]] = true end
+for _, id in ipairs(redis.call('ZRANGE', KEYS[3], 0, room + #ARGV - 8)) do
   if room > 0 and not held[id] then take(KEYS[3], id, 1) end
 end
 
 -- A lane is read again where messages were put aside, up to 500 of them, so that those
 -- hide none that is due.
 local looked = 0
-local function from(lane)
-  while room > 0 and looked < 500 do
-    local before, ids = room, redis.call('ZRANGEBYSCORE', lane, '-inf', now, 'LIMIT', 0, room)
+local function from(lane, most)
+  local rest = room - math.min(room, most) -- for other lanes
+  while room > rest and looked < 500 do
+    local before, ids = room, redis.call('ZRANGEBYSCORE', lane, '-inf', now, 'LIMIT', 0, room - rest)
     for _, id in ipairs(ids) do take(lane, id, 0) end
     looked = looked + #ids
     if before - room == #ids then return end
   end
 end
 
-for lane = 9, #KEYS do from(KEYS[lane]) end
+for lane = 9, #KEYS do from(KEYS[lane], lane == refused and tonumber(ARGV[6]) or room) end
 redis.call('HSET', KEYS[4], 'given', table.concat(given, ' '))
 return answer
