@@ -12,9 +12,9 @@ import (
 // Fault says why a text is not 1 to most printable characters, in words that do not repeat
 // it; "" if it is. Line breaks (\n) are printable if breaks is set. Beside what shows by
 // itself it accepts what shapes and orders scripts: joiners and marks of direction, the
-// parts of emoji, also of those that are newer than this program, and isolates. Control
-// characters and overrides of the direction, which make a text look like another, are
-// refused.
+// parts of emoji, also of those that are newer than this program, isolates, and where a word
+// may be broken. A text of nothing but what does not show is blank. Control characters and
+// overrides of the direction, which make a text look like another, are refused.
 func Fault(text string, most int, breaks bool) string {
 	switch n := utf8.RuneCountInString(text); {
 	case text == "":
@@ -23,7 +23,7 @@ func Fault(text string, most int, breaks bool) string {
 		return "not UTF-8"
 	case n > most:
 		return fmt.Sprintf("%d characters long", n)
-	case strings.TrimSpace(text) == "":
+	case strings.TrimFunc(text, hidden) == "":
 		return "blank"
 	}
 	position, flag := 0, false
@@ -42,12 +42,24 @@ const blackFlag = '\U0001f3f4'
 
 func isTag(r rune) bool { return r >= '\U000e0020' && r <= '\U000e007f' }
 
+// hidden reports whether r alone leaves nothing to be seen: a space, a character that only
+// shapes others, or a filler.
+func hidden(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // a sign around a number
+		return false
+	case r == '\u2800': // a cell of Braille without dots
+		return true
+	}
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
 // shapes reports whether r is one of the characters that do not show by themselves, or are
 // not known as such here, and without which a text in some script cannot be written.
 func shapes(r rune) bool {
 	switch {
-	case r >= '\u200c' && r <= '\u200f', // joiners of Persian, of Indic scripts and of emoji; marks of direction
-		r == '\u061c', r == '\u2060', r == '\u180e', // of Arabic; no break of a line; of Mongolian vowels
+	case r >= '\u200b' && r <= '\u200f', // ends of words in Khmer, Thai, Lao and Burmese; joiners of Persian, of Indic scripts and of emoji; marks of direction
+		r == '\u00ad', r == '\u061c', r == '\u2060', r == '\u180e', // a soft hyphen; of Arabic; no break of a line; of Mongolian vowels
 		r >= '\u2066' && r <= '\u2069',         // a part with a direction of its own
 		r >= '\U0001f000' && r <= '\U0001faff': // emoji, of which each year has new ones
 		return true
