@@ -73,7 +73,7 @@ func TestHTTPPauses(t *testing.T) {
 		{429, "", 3, 5 * time.Second, 0}, {429, "120", 3, 2 * time.Minute, 0}, {429, "86400", 3, time.Hour, 0},
 		{403, "", 9, 5 * time.Second, 1}, {408, "", 9, 5 * time.Second, 1}, {302, "", 9, 5 * time.Second, 1},
 		{500, "", 9, 5 * time.Second, 1}, {502, "", 9, 5 * time.Second, 1}, {503, "", 9, 5 * time.Second, 1}, {504, "", 9, 5 * time.Second, 1},
-		{503, "40", 3, 40 * time.Second, 0},
+		{503, "40", 3, 40 * time.Second, 0}, {503, "86400", 3, time.Hour, 0},
 		{0, "", 0, 5 * time.Second, 0},
 		{404, "", 3, 5 * time.Second, 1}, {410, "", 3, 5 * time.Second, 1},
 		{400, "", 3, 0, 0}, {422, "", 3, 0, 0},
@@ -121,8 +121,8 @@ func TestHTTPPauses(t *testing.T) {
 			if strings.Contains(p.Reason, "s3cret") || strings.Contains(p.Reason, "44770090") {
 				t.Errorf("shows a secret or a recipient: %s", p.Reason)
 			}
-			if r := get(t, o, "m-00"); r.State != sms.Queued || r.Attempts != 0 {
-				t.Errorf("m-00 is %s after %d attempts, want it queued after none", r.State, r.Attempts)
+			if r := get(t, o, "m-00"); r.State != sms.Queued || r.Attempts != 0 || r.Due.After(p.Until.Add(3*time.Second)) {
+				t.Errorf("m-00 is %s after %d attempts, due %v, want it queued after none until the end of the pause, %v", r.State, r.Attempts, r.Due, p.Until)
 			}
 			accept(t, o, sms.Message{ID: "new", To: "+12025550101", Text: "x"}, true)
 			asked := requests.Load()

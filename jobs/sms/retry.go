@@ -115,7 +115,8 @@ func within(ctx context.Context, d time.Duration) time.Duration {
 
 // safely sends once. A panic of the gateway, or of the error that it returns, becomes
 // an error: outside the job's own goroutine it would end the process. The error is
-// looked at here alone; what is returned is only its text, and the GatewayError in it.
+// looked at here alone; what is returned is only its text, and the GatewayError in it, whose
+// time is bounded for the message as it is for the gateway.
 func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -128,7 +129,8 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	}
 	said := &said{text: err.Error()}
 	if e, ok := errors.AsType[*GatewayError](err); ok {
-		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure, After: e.After}
+		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure,
+			After: min(e.After, longestPause)}
 	}
 	return said
 }
