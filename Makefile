@@ -1,4 +1,4 @@
-.PHONY: help test soak mutants lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test soak million mutants lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -41,7 +41,11 @@ soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
+	$(MAKE) million
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
+
+million: install ## hold each script of an outbox with a million messages to 5 ms: a minute or two, on a machine that does nothing else
+	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestMillion$$' -v ./jobs/sms
 
 lint: vuln ## vet, golangci-lint, gofmt, go mod tidy, govulncheck
 	go vet ./...
