@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -52,19 +53,19 @@ func doctorCommand() *cobra.Command {
 
 // A diagnosis is what doctor found out.
 type diagnosis struct {
-	findings []redislock.Finding
+	findings []driver.Finding
 	failed   bool  // something must not stay as it is
 	denied   error // why something could not be asked for: the user may not; nil if all could be
 }
 
-func (d *diagnosis) add(findings ...redislock.Finding) {
+func (d *diagnosis) add(findings ...driver.Finding) {
 	d.findings = append(d.findings, findings...)
-	d.failed = d.failed || slices.ContainsFunc(findings, func(f redislock.Finding) bool { return f.Level == redislock.Refuse })
+	d.failed = d.failed || slices.ContainsFunc(findings, func(f driver.Finding) bool { return f.Level == driver.LevelRefuse })
 }
 
 // cannot adds what could not be asked for, and why; err may be nil.
-func (d *diagnosis) cannot(f redislock.Finding, err error) {
-	f.Level = redislock.Refuse
+func (d *diagnosis) cannot(f driver.Finding, err error) {
+	f.Level = driver.LevelRefuse
 	d.findings = append(d.findings, f)
 	d.without(err)
 }
@@ -107,7 +108,7 @@ func (s *store) examine(ctx context.Context) (*diagnosis, error) {
 
 const checkTimeout = 5 * time.Second
 
-func (s *store) check(ctx context.Context) ([]redislock.Finding, error) {
+func (s *store) check(ctx context.Context) ([]driver.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	return redislock.Check(ctx, s.client, checkOptions(s.config))
@@ -121,7 +122,7 @@ func (d *diagnosis) report(w io.Writer, output string) error {
 	return printFindings(w, d.findings)
 }
 
-func printFindings(w io.Writer, findings []redislock.Finding) error {
+func printFindings(w io.Writer, findings []driver.Finding) error {
 	p := terminal.NewStyle(w)
 	// The first column is padded here: what paints is no part of its width.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -135,8 +136,8 @@ func printFindings(w io.Writer, findings []redislock.Finding) error {
 }
 
 // levelOf names the level of a log that looks as urgent.
-func levelOf(l redislock.Level) string {
-	return map[redislock.Level]string{redislock.OK: "info", redislock.Warn: "warn", redislock.Refuse: "error"}[l]
+func levelOf(l driver.Level) string {
+	return map[driver.Level]string{driver.LevelOK: "info", driver.LevelWarn: "warn", driver.LevelRefuse: "error"}[l]
 }
 
 type findingReport struct {
@@ -147,7 +148,7 @@ type findingReport struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-func printFindingsJSON(w io.Writer, findings []redislock.Finding) error {
+func printFindingsJSON(w io.Writer, findings []driver.Finding) error {
 	reports := make([]findingReport, 0, len(findings))
 	for _, f := range findings {
 		reports = append(reports, findingReport{f.Level.String(), f.Topic, f.Server, f.Text, f.Fix})

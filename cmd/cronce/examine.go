@@ -33,49 +33,49 @@ const (
 )
 
 // latency measures round trips, and with them this machine's clock.
-func (s *store) latency(ctx context.Context) []redislock.Finding {
+func (s *store) latency(ctx context.Context) []driver.Finding {
 	trips := map[string][]driver.ClockReading{}
 	for range pings {
 		readings, err := s.driver.Now(ctx)
 		if err != nil {
-			return []redislock.Finding{{Level: redislock.Refuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
+			return []driver.Finding{{Level: driver.LevelRefuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
 				Fix: "look at the network and at the server's log"}}
 		}
 		for _, r := range readings {
 			trips[r.Server] = append(trips[r.Server], r)
 		}
 	}
-	var findings []redislock.Finding
+	var findings []driver.Finding
 	for server, readings := range trips {
 		slices.SortFunc(readings, func(a, b driver.ClockReading) int { return int(trip(a) - trip(b)) })
 		findings = append(findings, latencyOf(server, readings), clockOf(server, readings[0]))
 	}
-	slices.SortStableFunc(findings, func(a, b redislock.Finding) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortStableFunc(findings, func(a, b driver.Finding) int { return strings.Compare(a.Server, b.Server) })
 	return findings
 }
 
 func trip(r driver.ClockReading) time.Duration { return r.Received.Sub(r.Sent) }
 
-func latencyOf(server string, sorted []driver.ClockReading) redislock.Finding {
+func latencyOf(server string, sorted []driver.ClockReading) driver.Finding {
 	middle, most := trip(sorted[len(sorted)/2]), trip(sorted[len(sorted)-1])
-	f := redislock.Finding{Topic: topicLatency, Server: server,
+	f := driver.Finding{Topic: topicLatency, Server: server,
 		Text: fmt.Sprintf("a round trip takes %s, the longest of %d took %s", shortly(middle), len(sorted), shortly(most))}
 	if middle > slowStore {
-		f.Level = redislock.Warn
+		f.Level = driver.LevelWarn
 		f.Fix = "bring nodes and server closer together: each tick waits for one round trip"
 	}
 	return f
 }
 
 // clockOf judges by the shortest round trip: half of it bounds the error.
-func clockOf(server string, r driver.ClockReading) redislock.Finding {
+func clockOf(server string, r driver.ClockReading) driver.Finding {
 	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
-	f := redislock.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
+	f := driver.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
 	if offset.Abs() > trip(r)/2+time.Millisecond {
 		f.Text = fmt.Sprintf("this machine's clock is %s %s the server's", shortly(offset.Abs()), aheadOf(offset))
 	}
 	if offset.Abs() > clockWarn {
-		f.Level = redislock.Warn
+		f.Level = driver.LevelWarn
 		f.Fix = "synchronise both with NTP; ticks follow the server's clock, so nothing runs twice or is missed by this"
 	}
 	return f
@@ -94,10 +94,10 @@ func shortly(d time.Duration) string {
 }
 
 // namespaces lists who else uses the server.
-func (s *store) namespaces(ctx context.Context) redislock.Finding {
+func (s *store) namespaces(ctx context.Context) driver.Finding {
 	found, more, err := redislock.Namespaces(ctx, s.client, 0)
 	if err != nil {
-		return redislock.Finding{Level: redislock.Warn, Topic: topicNamespaces, Text: "the server does not tell which are in use: " + err.Error(),
+		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not tell which are in use: " + err.Error(),
 			Fix: "let the user ask SCAN, or make sure that no other application uses " + shorten(s.config.Namespace)}
 	}
 	var parts []string
@@ -108,7 +108,7 @@ func (s *store) namespaces(ctx context.Context) redislock.Finding {
 		}
 		parts = append(parts, part)
 	}
-	f := redislock.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
+	f := driver.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
 	if len(parts) == 0 {
 		f.Text = "none is in use"
 	}
@@ -122,12 +122,12 @@ func (s *store) namespaces(ctx context.Context) redislock.Finding {
 func (s *store) marks(ctx context.Context, d *diagnosis) {
 	jobs, err := s.driver.Keys(ctx)
 	if err != nil {
-		d.cannot(redislock.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
+		d.cannot(driver.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
 	}
 	if err != nil && len(jobs) == 0 {
 		return
 	}
-	var ahead []redislock.Finding
+	var ahead []driver.Finding
 	unread := 0
 	for batch := range slices.Chunk(jobs, lookAtOnce) {
 		for _, state := range s.look(ctx, batch) {
@@ -145,9 +145,9 @@ func (s *store) marks(ctx context.Context, d *diagnosis) {
 	}
 	switch more := unread - manyMarks; {
 	case more > 0:
-		d.findings = append(d.findings, redislock.Finding{Level: redislock.Refuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %d more jobs be read", more)})
+		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %d more jobs be read", more)})
 	case len(ahead)+unread == 0:
-		d.add(redislock.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))})
+		d.add(driver.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))})
 	}
 	d.add(fewer(ahead)...)
 }
@@ -166,17 +166,17 @@ func (s *store) look(ctx context.Context, jobs []string) []driver.Series {
 }
 
 // fewer names the first and counts the rest.
-func fewer(ahead []redislock.Finding) []redislock.Finding {
+func fewer(ahead []driver.Finding) []driver.Finding {
 	n := len(ahead) - manyMarks
 	if n <= 0 {
 		return ahead
 	}
-	return append(ahead[:manyMarks], redislock.Finding{Level: redislock.Refuse, Topic: topicMarks,
+	return append(ahead[:manyMarks], driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks,
 		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
 }
 
-func markOf(state driver.Series) (redislock.Finding, bool) {
-	f := redislock.Finding{Level: redislock.Refuse, Topic: topicMarks}
+func markOf(state driver.Series) (driver.Finding, bool) {
+	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", shorten(state.Key), state.Err)
 		f.Fix = "see docs/redis.md for what its key should have"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -143,8 +142,8 @@ func (s *store) risks(ctx context.Context) string {
 	}
 	var texts []string
 	for _, f := range findings {
-		forgets := f.Topic == redislock.TopicEviction || f.Topic == redislock.TopicPersistence
-		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != redislock.OK && !slices.Contains(texts, text) {
+		forgets := f.Topic == driver.TopicEviction || f.Topic == driver.TopicPersistence
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != driver.LevelOK && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -174,20 +173,20 @@ const fewNodes = 5
 func (s *store) nodes(ctx context.Context, d *diagnosis) {
 	f, err := s.roll(ctx)
 	if err != nil {
-		d.cannot(redislock.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
+		d.cannot(driver.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
 		return
 	}
-	living := redislock.Finding{Topic: topicNodes, Text: "no node lives"}
+	living := driver.Finding{Topic: topicNodes, Text: "no node lives"}
 	if n := len(f.alive); n > 0 {
 		living.Text = fmt.Sprintf("%d live: %s", n, named(slices.Sorted(maps.Keys(f.alive)), fewNodes))
 	}
-	all := []redislock.Finding{living}
+	all := []driver.Finding{living}
 	gone := f.gone()
 	for i := range gone[:min(len(gone), fewNodes)] {
-		all = append(all, redislock.Finding{Topic: topicNodes, Text: parting(&gone[i])})
+		all = append(all, driver.Finding{Topic: topicNodes, Text: parting(&gone[i])})
 	}
 	if more := len(gone) - fewNodes; more > 0 {
-		all = append(all, redislock.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
+		all = append(all, driver.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
 	}
 	d.add(all...)
 }
@@ -211,12 +210,12 @@ func (p *proof) notKnown(d *diagnosis) (unread int) {
 		if unread++; unread > fewNodes {
 			d.without(p.unread[r.Job])
 		} else {
-			d.cannot(redislock.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
+			d.cannot(driver.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
 				Fix: "see docs/redis.md for what its keys should have"}, p.unread[r.Job])
 		}
 	}
 	if more := unread - fewNodes; more > 0 {
-		d.findings = append(d.findings, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
+		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
 	}
 	return unread
 }
@@ -225,7 +224,7 @@ func (p *proof) notKnown(d *diagnosis) (unread int) {
 // before the nodes are deployed that have them.
 func (p *proof) unopened(d *diagnosis) {
 	if len(p.absent) > 0 {
-		d.add(redislock.Finding{Level: redislock.Warn, Topic: topicOverdue, Fix: "start nodes with this configuration; look at the log and the /readyz of those that run",
+		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; look at the log and the /readyz of those that run",
 			Text: "not on record, though the configuration has them: " + named(slices.Sorted(maps.Keys(p.absent)), fewNodes)})
 	}
 }
@@ -234,30 +233,30 @@ func (p *proof) unopened(d *diagnosis) {
 func (s *store) overdue(ctx context.Context, d *diagnosis) {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {
-		d.cannot(redislock.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
+		d.cannot(driver.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
 		return
 	}
 	p.unopened(d)
 	for i, fault := range p.Faults {
-		d.cannot(redislock.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
+		d.cannot(driver.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
 	}
 	switch unread := p.notKnown(d) + len(p.Faults); {
 	case len(p.Jobs) == 0:
-		d.add(redislock.Finding{Level: redislock.Warn, Topic: topicOverdue, Text: "not known: " + s.noRecord().Error(),
+		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.noRecord().Error(),
 			Fix: "start the nodes; if there were some before, find out what the store lost"})
 		return
 	case len(p.Overdue)+unread == 0:
-		d.add(redislock.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
+		d.add(driver.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
 		return
 	case len(p.Overdue) == 0:
 		return
 	}
-	var all []redislock.Finding
+	var all []driver.Finding
 	for i := range p.Overdue[:min(len(p.Overdue), fewNodes)] {
-		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
+		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
 	}
 	if more := len(p.Overdue) - fewNodes; more > 0 {
-		all = append(all, redislock.Finding{Level: redislock.Refuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
+		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
 	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by cronce pause"
 	d.add(all...)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -47,15 +46,15 @@ func TestClockOf(t *testing.T) {
 	sent := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		trip, offset time.Duration
-		level        redislock.Level
+		level        driver.Level
 		agree        bool
 	}{
-		{0, time.Millisecond, redislock.OK, true},
-		{0, time.Millisecond + 1, redislock.OK, false},
-		{40 * time.Millisecond, -21 * time.Millisecond, redislock.OK, true},
-		{40 * time.Millisecond, -21*time.Millisecond - 1, redislock.OK, false},
-		{0, clockWarn, redislock.OK, false},
-		{0, -clockWarn - 1, redislock.Warn, false},
+		{0, time.Millisecond, driver.LevelOK, true},
+		{0, time.Millisecond + 1, driver.LevelOK, false},
+		{40 * time.Millisecond, -21 * time.Millisecond, driver.LevelOK, true},
+		{40 * time.Millisecond, -21*time.Millisecond - 1, driver.LevelOK, false},
+		{0, clockWarn, driver.LevelOK, false},
+		{0, -clockWarn - 1, driver.LevelWarn, false},
 	} {
 		f := clockOf("", driver.ClockReading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
 		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {

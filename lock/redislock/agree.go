@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // agreement is how long the record stays after the last start that agreed with it:
@@ -24,20 +26,22 @@ func (d *Driver) Agree(ctx context.Context) error {
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
 	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
 	if err != nil {
-		return refusal([]Finding{unrecorded(d.client, err)})
+		return refusal([]driver.Finding{unrecorded(d.client, err)})
 	}
 	if found := fmt.Sprint(reply); found != own {
-		return refusal([]Finding{{Refuse, TopicLayout, address(d.client), fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
-			"use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all", nil}})
+		return refusal([]driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicLayout, Server: address(d.client),
+			Text: fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
+			Fix:  "use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
 	}
 	return nil
 }
 
 // unrecorded is doubt: the server, or an operator, may make it go on.
-func unrecorded(client redis.UniversalClient, err error) Finding {
+func unrecorded(client redis.UniversalClient, err error) driver.Finding {
 	if _, answered := errors.AsType[redis.Error](err); answered {
-		return Finding{Refuse, TopicConnection, address(client), "the server did not record how the namespace is laid out: " + err.Error(),
-			"let its user do what AccessRules names, and see that it has memory", err}
+		return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client),
+			Text: "the server did not record how the namespace is laid out: " + err.Error(),
+			Fix:  "let its user do what AccessRules names, and see that it has memory", Err: err}
 	}
 	return unreachable(client, err)
 }

@@ -14,42 +14,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Level says how bad a finding is.
-type Level uint8
-
-// The levels of findings.
-const (
-	OK     Level = iota // as it should be
-	Warn                // works, with a risk that the finding names
-	Refuse              // must not be used
-)
-
-var levels = [...]string{"ok", "warn", "refuse"}
-
-// String is ok, warn or refuse.
-func (l Level) String() string { return levels[min(l, Refuse)] }
-
-// The topics of findings.
-const (
-	TopicClient      = "client"      // the client's options
-	TopicConnection  = "connection"  // whether the server answers
-	TopicVersion     = "version"     // at least 6.2
-	TopicRole        = "role"        // a master, of a kind that the client is for
-	TopicEviction    = "eviction"    // whether keys can vanish
-	TopicPersistence = "persistence" // whether data outlives the process
-	TopicLayout      = "layout"      // whether all processes lay the namespace out alike: see Driver.Agree
-)
-
-// A Finding is what [Check], or [Driver.Agree], found out about one topic.
-type Finding struct {
-	Level  Level
-	Topic  string
-	Server string // which server; "" if it is about the client
-	Text   string // what was found
-	Fix    string // what to do about it; "" if nothing
-	Err    error  // what the server, or the network, answered; nil: the finding is no failed request
-}
-
 // CheckOptions change what [Check] refuses. The zero value refuses what breaks a
 // promise and warns of the rest.
 type CheckOptions struct {
@@ -62,7 +26,7 @@ type CheckOptions struct {
 // A RefusedError says that a client or its server is not fit. It is lock.ErrUnfit,
 // for errors.Is, unless all that is wrong is that the server does not answer.
 type RefusedError struct {
-	Findings []Finding // those that refuse, at least one
+	Findings []driver.Finding // those that refuse, at least one
 }
 
 func (e *RefusedError) Error() string {
@@ -93,7 +57,7 @@ func (e *RefusedError) Unwrap() (errs []error) {
 
 // Is makes it lock.ErrUnfit.
 func (e *RefusedError) Is(target error) bool {
-	answered := func(f Finding) bool { return f.Topic != TopicConnection }
+	answered := func(f driver.Finding) bool { return f.Topic != driver.TopicConnection }
 	return target == driver.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
 }
 
@@ -101,7 +65,7 @@ func (e *RefusedError) Is(target error) bool {
 // are fit for a [Driver]. It writes nothing. It returns all findings, good ones
 // included, and a *RefusedError if one of them refuses; a server that does not
 // answer is such a finding. The context bounds all that is asked.
-func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]Finding, error) {
+func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]driver.Finding, error) {
 	findings := checkClient(client)
 	var mu sync.Mutex
 	err := eachMaster(ctx, client, func(ctx context.Context, c redis.UniversalClient) error {
@@ -117,10 +81,10 @@ func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([
 	return findings, refusal(findings)
 }
 
-func refusal(findings []Finding) error {
-	var bad []Finding
+func refusal(findings []driver.Finding) error {
+	var bad []driver.Finding
 	for _, f := range findings {
-		if f.Level == Refuse {
+		if f.Level == driver.LevelRefuse {
 			bad = append(bad, f)
 		}
 	}
@@ -131,27 +95,31 @@ func refusal(findings []Finding) error {
 }
 
 // unreachable is the finding that a request to a server failed.
-func unreachable(client redis.UniversalClient, err error) Finding {
+func unreachable(client redis.UniversalClient, err error) driver.Finding {
 	text := cmp.Or(explain(client, err), "the server does not answer")
-	return Finding{Refuse, TopicConnection, address(client), text + ": " + err.Error(),
-		"check its address, its user and password, and the network", err}
+	return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client), Text: text + ": " + err.Error(),
+		Fix: "check its address, its user and password, and the network", Err: err}
 }
 
 // checkClient looks at the options that decide how long a request may take.
-func checkClient(client redis.UniversalClient) []Finding {
+func checkClient(client redis.UniversalClient) []driver.Finding {
 	retries, deadlines, known := limits(client)
 	if !known {
-		return []Finding{{Warn, TopicClient, "", fmt.Sprintf("the options of a %T are not known", client), "see Harden for what they should be", nil}}
+		return []driver.Finding{{Level: driver.LevelWarn, Topic: driver.TopicClient,
+			Text: fmt.Sprintf("the options of a %T are not known", client), Fix: "see Harden for what they should be"}}
 	}
-	var found []Finding
+	var found []driver.Finding
 	if retries > 0 {
-		found = append(found, Finding{Refuse, TopicClient, "", fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries), "call redislock.Harden with its options before it is made, or set MaxRetries to -1", nil})
+		found = append(found, driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicClient,
+			Text: fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries),
+			Fix:  "call redislock.Harden with its options before it is made, or set MaxRetries to -1"})
 	}
 	if !deadlines {
-		found = append(found, Finding{Refuse, TopicClient, "", "the client does not respect the deadlines of contexts", "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true", nil})
+		found = append(found, driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicClient, Text: "the client does not respect the deadlines of contexts",
+			Fix: "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true"})
 	}
 	if found == nil {
-		found = []Finding{{Level: OK, Topic: TopicClient, Text: "the client respects deadlines and repeats nothing on its own"}}
+		found = []driver.Finding{{Level: driver.LevelOK, Topic: driver.TopicClient, Text: "the client respects deadlines and repeats nothing on its own"}}
 	}
 	return found
 }
@@ -169,23 +137,23 @@ func limits(client redis.UniversalClient) (retries int, deadlines, known bool) {
 }
 
 // checkServer looks at one server.
-func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []Finding {
+func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []driver.Finding {
 	server := address(c)
 	text, err := bounded(ctx, prompt(c), func() (string, error) { return c.Info(ctx).Result() })
 	if err != nil && !denied(err) {
-		return []Finding{unreachable(c, err)}
+		return []driver.Finding{unreachable(c, err)}
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	i := info{fields: parseInfo(text), server: server, options: o, cluster: cluster}
 	if err == nil {
 		saves, err := bounded(ctx, prompt(c), func() (map[string]string, error) { return c.ConfigGet(ctx, "save").Result() })
 		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-			return []Finding{unreachable(c, err)}
+			return []driver.Finding{unreachable(c, err)}
 		}
 		i.saves, i.asked = saves["save"], err == nil
 	}
-	return []Finding{
-		{Level: OK, Topic: TopicConnection, Server: server, Text: "the server answers"},
+	return []driver.Finding{
+		{Level: driver.LevelOK, Topic: driver.TopicConnection, Server: server, Text: "the server answers"},
 		i.version(), i.role(), i.eviction(), i.persistence(),
 	}
 }

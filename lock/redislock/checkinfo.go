@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // An info is what a server tells about itself.
@@ -28,29 +30,29 @@ func parseInfo(text string) map[string]string {
 	return fields
 }
 
-func (i *info) finding(level Level, topic, text, fix string) Finding {
-	return Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
+func (i *info) finding(level driver.Level, topic, text, fix string) driver.Finding {
+	return driver.Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
 }
 
 // untold is the finding about what the user may not ask, or the server does not know.
-func (i *info) untold(topic, what string) Finding {
-	level := Warn
+func (i *info) untold(topic, what string) driver.Finding {
+	level := driver.LevelWarn
 	if i.options.Strict {
-		level = Refuse
+		level = driver.LevelRefuse
 	}
 	return i.finding(level, topic, "the server does not tell "+what, "let the user ask INFO and CONFIG|GET, or make sure yourself")
 }
 
-func (i *info) version() Finding {
+func (i *info) version() driver.Finding {
 	version, told := i.fields["redis_version"]
 	major, minor, ok := parseVersion(version)
 	switch {
 	case !told || !ok:
-		return i.untold(TopicVersion, "its version")
+		return i.untold(driver.TopicVersion, "its version")
 	case major < 6 || major == 6 && minor < 2:
-		return i.finding(Refuse, TopicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
+		return i.finding(driver.LevelRefuse, driver.TopicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
 	}
-	return i.finding(OK, TopicVersion, "the server is Redis "+version, "")
+	return i.finding(driver.LevelOK, driver.TopicVersion, "the server is Redis "+version, "")
 }
 
 func parseVersion(s string) (major, minor int, ok bool) {
@@ -61,51 +63,51 @@ func parseVersion(s string) (major, minor int, ok bool) {
 	return major, minor, found && err1 == nil && err2 == nil
 }
 
-func (i *info) role() Finding {
+func (i *info) role() driver.Finding {
 	role, told := i.fields["role"]
 	switch {
 	case !told:
-		return i.untold(TopicRole, "whether it is a master")
+		return i.untold(driver.TopicRole, "whether it is a master")
 	case role != "master":
-		return i.finding(Refuse, TopicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
+		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
 			"connect to the master, or through Sentinel")
 	case i.fields["cluster_enabled"] == "1" && !i.cluster:
-		return i.finding(Refuse, TopicRole, "the server is part of a Cluster, the client is for a single server", "use a client for a Cluster")
+		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is part of a Cluster, the client is for a single server", "use a client for a Cluster")
 	}
-	return i.finding(OK, TopicRole, "the server is a master", "")
+	return i.finding(driver.LevelOK, driver.TopicRole, "the server is a master", "")
 }
 
-func (i *info) eviction() Finding {
+func (i *info) eviction() driver.Finding {
 	const fix = "set maxmemory-policy to noeviction"
 	policy, told := i.fields["maxmemory_policy"]
 	text := fmt.Sprintf("maxmemory-policy is %s, maxmemory %s bytes", policy, i.fields["maxmemory"])
 	switch {
 	case !told:
-		return i.untold(TopicEviction, "whether it evicts keys")
+		return i.untold(driver.TopicEviction, "whether it evicts keys")
 	case policy == "noeviction":
-		return i.finding(OK, TopicEviction, text, "")
+		return i.finding(driver.LevelOK, driver.TopicEviction, text, "")
 	case i.fields["maxmemory"] == "0":
-		return i.finding(Warn, TopicEviction, text+": with a bound on its memory the server would evict locks and marks, and numbers would run twice", fix)
+		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": with a bound on its memory the server would evict locks and marks, and numbers would run twice", fix)
 	case i.options.AllowEviction:
-		return i.finding(Warn, TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
 	}
-	return i.finding(Refuse, TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+	return i.finding(driver.LevelRefuse, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
 }
 
-func (i *info) persistence() Finding {
+func (i *info) persistence() driver.Finding {
 	const fix = "set appendonly to yes"
 	log, told := i.fields["aof_enabled"]
 	switch {
 	case !told:
-		return i.untold(TopicPersistence, "whether its data outlives its process")
+		return i.untold(driver.TopicPersistence, "whether its data outlives its process")
 	case log == "1":
-		return i.finding(OK, TopicPersistence, "the server writes a log of all changes", "")
+		return i.finding(driver.LevelOK, driver.TopicPersistence, "the server writes a log of all changes", "")
 	case !i.asked && i.options.Strict:
-		return i.untold(TopicPersistence, "whether it writes snapshots, and writes no log of changes")
+		return i.untold(driver.TopicPersistence, "whether it writes snapshots, and writes no log of changes")
 	case !i.asked:
-		return i.finding(Warn, TopicPersistence, "the server writes no log of changes, and does not tell whether it writes snapshots", fix)
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not tell whether it writes snapshots", fix)
 	case i.saves == "":
-		return i.finding(Warn, TopicPersistence, "the server keeps nothing on disk: what was decided is forgotten when its process ends", fix)
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: what was decided is forgotten when its process ends", fix)
 	}
-	return i.finding(Warn, TopicPersistence, "the server only writes snapshots: what was decided after the last one is forgotten when its process ends", fix)
+	return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server only writes snapshots: what was decided after the last one is forgotten when its process ends", fix)
 }

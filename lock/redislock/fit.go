@@ -28,7 +28,7 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	}
 	var risks []driver.Risk
 	for _, f := range findings {
-		if f.Level != OK {
+		if f.Level != driver.LevelOK {
 			risks = append(risks, driver.Risk{Topic: f.Topic, Server: f.Server, Text: f.Text, Fix: f.Fix})
 		}
 	}
@@ -36,7 +36,9 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 }
 
 // answers reports whether a finding is that a server answers.
-func answers(f Finding) bool { return f.Topic == TopicConnection && f.Level == OK }
+func answers(f driver.Finding) bool {
+	return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK
+}
 
 // Namespace returns Options.Namespace, or what stands for it.
 func (d *Driver) Namespace() string { return d.ns }
