@@ -44,7 +44,7 @@ func demoCommand() *cobra.Command {
 			o := demo.Options{Duration: f.duration, Nodes: f.nodes, Redis: f.redis, KillEvery: f.killEvery, JSON: f.output == outputJSON}
 			err := demo.Run(ctx, o, cmd.OutOrStdout(), openDemo)
 			if errors.Is(err, demo.ErrBroken) {
-				return told(exitFailed, err.Error())
+				return exitWith(exitFailed, err.Error())
 			}
 			return err
 		},

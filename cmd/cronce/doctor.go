@@ -83,9 +83,9 @@ func (d *diagnosis) without(err error) {
 func (d *diagnosis) fault() error {
 	switch {
 	case d.failed:
-		return told(exitFailed, "something must not stay as it is")
+		return exitWith(exitFailed, "something must not stay as it is")
 	case d.denied != nil:
-		return told(exitRefused, "the user may not ask for a part of it")
+		return exitWith(exitRefused, "the user may not ask for a part of it")
 	}
 	return nil
 }

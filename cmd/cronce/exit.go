@@ -81,8 +81,8 @@ type doubtError struct{ err error }
 func (e *doubtError) Error() string { return e.err.Error() }
 func (e *doubtError) Unwrap() error { return e.err }
 
-// A codedError has an exit code of its own. A silent one was told already: all that is
-// left to tell is the code.
+// A codedError has an exit code of its own. A silent one was printed already: all that is
+// left is the code.
 type codedError struct {
 	err    error
 	code   int
@@ -92,7 +92,8 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// told is the error of a command that has printed what is not fine.
-func told(code int, what string) error {
+// exitWith returns the error of a command that has printed what is not fine: the program prints
+// no more, and exits with the code.
+func exitWith(code int, what string) error {
 	return &codedError{err: errors.New(what), code: code, silent: true}
 }

@@ -83,7 +83,7 @@ func (s *store) printJournal(ctx context.Context, w io.Writer, job string, f jou
 		return err
 	}
 	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == driver.VerdictUnreadable }) {
-		return told(exitUnknown, "a line of the journal cannot be read")
+		return exitWith(exitUnknown, "a line of the journal cannot be read")
 	}
 	return nil
 }

@@ -289,7 +289,7 @@ func execute(lease *lock.Lease, command, environ []string, grace time.Duration, 
 	if code == exitFine { // it ended well after it was told to stop
 		return nil
 	}
-	return told(code, fmt.Sprintf("the command ended with %d", code))
+	return exitWith(code, fmt.Sprintf("the command ended with %d", code))
 }
 
 // streams are what a command reads and writes.

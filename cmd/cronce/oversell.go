@@ -210,7 +210,7 @@ func (f *oversellFlags) run(cmd *cobra.Command) error {
 		Warn: warnTo(cmd.ErrOrStderr()),
 	}, connectRedis, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if errors.Is(err, sale.ErrBroken) {
-		return told(exitFailed, err.Error())
+		return exitWith(exitFailed, err.Error())
 	}
 	return err
 }

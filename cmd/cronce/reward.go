@@ -28,7 +28,7 @@ func rewardDemoCommand() *cobra.Command {
 			defer stop()
 			err := rewarddemo.Run(ctx, cmd.OutOrStdout(), output == outputJSON, openFile)
 			if errors.Is(err, rewarddemo.ErrNotOnce) {
-				return told(exitFailed, err.Error())
+				return exitWith(exitFailed, err.Error())
 			}
 			return err
 		},

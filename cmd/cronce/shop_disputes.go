@@ -212,7 +212,7 @@ func printDisputes(w io.Writer, all []stock.Dispute, output string) error {
 		}
 	}
 	if len(all) > 0 {
-		return told(exitFailed, "some orders are disputed")
+		return exitWith(exitFailed, "some orders are disputed")
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func listAside(ctx context.Context, w io.Writer, s *stock.Sale, n int, output st
 		err = printAside(w, all)
 	}
 	if err == nil && len(all) > 0 {
-		err = told(exitFailed, "some events were refused")
+		err = exitWith(exitFailed, "some events were refused")
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func printDifferences(w io.Writer, found []stock.Difference) error {
 		fmt.Fprintf(w, "%s: would %s\n", terminal.Printable(d.String()), d.Mend)
 	}
 	if len(found) > 0 {
-		return told(exitFailed, "Redis and the database differ")
+		return exitWith(exitFailed, "Redis and the database differ")
 	}
 	_, err := fmt.Fprintln(w, "Redis and the database have the same.")
 	return err

@@ -76,7 +76,7 @@ func printRefunds(w io.Writer, all []stock.Surplus, output string) error {
 		}
 	}
 	if len(all) > 0 {
-		return told(exitFailed, "some payments are to be refunded")
+		return exitWith(exitFailed, "some payments are to be refunded")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func printRebuilt(w io.Writer, r *stock.Restored) error {
 	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over from Redis, %d entries not\n",
 		r.Products, r.Open, r.Closed, r.Disputed, len(r.Taken), len(r.Lost))
 	if len(r.Lost) > 0 {
-		return told(exitFailed, "some orders were not taken over")
+		return exitWith(exitFailed, "some orders were not taken over")
 	}
 	return nil
 }

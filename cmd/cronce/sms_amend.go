@@ -42,7 +42,7 @@ func smsShow(w io.Writer, r *sms.Record, output string) error {
 		err = printMessages(w, []sms.Record{*r})
 	}
 	if err == nil && r.Broken != "" {
-		return told(exitFailed, "the message cannot be read")
+		return exitWith(exitFailed, "the message cannot be read")
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func printImport(w io.Writer, r *sms.Report, err error) error {
 	}
 	fmt.Fprintf(w, "%d rows: %d accepted, %d known already, %d refused\n", r.Rows, r.Accepted, r.Known, r.Refused)
 	if err == nil && r.Refused > 0 {
-		return told(exitFailed, "there were bad rows")
+		return exitWith(exitFailed, "there were bad rows")
 	}
 	return err
 }

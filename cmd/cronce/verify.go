@@ -357,15 +357,15 @@ func exclusiveJobs(c *config.Config) map[string]bool {
 func (p *proof) fault(failOn string) error {
 	switch {
 	case !p.Sound():
-		return told(exitFailed, "an invariant is broken, or a tick is overdue")
+		return exitWith(exitFailed, "an invariant is broken, or a tick is overdue")
 	case failOn == failOnFailed && p.Total.Failed > 0:
-		return told(exitFailed, "ticks have failed")
+		return exitWith(exitFailed, "ticks have failed")
 	case len(p.Jobs) == 0:
 		return &doubtError{fmt.Errorf("verify: %s", p.Remarks[len(p.Remarks)-1])}
 	case p.denied() != nil:
-		return told(exitRefused, "the user may not read a part of the store")
+		return exitWith(exitRefused, "the user may not read a part of the store")
 	case !p.known():
-		return told(exitUnknown, "a part of the store cannot be read")
+		return exitWith(exitUnknown, "a part of the store cannot be read")
 	case p.Total.TooEarly:
 		return &doubtError{fmt.Errorf("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
 			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339))}
