@@ -222,7 +222,7 @@ func (s *Sale) disputedBought(ctx context.Context, b *Database) (map[string]int6
 	}
 	has := map[string]int64{}
 	for _, r := range on {
-		if r.Buyer == "" || !r.State.open() && r.State != Paid {
+		if r.Buyer == "" || !r.State.holds() {
 			continue
 		}
 		for _, item := range r.Items {

@@ -94,3 +94,12 @@ func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
 	}
 	return nil
 }
+
+// endDisputes removes the disputes about orders of which the book had nothing, and which it has now: one
+// for which a later rebuild finds room, or that was refunded or returned on the shelf.
+func (tx *transaction) endDisputes(ctx context.Context) error {
+	query := "DELETE FROM stock_dispute WHERE sale = ? AND book_has = '' AND EXISTS (SELECT 1 FROM orders o" +
+		" WHERE o.sale = stock_dispute.sale AND o.id = stock_dispute.order_id AND o.placed_at = stock_dispute.placed_at)"
+	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), tx.sale)
+	return err
+}

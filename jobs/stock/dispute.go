@@ -24,7 +24,7 @@ var (
 // the disputed order, until an operator decides.
 type Dispute struct {
 	Record
-	BookHas string    // state and placed of what the book has instead
+	BookHas string    // state and placed of what the book has instead; empty: nothing, a rebuild found no room for the order
 	Found   time.Time // when it was found first
 
 	line string // the record as the store has it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -48,6 +49,18 @@ func wantDisputes(t *testing.T, s *stock.Sale, want ...string) {
 	}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("disputes %q, %v, want %q", got, err, want)
+	}
+}
+
+// wantDisputed checks how many disputed orders are counted, and that reconcile reports them and nothing else.
+func wantDisputed(t *testing.T, s *stock.Sale, p place, want int64) {
+	t.Helper()
+	if n, err := s.CountDisputes(t.Context()); err != nil || n != want {
+		t.Errorf("%d disputed, %v, want %d", n, err, want)
+	}
+	_, told, err := reconcile(t, s, p, nextFence())
+	if told != "" || want == 0 && err != nil || want != 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf(" 0 products and %d orders", want))) {
+		t.Errorf("reconcile: %v, %q, want %d disputed orders", err, told, want)
 	}
 }
 
@@ -145,6 +158,30 @@ func TestDecisionIsMadeOnce(t *testing.T) {
 	p.wantLines(t, "SELECT action, order_id, new_id, made_by, reason FROM stock_decision", "accept o-00 n-1 ada asked the buyer")
 }
 
+// A rebuild keeps a decision that was carried out and is not recorded yet: the order does not come back to the
+// shelf, and no other decision is possible.
+func TestRebuildKeepsDecision(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, true)
+	execute(t, p, "ALTER TABLE stock_decision RENAME TO hidden")
+	if err := s.Resolve(t.Context(), decide(stock.Refund, "")); err == nil {
+		t.Error("it is not recorded, and no error")
+	}
+	execute(t, p, "ALTER TABLE hidden RENAME TO stock_decision")
+	rebuildKept(t, client, s)
+	wantProduct(t, s, "cup", 10, 10, 0, 0)
+	if err := s.Resolve(t.Context(), decide(stock.Drop, "")); !errors.Is(err, stock.ErrDecided) {
+		t.Errorf("drop: %v, want ErrDecided", err)
+	}
+	if err := s.Resolve(t.Context(), decide(stock.Refund, "")); err != nil {
+		t.Error(err)
+	}
+	wantDisputes(t, s)
+	if _, told, err := reconcile(t, s, p, 3); err != nil {
+		t.Errorf("%v: %s", err, told)
+	}
+}
+
 func TestResolveRefuses(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := disputedSale(t, client, p, stock.Options{}, true)
@@ -219,6 +256,159 @@ func TestDisputeWithoutRoom(t *testing.T) {
 		t.Errorf("%d disputes are counted, %v, want none", n, err)
 	}
 	wantProduct(t, s, "cup", 1, 1, 0, 0)
+}
+
+// withoutRoom is a sale in which x, one cup that was paid, is disputed and not on the shelf: the book has
+// nothing of it, and the rebuild finds no cup, since less was put in meanwhile.
+func withoutRoom(t *testing.T, client redis.UniversalClient, p place) *stock.Sale {
+	t.Helper()
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "cup", 1)
+	settle(t, s, p, 1, 0)
+	reserve(t, s, order("x", stock.Item{SKU: "cup", Quantity: 1}))
+	if _, err := pay(t.Context(), s, "x"); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, p, "UPDATE product SET put_in = 0")
+	if r := rebuildKept(t, client, s); len(r.Taken) != 0 || len(r.Lost) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	wantProduct(t, s, "cup", 0, 0, 0, 0)
+	return s
+}
+
+// rebuilt empties the store, and rebuilds its shelf.
+func rebuilt(t *testing.T, client redis.UniversalClient, s *stock.Sale) {
+	t.Helper()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rebuildKept rebuilds the shelf of a store that has kept all.
+func rebuildKept(t *testing.T, client redis.UniversalClient, s *stock.Sale) stock.Restored {
+	t.Helper()
+	if err := client.HSet(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf", "closed", "repair").Err(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Restore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A rebuild finds room for a paid order, of which the book has nothing, only in what another order gives
+// back that the store has cancelled: the book takes both, and nothing is disputed.
+func TestRestoreFitsWhatCameBack(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 5)
+		reserve(t, s, order("back", stock.Item{SKU: "tea", Quantity: 4}))
+		settle(t, s, p, 1, 1)
+		if _, err := s.Cancel(t.Context(), "back"); err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, s, order("paid", stock.Item{SKU: "tea", Quantity: 3}))
+		if _, err := pay(t.Context(), s, "paid"); err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, s, order("open", stock.Item{SKU: "tea", Quantity: 2}))
+		r := rebuildKept(t, client, s)
+		if want := []string{"back", "paid", "open"}; fmt.Sprint(r.Taken) != fmt.Sprint(want) || len(r.Lost) != 0 || r.Disputed != 0 {
+			t.Errorf("%+v, want %v taken", r, want)
+		}
+		wantProduct(t, s, "tea", 5, 0, 2, 3)
+		p.wantLines(t, productRows, "tea 5 2 3")
+		p.wantSums(t)
+		if _, told, err := reconcile(t, s, p, 1); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// A disputed order of which the book has nothing comes to the shelf with a rebuild that finds room for it.
+// Once it is refunded, the book has it so: the dispute is over, and no later rebuild sells it again.
+func TestDisputeEndsWithRefund(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := withoutRoom(t, client, p)
+		put(t, s, "cup", 5)
+		settle(t, s, p, 2, 0)
+		rebuilt(t, client, s)
+		wantProduct(t, s, "cup", 5, 4, 0, 1)
+		if _, err := s.Refund(t.Context(), "x", "back-x", "pay-x"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 3, 1)
+		if all, err := s.Disputes(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("disputes %v, %v, want none", all, err)
+		}
+		rebuilt(t, client, s)
+		wantProduct(t, s, "cup", 5, 5, 0, 0)
+		wantState(t, s, "x", stock.Refunded)
+		if _, told, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, told)
+		}
+	})
+}
+
+// A store that is older than the book names a dispute that was resolved since, or one whose order
+// finds no stock any more: a rebuild forgets both, so that nothing stays to be decided in the store alone.
+func TestOlderStoreForgetsDisputes(t *testing.T) {
+	for _, resolved := range []bool{true, false} {
+		t.Run(fmt.Sprintf("resolved %t", resolved), func(t *testing.T) {
+			t.Parallel()
+			server := redisserver.Start(t)
+			client, p := connect(t, server.Addr()), sqlite(t)
+			s := disputedSale(t, client, p, stock.Options{}, true)
+			older(t, server, client, func() {
+				if !resolved {
+					execute(t, p, "UPDATE product SET put_in = 1 WHERE sku = 'cup'")
+					return
+				}
+				if err := s.Resolve(t.Context(), decide(stock.Refund, "")); err != nil {
+					t.Fatal(err)
+				}
+			})
+			rebuildKept(t, client, s)
+			if resolved {
+				wantProduct(t, s, "cup", 10, 10, 0, 0)
+			} else {
+				wantProduct(t, s, "cup", 1, 1, 0, 0)
+				wantDisputes(t, s, "o-00 paid 2 paid")
+				if err := s.Resolve(t.Context(), decide(stock.Drop, "")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantDisputes(t, s)
+			wantDisputed(t, s, p, 0)
+		})
+	}
+}
+
+// A disputed order that was returned holds nothing, and its payment is to go back: after a rebuild, too, it is
+// reported until an operator has decided.
+func TestDisputeReturned(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := disputedSale(t, client, p, stock.Options{}, true)
+	if _, err := s.Return(t.Context(), "o-00", "return-o-00"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = stock.Settle(t.Context(), s, p.Database, 10, fence(3), pass) // it reports the dispute
+	wantDisputes(t, s, "o-00 returned 2 paid")
+	for range 2 {
+		wantDisputed(t, s, p, 1)
+		rebuilt(t, client, s)
+		wantProduct(t, s, "cup", 10, 10, 0, 0)
+	}
+	if err := s.Resolve(t.Context(), decide(stock.Refund, "")); err != nil {
+		t.Fatal(err)
+	}
+	wantDisputed(t, s, p, 0)
+	wantProduct(t, s, "cup", 10, 10, 0, 0)
 }
 
 // A disputed order whose payment has begun is on the shelf after a rebuild, too: the buyer can

@@ -71,20 +71,56 @@ func (s *Sale) leftoverOf(ctx context.Context, name string, left *leftover) erro
 
 // A fit decides which of the leftover orders go into the book.
 type fit struct {
-	room map[string]int64 // by product, what the book has not given away
-	news map[string]bool  // products that the book does not have
+	room     map[string]int64 // by product, what the book has not given away
+	take     []Record         // that go into the book
+	lost     []Loss           // that do not, and why
+	disputes []disputed       // of those, the paid ones
 }
 
 // fits sorts the leftover: orders that the book takes, and the others, with the
-// reason. What the book has in a last state stays as it is. Paid orders come first,
-// then the oldest; those that are not taken are disputed.
-func (left *leftover) fits(products map[string]Product, found map[string]row) (take []Record, lost []Loss, totals []total, disputes []disputed) {
-	f := fit{room: map[string]int64{}, news: map[string]bool{}}
+// reason. What the book has in a last state stays as it is. Of the others those come first that
+// the book has, since one that has ended makes room, then the paid ones, then the oldest; paid ones that are
+// not taken are disputed.
+func (left *leftover) fits(products map[string]Product, found map[string]row) (f fit, totals []total) {
+	f.room = map[string]int64{}
 	for sku, p := range products {
 		f.room[sku] = p.Put - p.Reserved - p.Sold
 	}
-	for _, sku := range slices.Sorted(maps.Keys(left.totals)) {
-		t := left.totals[sku]
+	totals = f.fitTotals(left.totals, products)
+	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
+		if (a.State == Paid) != (b.State == Paid) {
+			if a.State == Paid {
+				return -1
+			}
+			return 1
+		}
+		return a.Placed.Compare(b.Placed)
+	})
+	for _, r := range left.haul.records {
+		if have, known := found[r.ID]; known {
+			f.fitKnown(r, have)
+		}
+	}
+	for _, r := range left.haul.records {
+		if _, known := found[r.ID]; !known {
+			f.fitNew(r)
+		}
+	}
+	for _, id := range left.haul.lost {
+		if _, known := found[id]; !known {
+			f.lost = append(f.lost, Loss{ID: id, Reason: "neither the store nor the book has it"})
+		}
+	}
+	for _, u := range left.haul.unread {
+		f.lost = append(f.lost, Loss{ID: u.id, Reason: "its record cannot be read"})
+	}
+	return f, totals
+}
+
+// fitTotals returns the totals that the book takes: those of products that it does not have, and first prices.
+func (f *fit) fitTotals(all map[string]total, products map[string]Product) (totals []total) {
+	for _, sku := range slices.Sorted(maps.Keys(all)) {
+		t := all[sku]
 		p, known := products[sku]
 		switch {
 		case !known:
@@ -95,45 +131,55 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (t
 			p.Offer = t.offer
 			fallthrough
 		default:
-			lost = append(lost, t.against(p)...)
+			f.lost = append(f.lost, t.against(p)...)
 		}
 	}
-	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
-		if (a.State == Paid) != (b.State == Paid) {
-			if a.State == Paid {
-				return -1
+	return totals
+}
+
+// fitKnown decides about an order that the book has.
+func (f *fit) fitKnown(r Record, have row) {
+	switch {
+	case have.knows(r) || have.later(r): // the book is as far, or farther
+	case have.before(r):
+		f.take = append(f.take, r)
+		if have.status.holds() && !r.State.holds() {
+			for _, item := range r.Items {
+				f.room[item.SKU] += item.Quantity
 			}
-			return 1
 		}
-		return a.Placed.Compare(b.Placed)
-	})
-	lose := func(r Record, reason, instead string) {
-		lost = append(lost, Loss{ID: r.ID, State: r.State, Reason: reason})
-		if r.State == Paid {
-			disputes = append(disputes, disputed{r, instead})
+	default:
+		f.lose(r, "the book has it "+string(have.status)+", which holds", string(have.status)+" "+strconv.FormatInt(have.placed, 10))
+	}
+}
+
+// fitNew decides about an order that the book does not have.
+func (f *fit) fitNew(r Record) {
+	if r.State.holds() && !f.hold(r.Items) {
+		f.lose(r, "there is not enough left for it", "")
+		return
+	}
+	f.take = append(f.take, r)
+}
+
+func (f *fit) lose(r Record, reason, instead string) {
+	f.lost = append(f.lost, Loss{ID: r.ID, State: r.State, Reason: reason})
+	if r.State == Paid {
+		f.disputes = append(f.disputes, disputed{r, instead})
+	}
+}
+
+// hold takes items out of what is left, all or none.
+func (f *fit) hold(items []Item) bool {
+	for _, item := range items {
+		if f.room[item.SKU] < item.Quantity {
+			return false
 		}
 	}
-	for _, r := range left.haul.records {
-		have, known := found[r.ID]
-		switch {
-		case known && (have.knows(r) || have.later(r)): // the book is as far, or farther
-		case known && !have.before(r):
-			lose(r, "the book has it "+string(have.status)+", which holds", string(have.status)+" "+strconv.FormatInt(have.placed, 10))
-		case !known && (r.State.open() || r.State == Paid) && !f.take(r.Items):
-			lose(r, "there is not enough left for it", "")
-		default:
-			take = append(take, r)
-		}
+	for _, item := range items {
+		f.room[item.SKU] -= item.Quantity
 	}
-	for _, id := range left.haul.lost {
-		if _, known := found[id]; !known {
-			lost = append(lost, Loss{ID: id, Reason: "neither the store nor the book has it"})
-		}
-	}
-	for _, u := range left.haul.unread {
-		lost = append(lost, Loss{ID: u.id, Reason: "its record cannot be read"})
-	}
-	return take, lost, totals, disputes
+	return true
 }
 
 // against is what a rebuild does not take over from a total, since the book has the product. The
@@ -158,17 +204,4 @@ func shown(line string) string {
 		return "deleted"
 	}
 	return "at " + line
-}
-
-// take takes items out of what is left, all or none.
-func (f *fit) take(items []Item) bool {
-	for _, item := range items {
-		if f.room[item.SKU] < item.Quantity {
-			return false
-		}
-	}
-	for _, item := range items {
-		f.room[item.SKU] -= item.Quantity
-	}
-	return true
 }

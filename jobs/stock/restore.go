@@ -192,7 +192,9 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 		}
 		maps.Copy(found, rows)
 	}
-	p.take, p.lost, p.totals, p.disputes = left.fits(products, found)
+	var f fit
+	f, p.totals = left.fits(products, found)
+	p.take, p.lost, p.disputes = f.take, f.lost, f.disputes
 	if err := s.planSupplies(ctx, left.supplies, products, &p); err != nil {
 		return left, p, err
 	}
@@ -231,39 +233,7 @@ func hauls(records []Record) (hauls []haul) {
 	return hauls
 }
 
-// restoreDisputes puts the disputed orders onto the shelf, paid ones first, as far as
-// there is stock for them. The others stay in the book.
-func (s *Sale) restoreDisputes(ctx context.Context, r *Restored) error {
-	all, err := s.Disputes(ctx)
-	if err != nil {
-		return err
-	}
-	all = slices.DeleteFunc(all, func(d Dispute) bool { return !d.State.open() && d.State != Paid })
-	unpaid := func(d Dispute) bool { return d.State != Paid }
-	paid := slices.DeleteFunc(slices.Clone(all), unpaid)
-	all = append(paid, slices.DeleteFunc(all, func(d Dispute) bool { return !unpaid(d) })...)
-	r.Disputed = len(all)
-	seen := map[string]bool{} // the store has one record under an id, and so the counts of one
-	all = slices.DeleteFunc(all, func(d Dispute) bool {
-		again := seen[d.ID]
-		seen[d.ID] = true
-		return again
-	})
-	for some := range slices.Chunk(all, maxBatch) {
-		names := make([]string, len(some))
-		args := []any{r.Epoch}
-		for i, d := range some {
-			names[i] = d.ID
-			args = append(args, d.ID, d.line, d.BookHas)
-		}
-		if err := s.step(ctx, redisputeScript, s.orderKeys(names, keyShelf, keyDisputed, keyStock, keyReserved, keySold, keyDue, keyBought), args...); err != nil {
-			return fmt.Errorf("put disputed orders: %w", err)
-		}
-	}
-	return nil
-}
-
-// clear removes what the store had, but for what was decided about disputes.
+// clear removes what the store had, but for what it has of disputes: see restoreDisputes.
 func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 	for some := range slices.Chunk(slices.Collect(maps.Keys(left.open)), maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {

@@ -115,7 +115,7 @@ func reserveOrder(s *Sale, r *http.Request, form orderForm) (reply, error) {
 		return reply{}, p
 	case err != nil:
 		return reply{}, err
-	case !record.State.open() && record.State != Paid: // it has none of what it asks for
+	case !record.State.holds(): // it has none of what it asks for
 		return reply{}, &ClosedError{ID: record.ID, State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil

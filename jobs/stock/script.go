@@ -87,6 +87,8 @@ var (
 	decidedLua string
 	//go:embed lua/redispute.lua
 	redisputeLua string
+	//go:embed lua/undispute.lua
+	undisputeLua string
 	//go:embed lua/audit.lua
 	auditLua string
 	//go:embed lua/again.lua
@@ -166,6 +168,7 @@ var (
 	ordersScript     = redis.NewScript(rebuildLua + ordersLua)
 	referencesScript = redis.NewScript(rebuildLua + referencesLua)
 	redisputeScript  = redis.NewScript(rebuildLua + orderLua + redisputeLua)
+	undisputeScript  = redis.NewScript(rebuildLua + undisputeLua)
 	buyersScript     = redis.NewScript(rebuildLua + buyersLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
 

@@ -39,6 +39,11 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	if err := tx.writePlan(ctx, p); err != nil {
 		return nil, nil, err
 	}
+	if len(h.records) > 0 {
+		if err := tx.endDisputes(ctx); err != nil {
+			return nil, nil, fmt.Errorf("disputes: %w", err)
+		}
+	}
 	if later, err = tx.lowerTotals(ctx, lower); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
