@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
@@ -54,10 +55,20 @@ func (r *Restored) Log(log *zap.Logger) {
 //
 // The shelf is closed until the last step opens it. A rebuild that was ended in the
 // middle leaves it closed, and the next begins again; of two at once the later goes
-// on, and the other returns an error. It refuses with ErrNothingToRestore, and with
+// on, and the other returns an error (settleOrders begins none while another makes steps). It refuses with ErrNothingToRestore, and with
 // ErrForeign where another database keeps the shelf.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
-	r, err := s.restore(ctx)
+	return s.restoreAfter(ctx, 0)
+}
+
+// restoreSilence is for how long a rebuild makes no step before it is taken for one that was ended in the
+// middle. Between two steps it writes up to DefaultBatch orders into the book.
+const restoreSilence = 5 * time.Second
+
+// restoreAfter is Restore, unless another rebuild has made a step less than silence ago: it
+// is left to its end. Two callers that try again would end each other's for ever.
+func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restored, error) {
+	r, err := s.restore(ctx, silence)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -85,12 +96,12 @@ func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
 
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
 
-func (s *Sale) restore(ctx context.Context) (r Restored, err error) {
+func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, err error) {
 	b := s.options.Book
 	if b == nil {
 		return r, errNoBook
 	}
-	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch) }); err != nil {
+	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
 	left, p, err := s.plan(ctx)
@@ -150,8 +161,8 @@ func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, ar
 }
 
 // begin closes the shelf for the rebuild.
-func (s *Sale) begin(ctx context.Context, before book, epoch string) error {
-	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark, before.changes)
+func (s *Sale) begin(ctx context.Context, before book, epoch string, silence time.Duration) error {
+	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark, before.changes, silence.Milliseconds())
 	switch {
 	case err != nil:
 		return err
@@ -161,6 +172,8 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string) error {
 		return ErrNothingToRestore
 	case is(answer, "foreign", 2):
 		return foreign(before, answer[1])
+	case is(answer, "restoring", 1):
+		return closedShelf(answer[0])
 	}
 	return strange(answer)
 }
