@@ -247,6 +247,18 @@ func amount(o stock.Order) (sum int64) {
 	return sum
 }
 
+// lostPayment reports whether a refund was refused since the order does not have the payment: of an order that the
+// book had as reserved, the store has lost what was paid. The judge of a round wants such an order listed as lost,
+// since its buyer was told that it is paid.
+func lostPayment(answer map[string]any) bool {
+	fields, _ := answer["fields"].([]any)
+	if len(fields) != 1 {
+		return false
+	}
+	fault, _ := fields[0].(map[string]any)
+	return fault["field"] == "payment" && fault["value"] == "not known"
+}
+
 // step changes an order, and reports whether it has become what it should, and not
 // expired before.
 func (m *market) step(ctx context.Context, method, id, path string, form any, want stock.State) bool {
@@ -256,7 +268,7 @@ func (m *market) step(ctx context.Context, method, id, path string, form any, wa
 	switch {
 	case done:
 	case status == http.StatusConflict && state == stock.Expired:
-	case m.setup.Restore && !m.setup.Settled && (status == http.StatusNotFound || status == http.StatusConflict):
+	case m.setup.Restore && !m.setup.Settled && (status == http.StatusNotFound || status == http.StatusConflict || lostPayment(answer)):
 		m.mu.Lock()
 		m.tried[id] = want
 		m.mu.Unlock()
