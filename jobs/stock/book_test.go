@@ -78,6 +78,7 @@ func TestLostOrdersAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("after")); return err == nil })
+	execute(t, p, "ALTER TABLE orders RENAME TO hidden")
 	core, logs := observer.New(zap.InfoLevel)
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan struct{})
@@ -85,6 +86,8 @@ func TestLostOrdersAreLogged(t *testing.T) {
 		s.Watch(ctx, zap.New(core))
 		close(watched)
 	}()
+	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not looked for").Len() > 0 })
+	execute(t, p, "ALTER TABLE hidden RENAME TO orders")
 	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
 	stop()
 	<-watched

@@ -51,7 +51,7 @@
 // slot. An ACL user needs no more than
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
-//	+pexpire +persist +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall +hscan
+//	+pexpire +pttl +persist +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall +hscan
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
 //
 // +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every

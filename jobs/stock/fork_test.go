@@ -198,3 +198,58 @@ func TestLeftOverRecord(t *testing.T) {
 		})
 	}
 }
+
+// Of orders that were paid and cancelled the records alone are left, and on no list: they never come into the
+// book, give no stock back, take no payment, and are listed as lost. One that was settled, and one that was
+// placed since, are not.
+func TestLeftOverClosedRecord(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 9)
+	reserve(t, s, order("settled"))
+	settle(t, s, p, 1, 1)
+	for _, id := range []string{"cancelled", "paid", "placed-again"} {
+		reserve(t, s, order(id))
+	}
+	if _, err := s.Cancel(t.Context(), "cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pay(t.Context(), s, "paid"); err != nil {
+		t.Fatal(err)
+	}
+	const tag = "cronce:v1:stock:{cronce:shop}:"
+	if err := client.Del(t.Context(), tag+"shelf", tag+"put", tag+"stock", tag+"reserved", tag+"sold", tag+"fresh", tag+"unsettled", tag+"order:placed-again").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, s, order("placed-again"))
+	_, err := s.Refund(t.Context(), "paid", "back", "pay-paid")
+	_, err2 := s.Return(t.Context(), "paid", "return")
+	_, err3 := s.Pay(t.Context(), "cancelled", stock.Payment{Reference: "late", Amount: 625, Currency: "EUR"})
+	for i, err := range []error{err, err2, err3} {
+		if !errors.Is(err, stock.ErrUnknownOrder) {
+			t.Errorf("call %d: %v, want ErrUnknownOrder", i, err)
+		}
+	}
+	wantProduct(t, s, "tea", 9, 7, 2, 0)
+	core, logs := observer.New(zap.ErrorLevel)
+	watching, stop := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		s.Watch(watching, zap.New(core))
+		close(watched)
+	}()
+	await(t, "they are listed as lost", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
+	stop()
+	<-watched
+	var lost []string
+	for _, l := range logs.FilterMessage("order lost").All() {
+		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
+	}
+	if want := []string{"cancelled cancelled", "paid paid"}; fmt.Sprint(lost) != fmt.Sprint(want) {
+		t.Errorf("listed %q, want %q", lost, want)
+	}
+}

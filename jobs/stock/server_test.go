@@ -70,7 +70,7 @@ func TestMinimalACL(t *testing.T) {
 	addr := redisServer(t)
 	admin := connect(t, addr)
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
-		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+persist", "+del", "+unlink", "+exists", "+hkeys",
+		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+pttl", "+persist", "+del", "+unlink", "+exists", "+hkeys",
 		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall", "+hscan",
 		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+zrangebylex", "+hello",
 		"+xadd", "+xinfo", "+xrange").Err()

@@ -57,6 +57,17 @@ func (a *answers) takeOther(epoch string) map[string]State {
 	return before
 }
 
+// giveBack keeps answers that were taken away and are to be taken again. What was answered since is later.
+func (a *answers) giveBack(all map[string]State) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := make([]given, 0, len(all)+len(a.given))
+	for id, state := range all {
+		old = append(old, given{id: id, state: state}) // of no epoch that there is
+	}
+	a.given = append(old, a.given...)
+}
+
 // remember keeps the answer that a buyer gets for an order.
 func (s *Sale) remember(epoch string, r Record) {
 	if s.options.Book != nil && !s.options.Settled {
@@ -65,41 +76,65 @@ func (s *Sale) remember(epoch string, r Record) {
 }
 
 // logLost logs orders that this process has acknowledged before the shelf was rebuilt,
-// and that neither the book nor the shelf has: as far as can be known, what was lost.
+// and that neither the book nor the shelf has: as far as can be known, what was lost. After
+// an error it goes on with the others when it is called again.
 func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 	before := s.answers.takeOther(s.epoch())
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(before)), maxBatch) {
-		found, err := s.options.Book.find(ctx, s.ID(), some)
+		lost, err := s.lost(ctx, some, before)
 		if err != nil {
+			s.answers.giveBack(before)
 			return fmt.Errorf("stock: look for lost orders: %w", err)
 		}
-		lines, err := s.lines(ctx, some)
-		if err != nil {
-			return fmt.Errorf("stock: look for lost orders: %w", err)
+		for _, id := range lost {
+			log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(before[id])))
 		}
-		for i, id := range some {
-			state := before[id]
-			has, there := found[id]
-			if line, ok := lines[i].(string); ok { // the shelf is at least as far as the book
-				if r, err := parseRecord(id, line); err == nil && (there || !r.State.open() || s.fresh(ctx, id)) {
-					has, there = row{status: r.State}, true
-				}
-			}
-			if !there || state.follows(has.status) {
-				log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(state)))
-			}
+		for _, id := range some {
+			delete(before, id)
 		}
 	}
 	return nil
 }
 
-// fresh reports whether a reserved order, which the book did not have, is on a list of the
-// shelf: a record that is on none was left over when the rest was deleted.
-func (s *Sale) fresh(ctx context.Context, id string) bool {
-	for _, name := range []string{keyFresh, keyDue} {
-		if _, err := again(ctx, func() (float64, error) { return s.client.ZScore(ctx, s.key(name), id).Result() }); !errors.Is(err, redis.Nil) {
-			return true // or it is not known: nothing that may be there is listed as lost
+// lost are those of some orders that neither the book nor the shelf has as far as they were
+// acknowledged.
+func (s *Sale) lost(ctx context.Context, ids []string, acknowledged map[string]State) (lost []string, err error) {
+	found, err := s.options.Book.find(ctx, s.ID(), ids)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := s.lines(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		has, there := found[id]
+		line, _ := lines[i].(string)
+		if r, err := parseRecord(id, line); err == nil { // the shelf is at least as far as the book
+			if !there {
+				if there, err = s.goesOn(ctx, id); err != nil {
+					return nil, err
+				}
+			}
+			has.status = r.State
+		}
+		if !there || acknowledged[id].follows(has.status) {
+			lost = append(lost, id)
 		}
 	}
-	return false
+	return lost, nil
+}
+
+// goesOn reports whether a record that the book did not have is on a list of the shelf, or
+// was settled since. One that is neither was left over when the rest was deleted.
+func (s *Sale) goesOn(ctx context.Context, id string) (bool, error) {
+	for _, name := range []string{keyFresh, keyUnsettled} {
+		_, err := again(ctx, func() (float64, error) { return s.client.ZScore(ctx, s.key(name), id).Result() })
+		if err == nil || !errors.Is(err, redis.Nil) {
+			return err == nil, err
+		}
+	}
+	found, err := s.options.Book.find(ctx, s.ID(), []string{id})
+	_, settled := found[id]
+	return settled, err
 }

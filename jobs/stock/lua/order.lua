@@ -63,6 +63,14 @@ local function stamp(record)
   return state .. ' ' .. placed .. ' ' .. payments
 end
 
+-- leftOver reports whether the record of an order in a last state was left over when the rest of
+-- the sale was deleted around it, and counts nowhere: one that the database lacks is
+-- unsettled, one that it has expires, and a disputed one is listed as that.
+local function leftOver(id, record, k)
+  return not open(string.match(record, '^%a+')) and not redis.call('ZSCORE', k.unsettled, id)
+    and redis.call('PTTL', k.record) == -1 and redis.call('HEXISTS', k.disputed, id) == 0
+end
+
 -- unsettle lists an order as one whose state the database does not have. What its mark
 -- as settled has counted is taken back. k has the keys unsettled, and, of an order
 -- that may have been sold, settled, restored and disputed.

@@ -14,7 +14,7 @@
 local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[5], due = KEYS[6], unsettled = KEYS[7],
   settled = KEYS[8], restored = KEYS[9], disputed = KEYS[10], bought = KEYS[12]}
 local record = redis.call('GET', k.record)
-if not record or not held(ARGV[1], record, k.fresh, k.due) then return {'unknown'} end
+if not record or not held(ARGV[1], record, k.fresh, k.due) or leftOver(ARGV[1], record, k) then return {'unknown'} end
 local known = payments(record)
 for _, p in ipairs(known) do
   if p.reference == ARGV[2] then

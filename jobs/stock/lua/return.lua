@@ -10,7 +10,7 @@
 -- {'used', kind}, {'many'}, or {'unknown'} as pay does.
 local k = {record = KEYS[1], unsettled = KEYS[4], settled = KEYS[5], restored = KEYS[6], disputed = KEYS[7]}
 local record = redis.call('GET', k.record)
-if not record then return {'unknown'} end
+if not record or leftOver(ARGV[1], record, k) then return {'unknown'} end
 local known = payments(record)
 for _, p in ipairs(known) do
   if p.reference == ARGV[2] then
