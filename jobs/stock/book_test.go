@@ -63,19 +63,27 @@ func TestLostOrdersAreLogged(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 9)
-	for _, id := range []string{"settled", "paid-since"} {
+	for _, id := range []string{"cancelled-now", "paid-since", "settled"} {
 		reserve(t, s, order(id))
 	}
-	settle(t, s, p, 1, 2)
-	if _, err := pay(t.Context(), s, "paid-since"); err != nil {
-		t.Fatal(err)
+	settle(t, s, p, 1, 3)
+	for _, id := range []string{"cancelled-now", "paid-since"} {
+		if _, err := pay(t.Context(), s, id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	reserve(t, s, order("reserved-since"))
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context()); err != nil {
+	other := newSale(t, client, stock.Options{Book: p.Database})
+	if _, err := other.Restore(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	for _, id := range []string{"cancelled-now", "settled"} {
+		if _, err := other.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("after")); return err == nil })
 	execute(t, p, "ALTER TABLE orders RENAME TO hidden")
@@ -88,14 +96,14 @@ func TestLostOrdersAreLogged(t *testing.T) {
 	}()
 	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not looked for").Len() > 0 })
 	execute(t, p, "ALTER TABLE hidden RENAME TO orders")
-	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
+	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 3 })
 	stop()
 	<-watched
 	var lost []string
 	for _, l := range logs.FilterMessage("order lost").All() {
 		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
 	}
-	if want := []string{"paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
+	if want := []string{"cancelled-now paid", "paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
 		t.Errorf("logged %q, want %q", lost, want)
 	}
 }

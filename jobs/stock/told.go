@@ -118,7 +118,8 @@ func (s *Sale) lost(ctx context.Context, ids []string, acknowledged map[string]S
 			}
 			has.status = r.State
 		}
-		if !there || acknowledged[id].follows(has.status) {
+		// An order that was paid and is expired is lost, too: its payment is.
+		if told := acknowledged[id]; !there || has.status != told && !has.status.follows(told) {
 			lost = append(lost, id)
 		}
 	}
