@@ -155,7 +155,7 @@ func (r *reconciler) compare(ctx context.Context) (err error) {
 	if err := r.buyers(ctx); err != nil {
 		return err
 	}
-	return r.sale.walked(ctx, r.walk)
+	return r.sale.walked(ctx, r.work.fence, r.walk)
 }
 
 // orders compares the reserved orders of both sides. What the book has lost is settled

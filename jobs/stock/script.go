@@ -51,6 +51,8 @@ var (
 	completeLua string
 	//go:embed lua/names.lua
 	namesLua string
+	//go:embed lua/walked.lua
+	walkedLua string
 	//go:embed lua/page.lua
 	pageLua string
 	//go:embed lua/overdue.lua
@@ -158,6 +160,7 @@ var (
 	keptScript     = redis.NewScript(guard.Lua() + orderLua + keptLua)
 	restockScript  = redis.NewScript(guard.Lua() + restockLua)
 	namesScript    = redis.NewScript(guard.Lua() + completeLua + namesLua)
+	walkedScript   = redis.NewScript(guard.Lua() + walkedLua)
 	haltScript     = redis.NewScript(guard.Lua() + haltLua)
 	markScript     = redis.NewScript(guard.Lua() + markLua)
 

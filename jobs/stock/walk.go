@@ -46,12 +46,11 @@ func (s *Sale) walk(ctx context.Context, most int) (walk, error) {
 }
 
 // walked writes down how far a run has come.
-func (s *Sale) walked(ctx context.Context, w walk) error {
-	_, err := again(ctx, func() (int64, error) {
-		return s.client.HSet(ctx, s.key(keyWalk), "order", w.order, "due", w.due, "same", w.same, "buyer", w.buyer, "count", strconv.FormatUint(w.count, 10)).Result()
-	})
+func (s *Sale) walked(ctx context.Context, fence int64, w walk) error {
+	_, err := s.fenced(ctx, walkedScript, s.keys(keyFence+reconciling, keyWalk), fence,
+		"order", w.order, "due", w.due, "same", w.same, "buyer", w.buyer, "count", strconv.FormatUint(w.count, 10))
 	if err != nil {
-		return fmt.Errorf("stock: write down how far the run has compared: %w", full(err))
+		return fmt.Errorf("stock: write down how far the run has compared: %w", err)
 	}
 	return nil
 }
