@@ -47,7 +47,7 @@ type Config struct {
 	Zone *time.Location
 	// Concurrency is how many runs this node has at once. Zero: 1000. Negative:
 	// no bound. Without a free slot a tick is left to the other nodes, and is
-	// claimed once a slot is free if nobody took it.
+	// claimed once a slot is free if no other node took it.
 	Concurrency int
 	// Grace is how long a drain waits for runs before it ends their contexts. Zero: 20s.
 	Grace time.Duration

@@ -13,7 +13,7 @@ import (
 // the process ends.
 func (n *Node) drain() error {
 	n.events.nodeDraining()
-	n.stopClaims()
+	n.dispatcher.Drain()
 	n.runs.Drain()
 	n.waitUntilQuiet(n.cfg.Grace)
 	n.runs.Cancel()
@@ -26,39 +26,19 @@ func (n *Node) drain() error {
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(left), strings.Join(left, ", "))
 }
 
-// stopClaims gives up all asks but those that may hold a lease.
-func (n *Node) stopClaims() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.draining.Store(true)
-	n.agenda.add(n.clock.Ms(), n.queue.all()...)
-	for e := range n.mutes {
-		n.unmute(e, n.clock.Ms())
-	}
-	for e := range n.parked {
-		n.unpark(e, n.clock.Ms())
-	}
-	n.agenda, n.shelf = n.agenda.doubts(), shelf{}
-	n.arm()
-}
+// quiet reports whether no claim is in doubt, no run is left, and the store has answered
+// every end. An answer registers its runs before it counts as taken, so the claims come
+// first.
+func (n *Node) quiet() bool { return n.dispatcher.Quiet() && n.runs.Quiet() }
 
-// quiet reports whether no run is left, the store has answered every end, and no ask is in
-// doubt. An answer registers its runs before it counts as taken, so the asks come first.
-func (n *Node) quiet() bool {
-	n.mu.Lock()
-	asks := n.agenda.count + n.sending
-	n.mu.Unlock()
-	return asks == 0 && n.runs.Quiet()
-}
-
-// waitUntilQuiet waits until the node is quiet, or for so long. Asks in doubt are repeated
+// waitUntilQuiet waits until the node is quiet, or for so long. Claims in doubt are repeated
 // meanwhile.
 func (n *Node) waitUntilQuiet(limit time.Duration) {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	for !n.quiet() {
 		select {
-		case <-n.wake:
+		case <-n.changed:
 		case <-t.C:
 			return
 		}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -23,8 +23,8 @@ import (
 
 // events is the one place where what happens on a node is told: to the log.
 // Messages and keys are constant, since programs read them. The logger
-// is the user's code: it is never called under a mutex, see [Node.unlock], and its
-// panics cost no more than the line.
+// is the user's code: it is never called under a mutex, and its panics cost no more than the
+// line.
 type events struct {
 	log    *zap.Logger
 	node   zap.Field
@@ -32,16 +32,18 @@ type events struct {
 	stderr io.Writer
 	broken atomic.Int64 // when its last panic was reported; seconds since 1970
 
-	mu    sync.Mutex
-	ahead map[*job.Job]int64 // the marks in the future that were logged
-	over  bool               // no line is waited for any more
-	wg    sync.WaitGroup     // the lines that are written beside
+	mu        sync.Mutex
+	regressed time.Time              // when the log had a mark that regressed last; zero: never
+	fenced    map[*job.Job]time.Time // when the log had a fence ahead last
+	ahead     map[*job.Job]int64     // the marks in the future that were logged
+	over      bool                   // no line is waited for any more
+	wg        sync.WaitGroup         // the lines that are written beside
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
 func newEvents(log *zap.Logger, node string, c *clock.Clock) *events {
 	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}}
+	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
 }
 
 // enabled reports whether lines of a level are written.
@@ -71,9 +73,9 @@ func (e *events) survive() {
 	}
 }
 
-// beside writes lines on a goroutine of their own, for a caller that must not wait for
+// Beside writes lines on a goroutine of their own, for a caller that must not wait for
 // the logger. Run waits for them, unless it has returned.
-func (e *events) beside(lines ...func()) {
+func (e *events) Beside(lines ...func()) {
 	if len(lines) == 0 {
 		return
 	}
@@ -98,29 +100,6 @@ func (e *events) wait() {
 	e.mu.Unlock()
 	e.wg.Wait()
 }
-
-// unlock releases the node's mutex and then writes the lines that were put off while
-// it was held.
-func (n *Node) unlock() {
-	lines := n.lines
-	n.lines = nil
-	n.mu.Unlock()
-	for _, write := range lines {
-		write()
-	}
-}
-
-// unlockBeside is unlock for a caller that must not wait for the logger.
-func (n *Node) unlockBeside() {
-	lines := n.lines
-	n.lines = nil
-	n.mu.Unlock()
-	n.events.beside(lines...)
-}
-
-// afterUnlock lets a line be written once the node's mutex, which is held, is released
-// with unlock.
-func (n *Node) afterUnlock(write func()) { n.lines = append(n.lines, write) }
 
 func (e *events) nodeStarted()  { e.tell(zapcore.InfoLevel, "node started") }
 func (e *events) nodeDraining() { e.tell(zapcore.InfoLevel, "node draining") }
@@ -168,28 +147,28 @@ func (e *events) IgnoresContext(r *runs.Attempt) {
 		zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
-func (e *events) passed(j *job.Job, t int64, winner string) {
-	if e.tellsPassed() {
+func (e *events) Passed(j *job.Job, t int64, winner string) {
+	if e.NamesWinners() {
 		e.tell(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
 	}
 }
 
-func (e *events) unreplicated(j *job.Job, t int64, short *driver.ReplicasError) {
-	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(j), tick(t), zap.Int("want", short.Want), zap.Int("acked", short.Acked))
+func (e *events) Unreplicated(s claims.Short) {
+	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(s.Job), tick(s.Tick), zap.Int("want", s.Want), zap.Int("acked", s.Acked))
 }
 
-// tellsPassed reports whether anybody wants to know who has a tick.
-func (e *events) tellsPassed() bool { return e.enabled(zapcore.DebugLevel) }
+// NamesWinners reports whether the log has the node that won a tick.
+func (e *events) NamesWinners() bool { return e.enabled(zapcore.DebugLevel) }
 
-func (e *events) waiting(j *job.Job, t int64) {
+func (e *events) Waiting(j *job.Job, t int64) {
 	e.tell(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
 }
 
-func (e *events) skipped(j *job.Job, t int64, reason string) {
+func (e *events) Skipped(j *job.Job, t int64, reason string) {
 	e.tell(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
 }
 
-func (e *events) missed(j *job.Job, t int64, count int, reason string) {
+func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
@@ -206,12 +185,37 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
 }
 
-func (e *events) fenceAhead(j *job.Job) {
-	e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(j), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+// FenceAhead logs a job that has a fence far in the future, first and then once a minute:
+// the store grants nothing under it, and all else.
+func (e *events) FenceAhead(f claims.Fenced) {
+	now := time.Now()
+	e.mu.Lock()
+	due := f.First || now.Sub(e.fenced[f.Job]) >= health.Reminder
+	if due {
+		e.fenced[f.Job] = now
+	}
+	e.mu.Unlock()
+	if due {
+		e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(f.Job), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+	}
 }
 
-func (e *events) storeForgot(j *job.Job, mark, seen int64) {
-	e.tell(zapcore.ErrorLevel, "store forgot", jobKey(j), zap.String("mark", text.Tick(mark)), zap.String("seen", text.Tick(seen)))
+// regressPause is how long the line about the regressed mark of one job stands for those of
+// others: a store that was emptied has lost them all.
+const regressPause = 10 * time.Second
+
+// StoreForgot logs that the store has lost what it had decided.
+func (e *events) StoreForgot(r claims.Regressed) {
+	now := time.Now()
+	e.mu.Lock()
+	due := e.regressed.IsZero() || now.Sub(e.regressed) > regressPause
+	if due {
+		e.regressed = now
+	}
+	e.mu.Unlock()
+	if due {
+		e.tell(zapcore.ErrorLevel, "store forgot", jobKey(r.Job), zap.String("mark", text.Tick(r.Mark)), zap.String("seen", text.Tick(r.Seen)))
+	}
 }
 
 func (e *events) storeRisk(r driver.Risk) {
@@ -252,74 +256,6 @@ func (e *events) ClockUnsteady() {
 
 func (e *events) ClockStepped(d time.Duration) {
 	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
-}
-
-// tell logs what an answer decided. An ask that is sent again may be another goroutine's
-// by now: only its job is read.
-func (n *Node) tell(a *ask, c *driver.Answer) {
-	for _, s := range c.Settled {
-		n.tellSettled(a.e, s)
-	}
-	if c.From != 0 && a.between > 0 {
-		n.tellBetween(a, c)
-	}
-	switch c.Kind {
-	case driver.KindUnknown:
-		if errors.Is(c.Err, driver.ErrFence) {
-			n.tellFence(a.e)
-		}
-	case driver.KindPassed:
-		n.events.passed(a.e.Job, a.tick, c.Node)
-	case driver.KindWaiting:
-		n.events.waiting(a.e.Job, a.tick)
-	case driver.KindSkipped:
-		n.events.skipped(a.e.Job, a.tick, driver.ReasonOverlap)
-	case driver.KindPaused:
-		n.events.skipped(a.e.Job, a.tick, "paused")
-	case driver.KindMissed:
-		n.events.missed(a.e.Job, a.tick, 1, a.e.Rules.Late())
-	case driver.KindAhead:
-		n.events.MarkAhead(a.e.Job, c.Mark)
-	}
-}
-
-// tellFence logs, once a minute, a job that has a fence far in the future: the store
-// grants nothing under it, and all else.
-func (n *Node) tellFence(e *entry) {
-	now := time.Now()
-	n.mu.Lock()
-	last, known := n.fenced[e]
-	told := known && now.Sub(last) < health.Reminder
-	if !told {
-		n.fenced[e] = now
-	}
-	n.mu.Unlock()
-	if !told {
-		n.events.fenceAhead(e.Job)
-	}
-}
-
-func (n *Node) tellBetween(a *ask, c *driver.Answer) {
-	last := a.e.Spec.PrevMilli(a.tick - 1)
-	count := min(a.between, a.e.Spec.Count(c.From, a.tick-1, countLimit)) // the mark may have moved since it was counted
-	switch {
-	case count == 0:
-	case c.Kind == driver.KindPaused:
-		n.events.skipped(a.e.Job, last, "paused")
-	default:
-		n.events.missed(a.e.Job, last, count, driver.ReasonMisfire)
-	}
-}
-
-func (n *Node) tellSettled(e *entry, s driver.Settled) {
-	switch s.Verdict {
-	case driver.VerdictLost:
-		n.events.missed(e.Job, s.Number, 1, driver.ReasonLost)
-	case driver.VerdictMissed:
-		n.events.missed(e.Job, s.Number, 1, driver.ReasonDeadline)
-	case driver.VerdictSuperseded:
-		n.events.skipped(e.Job, s.Number, "superseded")
-	}
 }
 
 func jobKey(j *job.Job) zap.Field { return zap.String("job", j.Name) }

@@ -2,11 +2,11 @@ package scheduler
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/scheduler/internal/job"
+	"go.uber.org/zap"
+
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/slab"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -23,36 +23,22 @@ func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 
 // executions makes executions of attempts. It is safe for concurrent use.
 type executions struct {
-	cfg  *Config
-	node string
-	room slab.Slab[execution]
-	last atomic.Pointer[tickText]
-
-	mu    sync.Mutex
-	funcs job.Rows[Func]
-}
-
-// add adds the function of the next job.
-func (x *executions) add(f Func) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	*x.funcs.Add() = f
-}
-
-func (x *executions) function(no uint32) Func {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return *x.funcs.At(int(no))
+	namespace string
+	node      string
+	logger    *zap.Logger
+	registry  *registry
+	room      slab.Slab[execution]
+	last      atomic.Pointer[tickText]
 }
 
 // work returns the call of the job's function with what an attempt is.
 func (x *executions) work(a *runs.Attempt) runs.Work {
 	e := x.room.New()
-	e.fn = x.function(a.Job.No)
+	e.fn = x.registry.function(a.Job)
 	e.run = Run{
-		ID:  x.cfg.Namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
+		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
 		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Fence(), Attempt: a.Attempt,
-		logger: x.cfg.Logger, lease: a.Lease,
+		logger: x.logger, lease: a.Lease,
 	}
 	if a.LastOK != 0 {
 		e.run.Last = time.UnixMilli(a.LastOK).UTC()

@@ -4,12 +4,13 @@ import (
 	"io"
 	"time"
 
+	"github.com/cronce/cronce/scheduler/internal/dispatch"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
 // MaxLead is how long before it is due a tick is claimed at most.
-const MaxLead = maxLead * time.Millisecond
+const MaxLead = dispatch.MaxLead
 
 // DueAt is when a tick of a job is to be claimed, with its jitter.
 func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
@@ -25,23 +26,14 @@ func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 
 // Free returns how many more runs the node has room for.
 func (n *Node) Free() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.free
+	free, _ := n.dispatcher.Load()
+	return free
 }
 
-// Pending returns how many asks have no verdict.
+// Pending returns how many claims have no verdict.
 func (n *Node) Pending() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	count := n.agenda.count + n.queue.count()
-	for _, as := range n.parked {
-		count += len(as)
-	}
-	for _, m := range n.mutes {
-		count += len(m.idle)
-	}
-	return count
+	_, pending := n.dispatcher.Load()
+	return pending
 }
 
 // StandardError is where the node tells that its logger panicked.

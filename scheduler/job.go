@@ -24,7 +24,7 @@ type Job struct {
 
 	// Overlap says what happens to a tick while an earlier run is alive. Zero: OverlapSkip.
 	Overlap Overlap
-	// Misfire says what happens to ticks that nobody could claim in time. Zero: MisfireOnce.
+	// Misfire says what happens to ticks that no node could claim in time. Zero: MisfireOnce.
 	Misfire Misfire
 	// Takeover says what happens to a tick whose node died. Zero: TakeoverLost.
 	Takeover Takeover

@@ -31,7 +31,7 @@ func (m *monitor) EndAnswered(shard int, err error) {
 	now := time.Now()
 	m.note(health.Part{Shard: shard, Kind: health.Ends}, err, now)
 	if write := m.due(now); write != nil {
-		m.events.beside(write)
+		m.events.Beside(write)
 	}
 }
 
@@ -50,4 +50,14 @@ func (m *monitor) due(now time.Time) (write func()) {
 		return func() { m.events.storeUnreachable(down[0].Err, m.Name(down)) }
 	}
 	return nil
+}
+
+// maintain writes, without waiting for the logger, what the log is due about the store and
+// about runs whose contexts have ended.
+func (n *Node) maintain(now time.Time) {
+	lines := n.runs.Inspect(now)
+	if write := n.monitor.due(now); write != nil {
+		lines = append(lines, write)
+	}
+	n.events.Beside(lines...)
 }

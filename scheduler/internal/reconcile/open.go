@@ -69,13 +69,13 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 			series[i].Err = err
 		}
 	}
-	opened := make([]Opened, 0, len(jobs))
+	opened := make([]job.Opened, 0, len(jobs))
 	heard := false // of the store; something else may be wrong with one job
 	for i := range series {
 		switch {
 		case series[i].Err == nil:
 			heard = true
-			opened = append(opened, Opened{jobs[i], &series[i], requests[i].Mark})
+			opened = append(opened, job.Opened{Job: jobs[i], Series: &series[i], Sent: requests[i].Mark})
 		case errors.Is(series[i].Err, driver.ErrUnreadable):
 			heard = true
 			err = series[i].Err

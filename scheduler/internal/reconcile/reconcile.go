@@ -42,16 +42,9 @@ type Dispatcher interface {
 	Job(no int) (j *job.Job, mark int64)
 	// Opened takes what the store has of jobs. A tick claimed because no node has decided
 	// it must be at least as old as slack.
-	Opened(all []Opened, slack time.Duration)
+	Opened(all []job.Opened, slack time.Duration)
 	// Draining reports whether the node claims nothing more.
 	Draining() bool
-}
-
-// Opened is what the store has of a job.
-type Opened struct {
-	Job    *job.Job
-	Series *driver.Series
-	Sent   int64 // the mark that the request named
 }
 
 // Health is notified of answers and failures of the store, and explains errors.

@@ -1,0 +1,193 @@
+package claims
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// Answer takes the answer to a claim. It reports whether a run starts; the slot of the
+// claim is then that of the run.
+func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
+	c.learn(p, a, now)
+	do := decide(c.situation(p), a)
+	switch do.step {
+	case stepEnd:
+		c.end(p)
+	case stepDrop:
+		c.drop(p, now)
+	case stepDoubt:
+		c.doubt(p, a, now)
+	case stepRetry:
+		grid := int64(retryGrid)
+		if a.Kind == driver.KindOrphan {
+			grid = probeGrid
+		}
+		c.again(p, onGrid(now+c.retryAfter(p), grid))
+	case stepWait:
+		c.again(p, now+a.Wait.Milliseconds())
+	case stepHold:
+		c.hold(p, a, now)
+	case stepCover: // ticks before the store saw this spec first do not count as missed
+		p.after, p.between = a.Mark, p.e.Spec.Count(max(a.Mark, p.e.since), p.tick-1, countLimit)
+		c.retries.add(now, p) // with its slot
+	case stepTakeOver:
+		first := &Pending{e: p.e, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
+		p.slot = false
+		c.retries.add(now, first, p)
+	}
+	c.proceed(p, a, do, now)
+	if do.start {
+		c.free-- // may go below zero: the bound gives way to a lease that is there
+	}
+	return do.start
+}
+
+// countLimit bounds what is recorded as the number of missed ticks.
+const countLimit = 1_000_000
+
+// learn takes what an answer says of the job, whatever is decided.
+func (c *Claims) learn(p *Pending, a *driver.Answer, now int64) {
+	e := p.e
+	if a.Err == nil {
+		c.resolve(p, true, now)
+		if a.Now > p.until {
+			p.until = 0
+		}
+	}
+	if a.Kind == driver.KindUnknown {
+		c.learnDoubt(p, a)
+		return
+	}
+	p.doubt = false
+	if a.From != 0 && a.From < p.seen {
+		c.regress(e, a.From)
+	}
+	delete(c.fenced, e)
+	e.mark = max(e.mark, a.Mark)
+	c.probeAnswered(p)
+}
+
+// learnDoubt takes why a claim has no answer.
+func (c *Claims) learnDoubt(p *Pending, a *driver.Answer) {
+	e := p.e
+	if a.Err == nil { // the store has forgotten the job, or never knew it
+		p.doubt = false
+		c.regress(e, 0)
+	}
+	if short, is := errors.AsType[*driver.ReplicasError](a.Err); is {
+		c.effects.Short = append(c.effects.Short, Short{e.Job, p.tick, short.Want, short.Acked})
+	}
+	if errors.Is(a.Err, driver.ErrFence) {
+		_, known := c.fenced[e]
+		c.fenced[e] = struct{}{}
+		c.effects.Fenced = append(c.effects.Fenced, Fenced{e.Job, !known})
+	}
+}
+
+// regress notes that the store has lost what it had decided, as after a failover, a restart
+// without its data, or a mistake of an operator: it knows no mark of a job, or one below
+// what this node has seen. Ticks between the two may run again.
+func (c *Claims) regress(e *entry, mark int64) {
+	if e.mark == 0 || c.regressed[e] == e.mark {
+		return
+	}
+	c.regressed[e] = e.mark
+	c.effects.Regressed = append(c.effects.Regressed, Regressed{e.Job, mark, e.mark})
+}
+
+// situation returns what decide needs to know of a claim.
+func (c *Claims) situation(p *Pending) situation {
+	e := p.e
+	return situation{
+		overlap: e.Rules.Overlap, backlog: e.Rules.Backlog(), draining: c.draining, stale: p.stale, settle: p.settle,
+		covered: p.tick < e.Last() && e.latest != p, chained: e.chain != nil && e.chain != p,
+	}
+}
+
+// proceed applies what follows from an answer for others than the claim.
+func (c *Claims) proceed(p *Pending, a *driver.Answer, do actions, now int64) {
+	e := p.e
+	if do.settles {
+		c.granted(e, p.after, a)
+	}
+	switch do.watch {
+	case watchRun:
+		c.watch(e, a, now)
+	case watchWaiting:
+		c.watchWaiting(e, a, now)
+	}
+	if do.begin || do.follow && p.backlog {
+		c.chain(e, a.Mark, now)
+	}
+	if do.replace {
+		c.effects.Replace = append(c.effects.Replace, Replace{e.Job, a.Number})
+	}
+	if do.open {
+		c.effects.Open = append(c.effects.Open, e.Job)
+	}
+	c.effects.ReadClock = c.effects.ReadClock || do.readClock
+}
+
+// end forgets a claim that has its verdict. Its slot goes on to the run, if one starts, or
+// is free again.
+func (c *Claims) end(p *Pending) {
+	if p.e.latest == p {
+		p.e.latest = nil
+	}
+	if p.e.chain == p {
+		p.e.chain = nil
+	}
+	c.freeSlot(p)
+}
+
+// drop is end for a claim that was refused. A request of it that was thought lost may
+// still be on its way to be granted: then the claim is sent once more when the time of
+// that request is over.
+func (c *Claims) drop(p *Pending, now int64) {
+	c.end(p)
+	if p.until != 0 && (p.from != 0 || p.e.mark < p.tick) {
+		p.stale, p.doubt = true, true
+		c.retries.add(onGrid(max(p.until+1, now+c.retryAfter(p)), retryGrid), p)
+	}
+}
+
+// again sends a claim again at an instant.
+func (c *Claims) again(p *Pending, at int64) {
+	c.freeSlot(p)
+	c.retries.add(at, p)
+}
+
+// doubt sends a claim again that may have been granted.
+func (c *Claims) doubt(p *Pending, a *driver.Answer, now int64) {
+	c.freeSlot(p)
+	if a.Err != nil {
+		p.until = max(p.until, p.latest)
+	}
+	if a.Err == nil || c.countUnanswered(p) {
+		c.retries.add(onGrid(now+c.retryAfter(p), retryGrid), p)
+	}
+}
+
+// hold sends a claim again when the run in its way is over. If a run ended since the claim
+// was sent, that may have been it, and nothing else will say so: the claim is sent at once.
+func (c *Claims) hold(p *Pending, a *driver.Answer, now int64) {
+	p.held = true
+	at := c.probeAt(p.e, a, now)
+	if p.freed {
+		at = now
+	}
+	if p.from != 0 {
+		c.plan(run{p.e, p.tick}, probe{p, at})
+	}
+	c.again(p, at)
+}
+
+// retryAfter is the pause before a claim in doubt is sent again.
+func (c *Claims) retryAfter(p *Pending) int64 {
+	if s := c.stalled[p.e]; p.stale && (s == nil || s.sent != p) {
+		return p.pause(5 * time.Second) // nothing waits for it
+	}
+	return p.pause(time.Second)
+}

@@ -1,0 +1,117 @@
+package claims
+
+import (
+	"slices"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A Share is deferred ticks of one shard: ticks that come first to other nodes. Almost all
+// of them are decided when this node asks, so they are no claims yet. They are peeked at
+// together, and only what no node has decided is claimed.
+type Share struct {
+	Peeks []driver.NumberRef // the ticks that are peeked at
+
+	at    int64
+	ticks []dueTick // the same as Peeks
+}
+
+// deferred holds the ticks that are left to other nodes for a moment.
+type deferred struct {
+	shares []*Share
+	open   []*Share // those that are being filled, by shard
+	spare  *Share   // one that is empty
+}
+
+func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max(shards, 1))} }
+
+// add defers a tick. Ticks that are added until the next close, of one shard, share the
+// instant of the first.
+func (d *deferred) add(at int64, t dueTick) {
+	s := &d.open[t.e.Shard]
+	if *s == nil {
+		*s = d.spare
+		if d.spare = nil; *s == nil {
+			*s = new(Share)
+		}
+		(*s).at = at
+		d.shares = append(d.shares, *s)
+	}
+	(*s).ticks = append((*s).ticks, t)
+}
+
+// close ends what add fills.
+func (d *deferred) close() { clear(d.open) }
+
+// take returns the shares that are due at now, without the ticks that newer ones cover.
+func (d *deferred) take(now int64) (due []*Share) {
+	d.shares = slices.DeleteFunc(d.shares, func(s *Share) bool {
+		if s.at <= now {
+			due = append(due, s)
+			return true
+		}
+		return false
+	})
+	for _, s := range due {
+		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool { return !t.open() })
+		for _, t := range s.ticks {
+			s.Peeks = append(s.Peeks, driver.NumberRef{Key: t.e.Name, Number: t.Number})
+		}
+	}
+	return due
+}
+
+// open reports whether the tick is still the job's latest and is not claimed.
+func (t *dueTick) open() bool { return t.e.Last() == t.Number && t.e.latest == nil }
+
+// next returns the instant of the earliest share, or 0.
+func (d *deferred) next() (at int64) {
+	for _, s := range d.shares {
+		if at == 0 || s.at < at {
+			at = s.at
+		}
+	}
+	return at
+}
+
+func (d *deferred) shift(step int64) {
+	for _, s := range d.shares {
+		s.at += step
+	}
+}
+
+// reuse takes back a share that was answered.
+func (d *deferred) reuse(s *Share) {
+	clear(s.ticks)
+	clear(s.Peeks)
+	s.ticks, s.Peeks = s.ticks[:0], s.Peeks[:0]
+	d.spare = s
+}
+
+// Shard returns the shard of the store that the share goes to. Without ticks it has none.
+func (s *Share) Shard() (shard int, ok bool) {
+	if len(s.ticks) == 0 {
+		return 0, false
+	}
+	return int(s.ticks[0].e.Shard), true
+}
+
+// Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
+// are not known to be decided. An answer of nil says that; answered is false if the store
+// may be reading the share still.
+func (c *Claims) Peeked(s *Share, answers []*driver.Answer, answered bool, now int64) {
+	for i := range s.ticks {
+		t, a := &s.ticks[i], answers[i]
+		switch {
+		case a != nil:
+			t.e.mark = max(t.e.mark, a.Mark)
+			c.granted(t.e, t.After, a)
+			c.watch(t.e, a, now)
+		case t.open() && !c.draining:
+			c.retries.add(now, t.claim())
+		}
+	}
+	if answered {
+		c.deferred.reuse(s)
+	}
+}

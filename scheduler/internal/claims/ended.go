@@ -1,0 +1,112 @@
+package claims
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// Ending returns the count of runs of a job whose ends have no answer. Package runs counts.
+func (p *Pending) Ending() *atomic.Int32 { return &p.e.ending }
+
+// Tick returns the claimed tick.
+func (p *Pending) Tick() int64 { return p.tick }
+
+// Chained reports whether the next missed tick follows when a run of this one has ended.
+func (p *Pending) Chained() bool { return p.backlog && p.e.Rules.Overlap != driver.OverlapAllow }
+
+// Void reports whether a grant to the claim would be unwanted: it was only sent to learn,
+// in a drain, whether it had been granted.
+func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past }
+
+// Ended starts what waited for the end of a run of this node, and the next of missed ticks
+// if chained. If this node was not the one that ended the run, it probes the run that has
+// the tick now: the node of that run may die as well.
+func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a driver.EndAnswer, now int64) {
+	e := c.entry(j)
+	if a.Ended && a.Waiting == 0 && !e.Rules.Backlog() && e.latest == nil && len(c.parked[e]) == 0 {
+		return // nothing waits
+	}
+	if !a.Ended && !c.draining {
+		c.schedule(run{e, tick}, fence, now)
+	}
+	if a.Waiting != 0 && !c.draining {
+		c.startWaiting(run{e, a.Waiting}, a.Fence, now)
+	}
+	if chained || e.chain != nil {
+		c.chain(e, e.mark, now)
+	}
+	c.resendHeld(e, now)
+	c.unpark(e, now)
+}
+
+// startWaiting claims a tick that waited for a run which has ended.
+func (c *Claims) startWaiting(r run, fence, now int64) {
+	if p := c.probes[r]; p.of(fence) && p.claim.doubt {
+		p.claim.freed = true
+		return
+	}
+	c.schedule(r, fence, now)
+}
+
+// resendHeld sends a claim again that was held by a run which has ended. The store does not
+// know that the tick waits, so nothing else says that the run has ended, until its lease
+// would have been over. Missed ticks that run in order come to it by themselves.
+func (c *Claims) resendHeld(e *entry, now int64) {
+	switch old := e.latest; {
+	case old == nil || e.chain != nil || c.draining:
+	case old.doubt:
+		old.freed = true
+	case old.held:
+		c.supersede(old, now)
+		e.latest = &Pending{e: e, tick: old.tick, after: old.after, between: old.between}
+		c.retries.add(now, e.latest)
+	}
+}
+
+// EndRefused lets a job go on although the store refuses the end of its run, and probes
+// the run.
+func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
+	e := c.entry(j)
+	c.unpark(e, now)
+	c.schedule(run{e, tick}, fence, now)
+}
+
+// Opened takes what the store has of a job, in answer to an opening that named the mark
+// sent. It probes runs that are over or will be, and claims the latest tick if no node has
+// decided it and it is at least as old as slack.
+func (c *Claims) Opened(j *job.Job, s *driver.Series, sent, now int64, slack time.Duration) {
+	e := c.entry(j)
+	if s.Mark < sent {
+		c.regress(e, s.Mark)
+	}
+	e.mark, e.open = max(e.mark, s.Mark), true
+	if e.since == 0 {
+		e.since = s.Since // of this process's spec; its revision may change with the year
+	}
+	if c.draining {
+		return // another node probes; a probe scheduled now would keep the drain waiting for it
+	}
+	for i := range s.Runs {
+		c.found(e, &s.Runs[i], s, now)
+	}
+	if e.Last() > max(e.mark, e.since) && e.latest == nil && e.chain == nil && now-e.Last() >= slack.Milliseconds() {
+		e.latest = &Pending{e: e, tick: e.Last(), after: e.Spec.PrevMilli(e.Last() - 1)}
+		c.retries.add(now, e.latest)
+	}
+}
+
+// found schedules a probe of a run that the store has: when its lease is over, or now if it
+// was given back.
+func (c *Claims) found(e *entry, r *driver.Run, s *driver.Series, now int64) {
+	until := int64(0)
+	for i := range s.Runs {
+		if o := &s.Runs[i]; o.State == driver.RunOpen && (o == r || r.State == driver.RunWaiting) {
+			until = max(until, o.Until)
+		}
+	}
+	a := driver.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
+	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now))
+}

@@ -1,0 +1,112 @@
+package claims
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/timetable"
+)
+
+// A wake costs what is started: of ten thousand asks that wait for a slot it looks at
+// none where no slot is free, and else at those alone whose turn it is.
+func TestWakeLooksAtWhatIsStarted(t *testing.T) {
+	c := New(Config{})
+	e := entryOf()
+	for i := range 10_000 {
+		c.waiting.push(&Pending{e: e, tick: int64(i)})
+	}
+	turns := slices.Clone(c.waiting.claims[:3])
+	for i := 3; i < len(c.waiting.claims); i++ {
+		c.waiting.claims[i] = nil // to look at it would panic
+	}
+	if got := c.admit(nil, 0); len(got) != 0 {
+		t.Errorf("%d asks are sent without a slot", len(got))
+	}
+	c.free = 3
+	fresh := &Pending{e: e, tick: 10_000}
+	if got := c.admit([]*Pending{fresh}, 0); !slices.Equal(got, turns) || c.free != 0 || !fresh.queued || c.waiting.count() != 10_000-3+1 {
+		t.Errorf("%d asks are sent, %d slots are free, %d asks wait", len(got), c.free, c.waiting.count())
+	}
+}
+
+// Asks come out in the order in which they went in, without those that left, whatever
+// comes in between, and those that left take no room for long.
+func TestLine(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(1, seed))
+		var q localQueue
+		var want []*Pending
+		for range 2000 {
+			switch n := r.IntN(5); {
+			case n < 2:
+				a := &Pending{}
+				q.push(a)
+				want = append(want, a)
+			case n < 4 && len(want) > 0:
+				i := r.IntN(len(want))
+				q.leave(want[i])
+				want = slices.Delete(want, i, i+1)
+			case len(want) > 0:
+				if got := q.pop(); got != want[0] || got.queued {
+					t.Fatal("the ask is another than the oldest that waits")
+				}
+				want = want[1:]
+			}
+			if q.count() != len(want) || len(q.claims) > 2*len(want)+1 {
+				t.Fatalf("%d asks wait in %d places, want %d", q.count(), len(q.claims), len(want))
+			}
+		}
+		if got := q.all(); !slices.Equal(got, want) || q.count() != 0 || q.pop() != nil {
+			t.Fatalf("%d asks are left, want %d", len(got), len(want))
+		}
+	}
+}
+
+// A look that was given up, and an ask that another took the place of, leave the line.
+// One that may hold a lease is sent without a slot.
+func TestLeaveTheLine(t *testing.T) {
+	c := New(Config{})
+	e := entryOf()
+	w := run{e, 1}
+	c.schedule(w, 7, 0)
+	c.admit(c.retries.take(0), 0)
+	stale, unsure := &Pending{e: e, tick: 2}, &Pending{e: e, tick: 3, until: 5}
+	c.admit([]*Pending{stale, unsure}, 0)
+	if c.waiting.count() != 3 {
+		t.Fatalf("%d asks wait, want 3", c.waiting.count())
+	}
+	c.cancel(w)
+	c.supersede(stale, 0)
+	c.supersede(unsure, 0)
+	if sent := c.admit(c.retries.take(0), 0); c.waiting.count() != 0 || !slices.Equal(sent, []*Pending{unsure}) || unsure.slot {
+		t.Errorf("%d asks wait, %d are sent, one with a slot: %v", c.waiting.count(), len(sent), unsure.slot)
+	}
+}
+
+// All that is planned moves along with a step of the clock.
+func TestShiftMovesAllPlans(t *testing.T) {
+	t.Parallel()
+	for _, step := range []int64{-20_000, 7_000} {
+		w := run{entryOf(), 1000}
+		look := &Pending{e: w.e, tick: w.tick, probe: true}
+		c := New(Config{})
+		c.probes[w] = probe{look, 50_000}
+		c.retries.add(50_000, look)
+		c.retries.add(60_000, new(Pending))
+		c.deferred.add(55_000, dueTick{e: w.e})
+		c.Shift(step)
+		if p := c.probes[w]; p.claim != look || p.at != 50_000+step {
+			t.Errorf("step %d: the watch is at %d", step, p.at)
+		}
+		if c.retries.next() != 50_000+step || c.deferred.next() != 55_000+step || c.retries.count != 2 {
+			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, c.retries.next(), c.deferred.next())
+		}
+	}
+}
+
+// entryOf returns a job of which nothing is set.
+func entryOf() *entry {
+	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{}}}}
+}

@@ -1,0 +1,79 @@
+package claims
+
+import (
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/job"
+)
+
+// Events are written to the log.
+type Events interface {
+	Passed(j *job.Job, tick int64, winner string)
+	Waiting(j *job.Job, tick int64)
+	Skipped(j *job.Job, tick int64, reason string)
+	Missed(j *job.Job, tick int64, count int, reason string)
+	MarkAhead(j *job.Job, mark int64)
+}
+
+// Report logs what an answer decided. Call it after Answer, without a mutex: of a claim that
+// is sent again it reads only what does not change.
+func (p *Pending) Report(a *driver.Answer, log Events) {
+	for _, s := range a.Settled {
+		reportSettled(p.e.Job, s, log)
+	}
+	if a.From != 0 && p.between > 0 {
+		p.reportBetween(a, log)
+	}
+	switch a.Kind {
+	case driver.KindPassed:
+		log.Passed(p.e.Job, p.tick, a.Node)
+	case driver.KindWaiting:
+		log.Waiting(p.e.Job, p.tick)
+	case driver.KindSkipped:
+		log.Skipped(p.e.Job, p.tick, driver.ReasonOverlap)
+	case driver.KindPaused:
+		log.Skipped(p.e.Job, p.tick, paused)
+	case driver.KindMissed:
+		log.Missed(p.e.Job, p.tick, 1, p.e.Rules.Late())
+	case driver.KindAhead:
+		log.MarkAhead(p.e.Job, a.Mark)
+	}
+}
+
+// The reasons that are only logged.
+const (
+	paused     = "paused"
+	superseded = "superseded"
+)
+
+// reportBetween logs the ticks that the claim covered as missed.
+func (p *Pending) reportBetween(a *driver.Answer, log Events) {
+	last := p.e.Spec.PrevMilli(p.tick - 1)
+	count := min(p.between, p.e.Spec.Count(a.From, p.tick-1, countLimit)) // the mark may have moved since it was counted
+	switch {
+	case count == 0:
+	case a.Kind == driver.KindPaused:
+		log.Skipped(p.e.Job, last, paused)
+	default:
+		log.Missed(p.e.Job, last, count, driver.ReasonMisfire)
+	}
+}
+
+func reportSettled(j *job.Job, s driver.Settled, log Events) {
+	switch s.Verdict {
+	case driver.VerdictLost:
+		log.Missed(j, s.Number, 1, driver.ReasonLost)
+	case driver.VerdictMissed:
+		log.Missed(j, s.Number, 1, driver.ReasonDeadline)
+	case driver.VerdictSuperseded:
+		log.Skipped(j, s.Number, superseded)
+	}
+}
+
+// Report logs which ticks of a share other nodes have.
+func (s *Share) Report(answers []*driver.Answer, log Events) {
+	for i, t := range s.ticks {
+		if a := answers[i]; a != nil {
+			log.Passed(t.e.Job, t.Number, a.Node)
+		}
+	}
+}

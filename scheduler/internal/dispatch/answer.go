@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/runs"
+)
+
+// answered takes the answers to claims. What was granted starts first: it does not wait for
+// the logger.
+func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, took time.Duration) {
+	granted := make([]*runs.Attempt, 0, len(all))
+	heard, failed := verdict(answers)
+	d.mu.Lock()
+	now := d.cfg.Clock.Ms()
+	for i, p := range all {
+		a := &answers[i]
+		if d.claims.Answer(p, &a.Answer, now) {
+			granted = append(granted, d.attempt(p, a))
+		}
+	}
+	if heard {
+		d.lead.answered(took)
+	}
+	fx := d.claims.Effects()
+	d.arm()
+	d.mu.Unlock()
+	d.runs.Start(granted, len(all))
+	d.apply(fx)
+	d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
+	for i, p := range all {
+		p.Report(&answers[i].Answer, d.cfg.Events)
+	}
+	d.returned()
+}
+
+// verdict reports whether the store answered, and if not, why. A store that answers some
+// claims is reachable; something is wrong with the jobs of the others then.
+func verdict(answers []lock.Claimed) (heard bool, failed error) {
+	for i := range answers {
+		err := answers[i].Err
+		_, short := errors.AsType[*driver.ReplicasError](err) // the store answered, and its replicas did not
+		if err == nil || short || errors.Is(err, driver.ErrUnreadable) || errors.Is(err, driver.ErrFence) {
+			heard = true
+		} else {
+			failed = err
+		}
+	}
+	if heard {
+		return true, nil
+	}
+	return false, failed
+}
+
+// attempt makes an attempt of a grant. The mutex is held.
+func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
+	r := d.room.New()
+	r.Grant = runs.Grant{
+		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
+		Backlog: p.Chained(), Void: d.claims.Void(p),
+	}
+	return r
+}
+
+// apply does what follows from answers outside of the claims.
+func (d *Dispatcher) apply(fx claims.Effects) {
+	for _, j := range fx.Open {
+		d.cfg.Open(j)
+	}
+	for _, r := range fx.Replace {
+		d.runs.Replace(r.Job, r.Newer)
+	}
+	if fx.ReadClock {
+		d.cfg.ReadClock.Raise()
+	}
+	if len(fx.Short)+len(fx.Regressed)+len(fx.Fenced) > 0 {
+		d.cfg.Events.Beside(func() { d.log(fx) })
+	}
+}
+
+// log writes what the log is due of effects.
+func (d *Dispatcher) log(fx claims.Effects) {
+	for _, s := range fx.Short {
+		d.cfg.Events.Unreplicated(s)
+	}
+	for _, r := range fx.Regressed {
+		d.cfg.Events.StoreForgot(r)
+	}
+	for _, f := range fx.Fenced {
+		d.cfg.Events.FenceAhead(f)
+	}
+}
+
+// Opened takes what the store has of jobs.
+func (d *Dispatcher) Opened(all []job.Opened, slack time.Duration) {
+	d.mu.Lock()
+	now := d.cfg.Clock.Ms()
+	for _, o := range all {
+		d.claims.Opened(o.Job, o.Series, o.Sent, now, slack)
+	}
+	fx := d.claims.Effects()
+	d.arm()
+	d.mu.Unlock()
+	d.apply(fx)
+}
+
+// Vacated gives the slots of n runs that returned to the next.
+func (d *Dispatcher) Vacated(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claims.Vacate(n) {
+		d.arm()
+	}
+}
+
+// Ended lets what waited for the end of a run go on.
+func (d *Dispatcher) Ended(a *runs.Attempt, e driver.EndAnswer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims.Ended(a.Job, a.Tick, a.Lease.Fence(), a.Backlog, e, d.cfg.Clock.Ms())
+	d.arm()
+}
+
+// EndRefused lets a job go on although the store refuses the end of its run.
+func (d *Dispatcher) EndRefused(a *runs.Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims.EndRefused(a.Job, a.Tick, a.Lease.Fence(), d.cfg.Clock.Ms())
+	d.arm()
+}

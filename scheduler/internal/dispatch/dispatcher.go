@@ -1,0 +1,185 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
+	"github.com/cronce/cronce/scheduler/internal/clock"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/runs"
+	"github.com/cronce/cronce/scheduler/internal/signal"
+	"github.com/cronce/cronce/scheduler/internal/slab"
+)
+
+// Runs execute granted ticks. The dispatcher calls them without holding its mutex.
+type Runs interface {
+	// Expect is called when n claims are about to be sent.
+	Expect(n int)
+	// Start starts what was granted in answer to so many claims.
+	Start(granted []*runs.Attempt, claims int)
+	// Replace ends the contexts of runs of a job with ticks before newer.
+	Replace(j *job.Job, newer int64)
+}
+
+// Health is notified of answers and failures of the store.
+type Health interface {
+	Answered(p health.Part, err error)
+}
+
+// Events are written to the log.
+type Events interface {
+	claims.Events
+	// NamesWinners reports whether Passed is written.
+	NamesWinners() bool
+	Unreplicated(s claims.Short)
+	StoreForgot(r claims.Regressed)
+	FenceAhead(f claims.Fenced)
+	// Beside calls write on another goroutine: the caller does not wait for the logger.
+	Beside(write ...func())
+}
+
+// Config is what a Dispatcher needs. All fields but Peeker are required.
+type Config struct {
+	Claims    claims.Config
+	Claimer   *lock.Claimer
+	Peeker    driver.Peeker // nil: the store is none
+	Clock     *clock.Clock
+	Health    Health
+	Events    Events
+	Open      func(j *job.Job)    // lets a job be opened soon
+	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
+	ReadClock signal.Signal       // raised when the clock may be behind the store's
+	Changed   signal.Signal       // raised in a drain when Quiet may have changed
+}
+
+// A Dispatcher sends claims when they are due. It is safe for concurrent use.
+type Dispatcher struct {
+	cfg      Config
+	runs     Runs
+	life     context.Context // of requests
+	stopped  chan struct{}   // closed by Stop
+	draining atomic.Bool
+	wg       sync.WaitGroup // goroutines that wait for the timer, and requests without an answer
+
+	mu      sync.Mutex
+	claims  *claims.Claims
+	timer   timer
+	lead    lead
+	room    slab.Slab[runs.Attempt]
+	sending int       // requests without an answer
+	woke    time.Time // when the dispatcher woke last; zero: not yet
+}
+
+// New returns a Dispatcher without a job. It starts nothing.
+func New(cfg Config) *Dispatcher {
+	return &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims)}
+}
+
+// Grant sets what executes granted ticks. Call it before Run.
+func (d *Dispatcher) Grant(to Runs) { d.runs = to }
+
+// Add adds a job, whose number must be that of the next.
+func (d *Dispatcher) Add(j *job.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now().UnixMilli() // until the cluster's clock is known; Restart sets it right
+	if d.cfg.Clock.Ready() {
+		now = d.cfg.Clock.Ms()
+	}
+	d.claims.Add(j, now)
+	d.arm()
+}
+
+// Restart sets all jobs to the ticks around the time of the cluster clock.
+func (d *Dispatcher) Restart() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims.Restart(d.cfg.Clock.Ms())
+}
+
+// Jobs returns how many jobs there are.
+func (d *Dispatcher) Jobs() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claims.Jobs()
+}
+
+// Job returns a job by its number, and the highest mark that is known of it.
+func (d *Dispatcher) Job(no int) (j *job.Job, mark int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claims.Job(no)
+}
+
+// Nodes sets the nodes that were seen alive.
+func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims.Nodes(nodes)
+}
+
+// Shift moves all that is planned along with a step of the clock.
+func (d *Dispatcher) Shift(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims.Shift(by.Milliseconds())
+	d.arm()
+}
+
+// Drain claims nothing more. Claims that may have been granted are repeated until they are
+// answered. From now on Config.Changed is raised when Quiet may have changed.
+func (d *Dispatcher) Drain() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.draining.Store(true)
+	d.claims.Drain(d.cfg.Clock.Ms())
+	d.arm()
+}
+
+// Draining reports whether Drain was called.
+func (d *Dispatcher) Draining() bool { return d.draining.Load() }
+
+// Quiet reports whether no claim is in doubt.
+func (d *Dispatcher) Quiet() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claims.InDoubt() == 0 && d.sending == 0
+}
+
+// changed lets a drain look whether it is over.
+func (d *Dispatcher) changed() {
+	if d.draining.Load() {
+		d.cfg.Changed.Raise()
+	}
+}
+
+// Woke returns when the dispatcher woke last: at most a second ago while all is well. Zero:
+// not yet.
+func (d *Dispatcher) Woke() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.woke
+}
+
+// FenceAhead names at most so many of the jobs that have a fence more than a day ahead, and
+// counts all.
+func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claims.FenceAhead(most)
+}
+
+// Load returns how many slots are free, and how many claims have no verdict and are not on
+// their way.
+func (d *Dispatcher) Load() (free, pending int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claims.Free(), d.claims.Unsettled()
+}

@@ -1,0 +1,73 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
+	"github.com/cronce/cronce/scheduler/internal/health"
+)
+
+// A request is what goes to the store in one call: claims, or a share that is peeked at.
+type request struct {
+	claims []*claims.Pending
+	share  *claims.Share
+}
+
+// send sends the request, and takes the answers when they are there or the time of the
+// request is over.
+func (r request) send(d *Dispatcher) {
+	ctx, stop := context.WithTimeout(d.life, d.cfg.Claims.Timeout)
+	defer stop()
+	if r.share != nil {
+		d.peek(ctx, r.share)
+		return
+	}
+	d.mu.Lock()
+	now := d.cfg.Clock.Ms()
+	wire := make([]driver.Claim, len(r.claims))
+	for i, p := range r.claims {
+		wire[i] = d.claims.Send(p, d.cfg.Claimer.Owner, now)
+	}
+	d.mu.Unlock()
+	sent := time.Now()
+	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []lock.Claimed) { d.answered(r.claims, answers, time.Since(sent)) })
+}
+
+// peek asks which ticks of a share are decided.
+func (d *Dispatcher) peek(ctx context.Context, s *claims.Share) {
+	first := context.AfterFunc(ctx, func() { d.peeked(s, nil, ctx.Err()) })
+	answers, err := d.cfg.Peeker.Peek(ctx, s.Peeks, d.cfg.Events.NamesWinners())
+	if first() {
+		d.peeked(s, answers, err)
+	}
+}
+
+// peeked takes the answers to a share, and claims what is not known to be decided.
+func (d *Dispatcher) peeked(s *claims.Share, answers []*driver.Answer, err error) {
+	if shard, some := s.Shard(); some {
+		d.cfg.Health.Answered(health.Part{Shard: shard, Kind: health.Peeks}, err)
+	}
+	if err != nil {
+		answers = make([]*driver.Answer, len(s.Peeks))
+	}
+	if d.cfg.Events.NamesWinners() {
+		s.Report(answers, d.cfg.Events)
+	}
+	d.mu.Lock()
+	d.claims.Peeked(s, answers, err == nil, d.cfg.Clock.Ms())
+	d.arm()
+	d.mu.Unlock()
+	d.returned()
+}
+
+// returned counts a request that has its answer.
+func (d *Dispatcher) returned() {
+	d.mu.Lock()
+	d.sending--
+	d.mu.Unlock()
+	d.changed()
+	d.wg.Done()
+}

@@ -1,0 +1,10 @@
+package job
+
+import "github.com/cronce/cronce/lock/driver"
+
+// Opened is what the store has of a job, in answer to an opening.
+type Opened struct {
+	Job    *Job
+	Series *driver.Series
+	Sent   int64 // the mark that the opening named
+}
