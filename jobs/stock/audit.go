@@ -41,6 +41,8 @@ type Difference struct {
 	Store string // what the store has
 	Book  string // what the book has
 	Mend  Mend
+
+	unread bool // its record cannot be read, and may have had a change that the book lacks
 }
 
 // String is for people and logs.
@@ -89,7 +91,8 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 }
 
 // auditOrders compares orders: those that the book has as reserved, or has settled less
-// than retention ago, and those that wait in the store for being paid, as far as the walk goes.
+// than retention ago, those that wait in the store for being paid, and those that wait there for
+// their settlement and cannot be read, as far as the walk goes.
 func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Duration, w *walk) ([]Difference, error) {
 	disputes, err := b.disputes(ctx, s.ID(), "")
 	if err != nil {
@@ -103,6 +106,9 @@ func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Dura
 	err = w.bookOrders(func(after string, n int) ([]string, error) { return b.ids(ctx, s.ID(), after, retention, n) }, compare)
 	if err == nil {
 		err = w.dueOrders(ctx, s, compare)
+	}
+	if err == nil {
+		err = w.waiting(ctx, s, func(ids []string) error { return a.unread(ctx, ids) })
 	}
 	return a.found, err
 }
@@ -131,8 +137,37 @@ type audit struct {
 	found    []Difference
 }
 
+// unread compares those of some orders whose records cannot be read.
+func (a *audit) unread(ctx context.Context, ids []string) error {
+	var h haul
+	if err := a.sale.readRecords(ctx, ids, &h); err != nil {
+		return err
+	}
+	ids = nil
+	for _, u := range h.unread {
+		ids = append(ids, u.id)
+	}
+	return a.compare(ctx, ids)
+}
+
 // A held order is one as the store has it.
-type held struct{ stamp, list string }
+type held struct {
+	stamp string // state and placed; empty: there is no record, or none that can be read
+	list  string // fresh, due, unsettled, or empty
+
+	unread bool // there is a record, and it cannot be read
+}
+
+func heldAs(id, record, list string) held {
+	if record == "" {
+		return held{list: list}
+	}
+	r, err := parseRecord(id, record)
+	if err != nil {
+		return held{list: list, unread: true}
+	}
+	return held{stamp: string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10), list: list}
+}
 
 // compare compares orders by their ids. The store is read before and after the book: what
 // it has unchanged, and not on its way, the book must have.
@@ -178,7 +213,7 @@ func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
 	}
 	all := make([]held, len(ids))
 	for i := range all {
-		all[i] = held{answer[2*i], answer[2*i+1]}
+		all[i] = heldAs(ids[i], answer[2*i], answer[2*i+1])
 	}
 	return all, nil
 }
@@ -193,6 +228,9 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 	same := known && placed == strconv.FormatInt(have.placed, 10)
 	d = Difference{Store: state, Book: book}
 	switch {
+	case h.unread: // it is never on its way, whatever list it is on
+		d.Store, d.Mend, d.unread = "a record that cannot be read", Rebuild, h.list == "fresh" || h.list == "unsettled"
+		return d, h.list != "" || known && have.status.open()
 	case h.list == "fresh" || h.list == "unsettled":
 		return d, false // on its way
 	case h.stamp == "":

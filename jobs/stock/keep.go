@@ -8,9 +8,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxKept is how many orders a run keeps back at most: when there are more it is
-// not the orders that something is wrong with.
-const maxKept = 100
+// How many orders a run keeps back at most.
+const (
+	maxKept   = 100    // that the database refuses: of more it is not the orders that something is wrong with
+	maxUnread = 10_000 // whose records cannot be read
+)
 
 // keep keeps an order back until the next run, so that the others go on.
 func (s *settler) keep(id string, err error) {
@@ -46,7 +48,7 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if len(h.records) > 1 {
 		return s.halves(ctx, h)
 	}
-	if len(s.kept) >= maxKept {
+	if s.refused++; s.refused > maxKept {
 		return nil, err
 	}
 	if sku, is := unbalanced(err); is && sku != "" {

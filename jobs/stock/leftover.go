@@ -112,7 +112,11 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (f
 		}
 	}
 	for _, u := range left.haul.unread {
-		f.lost = append(f.lost, Loss{ID: u.id, Reason: "its record cannot be read"})
+		reason := "its record cannot be read, and the book does not know it"
+		if have, known := found[u.id]; known {
+			reason = "its record cannot be read: the book has it " + string(have.status) + ", which holds"
+		}
+		f.lost = append(f.lost, Loss{ID: u.id, Reason: reason})
 	}
 	return f, totals
 }

@@ -159,7 +159,8 @@ func (r *reconciler) compare(ctx context.Context) (err error) {
 }
 
 // orders compares the reserved orders of both sides. What the book has lost is settled
-// again; a shelf that has lost orders is closed, and rebuilt as Options.Restore says.
+// again; a shelf that has lost orders is closed, and rebuilt as Options.Restore says. A record that
+// waits for its settlement and cannot be read closes nothing: an operator decides, since a rebuild replaces it.
 func (r *reconciler) orders(ctx context.Context) error {
 	if err := r.work.may(ctx, "orders"); err != nil {
 		return err
@@ -174,14 +175,17 @@ func (r *reconciler) orders(ctx context.Context) error {
 		}
 	}
 	var again []Difference
-	lost := 0
+	lost, shown := 0, 0
 	for _, d := range found {
 		if d.Mend == SettleAgain {
 			again = append(again, d)
 			continue
 		}
 		r.unknown++
-		if lost++; lost <= maxTold {
+		if !d.unread { // which still holds its stock
+			lost++
+		}
+		if shown++; shown <= maxTold {
 			r.work.log.Error("stock broken", zap.String("order", d.Order), zap.String("text", d.String()))
 		}
 	}

@@ -198,7 +198,11 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 		return left, p, err
 	}
 	found := map[string]row{}
-	for some := range slices.Chunk(slices.Concat(ids(left.haul.records), left.haul.lost), maxBatch) {
+	wanted := slices.Concat(ids(left.haul.records), left.haul.lost)
+	for _, u := range left.haul.unread {
+		wanted = append(wanted, u.id)
+	}
+	for some := range slices.Chunk(wanted, maxBatch) {
 		rows, err := s.options.Book.find(ctx, s.ID(), some)
 		if err != nil {
 			return left, p, fmt.Errorf("look up orders: %w", err)

@@ -72,6 +72,7 @@ type settler struct {
 	disputed int
 	lost     int
 	kept     map[string]bool // ids of orders that are kept back
+	refused  int             // of them, those that the database refuses
 	problem  error           // with the first of them
 	later    map[string]bool // products whose total must wait for orders
 	halted   map[string]bool // products whose books do not balance
@@ -132,7 +133,7 @@ const maxOvertaken = 10
 
 // batches settles until nothing is left, or what is left cannot be settled.
 func (s *settler) batches(ctx context.Context) error {
-	for overtaken := 0; len(s.kept) <= maxKept; {
+	for overtaken := 0; s.refused <= maxKept && len(s.kept) <= maxUnread; {
 		kept := len(s.kept)
 		h, moved, err := s.next(ctx)
 		if errors.Is(err, errOvertaken) && overtaken < maxOvertaken {

@@ -113,6 +113,26 @@ func (w *walk) dueOrders(ctx context.Context, s *Sale, f func([]string) error) e
 	return nil
 }
 
+// waiting calls f with the ids of orders that wait in the store for their settlement, some at a time, from the
+// first of each list on: those that are kept back stay there, and the others leave.
+func (w *walk) waiting(ctx context.Context, s *Sale, f func([]string) error) error {
+	for _, list := range []string{keyUnsettled, keyFresh} {
+		for n := 0; w.next(n) > 0; n += maxBatch {
+			ids, err := s.idsOf(ctx, list, int64(n))
+			if err != nil {
+				return fmt.Errorf("read unsettled orders: %w", err)
+			}
+			if len(ids) == 0 {
+				break
+			}
+			if err := f(ids); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // counts calls f with the fields of what the store counts of buyers, some at a time; one may come twice.
 func (w *walk) counts(ctx context.Context, s *Sale, f func([]string) error) error {
 	type page struct {
