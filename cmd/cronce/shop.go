@@ -148,30 +148,30 @@ func (s *shop) close() {
 const readyPoll = 20 * time.Millisecond
 
 // beside runs the node, and serves the shop, if there is one, from when the node
-// is ready: before, the Redis may be one that forgets what was sold. A shop without an
-// address is only watched.
+// is ready: before, the Redis may be one that forgets what was sold.
 func (s *shop) beside(ctx context.Context, node *scheduler.Node, log *zap.Logger) error {
 	if s.sale == nil {
 		return node.Run(ctx)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	serve := func() error { return s.serveOnce(ctx, node.Ready, log) }
-	if (config.HTTP{Address: s.address}).Off() {
-		serve = func() error { s.sale.Watch(ctx, log); return nil } // its metrics say what the store is, too
-	}
 	served := make(chan error, 1)
 	go func() {
 		defer stop() // without its shop the node ends
-		served <- serve()
+		served <- s.serveOnce(ctx, node.Ready, log)
 	}()
 	err := node.Run(ctx)
 	stop()
 	return errors.Join(<-served, err)
 }
 
-// serveOnce serves the shop, once it is ready, until ctx ends.
+// serveOnce serves the shop, once it is ready, until ctx ends. One without an address is
+// only watched, so that its metrics know the store.
 func (s *shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logger) error {
+	if (config.HTTP{Address: s.address}).Off() {
+		s.sale.Watch(ctx, log)
+		return nil
+	}
 	for ready() != nil {
 		if sleep(ctx, readyPoll) != nil {
 			return nil

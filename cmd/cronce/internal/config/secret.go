@@ -22,7 +22,10 @@ func (s Secret) Text() string {
 	return s.reveal()
 }
 
-func (s Secret) String() string   { return "***" }
+// String hides the secret from %v and %s.
+func (s Secret) String() string { return "***" }
+
+// GoString hides the secret from %#v.
 func (s Secret) GoString() string { return "***" }
 
 // maxSecret is how many bytes a file with a secret may have.
