@@ -20,8 +20,8 @@ type Claimer struct {
 
 // A Claimed is the answer to a claim. Lease is that of a granted run, and nil otherwise.
 type Claimed struct {
-	driver.Answer
-	Lease *Lease
+	*driver.Answer // never nil
+	Lease          *Lease
 }
 
 // Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make
@@ -51,7 +51,7 @@ func (c *Claimer) Claim(ctx context.Context, cs []driver.Claim) []Claimed {
 // doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may
 // be never.
 func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]Claimed)) {
-	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Err = err })
+	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Answer = &driver.Answer{Err: err} })
 	if err := c.prepare(cs); err != nil {
 		then(doubt(err))
 		return
@@ -84,19 +84,19 @@ func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []drive
 	var room []Lease
 	for i := range answers {
 		a := &all[i]
-		a.Answer = answers[i]
+		a.Answer = &answers[i]
 		if a.Kind != driver.KindGranted {
 			continue
 		}
 		if err := driver.CheckFence(a.Fence, a.Now*1000+999); err != nil {
-			a.Answer = driver.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
+			*a.Answer = driver.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
 			continue
 		}
 		if len(room) == 0 {
 			room = make([]Lease, min(leaseRoom, len(answers)-i))
 		}
 		a.Lease, room = &room[0], room[1:]
-		c.granted(a.Lease, base, &cs[i], &a.Answer, sent)
+		c.granted(a.Lease, base, &cs[i], a.Answer, sent)
 		leases = append(leases, a.Lease)
 	}
 	c.locker.renewer.add(c.locker.renewer.now(), leases...)

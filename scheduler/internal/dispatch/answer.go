@@ -21,7 +21,7 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 	now := d.cfg.Clock.Ms()
 	for i, p := range all {
 		a := &answers[i]
-		if d.claims.Answer(p, &a.Answer, now) {
+		if d.claims.Answer(p, a.Answer, now) {
 			granted = append(granted, d.attempt(p, a))
 		}
 	}
@@ -35,7 +35,7 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 	d.apply(fx)
 	d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
 	for i, p := range all {
-		p.Report(&answers[i].Answer, d.cfg.Events)
+		p.Report(answers[i].Answer, d.cfg.Events)
 	}
 	d.returned()
 }
