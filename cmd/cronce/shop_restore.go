@@ -22,6 +22,8 @@ func shopRestoreCommand() *cobra.Command {
 			"lost data: until then the sale answers 503 stock-unknown. What was accepted, not settled, and\n" +
 			"is still in Redis goes into the database first, as far as there is room. The sale opens when all\n" +
 			"of it is there; a rebuild that was interrupted is begun again. Do it with --dry-run first.\n\n" +
+			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
+			"the database can name them: each shop that still runs logs those that it acknowledged itself (order lost).\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 1 rebuilt, and some orders could not be taken over;\n" +
 			"3 another database keeps the shelf; 4 not known: Redis or the database does not answer.",
 		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml",
@@ -66,9 +68,17 @@ func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (
 	}
 	if dry {
 		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over from Redis, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))
+		printUnknown(w)
 		return nil
 	}
+	defer printUnknown(w)
 	return printRebuilt(w, &r)
+}
+
+// printUnknown prints which losses neither Redis nor the database can name.
+func printUnknown(w io.Writer) {
+	fmt.Fprintln(w, "not known here: orders that were acknowledged with durability: reserved and lost before they were settled; "+
+		"each shop that still runs logs those that it acknowledged itself (order lost)")
 }
 
 // printRebuilt prints what a rebuild has done.

@@ -324,8 +324,8 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
 	config := file(t, "r.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exitFine, "would restore 1 products")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exitFine, "would restore 1 products", "not known here", "(order lost)")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones", "not known here", "(order lost)")
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "nothing to restore")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
 	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", payTea); status != 200 {
