@@ -63,10 +63,6 @@ type position struct {
 	changes int64 // how many the store had acknowledged by then
 }
 
-// errOvertaken is that of a settlement after which another one was read, and written: what it
-// would write is older.
-var errOvertaken = errors.New("a later one is there")
-
 // turn brings the book to a position, and locks its row until the transaction ends.
 // It must come before the transaction reads anything: MySQL reads everything as it
 // was at the first.
@@ -81,7 +77,7 @@ func (tx *transaction) turn(ctx context.Context, to position) error {
 	case at.epoch != to.epoch:
 		return fmt.Errorf("the shelf was rebuilt since: %w", ErrStockUnknown)
 	case to.mark != 0 && to.mark < at.mark:
-		return fmt.Errorf("settlement %d comes after %d: %w: %w", to.mark, at.mark, errOvertaken, ErrStockUnknown)
+		return fmt.Errorf("settlement %d comes after %d: %w", to.mark, at.mark, ErrStockUnknown)
 	case to.mark <= at.mark && to.changes <= at.changes:
 		return nil
 	}

@@ -14,11 +14,13 @@ func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
 	if err := checkSKU("sku", sku); err != nil {
 		return fmt.Errorf("stock: delete: %w", err)
 	}
-	answer, _, err := s.change(ctx, deleteScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), sku, c.text())
+	answer, at, err := s.change(ctx, deleteScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), sku, c.text())
 	switch {
 	case err != nil:
 	case is(answer, "ok", 1):
-		return nil
+		if err = s.entered(ctx, at, sku); err == nil {
+			return nil
+		}
 	case is(answer, "unknown", 1):
 		err = s.forgotten(ErrUnknownSKU)
 	case is(answer, "reserved", 2):

@@ -40,9 +40,10 @@ var ErrStoreFull = errors.New("the store is full")
 // undo it. Ask again with the same id.
 var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 
-// ErrUnsettled says that an order was reserved, paid or cancelled in the store, and that
-// the book does not have it yet, as Options.Settled asks: a store that loses data
-// could undo it. Ask again with the same id.
+// ErrUnsettled says that the store has what was asked, and that the book does not have it
+// yet: a store that loses data could undo it. So it is with what a seller changes of a sale with
+// Options.Book, and, where Options.Settled asks for it, with an order that was reserved, paid or
+// cancelled. Ask for the same again.
 var ErrUnsettled = errors.New("the book does not have it yet")
 
 // ErrStockUnknown says that the store has lost something that the book or this process

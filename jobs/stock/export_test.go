@@ -180,13 +180,3 @@ func RatedBuyers(h *Handler) []string {
 
 // Limiter returns what says how long a key must wait at a time.
 func Limiter(r Rate) func(key string, now time.Time) time.Duration { return newLimiter(r).wait }
-
-// PutIn reads what was put in of a product, as an order's own settlement does, and returns what
-// writes it into the book, and of how many products that is.
-func PutIn(ctx context.Context, s *Sale, sku string) (bring func() error, n int) {
-	r := Record{Order: Order{Items: []Item{{SKU: sku}}}}
-	h := s.putIn(ctx, []*entry{{record: r, at: point{epoch: s.epoch()}}})
-	return func() error {
-		return s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error { return tx.bring(ctx, h) })
-	}, len(h.totals)
-}

@@ -28,7 +28,7 @@ func (s *settler) keep(id string, err error) {
 // write writes a haul to the database. One that it refuses, while it takes the
 // same haul without the orders, is written in halves, until the orders that are
 // refused stand alone: they are kept back.
-func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
+func (s *settler) write(ctx context.Context, h *haul) ([]settlement, error) {
 	if err := s.work.may(ctx, "write"); err != nil {
 		return nil, err
 	}
@@ -42,10 +42,13 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if err == nil || len(h.records) == 0 || errors.Is(err, ErrFenced) || errors.Is(err, ErrStockUnknown) {
 		return done, err
 	}
-	if _, trouble := s.write(ctx, haul{totals: h.totals, supplies: h.supplies, at: h.at, ahead: h.ahead}); trouble != nil {
+	records := h.records
+	h.records = nil
+	if _, trouble := s.write(ctx, h); trouble != nil {
 		return nil, trouble
 	}
-	if len(h.records) > 1 {
+	h.records = records
+	if len(records) > 1 {
 		return s.halves(ctx, h)
 	}
 	if s.refused++; s.refused > maxKept {
@@ -54,13 +57,14 @@ func (s *settler) write(ctx context.Context, h haul) ([]settlement, error) {
 	if sku, is := unbalanced(err); is && sku != "" {
 		s.halted[sku] = true
 	}
-	s.keep(h.records[0].ID, err)
+	s.keep(records[0].ID, err)
 	return nil, nil
 }
 
-func (s *settler) halves(ctx context.Context, h haul) (done []settlement, err error) {
+// halves writes the orders of a haul. What was put in is written already.
+func (s *settler) halves(ctx context.Context, h *haul) (done []settlement, err error) {
 	for half := range slices.Chunk(h.records, (len(h.records)+1)/2) {
-		some, err := s.write(ctx, haul{records: half, at: h.at, ahead: h.ahead})
+		some, err := s.write(ctx, &haul{records: half, epoch: h.epoch, ahead: h.ahead})
 		if err != nil {
 			return nil, err // what was written is found again, and marked then
 		}

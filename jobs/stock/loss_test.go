@@ -225,8 +225,9 @@ func TestRestoreTakesOver(t *testing.T) {
 		put(t, s, "tea", 5)
 		reserve(t, s, order("known"))
 		settle(t, s, p, 1, 1)
-		put(t, s, "cup", 3) // from here on the book knows nothing
-		put(t, s, "tea", 9)
+		seller := newSale(t, client, stock.Options{}) // as one that was not answered in time
+		put(t, seller, "cup", 3)                      // from here on the book knows nothing
+		put(t, seller, "tea", 9)
 		if _, err := pay(t.Context(), s, "known"); err != nil {
 			t.Fatal(err)
 		}

@@ -118,10 +118,13 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition)
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, _, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts, c.text())
+	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts, c.text())
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)
+	}
+	if err == nil {
+		err = s.entered(ctx, at, sku)
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer %q: %w", sku, err)

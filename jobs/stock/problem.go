@@ -84,7 +84,7 @@ func problemOf(err error) *problem {
 		if errors.Is(err, kind.err) {
 			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
 			if errors.Is(kind.err, ErrUnsettled) {
-				p.Detail = "the order is in the store: send the same again"
+				p.Detail = "Redis has it, the database does not yet: send the same again"
 			}
 			if errors.Is(kind.err, ErrStoreFull) {
 				p.Detail = "nothing was changed"

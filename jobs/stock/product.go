@@ -26,7 +26,7 @@ type Product struct {
 // Put sets how much of a product was put in, in all: to add ten to a hundred, put
 // 110. A product that is not known is known from then on. It is refused with
 // ErrTooLow if more is reserved and sold, and with ErrFull beyond MaxProducts. It
-// may be called again. Of two sellers that read a total and put more the later one undoes
+// may be called again; see also ErrUnsettled. Of two sellers that read a total and put more the later one undoes
 // the other's: see [Sale.PutIf] and [Sale.Supply].
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
 	return s.PutIf(ctx, sku, total, Condition{})
@@ -43,10 +43,13 @@ func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) 
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, _, err := s.change(ctx, putScript, keys, sku, total, MaxProducts, c.text())
+	answer, at, err := s.change(ctx, putScript, keys, sku, total, MaxProducts, c.text())
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, total, answer)
+	}
+	if err == nil {
+		err = s.entered(ctx, at, sku)
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: put %q: %w", sku, err)

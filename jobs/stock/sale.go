@@ -51,7 +51,8 @@ type Options struct {
 	ReplicaTimeout time.Duration
 	// Book is the database that the orders are settled into. With it the store is
 	// compared with the book, and the sale is closed, with ErrStockUnknown, while the
-	// store has lost anything that the book or this process knows of. Nil: a store that
+	// store has lost anything that the book or this process knows of. What a seller changes of a
+	// product is acknowledged once the book has it: ErrUnsettled otherwise. Nil: a store that
 	// loses data is not noticed, and what it had is sold again.
 	Book *Database
 	// Settled lets Reserve, Pay and Cancel return only when the book has what became of
@@ -75,7 +76,8 @@ type Sale struct {
 	prefix  string
 	process string // random: distinguishes this sale's use of the store from that of all others
 	shelf   shelf
-	scribe  scribe
+	scribe  scribe // writes orders into the book
+	clerk   scribe // and what sellers change
 	answers answers
 }
 

@@ -29,12 +29,15 @@ type scribe struct {
 
 var errClosed = errors.New("the sale is closed")
 
-// Close ends the transaction that the sale still makes for callers of Reserve, Pay or Cancel that did not wait
-// for it (Options.Settled), and returns when it has ended. The store has the order, and settleOrders writes
-// it. From then on these calls end with ErrUnsettled, once the store has done what they ask for. A sale
-// without Options.Settled has nothing to end. It may be called again. It closes neither the
-// client nor the database.
-func (s *Sale) Close() { s.scribe.close() }
+// Close ends the transactions that the sale still makes for callers that did not wait for them: of Put, SetOffer,
+// Supply or Delete, and, with Options.Settled, of Reserve, Pay or Cancel. It returns when they have ended. The
+// store has the order or the product, and settleOrders writes it. From then on these calls end with ErrUnsettled,
+// once the store has done what they ask for. A sale without Options.Book has nothing to end. It may be called
+// again. It closes neither the client nor the database.
+func (s *Sale) Close() {
+	s.scribe.close()
+	s.clerk.close()
+}
 
 func (c *scribe) close() {
 	c.mu.Lock()
@@ -46,11 +49,12 @@ func (c *scribe) close() {
 	c.writing.Wait()
 }
 
-// An entry is a record that a caller waits for.
+// An entry is a record that a caller waits for, or a product that it has changed.
 type entry struct {
 	record Record
-	at     point // of the shelf that the record is on
-	err    error // what became of it, once it was written
+	sku    string // of the product; empty: it is a record
+	at     point  // of the shelf that it is on
+	err    error  // what became of it, once it was written
 	done   chan struct{}
 }
 
@@ -68,10 +72,17 @@ func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {
 		return nil
 	}
+	return s.await(ctx, &s.scribe, entry{record: r, at: at}, s.inscribe)
+}
+
+// await has an entry written, and again while the book has no room for it.
+func (s *Sale) await(ctx context.Context, c *scribe, e entry, inscribe func(context.Context, []*entry)) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	for {
-		err := s.scribe.write(ctx, &entry{record: r, at: at, done: make(chan struct{})}, s.inscribe)
+		try := e
+		try.done = make(chan struct{})
+		err := c.write(ctx, &try, inscribe)
 		if err == nil || errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -147,44 +158,39 @@ func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []
 // inscribe writes entries in one transaction, or each in its own when that is refused. Where
 // they need what was put in a moment ago, that goes before them.
 func (s *Sale) inscribe(ctx context.Context, entries []*entry) {
-	var first haul
-	err := s.inscribeOnce(ctx, first, entries)
-	if _, is := unbalanced(err); is {
-		if first = s.putIn(ctx, entries); len(first.totals) > 0 {
-			err = s.inscribeOnce(ctx, first, entries)
-		}
+	err := s.inscribeOnce(ctx, entries, false)
+	_, bring := unbalanced(err)
+	if bring {
+		err = s.inscribeOnce(ctx, entries, true)
 	}
 	if err == nil || len(entries) == 1 {
 		return
 	}
 	for i := range entries {
-		_ = s.inscribeOnce(ctx, first, entries[i:i+1]) // the entry has it
+		_ = s.inscribeOnce(ctx, entries[i:i+1], bring) // the entry has it
 	}
 }
 
-func (s *Sale) inscribeOnce(ctx context.Context, first haul, entries []*entry) error {
-	var err error
+func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry, bring bool) error {
 	records := make([]Record, 0, len(entries))
 	seen := map[string]bool{}
-	to := position{epoch: entries[0].at.epoch}
 	for _, e := range entries {
-		if e.at.epoch != entries[0].at.epoch {
-			err = errors.New("the shelf was rebuilt in between") // each by itself then
-		}
-		to.changes = max(to.changes, e.at.changes)
 		if !seen[e.record.ID] {
 			seen[e.record.ID] = true
 			records = append(records, e.record)
 		}
 	}
 	instead := map[string]bool{}
+	to, err := together(entries)
 	if err == nil {
 		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
-			if err := tx.turn(ctx, to); err != nil {
+			if err := tx.turn(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
 				return err
 			}
-			if err := tx.bring(ctx, first); err != nil {
-				return err
+			if bring { // a lower total is left to its seller, and to the settlement
+				if _, err := s.bring(ctx, tx, to, productsOf(entries)); err != nil {
+					return err
+				}
 			}
 			found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(records))
 			if err != nil {

@@ -138,7 +138,7 @@ var (
 	supplyScript  = onShelf(supplyLua)
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)
-	putInScript   = redis.NewScript(putInLua)
+	putInScript   = onShelf(putInLua)
 	productScript = redis.NewScript(productLua)
 	pageScript    = redis.NewScript(completeLua + pageLua)
 	countsScript  = redis.NewScript(countsLua)

@@ -64,7 +64,7 @@ type settler struct {
 	batch    int
 	every    time.Duration // how often to tell how far it is
 	work     work
-	at       position // where the book is, of a sale that keeps one
+	epoch    string // of the book, of a sale that keeps one
 
 	began    time.Time
 	told     time.Time
@@ -124,25 +124,15 @@ func (s *settler) look(ctx context.Context) error {
 			b, err = s.sale.look(ctx)
 		}
 	}
-	s.at = position{epoch: b.epoch, mark: b.mark}
+	s.epoch = b.epoch
 	return err
 }
 
-// maxOvertaken is how often a run reads again what it is to settle, after which the next run does.
-const maxOvertaken = 10
-
 // batches settles until nothing is left, or what is left cannot be settled.
 func (s *settler) batches(ctx context.Context) error {
-	for overtaken := 0; s.refused <= maxKept && len(s.kept) <= maxUnread; {
+	for s.refused <= maxKept && len(s.kept) <= maxUnread {
 		kept := len(s.kept)
 		h, moved, err := s.next(ctx)
-		if errors.Is(err, errOvertaken) && overtaken < maxOvertaken {
-			overtaken++ // an order has brought a total into the book in between: it is read again
-			if err := s.look(ctx); err != nil {
-				return err
-			}
-			continue
-		}
 		if err != nil || moved == 0 && len(s.kept) == kept {
 			return err
 		}
@@ -180,17 +170,12 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	if len(h.records)+len(h.totals)+len(h.supplies)+len(h.lost) == 0 {
 		return h, 0, nil
 	}
-	if s.at.epoch != "" {
-		if err := s.work.may(ctx, "number"); err != nil {
-			return haul{}, 0, err
+	if h.epoch, h.ahead = s.epoch, s.sale.options.Settled; h.epoch != "" {
+		h.number = func(ctx context.Context, at position, h *haul) (position, error) {
+			return s.sale.number(ctx, s.work.fence, at, h)
 		}
-		if h.at, err = s.sale.number(ctx, s.work.fence, s.at, h.mark); err != nil {
-			return haul{}, 0, err
-		}
-		s.at = h.at
 	}
-	h.ahead = s.sale.options.Settled
-	done, err := s.write(ctx, h)
+	done, err := s.write(ctx, &h)
 	if err != nil {
 		return haul{}, 0, err
 	}
@@ -230,7 +215,7 @@ func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved in
 		return moved, err
 	}
 	totals := slices.DeleteFunc(h.totals, func(t total) bool { return s.later[t.sku] })
-	if err := s.sale.stocked(ctx, s.work.fence, totals); err != nil {
+	if err := s.sale.stocked(ctx, s.work.fence, h.mark, totals); err != nil {
 		return moved, err
 	}
 	return moved, s.sale.supplied(ctx, s.work.fence, h.supplies)

@@ -74,11 +74,14 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 		}
 	}
 	keys := append(s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), s.supplyKeys([]supply{a})...)
-	answer, _, err := s.change(ctx, supplyScript, append(keys, s.key(keySupplied)), a.sku, a.reference, a.quantity, MaxTotal, MaxSupplies)
+	answer, at, err := s.change(ctx, supplyScript, append(keys, s.key(keySupplied)), a.sku, a.reference, a.quantity, MaxTotal, MaxSupplies)
 	switch {
 	case err != nil:
 		return Product{}, err
 	case is(answer, "ok", 6):
+		if err := s.entered(ctx, at, a.sku); err != nil {
+			return Product{}, err
+		}
 		return parseProduct(a.sku, answer[1:])
 	case is(answer, "unknown", 1):
 		return Product{}, ErrUnknownSKU

@@ -93,8 +93,11 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 			t.Errorf("another quantity: %v", err)
 		}
 
-		supply("d-2") // which the store loses, but for its list of what is unsettled
-		client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf")
+		seller := newSale(t, client, stock.Options{}) // as one that was not answered in time
+		if _, err := seller.Supply(t.Context(), "tea", "d-2", 10); err != nil {
+			t.Fatal(err)
+		}
+		client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf") // and what is unsettled is left
 		if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Fatal(err)
 		}
@@ -121,10 +124,10 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 		if _, err := s.Restore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, reference := range []string{"d-1", "d-2"} {
+		for _, reference := range []string{"d-1", "d-2", "d-3"} {
 			supply(reference)
 		}
-		wantProduct(t, s, "tea", 120, 120, 0, 0)
+		wantProduct(t, s, "tea", 130, 130, 0, 0)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 // A haul is what a run has found to settle.
 type haul struct {
-	mark     int64    // the number of the last settlement when it was read
+	mark     int64    // its number; 0: it has none
 	left     int64    // how many orders are unsettled, those of the haul among them
 	totals   []total  // what was put in since
 	supplies []supply // what was added to it since, and is in the totals
@@ -18,8 +18,11 @@ type haul struct {
 	records  []Record // as they were when they were read
 	lost     []string // ids of which the store has no record
 	unread   []unread // whose records cannot be read
-	at       position // where in the book it goes
+	epoch    string   // of the shelf that it is of; empty: the sale keeps no book
 	ahead    bool     // the book may be ahead of the records: see Options.Settled
+
+	// number gives it its number, and reads what was put in until then: see Sale.number. Nil: it has none.
+	number func(ctx context.Context, at position, h *haul) (position, error)
 }
 
 // An unread order is one whose record cannot be read.
@@ -53,10 +56,16 @@ func parseTotal(sku, text string) (t total, err error) {
 // back, and all such totals. Nothing is taken away: what is not marked as settled
 // is found again.
 func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (h haul, err error) {
-	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied, keyShelf)
+	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
+	if err == nil && len(answer) == 0 {
+		err = strange(answer)
+	}
 	if err == nil {
-		h, answer, err = parseHaul(answer)
+		err = parseNumbers(answer[:1], &h.left)
+	}
+	if err == nil {
+		answer, err = h.parsePutIn(answer[1:])
 	}
 	if err == nil {
 		ids := slices.DeleteFunc(answer, func(id string) bool { return kept[id] })
@@ -70,29 +79,27 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 	return h, nil
 }
 
-// parseHaul reads mark, left, the number of products, sku, total, …, the number of supplies, sku
-// and reference, quantity, …, and returns what follows: the ids.
-func parseHaul(answer []string) (h haul, ids []string, err error) {
-	if len(answer) < 3 {
-		return haul{}, nil, strange(answer)
+// parsePutIn reads the number of products, sku, total, …, the number of supplies, sku
+// and reference, quantity, …, and returns what follows.
+func (h *haul) parsePutIn(answer []string) (rest []string, err error) {
+	if len(answer) < 2 {
+		return nil, strange(answer)
 	}
-	if err := parseNumbers(answer[:2], &h.mark, &h.left); err != nil {
-		return haul{}, nil, err
-	}
-	products, err := strconv.Atoi(answer[2])
-	answer = answer[3:]
+	products, err := strconv.Atoi(answer[0])
+	answer = answer[1:]
 	if err != nil || products < 0 || len(answer) < 2*products {
-		return haul{}, nil, strange(answer)
+		return nil, strange(answer)
 	}
-	for i := range products {
-		t, err := parseTotal(answer[2*i], answer[2*i+1])
+	h.totals = nil
+	for pair := range slices.Chunk(answer[:2*products], 2) {
+		t, err := parseTotal(pair[0], pair[1])
 		if err != nil {
-			return haul{}, nil, err
+			return nil, err
 		}
 		h.totals = append(h.totals, t)
 	}
-	h.supplies, ids, err = parseSupplies(answer[2*products:])
-	return h, ids, err
+	h.supplies, rest, err = parseSupplies(answer[2*products:])
+	return rest, err
 }
 
 // readRecords reads the records of ids into a haul.
@@ -136,21 +143,24 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 }
 
 // number gives a settlement its number, which the store has before the database
-// does, and with it its position in the book, which is at the one given. It is errOvertaken when
-// another settlement has had a number since the one that was the last when it was read.
-func (s *Sale) number(ctx context.Context, fence int64, at position, last int64) (position, error) {
-	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf), fence, at.epoch, at.mark, last)
-	if err == nil && len(answer) == 2 && answer[0] == "" {
-		err = errOvertaken
-	}
-	if err == nil && len(answer) != 2 {
+// does, and reads what was put in until then. Its transaction has locked the book, which is at the
+// position given, and is to come to the one returned: no other writes totals in between.
+func (s *Sale) number(ctx context.Context, fence int64, at position, h *haul) (position, error) {
+	ctx, stop := context.WithTimeout(ctx, lockedTime)
+	defer stop()
+	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf, keyRestocked, keySupplied), fence, at.epoch, at.mark)
+	if err == nil && len(answer) < 2 {
 		err = strange(answer)
 	}
 	if err == nil {
-		err = parseNumbers(answer, &at.mark, &at.changes)
+		err = parseNumbers(answer[:2], &at.mark, &at.changes)
+	}
+	if err == nil {
+		h.mark = at.mark
+		_, err = h.parsePutIn(answer[2:])
 	}
 	if err != nil {
-		return position{}, fmt.Errorf("stock: number the settlement: %w", err)
+		return position{}, fmt.Errorf("number the settlement: %w", err)
 	}
 	return at, nil
 }
@@ -196,16 +206,19 @@ func number(answer []string, err error) (int, error) {
 	return strconv.Atoi(answer[0])
 }
 
-// stocked marks totals as being in the database.
-func (s *Sale) stocked(ctx context.Context, fence int64, totals []total) error {
+// stocked marks totals that a settlement has read, with its number, as being in the database.
+func (s *Sale) stocked(ctx context.Context, fence, mark int64, totals []total) error {
 	if len(totals) == 0 {
 		return nil
 	}
-	args := make([]any, 0, 2*len(totals))
+	args := make([]any, 1, 1+2*len(totals))
+	if args[0] = ""; mark != 0 {
+		args[0] = mark
+	}
 	for _, t := range totals {
 		args = append(args, t.sku, t.text)
 	}
-	if _, err := s.fenced(ctx, stockedScript, s.keys(keyFence+settling, keyRestocked), fence, args...); err != nil {
+	if _, err := s.fenced(ctx, stockedScript, s.keys(keyFence+settling, keyRestocked, keyShelf), fence, args...); err != nil {
 		return fmt.Errorf("stock: mark settled products: %w", err)
 	}
 	return nil

@@ -9,16 +9,34 @@ import (
 
 // settle writes a haul in one transaction: see transaction.settle.
 // It may be called again with the same orders, or with what they have become.
-func (b *Database) settle(ctx context.Context, sale string, fence int64, h haul) (done []settlement, later []string, err error) {
-	err = b.under(ctx, sale, settling, fence, h.at, func(tx *transaction) error {
+func (b *Database) settle(ctx context.Context, sale string, fence int64, h *haul) (done []settlement, later []string, err error) {
+	err = b.under(ctx, sale, settling, fence, position{epoch: h.epoch}, func(tx *transaction) error {
+		if err := tx.number(ctx, h); err != nil {
+			return err
+		}
 		var err error
-		done, later, err = tx.settle(ctx, h)
+		done, later, err = tx.settle(ctx, *h)
 		return err
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("stock: settle in the database: %w", err)
 	}
 	return done, later, nil
+}
+
+// number gives a haul its number, which the book gets with it.
+func (tx *transaction) number(ctx context.Context, h *haul) error {
+	if h.number == nil {
+		return nil
+	}
+	at, err := tx.lockBook(ctx)
+	if err == nil {
+		at, err = h.number(ctx, at, h)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.turn(ctx, at)
 }
 
 // settle writes a haul and returns what becomes of each order, and the products whose

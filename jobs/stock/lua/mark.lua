@@ -1,12 +1,13 @@
--- mark: gives a settlement its number, which is greater than that of each before.
--- The shelf has it before the database does, so that a shelf whose mark is behind the
+-- mark: gives a settlement its number, which is greater than that of each before, and reads
+-- what was put in. Its transaction has locked the book: no other gets a number meanwhile.
+-- The shelf has the number before the database does, so that a shelf whose mark is behind the
 -- book's has lost something.
 --
--- KEYS  1 fence  2 shelf
--- ARGV  1 fence  2 the book's epoch  3 the book's mark  4 the number of the last settlement
---       when this one was read
+-- KEYS  1 fence  2 shelf  3 restocked  4 supplied
+-- ARGV  1 fence  2 the book's epoch  3 the book's mark
 --
--- Returns {'ok', number, changes}, {'ok', '', changes} when another one has had a number since,
+-- Returns {'ok', number, changes, how many products follow, sku, total and offer, …, how many
+-- supplies follow, sku and reference, quantity, …},
 -- {'shelf', why} when the shelf is not the book's, or
 -- {'fenced', fence} with the highest fence seen.
 redis.call('HDEL', KEYS[2], '') -- a write that a full store allows lets the next one too
@@ -18,5 +19,10 @@ if tonumber(has[2]) < tonumber(ARGV[3]) then
   redis.call('HSET', KEYS[2], 'closed', 'behind')
   return {'shelf', 'behind'}
 end
-if has[2] ~= ARGV[4] then return {'ok', '', has[4]} end
-return {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1)), has[4]}
+local answer = {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1)), has[4]}
+for key = 3, 4 do
+  local pairs = redis.call('HGETALL', KEYS[key])
+  answer[#answer + 1] = tostring(#pairs / 2)
+  for _, value in ipairs(pairs) do answer[#answer + 1] = value end
+end
+return answer

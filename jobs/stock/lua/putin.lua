@@ -1,16 +1,18 @@
 -- put in: reads what was put in of some products, and added to them, that the database does
--- not have, and gives that a number as a settlement has one: a run of settleOrders that has
--- read the products before does not write them after it.
+-- not have, for a transaction that has locked the book, and gives that a number as a
+-- settlement has one. It runs on a shelf: see shelf.lua.
 --
--- KEYS  1 restocked  2 supplied  3 shelf
--- ARGV  1 epoch of the shelf, then skus
+-- KEYS  1 restocked  2 supplied
+-- ARGV  1 the book's mark, then skus
 --
--- Returns {the number, '0', how many products follow, sku, total and
--- offer, …, how many supplies follow, sku and reference, quantity, …}, or nothing when the
--- shelf is another one by now, or closed.
-redis.call('HDEL', KEYS[3], '') -- a write that a full store allows lets the next one too
-local has = redis.call('HMGET', KEYS[3], 'epoch', 'closed')
-if has[1] ~= ARGV[1] or has[2] then return {} end
+-- Returns {the number, how many products follow, sku, total and offer, …, how many supplies
+-- follow, sku and reference, quantity, …}, {} when there is none, or {'behind'} when the
+-- shelf's mark is behind the book's: it has lost something, and is closed.
+redis.call('HDEL', shelf, '') -- a write that a full store allows lets the next one too
+if tonumber(redis.call('HGET', shelf, 'mark') or 0) < tonumber(ARGV[1]) then
+  redis.call('HSET', shelf, 'closed', 'behind')
+  return {'behind'}
+end
 local totals, supplies, wanted = {}, {}, {}
 for i = 2, #ARGV do
   local total = redis.call('HGET', KEYS[1], ARGV[i])
@@ -28,7 +30,7 @@ for i = 1, #added, 2 do
     supplies[#supplies + 1] = added[i + 1]
   end
 end
-local answer = {string.format('%.0f', redis.call('HINCRBY', KEYS[3], 'mark', 1)), '0', tostring(#totals / 2)}
+local answer = {string.format('%.0f', redis.call('HINCRBY', shelf, 'mark', 1)), tostring(#totals / 2)}
 for _, value in ipairs(totals) do answer[#answer + 1] = value end
 answer[#answer + 1] = tostring(#supplies / 2)
 for _, value in ipairs(supplies) do answer[#answer + 1] = value end
