@@ -52,13 +52,13 @@ func checkIDs(ids []string) error {
 // readOrders reads orders from the store, and those that it lacks from the book, at once.
 func (s *Sale) readOrders(ctx context.Context, ids []string) (all Reading, err error) {
 	epoch := s.epoch()
-	lines, err := s.lines(ctx, ids)
+	lines, at, err := s.readLines(ctx, ids)
 	if err != nil {
 		return all, err
 	}
 	var lacking []string
 	for i, line := range lines {
-		if line == nil {
+		if line == "" {
 			lacking = append(lacking, ids[i])
 		}
 	}
@@ -68,15 +68,15 @@ func (s *Sale) readOrders(ctx context.Context, ids []string) (all Reading, err e
 	}
 	for i, id := range ids {
 		r, known := found[id]
-		if text, ok := lines[i].(string); ok {
-			if r, err = parseRecord(id, text); err != nil {
+		if lines[i] != "" {
+			if r, err = parseRecord(id, lines[i]); err != nil {
 				all.Unreadable = append(all.Unreadable, id)
 				continue
 			}
 			known = true
 		}
 		if known {
-			all.Orders = append(all.Orders, r)
+			all.Orders = append(all.Orders, r.by(at))
 		} else {
 			all.Unknown = append(all.Unknown, id)
 		}

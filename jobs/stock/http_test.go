@@ -263,8 +263,9 @@ func TestHTTPClosedAgain(t *testing.T) {
 	m, client, at := onFrozen(t)
 	sale := newSale(t, client, stock.Options{Hold: time.Minute})
 	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
-	put(t, sale, "tea", 5)
-	for _, id := range []string{"o-1", "o-2"} {
+	put(t, sale, "tea", 9)
+	ids := map[string]string{"o-1": "expired", "o-2": "cancelled", "o-3": "expired"}
+	for id := range ids {
 		if status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1)); status != 201 {
 			t.Fatal(status, answer)
 		}
@@ -273,14 +274,23 @@ func TestHTTPClosedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.SetTime(at.Add(time.Minute))
+	closed := func(id string) {
+		t.Helper()
+		status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1))
+		if status != 409 || answer["type"] != "urn:cronce:stock:closed" || answer["state"] != ids[id] {
+			t.Errorf("%s: %d %v, want 409 closed, %s", id, status, answer, ids[id])
+		}
+		status, answer, _ = s.send("GET", "/orders/"+id, "")
+		if status != 200 || answer["state"] != ids[id] {
+			t.Errorf("%s: %d %v, want 200, %s", id, status, answer, ids[id])
+		}
+	}
+	closed("o-3") // which no job has looked at yet
 	if err := stock.Release(soon(t), sale, fence(1), pass); err != nil {
 		t.Fatal(err)
 	}
-	for id, state := range map[string]string{"o-1": "expired", "o-2": "cancelled"} {
-		status, answer, _ := s.send("POST", "/orders", strings.Replace(teaForTwo, "o-1", id, 1))
-		if status != 409 || answer["type"] != "urn:cronce:stock:closed" || answer["state"] != state {
-			t.Errorf("%s: %d %v, want 409 closed, %s", id, status, answer, state)
-		}
+	for id := range ids {
+		closed(id)
 	}
 }
 

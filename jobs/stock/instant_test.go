@@ -74,6 +74,59 @@ func TestExactEndOfAnOrder(t *testing.T) {
 	}
 }
 
+// An order whose time is over is expired for whatever asks for it next, whether it was being paid or not:
+// the same order again closes it, and gives back what it reserved, and reading it says so. No job has run.
+func TestExactEndForEachQuestion(t *testing.T) {
+	t.Parallel()
+	const hold = 15 * time.Minute
+	for _, paying := range []bool{false, true} {
+		for after, want := range map[time.Duration]stock.State{hold - time.Millisecond: stock.Reserved, hold: stock.Expired, hold + time.Hour: stock.Expired} {
+			m, client, at := onFrozen(t)
+			s := newSale(t, client, stock.Options{Hold: hold, PayTime: hold})
+			put(t, s, "tea", 2)
+			o := order("o")
+			o.Buyer = "ada"
+			reserve(t, s, o)
+			if paying {
+				if _, err := s.BeginPayment(t.Context(), "o"); err != nil {
+					t.Fatal(err)
+				}
+				if want == stock.Reserved {
+					want = stock.Paying
+				}
+			}
+			m.SetTime(at.Add(after))
+			wantState(t, s, "o", want)
+			some, err := s.ReadOrders(t.Context(), []string{"o"})
+			if err != nil || len(some.Orders) != 1 || some.Orders[0].State != want {
+				t.Errorf("after %v: ReadOrders: %+v, %v, want %s", after, some, err, want)
+			}
+			wantProduct(t, s, "tea", 2, 1, 1, 0) // reading changes nothing
+			other := o
+			other.Receiver = "another"
+			if _, _, err := s.Reserve(t.Context(), other); !errors.Is(err, stock.ErrConflict) {
+				t.Errorf("after %v: another order under the id: %v, want ErrConflict", after, err)
+			}
+			for range 2 {
+				r, fresh, err := s.Reserve(t.Context(), o)
+				if err != nil || fresh || r.State != want {
+					t.Errorf("after %v: %+v, new %v, %v, want %s", after, r, fresh, err, want)
+				}
+			}
+			if want == stock.Expired {
+				wantProduct(t, s, "tea", 2, 2, 0, 0)
+				if n, err := client.HLen(t.Context(), "cronce:v1:stock:{cronce:shop}:bought").Result(); err != nil || n != 0 {
+					t.Errorf("the buyer counts %d products, %v", n, err)
+				}
+			}
+			if p := sqlite(t); want == stock.Expired {
+				settle(t, s, p, 1, 1)
+				p.wantLines(t, "SELECT id, status FROM orders", "o expired")
+			}
+		}
+	}
+}
+
 // The job closes only what is past its time in the step that closes it: an order
 // that was due when the job looked, by a clock that has been set back since, stays.
 func TestExpireLooksAtTheClockItself(t *testing.T) {

@@ -183,22 +183,3 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 	}
 	return r, refusal, err
 }
-
-// Order returns an order by its id, or ErrUnknownOrder.
-func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
-	if err := checkID(id); err != nil {
-		return Record{}, fmt.Errorf("stock: order: %w", err)
-	}
-	line, err := again(ctx, func() (string, error) { return s.client.Get(ctx, s.key(keyOrder+id)).Result() })
-	var r Record
-	switch {
-	case errors.Is(err, redis.Nil):
-		r, err = s.bookedOrder(ctx, s.epoch(), id)
-	case err == nil:
-		r, err = parseRecord(id, line)
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("stock: order %q: %w", id, err)
-	}
-	return r, nil
-}

@@ -26,7 +26,10 @@ func overdue(t *testing.T, client redis.UniversalClient, n int) *stock.Sale {
 	s := newSale(t, client, stock.Options{Hold: time.Millisecond})
 	put(t, s, "tea", int64(n))
 	fill(t, s, n)
-	last := wantState(t, s, fmt.Sprintf("o-%02d", n-1), stock.Reserved)
+	last, err := s.Order(t.Context(), fmt.Sprintf("o-%02d", n-1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	await(t, "the orders are due", func() bool {
 		now, err := client.Time(t.Context()).Result()
 		return err == nil && now.After(last.Due)

@@ -156,7 +156,7 @@ func (s *Sale) free(ctx context.Context, d Decision) (Record, error) {
 	if err := s.Look(ctx); err != nil { // what is not known is known to be so only then
 		return Record{}, err
 	}
-	r, err := s.Order(ctx, d.Order)
+	r, _, err := s.stored(ctx, d.Order) // one that is past its time may be there still, and can be freed
 	if err != nil {
 		return Record{}, err
 	}

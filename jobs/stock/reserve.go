@@ -9,8 +9,8 @@ import (
 
 // Reserve takes an order's items out of stock, all or none, for as long as
 // Options.Hold. It reports whether the order is new: asked again with the same
-// order it answers the same and changes nothing; the record then tells what became
-// of the order since.
+// order it answers the same and takes nothing; the record then tells what became
+// of the order since. One that is past its time is expired then, if it was not before.
 //
 // While the store does not answer Reserve asks again, for five seconds or until
 // the context ends; after that it is not known whether the order was accepted:
@@ -33,7 +33,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue, keyBought)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue, keyBought, keyUnsettled)
 	answer, at, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)

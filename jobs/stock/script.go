@@ -13,6 +13,8 @@ import (
 var (
 	//go:embed lua/order.lua
 	orderLua string
+	//go:embed lua/records.lua
+	recordsLua string
 	//go:embed lua/reserve.lua
 	reserveLua string
 	//go:embed lua/pay.lua
@@ -139,6 +141,7 @@ var (
 	decideScript  = onShelf(decideLua, orderLua)
 	decidedScript = redis.NewScript(decidedLua)
 	putInScript   = onShelf(putInLua)
+	recordsScript = redis.NewScript(orderLua + recordsLua)
 	productScript = redis.NewScript(productLua)
 	pageScript    = redis.NewScript(completeLua + pageLua)
 	countsScript  = redis.NewScript(countsLua)

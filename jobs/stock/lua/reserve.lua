@@ -2,23 +2,29 @@
 -- price that they have now.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted  6 offer  7 due
---       8 bought
+--       8 bought  9 unsettled
 -- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…)  4 rest
 --       5 the largest sum  6 the buyer (''), then per item: sku, quantity
 --
 -- Returns {'new', placed, items as they are recorded}, {'known', record} when the same
--- order is there already, in whatever state, {'other'} when the id is there with other
+-- order is there already, in whatever state, and expired by this call if it is past its time, {'other'} when the id is there with other
 -- content, {'unknown', sku}, {'unpriced', sku}, {'mixed', item, currency, that of the
 -- first item}, {'sum', item, price}, {'not begun', sku, when it begins, now}, {'ended', sku,
 -- when}, {'buyer', item} that needs a buyer, {'limit', sku, limit, what the buyer has},
 -- {'halted', sku} of a product whose books do not balance, or {'sold out', sku, stock};
--- items count from 0. Only new changes anything.
+-- items count from 0. Only new, and an order that expires, change anything.
 local call = redis.call
 local known = call('GET', KEYS[1])
 if known and held(ARGV[1], known, KEYS[4], KEYS[7]) then
-  local items, rest = string.match(known, '^%a+ %d+ %d+ %d+ (%S+) (.*)$')
-  if items and asked(items) == ARGV[3] and rest == ARGV[4] then return {'known', known} end
-  return {'other'}
+  local state, due, items, rest = string.match(known, '^(%a+) %d+ (%d+) %d+ (%S+) (.*)$')
+  if not items or asked(items) ~= ARGV[3] or rest ~= ARGV[4] then return {'other'} end
+  local at = now()
+  if open(state) and at >= tonumber(due) then
+    local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[7], bought = KEYS[8], unsettled = KEYS[9]}
+    known = close(ARGV[1], known, 'expired', KEYS[2], k, at)
+    changed = true
+  end
+  return {'known', known}
 end
 local at, by = now(), ARGV[6]
 local price, currency, sum = {}, nil, 0
