@@ -34,7 +34,7 @@ type shopMetrics struct {
 	handler *atomic.Pointer[stock.Handler] // nil in it until the shop is served
 	skus    []string                       // of which the stock is shown; none: all, if they are few
 
-	up, known, left, products, unsettled, lag, totals, shed, requests *prometheus.Desc
+	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
 
 func shopDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -46,11 +46,12 @@ func newShopMetrics(s *shop) *shopMetrics {
 		sale: s.sale, handler: &s.served, skus: s.measured,
 		up:        shopDesc("up", "Whether the store has answered this scrape."),
 		known:     shopDesc("stock_known", "Whether the store has what the book has: otherwise nothing is sold."),
-		left:      shopDesc("stock_left", "What can be ordered of a product; absent while it is not known.", "sku"),
+		left:      shopDesc("stock_left", "What can be ordered of a product; absent while it is not known, or closed.", "sku"),
 		products:  shopDesc("products", "How many products there are."),
+		closed:    shopDesc("products_closed", "Products that are not sold, since their books do not balance."),
 		unsettled: shopDesc("orders_unsettled", "Orders whose state the database does not have yet."),
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
-		totals:    shopDesc("products_unsettled", "Products of which the database does not have yet what was put in."),
+		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job that settles."),
 		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
 		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
@@ -58,7 +59,7 @@ func newShopMetrics(s *shop) *shopMetrics {
 
 // Describe is for the registry.
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
+	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
 		to <- d
 	}
 }
@@ -88,6 +89,7 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.up, 1)
 	gauge(m.known, zeroOrOne(f.Stock != nil))
 	gauge(m.products, float64(f.Products))
+	gauge(m.closed, float64(f.Closed))
 	gauge(m.unsettled, float64(f.Unsettled))
 	gauge(m.lag, f.Lag.Seconds())
 	gauge(m.totals, float64(f.Totals))

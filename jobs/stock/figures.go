@@ -13,9 +13,10 @@ const MaxFigures = 200
 type Figures struct {
 	Unsettled int64            // orders whose state the book does not have yet
 	Lag       time.Duration    // for how long the book has lacked the oldest of these orders
-	Totals    int64            // products of which the book does not have yet what was put in
+	Totals    int64            // products whose total, price or deletion waits for settleOrders
 	Products  int64            // how many there are
-	Stock     map[string]int64 // what is left, by product; nil while that is not known: see Sale.Known
+	Closed    int64            // of these, how many are not sold, since their books do not balance
+	Stock     map[string]int64 // what can be ordered, by product; nil while that is not known: see Sale.Known
 }
 
 // Figures reads what is measured of a sale, in one step that is bounded however large the sale
@@ -26,7 +27,7 @@ func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
 	if len(skus) > MaxFigures {
 		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
 	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer), argsOf(skus, MaxFigures)...)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), argsOf(skus, MaxFigures)...)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)
@@ -38,12 +39,12 @@ func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
 }
 
 func (s *Sale) parseFigures(ctx context.Context, answer []string) (f Figures, err error) {
-	const head = 6
+	const head = 7
 	if len(answer) < head || (len(answer)-head)%2 != 0 {
 		return f, strange(answer)
 	}
 	var now, oldest int64
-	if err := parseNumbers(answer[:head-1], &f.Unsettled, &f.Totals, &f.Products, &now, &oldest); err != nil {
+	if err := parseNumbers(answer[:head-1], &f.Unsettled, &f.Totals, &f.Products, &f.Closed, &now, &oldest); err != nil {
 		return f, err
 	}
 	if first := answer[head-1]; first != "" {
