@@ -116,6 +116,30 @@ func (o textOutbox) Accept(ctx context.Context, id, phone, text string) error {
 	return err
 }
 
+// Look returns where texts are, and the place of a shop's.
+func (o textOutbox) Look(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
+	place, found, err := o.outbox.Look(ctx, list, ids...)
+	for _, state := range found {
+		states = append(states, textState(state))
+	}
+	return place, states, err
+}
+
+func textState(state sms.State) stock.TextState {
+	switch state {
+	case "":
+		return stock.TextUnknown
+	case sms.Sent, sms.Failed, sms.Cancelled, sms.Expired:
+		return stock.TextEnded
+	}
+	return stock.TextWaits
+}
+
+// SetPlace writes down up to where a shop's texts are put.
+func (o textOutbox) SetPlace(ctx context.Context, list, from, to string) (bool, error) {
+	return o.outbox.SetPlace(ctx, list, from, to)
+}
+
 // eventFaults gives what a target refuses its place in the file.
 func eventFaults(c *config.Config, at string, err error) error {
 	var errs []error

@@ -38,6 +38,10 @@ var (
 	countsLua string
 	//go:embed lua/trim.lua
 	trimLua string
+	//go:embed lua/look.lua
+	lookLua string
+	//go:embed lua/place.lua
+	placeLua string
 
 	acceptScript  = redis.NewScript(acceptLua)
 	takeScript    = redis.NewScript(takeLua)
@@ -54,6 +58,8 @@ var (
 	receiptScript = redis.NewScript(receiptLua)
 	countsScript  = redis.NewScript(countsLua)
 	trimScript    = redis.NewScript(trimLua)
+	lookScript    = redis.NewScript(lookLua)
+	placeScript   = redis.NewScript(placeLua)
 )
 
 // The keys. Messages are fields of two hashes, because a script must name its
@@ -74,6 +80,7 @@ const (
 	keyRepeated    = "repeated"    // set: the ids in sent that may have been sent more than once
 	keyDelivered   = "delivered"   // set: id, since when, Unix ms: by their receipts
 	keyUndelivered = "undelivered" // set: id, since when, Unix ms: by their receipts
+	keyPlaces      = "places"      // hash: list, the place that its caller has written down
 	keyFence       = "fence"       // hash: the highest fence seen and its run, and the gateway's pause
 )
 

@@ -31,7 +31,7 @@ func (c *courier) tryAgain(ctx context.Context) error {
 		default:
 			c.done++
 		}
-		if err := c.book.triedAgain(ctx, sale, target, c.work.fence, seq, refused); err != nil {
+		if err := c.book.triedAgain(ctx, sale, target, c.work.fence, seq, refused, d.kept); err != nil {
 			return err
 		}
 		if failed {

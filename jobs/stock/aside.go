@@ -155,9 +155,12 @@ func (b *Database) asideAgain(ctx context.Context, sale, target string) ([]Event
 
 // triedAgain records what became of an event that was tried again: delivered, or refused with
 // a reason.
-func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, seq int64, refused string) error {
+func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, seq int64, refused string, kept []int64) error {
 	err := b.transact(ctx, sale, func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+			return err
+		}
+		if err := tx.keepTexts(ctx, target, kept); err != nil {
 			return err
 		}
 		where, args := asideWhere(sale, target, seq)

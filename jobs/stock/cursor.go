@@ -88,6 +88,7 @@ type advance struct {
 	from  int64 // where the run has found the cursor
 	seq   int64 // the target has all up to this one, or has refused them
 	aside []Refusal
+	kept  []int64       // events that the target has not done with
 	err   error         // why it does not have the next one; nil: nothing is wrong
 	later int64         // 1 if later events got through, else 0
 	wait  time.Duration // for which it is left alone
@@ -110,6 +111,9 @@ func (b *Database) advance(ctx context.Context, sale, target string, fence int64
 			return fmt.Errorf("it is at %d, and was at %d: %w", at, a.from, ErrFenced)
 		}
 		if err := tx.putAside(ctx, target, a.aside); err != nil {
+			return err
+		}
+		if err := tx.keepTexts(ctx, target, a.kept); err != nil {
 			return err
 		}
 		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''", []any{a.seq}

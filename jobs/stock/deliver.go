@@ -98,6 +98,9 @@ func (c *courier) run(ctx context.Context) (err error) {
 	if err := c.position(ctx); err != nil {
 		return err
 	}
+	if err := c.lookAfterTexts(ctx); err != nil {
+		return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
+	}
 	if err = c.passes(ctx); err == nil {
 		err = c.tryAgain(ctx)
 	}
@@ -191,7 +194,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 	if d.Err != nil {
 		return false, c.trouble(ctx, c.at.seq+1, d)
 	}
-	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, has: true})
+	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, kept: d.kept, has: true})
 }
 
 // room refuses to put more events aside than there may be: something else is wrong with a
@@ -242,7 +245,7 @@ func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 	if d.Passable && d.Outage {
 		wait = min(wait, besideWait) // it is not out
 	}
-	a := advance{seq: c.at.seq, aside: d.Refused, err: d.Err, wait: wait, has: d.Done > 0}
+	a := advance{seq: c.at.seq, aside: d.Refused, kept: d.kept, err: d.Err, wait: wait, has: d.Done > 0}
 	if d.Passable {
 		a.later = 1
 	}

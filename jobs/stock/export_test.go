@@ -128,6 +128,13 @@ func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(stri
 	return newCourier(s, t, testWork(fence, step)).run(ctx)
 }
 
+// DeliverLogging is one run of deliverEvents with a log.
+func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *zap.Logger) error {
+	w := testWork(fence, nil)
+	w.log = log
+	return newCourier(s, t, w).run(ctx)
+}
+
 // Sweep deletes events that all targets have for longer than retention.
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)

@@ -114,6 +114,16 @@ func (b *Database) eventsAfter(ctx context.Context, sale string, seq int64, n in
 	return b.readEvents(ctx, sale, query, sale, seq)
 }
 
+// eventsAt reads events by their numbers, those that are there, in their order.
+func (b *Database) eventsAt(ctx context.Context, sale string, seqs []int64) ([]Event, error) {
+	args := []any{sale}
+	for _, seq := range seqs {
+		args = append(args, seq)
+	}
+	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq IN (" + marks(len(seqs)) + ") ORDER BY seq")
+	return b.readEvents(ctx, sale, query, args...)
+}
+
 // lastEvents reads the last n events, the latest first.
 func (b *Database) lastEvents(ctx context.Context, sale string, n int) ([]Event, error) {
 	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? ORDER BY seq DESC LIMIT " + strconv.Itoa(n))

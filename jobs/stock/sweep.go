@@ -58,6 +58,7 @@ func (b *Database) forgetTargets(ctx context.Context, sale string, retention tim
 		}
 		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds())
 		_, err2 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = EXISTS (SELECT 1 FROM stock_cursor WHERE stock_cursor.sale = stock_book.sale) WHERE sale = ?"), sale)
-		return errors.Join(err, err2)
+		_, err3 := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target NOT IN (SELECT target FROM stock_cursor WHERE sale = ?)"), sale, sale)
+		return errors.Join(err, err2, err3)
 	})
 }

@@ -35,6 +35,8 @@ type Delivery struct {
 	// lasted for five minutes, Deliver is called with the next event alone, with one of another order, and
 	// with the next event again: if it took only the other, later events have got through.
 	Outage bool
+
+	kept []int64 // the events that the target has not done with: their texts wait in an outbox
 }
 
 // A Refusal is an event that a target has refused for what it is.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/cronce/cronce/internal/legible"
@@ -18,11 +19,28 @@ import (
 // maxTemplate is how many characters the template of a text, and a text, may have.
 const maxTemplate = 1000
 
-// An Outbox takes a text for a phone, once for each id: package sms has one. An error that is
-// an ErrRefused refuses the text for what it is.
+// An Outbox takes texts for phones, and knows for a while where they are: package sms has one.
 type Outbox interface {
+	// Accept takes a text, once for each id. An error that is an ErrRefused refuses the text
+	// for what it is.
 	Accept(ctx context.Context, id, phone, text string) error
+	// Look returns where texts are, up to 500, and in the same step the place of a list; empty:
+	// there is none.
+	Look(ctx context.Context, list string, ids []string) (place string, states []TextState, err error)
+	// SetPlace writes down the place of a list, if it is from, and reports whether it is
+	// written. It must be lost when texts are.
+	SetPlace(ctx context.Context, list, from, to string) (bool, error)
 }
+
+// A TextState says where a text is.
+type TextState int
+
+// The states of texts.
+const (
+	TextUnknown TextState = iota // the outbox does not know it
+	TextWaits                    // it is to be sent
+	TextEnded                    // it was sent, or will not be
+)
 
 // ErrRefused is that of a text which an Outbox refuses for what it is.
 var ErrRefused = errors.New("the text is refused")
@@ -47,12 +65,17 @@ type TextOptions struct {
 }
 
 // Texts is a target that puts a text for the buyer into an outbox: your order is confirmed. The
-// text's id is made from the event, so that a repeat adds none.
+// text's id is made from the event, so that a repeat adds none. The database remembers which
+// texts are not known to have ended: those that the outbox loses with its store are put into it again.
 type Texts struct {
 	sale      *Sale
 	outbox    Outbox
 	name      string
 	templates map[State]*template.Template
+
+	mu     sync.Mutex
+	place  string // in the outbox, as the run has found or set it
+	looked int64  // the event of the last text that the outbox was asked about; 0: it begins anew
 }
 
 // NewTexts returns Texts for the events of a sale. Its error joins a *FieldError for each option
@@ -126,7 +149,18 @@ func render(t *template.Template, d TextData) (string, error) {
 func (t *Texts) Name() string { return t.name }
 
 // Deliver puts a text for each event that has one into the outbox.
-func (t *Texts) Deliver(ctx context.Context, events []Event) (d Delivery) {
+func (t *Texts) Deliver(ctx context.Context, events []Event) Delivery {
+	d := t.putAll(ctx, events)
+	if d.Done == 0 {
+		return d
+	}
+	if err := t.reach(ctx, events[d.Done-1].Seq); err != nil {
+		return Delivery{Err: err}
+	}
+	return d
+}
+
+func (t *Texts) putAll(ctx context.Context, events []Event) (d Delivery) {
 	with := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return t.templates[e.Kind] == nil })
 	people, err := t.sale.people(ctx, with)
 	if err != nil {
@@ -143,6 +177,8 @@ func (t *Texts) Deliver(ctx context.Context, events []Event) (d Delivery) {
 		} else if err != nil {
 			d.Done, d.Err = i, err
 			return d
+		} else {
+			d.kept = append(d.kept, e.Seq)
 		}
 	}
 	d.Done = len(events)

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/sms"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -22,6 +25,21 @@ func (o smsOutbox) Accept(ctx context.Context, id, phone, text string) error {
 		return fmt.Errorf("%w: %w", stock.ErrRefused, err)
 	}
 	return err
+}
+
+func (o smsOutbox) Look(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
+	place, found, err := o.Outbox.Look(ctx, list, ids...)
+	for _, state := range found {
+		is := stock.TextWaits
+		switch state {
+		case "":
+			is = stock.TextUnknown
+		case sms.Sent, sms.Failed, sms.Cancelled, sms.Expired:
+			is = stock.TextEnded
+		}
+		states = append(states, is)
+	}
+	return place, states, err
 }
 
 func newTexts(t testing.TB, s *stock.Sale, client redis.UniversalClient, templates map[stock.State]string) (*stock.Texts, *sms.Outbox) {
@@ -139,6 +157,155 @@ func TestTextOptions(t *testing.T) {
 		_, err := stock.NewTexts(s, smsOutbox{}, stock.TextOptions{Templates: map[stock.State]string{c.kind: c.text}})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: %v, want %q", c.kind, c.text, err, c.want)
+		}
+	}
+}
+
+// keptTexts is a sale with texts for paid orders, in an outbox with a Redis of its own.
+func keptTexts(t *testing.T, client redis.UniversalClient, p place) (s *stock.Sale, to *stock.Texts, o *sms.Outbox, store redis.UniversalClient) {
+	t.Helper()
+	s = keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 1000)
+	store = connect(t, redisserver.Start(t).Addr())
+	to, o = newTexts(t, s, store, map[stock.State]string{stock.Paid: "{{.Order}}"})
+	deliver(t, s, to)
+	return s, to, o, store
+}
+
+// payWithPhone pays an order of a buyer who has a phone, and settles it.
+func payWithPhone(t testing.TB, s *stock.Sale, p place, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		o := order(id)
+		o.Phone = phoneOf
+		reserve(t, s, o)
+		if _, err := pay(t.Context(), s, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settleAll(t, s, p)
+}
+
+// sendOne takes the next message that is due and marks it as sent; its text.
+func sendOne(t testing.TB, o *sms.Outbox, fence int64) string {
+	t.Helper()
+	h := sms.Holder{Run: fmt.Sprint("run-", fence), Fence: fence}
+	p, err := o.Take(t.Context(), h, 1)
+	if err != nil || len(p) != 1 {
+		t.Fatal(p, err)
+	}
+	if err := o.Mark(t.Context(), h, p[0].Sent(0)); err != nil {
+		t.Fatal(err)
+	}
+	return p[0].Message.Text
+}
+
+// The store of the outbox is emptied. Texts that were not sent are put into it again, under the same
+// ids, and logged; those that were sent, or deleted by an operator, are not.
+func TestLostTextsArePutAgain(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s, to, outbox, store := keptTexts(t, client, p)
+		payWithPhone(t, s, p, "o-1", "o-2", "o-3", "o-4")
+		deliver(t, s, to)
+		sendOne(t, outbox, 1)
+		if _, err := outbox.Forget(t.Context(), phoneOf); err != nil { // all are the same buyer's
+			t.Fatal(err)
+		}
+		deliver(t, s, to)
+		if got := messages(t, outbox); len(got) > 0 {
+			t.Errorf("the outbox has %q, which were deleted there", got)
+		}
+		payWithPhone(t, s, p, "o-5", "o-6")
+		deliver(t, s, to)
+		waits := "o-6"
+		if sendOne(t, outbox, 2) == waits {
+			waits = "o-5"
+		}
+		deliver(t, s, to)
+		before := records(t, outbox)
+		for range 2 {
+			store.FlushAll(t.Context())
+			core, logs := observer.New(zap.WarnLevel)
+			if err := stock.DeliverLogging(t.Context(), s, to, nextFence(), zap.New(core)); err != nil {
+				t.Fatal(err)
+			}
+			if got := messages(t, outbox); fmt.Sprint(got) != "["+phoneOf+" "+waits+"]" {
+				t.Errorf("after the loss the outbox has %q, want %s, which was not sent", got, waits)
+			}
+			if id := records(t, outbox)[waits]; id == "" || id != before[waits] {
+				t.Errorf("the text has the id %q, want %q", id, before[waits])
+			}
+			if lost := logs.FilterMessage("events lost by their target").All(); len(lost) != 1 || lost[0].ContextMap()["events"] != int64(1) {
+				t.Errorf("logged: %v", logs.All())
+			}
+		}
+		sendOne(t, outbox, 3)
+		deliver(t, s, to)
+		p.wantLines(t, "SELECT COUNT(*) FROM stock_text", "0")
+	})
+}
+
+// records are the ids of the messages by their texts.
+func records(t testing.TB, o *sms.Outbox) map[string]string {
+	t.Helper()
+	page, err := o.Page(t.Context(), sms.Query{Limit: sms.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, r := range page.Records {
+		ids[r.Message.Text] = r.Message.ID
+	}
+	return ids
+}
+
+// The store of the outbox goes back to an older state: between two runs, in the middle of one, and while what was
+// lost is put into it again. Each text is there in the end.
+func TestTextsOutliveAnOlderStore(t *testing.T) {
+	p := sqlite(t)
+	s, to, outbox, store := keptTexts(t, connect(t, redisserver.Start(t).Addr()), p)
+	payWithPhone(t, s, p, "o-1")
+	deliver(t, s, to)
+	older := map[string]string{}
+	for _, key := range store.Keys(t.Context(), "*").Val() {
+		older[key] = store.Dump(t.Context(), key).Val()
+	}
+	goBack := func() {
+		store.FlushAll(t.Context())
+		for key, dump := range older {
+			if err := store.Restore(t.Context(), key, 0, dump).Err(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	want := 1
+	for _, at := range []string{"", "deliver", "advance", "look after texts", "have put texts again"} {
+		for _, lose := range []func(){goBack, func() { store.FlushAll(t.Context()) }} {
+			for range 2 {
+				want++
+				payWithPhone(t, s, p, fmt.Sprint("o-", want))
+				if at == "" {
+					deliver(t, s, to)
+					lose()
+				} else {
+					if at == "look after texts" || at == "have put texts again" {
+						lose()
+					}
+					_ = stock.Deliver(t.Context(), s, to, nextFence(), func(step string) error { // it may fail, and the next one heals
+						if step == at {
+							lose()
+						}
+						return nil
+					})
+				}
+				for range 3 {
+					p.do(t, "UPDATE stock_cursor SET next_at = 0")
+					_ = stock.Deliver(t.Context(), s, to, nextFence(), pass)
+				}
+				if got := messages(t, outbox); len(got) != want {
+					t.Fatalf("lost at %q: the outbox has %d texts, want %d: %q", at, len(got), want, got)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,277 @@
+package stock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+const (
+	keptAtOnce = 500 // texts that an outbox is asked about in one step
+	keptSteps  = 4   // such steps of a run, where nothing is lost
+)
+
+// errTextsLost ends a run that finds another place than it has set: the next run looks after it.
+var errTextsLost = errors.New("the outbox has lost texts, or another run was there")
+
+// A place is the number of the last event whose text is in the outbox, and a word that is fresh
+// after each loss. It is in the outbox's store, and is lost, or goes back, with the texts in there.
+func placeAt(seq int64, word string) string { return strconv.FormatInt(seq, 10) + " " + word }
+
+// seqOf reads the number of a place; -1: there is none.
+func seqOf(place string) int64 {
+	digits, _, _ := strings.Cut(place, " ")
+	if seq, err := strconv.ParseInt(digits, 10, 64); err == nil && seq >= 0 {
+		return seq
+	}
+	return -1
+}
+
+func (t *Texts) list() string { return t.sale.ID() + "/" + t.name }
+
+// found reads the place.
+func (t *Texts) found(ctx context.Context) (string, error) {
+	place, _, err := t.outbox.Look(ctx, t.list(), nil)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.place = place
+	return place, nil
+}
+
+// reach moves the place on: the texts of all events up to seq are in the outbox. It fails if texts were
+// lost since the run has looked.
+func (t *Texts) reach(ctx context.Context, seq int64) error {
+	t.mu.Lock()
+	from := t.place
+	t.mu.Unlock()
+	if seqOf(from) >= seq {
+		return nil
+	}
+	_, word, _ := strings.Cut(from, " ")
+	return t.move(ctx, from, placeAt(seq, word))
+}
+
+func (t *Texts) move(ctx context.Context, from, to string) error {
+	ok, err := t.outbox.SetPlace(ctx, t.list(), from, to)
+	if err == nil && !ok {
+		err = errTextsLost
+	}
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.place = to
+	return nil
+}
+
+// lookAfterTexts asks the outbox what became of the texts that the database remembers, and forgets those
+// that have ended. Those that the outbox has lost are put into it again, under the same ids.
+func (c *courier) lookAfterTexts(ctx context.Context) error {
+	t, ok := c.target.(*Texts)
+	if !ok {
+		return nil
+	}
+	place, err := t.found(ctx)
+	switch {
+	case err != nil:
+	case seqOf(place) < c.at.seq:
+		err = c.putLost(ctx, t, place)
+	default:
+		err = c.forgetEnded(ctx, t, place)
+	}
+	if err != nil {
+		return c.trouble(ctx, c.at.seq+1, Delivery{Err: err})
+	}
+	return nil
+}
+
+// forgetEnded forgets texts that have ended, of some of those that the database remembers: the next run goes
+// on behind them. One that the outbox does not know was deleted there, since nothing is lost.
+func (c *courier) forgetEnded(ctx context.Context, t *Texts, place string) error {
+	for range keptSteps {
+		k, err := c.keptTexts(ctx, t, place, t.lookedAt())
+		if err != nil {
+			return err
+		}
+		for i := range k.lost {
+			k.ended = append(k.ended, k.lost[i].Seq)
+		}
+		if err := c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended); err != nil {
+			return err
+		}
+		if t.lookFrom(k.next); k.next == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *Texts) lookedAt() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.looked
+}
+
+func (t *Texts) lookFrom(seq int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looked = seq
+}
+
+// putLost puts all texts into the outbox again that the database remembers and the outbox does not know: its store
+// has lost data. While it does, the place has a word of its own, so that a further loss is noticed.
+func (c *courier) putLost(ctx context.Context, t *Texts, place string) error {
+	began, lost := placeAt(max(0, seqOf(place)), rand.Text()), []Event(nil)
+	if err := t.move(ctx, place, began); err != nil {
+		return err
+	}
+	defer func() {
+		if len(lost) > 0 {
+			c.work.log.Warn("events lost by their target", zap.String("target", t.name), zap.Int64("from", lost[0].Seq), zap.Int64("to", lost[len(lost)-1].Seq), zap.Int("events", len(lost)))
+		}
+	}()
+	for after := int64(0); ; {
+		k, err := c.keptTexts(ctx, t, began, after)
+		if err != nil {
+			return err
+		}
+		d := t.putAll(ctx, k.lost)
+		if d.Err != nil {
+			return d.Err
+		}
+		lost = append(lost, k.lost...)
+		for i, put := 0, d.kept; i < len(k.lost); i++ { // those that have no text any more are done with
+			if len(put) > 0 && put[0] == k.lost[i].Seq {
+				put = put[1:]
+				continue
+			}
+			k.ended = append(k.ended, k.lost[i].Seq)
+		}
+		if err := c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended); err != nil {
+			return err
+		}
+		if after = k.next; after == 0 {
+			break
+		}
+	}
+	if err := c.work.may(ctx, "have put texts again"); err != nil {
+		return err
+	}
+	return t.reach(ctx, c.at.seq)
+}
+
+// kept is what became of some texts.
+type kept struct {
+	ended []int64 // their events; also of those that the database has no event of any more
+	lost  []Event // of those that the outbox does not know
+	next  int64   // behind which there may be others; 0: there are none
+}
+
+// keptTexts asks the outbox about texts that come after one. It fails if the place is another one.
+func (c *courier) keptTexts(ctx context.Context, t *Texts, place string, after int64) (k kept, err error) {
+	if err := c.work.may(ctx, "look after texts"); err != nil {
+		return k, err
+	}
+	seqs, err := c.book.keptTexts(ctx, c.sale.ID(), t.name, after)
+	if err != nil || len(seqs) == 0 {
+		return k, err
+	}
+	if len(seqs) == keptAtOnce {
+		k.next = seqs[len(seqs)-1]
+	}
+	events, err := c.book.eventsAt(ctx, c.sale.ID(), seqs)
+	if err != nil {
+		return k, err
+	}
+	ids := make([]string, len(events))
+	for i := range events {
+		ids[i] = textID(&events[i])
+	}
+	found, states, err := t.outbox.Look(ctx, t.list(), ids)
+	switch {
+	case err != nil:
+		return k, err
+	case found != place:
+		return k, errTextsLost
+	case len(states) != len(ids):
+		return k, fmt.Errorf("the outbox says where %d texts are, of %d", len(states), len(ids))
+	}
+	there := map[int64]bool{}
+	for i := range events {
+		there[events[i].Seq] = true
+		switch states[i] {
+		case TextEnded:
+			k.ended = append(k.ended, events[i].Seq)
+		case TextUnknown:
+			k.lost = append(k.lost, events[i])
+		}
+	}
+	for _, seq := range seqs {
+		if !there[seq] {
+			k.ended = append(k.ended, seq)
+		}
+	}
+	return k, nil
+}
+
+// keepTexts remembers the texts of events that were put into an outbox.
+func (tx *transaction) keepTexts(ctx context.Context, target string, seqs []int64) error {
+	t := table{name: "stock_text", clock: "put_at", columns: []column{{name: "target"}, {name: "seq"}}}
+	for _, seq := range seqs {
+		t.add(target, seq)
+	}
+	if err := tx.write(ctx, &t, upsert(tx.dialect, "stock_text", "sale, target, seq", []string{"put_at"}, nil)); err != nil {
+		return fmt.Errorf("remember texts: %w", err)
+	}
+	return nil
+}
+
+// keptTexts reads the events of the next texts that are remembered.
+func (b *Database) keptTexts(ctx context.Context, sale, target string, after int64) (seqs []int64, err error) {
+	query := b.dialect.Bind("SELECT seq FROM stock_text WHERE sale = ? AND target = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(keptAtOnce))
+	rows, err := b.db.QueryContext(ctx, query, sale, target, after)
+	if err == nil {
+		defer rows.Close()
+		for err == nil && rows.Next() {
+			var seq int64
+			err = rows.Scan(&seq)
+			seqs = append(seqs, seq)
+		}
+		err = errors.Join(err, rows.Err(), rows.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the texts that are remembered: %w", err)
+	}
+	return seqs, nil
+}
+
+// forgetTexts forgets texts that are done with.
+func (b *Database) forgetTexts(ctx context.Context, sale, target string, fence int64, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	args := []any{sale, target}
+	for _, seq := range seqs {
+		args = append(args, seq)
+	}
+	err := b.transact(ctx, sale, func(tx *transaction) error {
+		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+			return err
+		}
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target = ? AND seq IN ("+marks(len(seqs))+")"), args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget texts: %w", err)
+	}
+	return nil
+}
