@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/sms"
 	"github.com/cronce/cronce/jobs/stock"
@@ -21,50 +20,47 @@ import (
 
 const phoneOf = "+4915112345678"
 
-// memberEvents are the jobs that deliver the events of a member's sale: to a stream in the
-// store of the sale, which loses things, to a webhook, and to an outbox in a store that does not.
-func memberEvents(c setup, sale *stock.Sale, client redis.UniversalClient) (jobs []scheduler.Job, done func(), err error) {
-	texts := redis.NewClient(&redis.Options{Addr: c.SMS})
-	done = func() { _ = texts.Close() }
-	outbox, err := sms.NewOutbox(texts, sms.Options{})
+// memberEvents are the jobs that deliver the events of a member's sale: to a stream and an outbox in the
+// store of the sale, which loses things, and to a webhook.
+func memberEvents(c setup, sale *stock.Sale, client redis.UniversalClient) (jobs []scheduler.Job, err error) {
+	outbox, err := sms.NewOutbox(client, sms.Options{})
 	stream, err1 := stock.NewStream(sale, client, stock.StreamOptions{})
 	hook, err2 := stock.NewWebhook(sale, stock.WebhookOptions{URL: c.Hook, Secrets: func() []string { return []string{webhookSecret, "fedcba9876543210"} }})
 	text, err3 := stock.NewTexts(sale, smsOutbox{outbox}, stock.TextOptions{Templates: map[stock.State]string{stock.Paid: "{{.Order}} is confirmed"}})
 	if err := errors.Join(err, err1, err2, err3); err != nil {
-		return nil, done, err
+		return nil, err
 	}
 	for _, target := range []stock.Target{stream, hook, text} {
 		job, err := stock.DeliverEvents(sale, target)
 		if err != nil {
-			return nil, done, err
+			return nil, err
 		}
 		jobs = append(jobs, job)
 	}
-	return jobs, done, nil
+	return jobs, nil
 }
 
-// An audience is what gets the events of a market: a stream in its store, a webhook that fails each tenth
-// time, and a store of texts that loses nothing.
+// An audience is what gets the events of a market: a stream and an outbox of texts in its store, and a webhook that
+// fails each tenth time.
 type audience struct {
 	t      *testing.T
 	book   place
 	hook   *hook
-	texts  redis.UniversalClient
 	stream string // its key
 	where  string // which round this is
 }
 
 // newAudience starts what gets the events, and tells members of it.
 func newAudience(t *testing.T, c *setup) audience {
-	texts, hook := redisserver.Start(t), newHook(t)
+	hook := newHook(t)
 	hook.answers(func(http.ResponseWriter, string, string) int {
 		if rand.IntN(10) == 0 {
 			return http.StatusInternalServerError
 		}
 		return 0
 	})
-	c.SMS, c.Hook = texts.Addr(), hook.URL
-	return audience{t: t, book: newPlace(t, sqlserver.Connect(t, c.Driver, c.DSN), c.Dialect), hook: hook, texts: connect(t, texts.Addr()), stream: saleTag + "events"}
+	c.Hook = hook.URL
+	return audience{t: t, book: newPlace(t, sqlserver.Connect(t, c.Driver, c.DSN), c.Dialect), hook: hook, stream: saleTag + "events"}
 }
 
 // there waits until all targets are there: orders that are settled before have no events.
@@ -90,10 +86,12 @@ func (l *audience) delivered(client redis.UniversalClient) {
 			waiting, err1 = waiting+n, errors.Join(err1, err)
 		}
 		length, err2 := client.XLen(ctx, l.stream).Result()
-		if err = errors.Join(err, err1, err2); err == nil && open+behind+waiting == 0 && length == seq {
+		places, err3 := client.HVals(ctx, "cronce:v1:sms:{cronce}:places").Result() // one, "" before it is set
+		place := strings.Join(places, " ")
+		if err = errors.Join(err, err1, err2, err3); err == nil && open+behind+waiting == 0 && length == seq && strings.HasPrefix(place, fmt.Sprint(seq, " ")) {
 			return
 		}
-		state = fmt.Sprintf("%d orders are open, %d not settled; %d targets of %d events are behind; the stream has %d; %v", open, waiting, behind, seq, length, err)
+		state = fmt.Sprintf("%d orders are open, %d not settled; %d targets of %d events are behind; the stream has %d; the outbox is at %q; %v", open, waiting, behind, seq, length, place, err)
 		if time.Now().After(give) {
 			l.t.Errorf("%s: not all is delivered: %s", l.where, state)
 			return
@@ -154,7 +152,7 @@ func (l *audience) judgeEvents(client redis.UniversalClient) {
 		t.Errorf("the stream has %d entries, which are not the %d events in their order", len(stream), len(entries))
 	}
 	l.sameWays("the webhook's events", l.posted(), want)
-	l.judgeTexts(want)
+	l.judgeTexts(client, want)
 	if aside := l.book.lines(t, "SELECT target, reason FROM stock_event_aside"); len(aside) > 0 {
 		t.Errorf("put aside: %q", aside)
 	}
@@ -197,9 +195,9 @@ func (l *audience) posted() map[string]string {
 }
 
 // judgeTexts checks that there is one text for each order that was paid.
-func (l *audience) judgeTexts(ways map[string]string) {
+func (l *audience) judgeTexts(client redis.UniversalClient, ways map[string]string) {
 	l.t.Helper()
-	outbox, err := sms.NewOutbox(l.texts, sms.Options{})
+	outbox, err := sms.NewOutbox(client, sms.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

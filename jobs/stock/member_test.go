@@ -58,7 +58,7 @@ type setup struct {
 	Hold                     time.Duration
 	Settled                  bool   // what is acknowledged is in the book
 	Restore                  bool   // the shelf is rebuilt from the book
-	Hook, SMS                string // where events are posted, and the Redis of texts; empty: no events
+	Hook                     string // where events are posted; empty: no events
 }
 
 const memberLease = time.Second
@@ -90,11 +90,10 @@ func member(ctx context.Context, text string) error {
 	}
 	jobs := []scheduler.Job{stock.SettleOrders(sale, database, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale, database)}
 	if c.Hook != "" {
-		deliveries, done, err := memberEvents(c, sale, client)
+		deliveries, err := memberEvents(c, sale, client)
 		if err != nil {
 			return err
 		}
-		defer done()
 		jobs = append(jobs, deliveries...)
 	}
 	node, err := memberNode(c, client, log, jobs...)
