@@ -62,7 +62,7 @@ func replaced(t *testing.T, at *topology) {
 			told <- of
 		}
 	})
-	lease, err := l.Acquire(t.Context(), at.lock, lock.Options{TTL: 30 * time.Second})
+	lease, err := l.Acquire(t.Context(), at.lock, lock.Options{TTL: 2 * time.Minute}) // longer than an election takes on a busy machine
 	must(t, err)
 	_, err = l.Acquire(t.Context(), "often renewed", lock.Options{TTL: 3 * time.Second})
 	must(t, err)

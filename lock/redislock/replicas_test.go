@@ -135,7 +135,7 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 	}
 }
 
-// patiently gives replicas on a loaded machine the time they need.
+// patiently lets a client wait for a server, or its replicas, on a busy machine.
 func patiently(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute }
 
 // holdings are a lease and a run that two replicas have.
