@@ -53,7 +53,7 @@ var operations = map[string]operation{
 
 // The statuses that each route may be answered with: of all, and of those with a body.
 var (
-	always   = []int{401, 403, 429, 503}
+	always   = []int{401, 403, 421, 429, 503}
 	withBody = []int{400, 413, 415, 422}
 )
 
@@ -184,7 +184,7 @@ func describe(t *testing.T) []byte {
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "cronce shop", "version": "1",
-			"description": "Sells products, and never more than there are. Every request may be sent again; after 503 it has to be, to know."},
+			"description": "Sells products, and never more than there are. Every request may be sent again; after 503 it has to be, to know. 421: the Host of the request is not one of the shop."},
 		"paths":      paths,
 		"components": object{"schemas": schemas, "securitySchemes": schemes, "responses": object{"Problem": problem}},
 	}, "", " ")
