@@ -258,3 +258,17 @@ func TestDownGatewayEndsTheRun(t *testing.T) {
 		}
 	})
 }
+
+// A run forgets old messages in several steps, each of a bounded number.
+func TestRunForgetsOldMessages(t *testing.T) {
+	inBubble(t, 350, func(t *testing.T, b *bubble) {
+		b.wantRun(1, sms.Concurrency(50))
+		wantCounts(t, b.outbox, sms.Counts{Sent: 350, Once: 350})
+		time.Sleep(8 * 24 * time.Hour)
+		if n, err := b.outbox.Trim(t.Context()); n != 100 || err != nil {
+			t.Errorf("one step has forgotten %d, %v, want 100", n, err)
+		}
+		b.wantRun(2)
+		wantCounts(t, b.outbox, sms.Counts{})
+	})
+}

@@ -22,8 +22,12 @@ const (
 // below a few milliseconds.
 const maxBatch = 500
 
-// trimAtOnce is how many messages of each state one script forgets at most.
-const trimAtOnce = 200
+// trimAtOnce is how many messages of each state one script forgets at most, and trimSteps how
+// many such scripts a run has.
+const (
+	trimAtOnce = 100
+	trimSteps  = 10
+)
 
 // ErrConflict is returned when an id is known with other content.
 var ErrConflict = errors.New("the id is known with other content")

@@ -60,7 +60,7 @@ func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
 	return c, nil
 }
 
-// Trim forgets messages that ended longer ago than is kept, up to 800, and
+// Trim forgets messages that ended longer ago than is kept, up to 400, and
 // returns how many. The job calls it with each run.
 func (o *Outbox) Trim(ctx context.Context) (int, error) {
 	keys := o.keys(keyBody, keyStatus, keyRepeated, keyDelivered, keyUndelivered, keySent, keyFailed, keyExpired, keyCancelled)

@@ -59,10 +59,21 @@ func (s *sender) deliver(ctx context.Context, w work) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.outbox.Trim(ctx); err != nil {
-		w.log.Warn("old messages not forgotten", zap.Error(err))
-	}
+	s.trim(ctx, w)
 	return sum.err()
+}
+
+// trim forgets old messages, in steps, so that no script holds the store for long.
+func (s *sender) trim(ctx context.Context, w work) {
+	for range trimSteps {
+		n, err := s.outbox.Trim(ctx)
+		if err != nil {
+			w.log.Warn("old messages not forgotten", zap.Error(err))
+		}
+		if err != nil || n < trimAtOnce {
+			return
+		}
+	}
 }
 
 // pauseAfter leaves the gateway alone for a while if it has refused us, and ends its
