@@ -71,6 +71,9 @@ func printRepaired(w io.Writer, r *stock.Repaired) error {
 		fmt.Fprintf(w, "%s: %s\n", terminal.Printable(d.String()), d.Mend)
 	}
 	fmt.Fprintf(w, "%d orders are settled again, %d products counted again\n", r.Again, r.Recount)
+	if r.Restocked > 0 {
+		fmt.Fprintf(w, "%d totals and deliveries are put in again\n", r.Restocked)
+	}
 	if r.Restored.Epoch == "" {
 		return nil
 	}

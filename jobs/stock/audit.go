@@ -28,6 +28,7 @@ type Mend string
 // The mends.
 const (
 	SettleAgain Mend = "settle again" // the book has lost it: the store's is written once more
+	Restock     Mend = "put in again" // what waits for the book is written once more, from the store's counts
 	Recount     Mend = "recount"      // the book's counts are made from its orders
 	Rebuild     Mend = "rebuild"      // the shelf is made from the book
 )
@@ -42,7 +43,8 @@ type Difference struct {
 	Book  string // what the book has
 	Mend  Mend
 
-	unread bool // its record cannot be read, and may have had a change that the book lacks
+	unread bool        // its record cannot be read, and may have had a change that the book lacks
+	line   *unreadLine // of what was put in; or nil
 }
 
 // String is for people and logs.
@@ -77,6 +79,10 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
+	lines, err := s.auditLines(ctx, s.options.Book)
+	if err != nil {
+		return nil, fmt.Errorf("stock: audit: %w", err)
+	}
 	buyers, err := s.auditBuyers(ctx, s.options.Book, &walk{})
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
@@ -87,7 +93,7 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if s.epoch() != epoch {
 		return nil, fmt.Errorf("stock: audit: the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
-	return slices.Concat(found, products, buyers), nil
+	return slices.Concat(found, lines, products, buyers), nil
 }
 
 // auditOrders compares orders: those that the book has as reserved, or has settled less

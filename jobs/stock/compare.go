@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,6 +68,10 @@ func (v *view) findings() (found []finding, unstocked []string) {
 	}
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {
 		say := func(format string, args ...any) { found = append(found, finding{sku, fmt.Sprintf(format, args...)}) }
+		if err := cmp.Or(v.before.products[sku].unread, v.after.products[sku].unread); err != nil {
+			say("a count cannot be read: %v", err)
+			continue
+		}
 		v.own(sku, say)
 		v.both(sku, say)
 		if v.unstocked(sku) {

@@ -22,6 +22,7 @@ type counts struct {
 type tally struct {
 	Product
 	known    bool  // it was put in
+	unread   error // a count cannot be read: all are zero
 	settled  int64 // what paid orders took that the database has
 	returned int64 // what they gave back, ever
 	restored int64 // what they gave back that the database has
@@ -53,7 +54,7 @@ func parseCounts(answer []string) (counts, error) {
 	for at := head; at < len(answer); at += each {
 		t := tally{Product: Product{SKU: answer[at]}, known: answer[at+1] != ""}
 		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold, &t.settled, &t.returned, &t.restored); err != nil {
-			return counts{}, fmt.Errorf("counts of %s: %w", quote(t.SKU), err)
+			t = tally{Product: Product{SKU: t.SKU}, known: t.known, unread: err}
 		}
 		c.products[t.SKU] = t
 	}

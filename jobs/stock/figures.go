@@ -71,7 +71,7 @@ func (s *Sale) parseFigures(ctx context.Context, answer []string) (f Figures, er
 			continue // there is no such product
 		}
 		if err := parseNumbers(answer[i+1:i+2], &left); err != nil {
-			return f, err
+			continue // reconcile reports it
 		}
 		f.Stock[answer[i]] = left
 	}

@@ -51,6 +51,10 @@ func (s *settler) write(ctx context.Context, h *haul) ([]settlement, error) {
 	if len(records) > 1 {
 		return s.halves(ctx, h)
 	}
+	if s.waits(records[0]) {
+		s.keep(records[0].ID, err) // the product that is kept back explains it
+		return nil, nil
+	}
 	if s.refused++; s.refused > maxKept {
 		return nil, err
 	}

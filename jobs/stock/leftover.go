@@ -14,6 +14,7 @@ type leftover struct {
 	totals   map[string]total // of products that have changed since the last settlement
 	supplies []supply         // what was added to products since
 	open     map[string]bool  // ids of all orders whose records are to be removed
+	lost     []Loss           // what was put in and cannot be read
 	haul     haul             // orders that are not settled
 }
 
@@ -25,8 +26,10 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 		return left, fmt.Errorf("what was put in: %w", err)
 	}
 	for sku, text := range totals {
-		if t, err := parseTotal(sku, text); err == nil && t.put >= 0 && t.put <= MaxTotal && checkSKU("sku", sku) == nil {
+		if t, err := parseTotal(sku, text); err == nil {
 			left.totals[sku] = t
+		} else {
+			left.lost = append(left.lost, Loss{SKU: sku, Reason: "its total cannot be read: put it again"})
 		}
 	}
 	if left.supplies, err = s.unsettledSupplies(ctx); err != nil {

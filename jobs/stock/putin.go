@@ -140,5 +140,8 @@ func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string)
 	if err = parseNumbers(answer[:1], &h.mark); err == nil {
 		_, err = h.parsePutIn(answer[1:])
 	}
+	if err == nil && len(h.lines) > 0 {
+		err = h.lines[0].err // the book does not get it: see readable
+	}
 	return h, err
 }

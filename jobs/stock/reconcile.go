@@ -103,6 +103,13 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lines, err := r.sale.auditLines(ctx, r.database)
+	if err != nil {
+		return fmt.Errorf("stock: reconcile: %w", err)
+	}
+	for _, d := range lines {
+		found = append(found, finding{d.SKU, d.String()})
+	}
 	r.tell(v, found, unstocked, disputed)
 	for _, sku := range r.sale.Halted() {
 		r.work.log.Error("stock broken", zap.String("sku", sku), zap.String("text", "its books do not balance: it is not sold"))

@@ -13,14 +13,15 @@ const maxRecorded = 1000
 
 // Repaired is what a repair has done.
 type Repaired struct {
-	Found    []Difference
-	Again    int      // orders that are settled again
-	Recount  int      // products whose counts in the book were made from its orders
-	Restored Restored // of the rebuild; its Epoch is empty if none was needed
+	Found     []Difference
+	Again     int      // orders that are settled again
+	Restocked int      // totals and deliveries that could not be read, and are on their way to the book again
+	Recount   int      // products whose counts in the book were made from its orders
+	Restored  Restored // of the rebuild; its Epoch is empty if none was needed
 }
 
 // Repair does what an Audit says: first it lets orders that the book has lost be settled
-// again, then it makes counts of the book from its orders, then it rebuilds the shelf if that
+// again, and what was put in and cannot be read, then it makes counts of the book from its orders, then it rebuilds the shelf if that
 // differs. Where both have something of an order or total, the book's holds. Each difference is
 // recorded, with the By and Reason of d; its other fields are not read. It may be called
 // again after an error. It needs Options.Book, and returns a *FieldError for each field
@@ -49,6 +50,9 @@ func (s *Sale) repair(ctx context.Context, d Decision, r *Repaired) (err error) 
 			}
 		}
 		return some
+	}
+	if r.Restocked, err = s.rewrite(ctx, r.Found); err != nil { // a rebuild would drop products that the book lacks
+		return err
 	}
 	if r.Again, err = s.settleAgain(ctx, needs(SettleAgain)); err != nil {
 		return err

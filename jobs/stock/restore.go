@@ -211,7 +211,7 @@ func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error
 	}
 	var f fit
 	f, p.totals = left.fits(products, found)
-	p.take, p.lost, p.disputes = f.take, f.lost, f.disputes
+	p.take, p.lost, p.disputes = f.take, append(left.lost, f.lost...), f.disputes
 	if err := s.planSupplies(ctx, left.supplies, products, &p); err != nil {
 		return left, p, err
 	}

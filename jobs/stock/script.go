@@ -99,6 +99,8 @@ var (
 	againLua string
 	//go:embed lua/close.lua
 	closeLua string
+	//go:embed lua/rewrite.lua
+	rewriteLua string
 	//go:embed lua/halt.lua
 	haltLua string
 	//go:embed lua/begin.lua
@@ -149,6 +151,7 @@ var (
 	figuresScript = redis.NewScript(figuresLua)
 	auditScript   = redis.NewScript(auditLua)
 	againScript   = redis.NewScript(orderLua + againLua)
+	rewriteScript = redis.NewScript(rewriteLua)
 	closeScript   = redis.NewScript(closeLua)
 	missingScript = redis.NewScript(orderLua + missingLua)
 

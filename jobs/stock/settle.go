@@ -32,7 +32,8 @@ const progressEvery = 5 * time.Second
 //
 // An order that the database refuses for what it is, or whose record cannot be
 // read, does not keep the others: it is kept back and named in the log, its run
-// fails, and the next run tries it again.
+// fails, and the next run tries it again. So is what was put in of a product and cannot be
+// read, with all else that was put in of it.
 //
 // A sale with Options.Book is compared with it first. A run fails on one whose stock
 // is not known, unless Options.Restore lets it rebuild the shelf.
@@ -71,17 +72,18 @@ type settler struct {
 	orders   int // settled so far
 	disputed int
 	lost     int
-	kept     map[string]bool // ids of orders that are kept back
-	refused  int             // of them, those that the database refuses
-	problem  error           // with the first of them
-	later    map[string]bool // products whose total must wait for orders
-	halted   map[string]bool // products whose books do not balance
+	kept     map[string]bool  // ids of orders that are kept back
+	refused  int              // of them, those that the database refuses
+	problem  error            // with the first of them
+	unread   map[string]error // products of which something that was put in cannot be read
+	later    map[string]bool  // products whose total must wait for orders
+	halted   map[string]bool  // products whose books do not balance
 }
 
 func newSettler(s *Sale, b *Database, batch int, w work) *settler {
 	now := time.Now()
 	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now, kept: map[string]bool{},
-		later: map[string]bool{}, halted: map[string]bool{}}
+		unread: map[string]error{}, later: map[string]bool{}, halted: map[string]bool{}}
 }
 
 func (s *settler) run(ctx context.Context) error {
@@ -107,7 +109,7 @@ func (s *settler) run(ctx context.Context) error {
 	if s.problem != nil {
 		err = errors.Join(err, fmt.Errorf("stock: settle: %d orders are kept back, the first: %w", len(s.kept), s.problem))
 	}
-	return err
+	return errors.Join(err, s.unreadError())
 }
 
 // look compares the store with the book, and rebuilds the shelf if it may.
@@ -167,6 +169,7 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	for _, u := range h.unread {
 		s.keep(u.id, u.err)
 	}
+	s.keepLines(h.lines)
 	if len(h.records)+len(h.totals)+len(h.supplies)+len(h.lost) == 0 {
 		return h, 0, nil
 	}

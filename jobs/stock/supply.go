@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -93,26 +92,6 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 		return Product{}, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("up to %d in all, of which %s are there", int64(MaxTotal), answer[1])}
 	}
 	return Product{}, strange(answer)
-}
-
-// parseSupplies reads how many there are, sku and reference, quantity, …, and returns what follows.
-func parseSupplies(answer []string) (supplies []supply, rest []string, err error) {
-	if len(answer) == 0 {
-		return nil, nil, strange(answer)
-	}
-	n, err := strconv.Atoi(answer[0])
-	answer = answer[1:]
-	if err != nil || n < 0 || len(answer) < 2*n {
-		return nil, nil, strange(answer)
-	}
-	for pair := range slices.Chunk(answer[:2*n], 2) {
-		a, err := parseSupply(pair[0], pair[1])
-		if err != nil {
-			return nil, nil, err
-		}
-		supplies = append(supplies, a)
-	}
-	return supplies, answer[2*n:], nil
 }
 
 func parseSupply(field, quantity string) (a supply, err error) {

@@ -10,16 +10,17 @@ import (
 
 // A haul is what a run has found to settle.
 type haul struct {
-	mark     int64    // its number; 0: it has none
-	left     int64    // how many orders are unsettled, those of the haul among them
-	totals   []total  // what was put in since
-	supplies []supply // what was added to it since, and is in the totals
-	found    int      // how many orders the haul is of
-	records  []Record // as they were when they were read
-	lost     []string // ids of which the store has no record
-	unread   []unread // whose records cannot be read
-	epoch    string   // of the shelf that it is of; empty: the sale keeps no book
-	ahead    bool     // the book may be ahead of the records: see Options.Settled
+	mark     int64        // its number; 0: it has none
+	left     int64        // how many orders are unsettled, those of the haul among them
+	totals   []total      // what was put in since
+	supplies []supply     // what was added to it since, and is in the totals
+	found    int          // how many orders the haul is of
+	records  []Record     // as they were when they were read
+	lost     []string     // ids of which the store has no record
+	unread   []unread     // whose records cannot be read
+	lines    []unreadLine // of what was put in, that cannot be read
+	epoch    string       // of the shelf that it is of; empty: the sale keeps no book
+	ahead    bool         // the book may be ahead of the records: see Options.Settled
 
 	// number gives it its number, and reads what was put in until then: see Sale.number. Nil: it has none.
 	number func(ctx context.Context, at position, h *haul) (position, error)
@@ -45,6 +46,12 @@ func parseTotal(sku, text string) (t total, err error) {
 	t.sku, t.text = sku, text
 	if t.put, err = strconv.ParseInt(digits, 10, 64); err == nil {
 		t.offer, err = parseOffer(offer)
+	}
+	if err == nil && (t.put < 0 || t.put > MaxTotal) { // the database would refuse all that is written with it
+		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(MaxTotal))}
+	}
+	if err == nil {
+		err = checkSKU("sku", sku)
 	}
 	if err != nil {
 		return total{}, fmt.Errorf("total of %s: %w", quote(sku), err)
@@ -80,26 +87,35 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 }
 
 // parsePutIn reads the number of products, sku, total, …, the number of supplies, sku
-// and reference, quantity, …, and returns what follows.
+// and reference, quantity, …, and returns what follows. It leaves out what cannot be read: see readable.
 func (h *haul) parsePutIn(answer []string) (rest []string, err error) {
-	if len(answer) < 2 {
-		return nil, strange(answer)
+	totals, rest, err := parsePairs(answer)
+	if err != nil {
+		return nil, err
 	}
-	products, err := strconv.Atoi(answer[0])
+	supplies, rest, err := parsePairs(rest)
+	if err != nil {
+		return nil, err
+	}
+	put := readable(totals, supplies)
+	h.totals, h.supplies, h.lines = put.totals, put.supplies, put.lines
+	return rest, nil
+}
+
+// parsePairs reads how many pairs there are, the pairs, and returns what follows.
+func parsePairs(answer []string) (pairs [][2]string, rest []string, err error) {
+	if len(answer) == 0 {
+		return nil, nil, strange(answer)
+	}
+	n, err := strconv.Atoi(answer[0])
 	answer = answer[1:]
-	if err != nil || products < 0 || len(answer) < 2*products {
-		return nil, strange(answer)
+	if err != nil || n < 0 || len(answer) < 2*n {
+		return nil, nil, strange(answer)
 	}
-	h.totals = nil
-	for pair := range slices.Chunk(answer[:2*products], 2) {
-		t, err := parseTotal(pair[0], pair[1])
-		if err != nil {
-			return nil, err
-		}
-		h.totals = append(h.totals, t)
+	for pair := range slices.Chunk(answer[:2*n], 2) {
+		pairs = append(pairs, [2]string(pair))
 	}
-	h.supplies, rest, err = parseSupplies(answer[2*products:])
-	return rest, err
+	return pairs, answer[2*n:], nil
 }
 
 // readRecords reads the records of ids into a haul.
