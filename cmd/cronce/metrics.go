@@ -34,7 +34,7 @@ type shopMetrics struct {
 	handler *atomic.Pointer[stock.Handler] // nil in it until the shop is served
 	skus    []string                       // of which the stock is shown; none: all, if they are few
 
-	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
+	up, known, left, products, closed, unsettled, lag, totals, shed, requests, lost *prometheus.Desc
 }
 
 func shopDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -53,13 +53,14 @@ func newShopMetrics(s *shop) *shopMetrics {
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
 		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job that settles."),
 		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
+		lost:      shopDesc("orders_lost_total", "Orders that this node has acknowledged, and logged as lost."),
 		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
 }
 
 // Describe is for the registry.
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
+	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests, m.lost} {
 		to <- d
 	}
 }
@@ -72,6 +73,7 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, value int64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
+	counter(m.lost, m.sale.Lost())
 	if h := m.handler.Load(); h != nil {
 		counts := h.Counts()
 		counter(m.shed, counts.Shed)

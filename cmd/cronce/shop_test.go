@@ -204,7 +204,7 @@ func TestShopMetrics(t *testing.T) {
 	}
 	eventually(t, "the order is settled", func() bool { return strings.Contains(scrape(), "\ncronce_shop_orders_unsettled 0\n") })
 	text := scrape()
-	for _, line := range []string{"cronce_shop_up 1", "cronce_shop_stock_known 1", `cronce_shop_stock_left{sku="tea"} 3`, "cronce_shop_products 1", "cronce_shop_products_closed 0", "cronce_shop_orders_disputed 0", "cronce_shop_products_unsettled 0",
+	for _, line := range []string{"cronce_shop_up 1", "cronce_shop_stock_known 1", `cronce_shop_stock_left{sku="tea"} 3`, "cronce_shop_products 1", "cronce_shop_products_closed 0", "cronce_shop_orders_disputed 0", "cronce_shop_orders_lost_total 0", "cronce_shop_products_unsettled 0",
 		"cronce_shop_settle_lag_seconds 0", "cronce_shop_requests_shed_total 0", `cronce_shop_requests_total{code="200"} 2`, `cronce_shop_requests_total{code="201"} 1`} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("the scrape lacks %s", line)

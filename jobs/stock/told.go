@@ -21,6 +21,7 @@ const maxRemembered = 10_000
 type answers struct {
 	mu    sync.Mutex
 	given []given // the oldest first
+	lost  int64   // how many were logged as lost
 }
 
 type given struct {
@@ -36,6 +37,19 @@ func (a *answers) add(g given) {
 		a.given = append(a.given[:0], a.given[maxRemembered:]...)
 	}
 	a.given = append(a.given, g)
+}
+
+func (a *answers) addLost(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost += int64(n)
+}
+
+// Lost is how many orders this process has acknowledged and logged as lost: see Watch. It sends nothing.
+func (s *Sale) Lost() int64 {
+	s.answers.mu.Lock()
+	defer s.answers.mu.Unlock()
+	return s.answers.lost
 }
 
 // takeOther takes away what was answered in other epochs than this one: the last
@@ -86,6 +100,7 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 			s.answers.giveBack(before)
 			return fmt.Errorf("stock: look for lost orders: %w", err)
 		}
+		s.answers.addLost(len(lost))
 		for _, id := range lost {
 			log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(before[id])))
 		}
