@@ -15,6 +15,7 @@ import (
 
 func shopRestoreCommand() *cobra.Command {
 	var dry bool
+	var appendLog string
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Rebuild the shelf in Redis from the database, after Redis lost data",
@@ -24,30 +25,59 @@ func shopRestoreCommand() *cobra.Command {
 			"of it is there; a rebuild that was interrupted is begun again. Do it with --dry-run first.\n\n" +
 			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
 			"the database can name them: each shop that still runs logs those that it acknowledged itself (order lost).\n\n" +
-			"Exit codes: 0 rebuilt, or nothing to do; 1 rebuilt, and some orders could not be taken over;\n" +
+			"With --append-log what the append log of Redis has of orders that neither Redis nor the database knows, or not\n" +
+			"as far, goes into the database, too: a FLUSHALL removes nothing from the log. A snapshot in RDB form is\n" +
+			"not read, and named. Give the folder (appenddirname) or one file; best a copy, made before Redis rewrites it.\n\n" +
+			"Exit codes: 0 rebuilt, or nothing to do; 1 some orders could not be taken over, or the append log was not read;\n" +
 			"3 another database keeps the shelf; 4 not known: Redis or the database does not answer.",
-		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, dry) },
+		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml\n" +
+			"  cronce shop restore --config config.yaml --append-log /var/lib/redis/appendonlydir",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, appendLog, dry) },
 	}
 	configFlags(cmd, config.ShopOverrides)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be taken over and what not, and change nothing")
+	cmd.Flags().StringVar(&appendLog, "append-log", "", "take orders over from this append log of Redis, too: its folder, or a file")
 	return cmd
 }
 
-func restoreShop(cmd *cobra.Command, dry bool) error {
+func restoreShop(cmd *cobra.Command, appendLog string, dry bool) error {
 	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error {
-		act := s.Restore
-		if dry {
-			act = s.WouldRestore
+		var log *stock.AppendLog
+		if appendLog != "" {
+			var err error
+			if log, err = s.ReadAppendLog(ctx, appendLog); err != nil {
+				return &codedError{err: err, code: exitFailed}
+			}
+			printAppendLog(cmd.OutOrStdout(), log)
 		}
-		return printRestored(ctx, cmd.OutOrStdout(), act, dry)
+		act := s.RestoreWith
+		if dry {
+			act = s.WouldRestoreWith
+		}
+		return printRestored(ctx, cmd.OutOrStdout(), act, log, dry)
 	})
 }
 
-func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (stock.Restored, error), dry bool) error {
-	r, err := act(ctx)
+// printAppendLog prints which files of an append log were read.
+func printAppendLog(w io.Writer, log *stock.AppendLog) {
+	for _, name := range log.Read {
+		fmt.Fprintf(w, "read         %s\n", terminal.Printable(name))
+	}
+	for _, name := range log.NotRead {
+		fmt.Fprintf(w, "not read     %s: a snapshot in RDB form, whose orders are not known here\n", terminal.Printable(name))
+	}
+	fmt.Fprintf(w, "the append log has %d orders of this sale\n", log.Orders())
+}
+
+// A restoring does, or would do, a rebuild with an append log, which may be nil.
+type restoring func(context.Context, *stock.AppendLog) (stock.Restored, error)
+
+func printRestored(ctx context.Context, w io.Writer, act restoring, log *stock.AppendLog, dry bool) error {
+	r, err := act(ctx, log)
 	switch {
+	case errors.Is(err, stock.ErrNothingToRestore) && log != nil:
+		return &codedError{err: fmt.Errorf("nothing was taken over from the append log: %w", err), code: exitFailed}
 	case errors.Is(err, stock.ErrNothingToRestore):
 		fmt.Fprintln(w, "Redis has all that the database has: nothing to restore.")
 		return nil
@@ -67,7 +97,7 @@ func printRestored(ctx context.Context, w io.Writer, act func(context.Context) (
 		fmt.Fprintf(w, "not taken    %s: %s\n", what, terminal.Printable(l.Reason))
 	}
 	if dry {
-		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over from Redis, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))
+		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))
 		printUnknown(w)
 		return nil
 	}
@@ -83,7 +113,7 @@ func printUnknown(w io.Writer) {
 
 // printRebuilt prints what a rebuild has done.
 func printRebuilt(w io.Writer, r *stock.Restored) error {
-	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over from Redis, %d entries not\n",
+	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over, %d entries not\n",
 		r.Products, r.Open, r.Closed, r.Disputed, len(r.Taken), len(r.Lost))
 	if len(r.Lost) > 0 {
 		return exitWith(exitFailed, "some orders were not taken over")

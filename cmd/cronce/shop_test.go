@@ -324,9 +324,14 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
 	config := file(t, "r.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
+	garbled := file(t, "garbled.aof", "garbage\r\n")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", garbled).want(t, exitFailed, "garbled.aof: offset 0: no append log")
+	cut := file(t, "cut.aof", "*1\r\n$5\r\nMUL")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut, "--dry-run").want(t, exitFine, "read         cut.aof", "the append log has 0 orders", "would restore 1 products")
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exitFine, "would restore 1 products", "not known here", "(order lost)")
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones", "not known here", "(order lost)")
 	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "nothing to restore")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut).want(t, exitFailed, "nothing was taken over from the append log")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
 	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", payTea); status != 200 {
 		t.Error(status, answer)

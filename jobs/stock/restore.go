@@ -58,7 +58,14 @@ func (r *Restored) Log(log *zap.Logger) {
 // on, and the other returns an error (settleOrders begins none while another makes steps). It refuses with ErrNothingToRestore, and with
 // ErrForeign where another database keeps the shelf.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
-	return s.restoreAfter(ctx, 0)
+	return s.restoreAfter(ctx, 0, nil)
+}
+
+// RestoreWith is Restore, which also settles what an append log of the store has of orders that were accepted
+// and that neither the store nor the book has, or not as far. They come into the book as those do that the store
+// still has: as far as there is room. A nil log is none.
+func (s *Sale) RestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
+	return s.restoreAfter(ctx, 0, log)
 }
 
 // restoreSilence is for how long a rebuild makes no step before it is taken for one that was ended in the
@@ -67,8 +74,8 @@ const restoreSilence = 5 * time.Second
 
 // restoreAfter is Restore, unless another rebuild has made a step less than silence ago: it
 // is left to its end. Two callers that try again would end each other's for ever.
-func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restored, error) {
-	r, err := s.restore(ctx, silence)
+func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *AppendLog) (Restored, error) {
+	r, err := s.restore(ctx, silence, log)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -79,6 +86,11 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restore
 // WouldRestore returns what Restore would do, and changes nothing. It does not count
 // what would be on the shelf.
 func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
+	return s.WouldRestoreWith(ctx, nil)
+}
+
+// WouldRestoreWith returns what RestoreWith would do, as WouldRestore does.
+func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
 	if s.options.Book == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
 	}
@@ -87,7 +99,7 @@ func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
 	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	_, p, err := s.plan(ctx)
+	_, p, err := s.plan(ctx, log)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -96,7 +108,7 @@ func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
 
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
 
-func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, err error) {
+func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLog) (r Restored, err error) {
 	b := s.options.Book
 	if b == nil {
 		return r, errNoBook
@@ -104,7 +116,7 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
-	left, p, err := s.plan(ctx)
+	left, p, err := s.plan(ctx, log)
 	if err != nil {
 		return r, err
 	}
@@ -189,9 +201,14 @@ type rebuilding struct {
 }
 
 // plan decides what is taken over from the store.
-func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error) {
+func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebuilding, err error) {
 	if left, err = s.leftover(ctx); err != nil {
 		return left, p, fmt.Errorf("read what the store still has: %w", err)
+	}
+	if log != nil {
+		if err := s.join(ctx, log, &left.haul); err != nil {
+			return left, p, fmt.Errorf("compare the append log: %w", err)
+		}
 	}
 	products, err := s.options.Book.products(ctx, s.ID())
 	if err != nil {

@@ -121,7 +121,7 @@ func (s *settler) look(ctx context.Context) error {
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
 		s.work.log.Warn("stock unknown", zap.String("err", err.Error()))
 		var r Restored
-		if r, err = s.sale.restoreAfter(ctx, restoreSilence); err == nil {
+		if r, err = s.sale.restoreAfter(ctx, restoreSilence, nil); err == nil {
 			r.Log(s.work.log)
 			b, err = s.sale.look(ctx)
 		}
