@@ -177,9 +177,9 @@ func (c *collector) read(ctx context.Context, r *bufio.Reader) error {
 		}
 		args, err := log.next()
 		switch {
-		case err == io.EOF && c.multi:
+		case errors.Is(err, io.EOF) && c.multi:
 			return fmt.Errorf("offset %d: its last transaction has no end: %w", log.offset, io.ErrUnexpectedEOF)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err

@@ -90,7 +90,7 @@ func (c *commands) line() (string, error) {
 	text, err := c.r.ReadSlice('\n')
 	c.offset += int64(len(text))
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return "", c.cut()
 	case errors.Is(err, bufio.ErrBufferFull):
 		return "", c.bad("a line that does not end")
@@ -130,7 +130,7 @@ func (c *commands) skip(most int64) error {
 
 func (c *commands) ended(err error) error {
 	switch {
-	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return c.cut()
 	case err != nil:
 		return fmt.Errorf("offset %d: %w", c.began, err)
