@@ -116,7 +116,7 @@ func TestURLOverAddresses(t *testing.T) {
 	}
 }
 
-// Every fault is told at once, in the order of the file, each with its place.
+// Every fault is reported at once, in the order of the file, each with its place.
 func TestAllFaults(t *testing.T) {
 	path := file(t, "c.yaml", `namespace: "a b"
 redis:
@@ -188,7 +188,7 @@ scheduler: {grace: -1s}
 	}
 }
 
-// What is too large, or too small, is told for each key by itself.
+// What is too large, or too small, is reported for each key by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
 		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, allowed is 0 to 10000",
@@ -228,7 +228,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A fault of the namespace is told once, also where the jobs are fine.
+// A fault of the namespace is reported once, also where the jobs are fine.
 func TestBadNamespace(t *testing.T) {
 	for _, args := range [][]string{{"--namespace", "a b"}, {"--namespace", "a:b"}, {"--namespace", strings.Repeat("n", 65)}} {
 		_, err := nodeConfig(t, append(args, "--config", exampleFile)...)

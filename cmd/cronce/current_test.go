@@ -47,8 +47,8 @@ func TestRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	c.OnStale(func(err error) { told = append(told, err.Error()) })
+	var reported []string
+	c.OnStale(func(err error) { reported = append(reported, err.Error()) })
 	client, err := newClient(c)
 	if err != nil {
 		t.Fatal(err)
@@ -84,15 +84,15 @@ func TestRotation(t *testing.T) {
 	write(t, oursKey, newKey)
 	ping("and the files have it", true)
 
-	if len(told) != 1 || !strings.Contains(told[0], "no pair") {
-		t.Errorf("told %q, want once that the files are no pair", told)
+	if len(reported) != 1 || !strings.Contains(reported[0], "no pair") {
+		t.Errorf("reported %q, want once that the files are no pair", reported)
 	}
 	if err := os.Remove(password); err != nil {
 		t.Fatal(err)
 	}
 	ping("without the file the last password is used on", true)
-	if len(told) != 2 || !strings.Contains(told[1], "redis.password_file") || strings.Contains(strings.Join(told, " "), "two") {
-		t.Errorf("told %q", told)
+	if len(reported) != 2 || !strings.Contains(reported[1], "redis.password_file") || strings.Contains(strings.Join(reported, " "), "two") {
+		t.Errorf("reported %q", reported)
 	}
 }
 

@@ -59,8 +59,8 @@ func (silence) Print(...any) {}
 // set before any of them can be there.
 var _ = mysql.SetLogger(silence{})
 
-// openFile opens an SQLite database that only this user may read: it holds who
-// gets what. Commits reach the disk.
+// openFile opens an SQLite database that only this user may read: it holds the
+// addresses of buyers. Commits reach the disk.
 func openFile(name string) (*sql.DB, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestDemoInterrupted(t *testing.T) {
 		}
 	}
 	if strings.Contains(c.stdout.String(), "\x1b") {
-		t.Error("colours, though nobody looks")
+		t.Error("colours, though the output is no terminal")
 	}
 }
 

@@ -140,7 +140,7 @@ func TestKubernetesDeployment(t *testing.T) {
 	}
 	for _, e := range node.Env {
 		if !known[e.Name] {
-			t.Errorf("nobody reads %s", e.Name)
+			t.Errorf("cronce reads no %s", e.Name)
 		}
 		if e.Name == config.PasswordEnv && (e.Value != "" || e.ValueFrom.Secret.Name == "") {
 			t.Error("the password is no reference to a Secret")
@@ -182,7 +182,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// What runs is told by a tag that does not move, and the binary tells the same.
+// The image has a tag that does not move, and the binary prints the same version.
 func TestFixedVersion(t *testing.T) {
 	m := readManifests(t)
 	if image := m.deployment.Spec.Template.Spec.Containers[0].Image; !regexp.MustCompile(`:v\d+\.\d+\.\d+$`).MatchString(image) {
@@ -197,7 +197,7 @@ func TestFixedVersion(t *testing.T) {
 	}
 }
 
-// The image runs as a user that is a number, and hears SIGTERM.
+// The image runs as a user that is a number, and handles SIGTERM.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {

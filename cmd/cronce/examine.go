@@ -93,11 +93,11 @@ func shortly(d time.Duration) string {
 	return terminal.Milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
 }
 
-// namespaces lists who else uses the server.
+// namespaces lists the other namespaces that use the server.
 func (s *store) namespaces(ctx context.Context) driver.Finding {
 	found, more, err := redislock.Namespaces(ctx, s.client, 0)
 	if err != nil {
-		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not tell which are in use: " + err.Error(),
+		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not report which are in use: " + err.Error(),
 			Fix: "let the user ask SCAN, or make sure that no other application uses " + shorten(s.config.Namespace)}
 	}
 	var parts []string

@@ -19,7 +19,7 @@ func smsKind(c *config.Config, at string, j *config.Job, p parts) (scheduler.Job
 	gateway, gatewayErr := smsGateway(c, at+".sms", &s, p)
 	quiet, quietErr := quietHours(c, at+".sms", &s)
 	err := errors.Join(smsFaults(c, at+".sms", outboxErr), gatewayErr, smsBounds(c, at+".sms", &s), quietErr)
-	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is told already
+	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is reported already
 		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
 	}
 	options := []sms.Option{sms.Quiet(quiet)}

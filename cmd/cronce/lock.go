@@ -47,7 +47,7 @@ func lockCommand() *cobra.Command {
 		Short: "Run a command while holding a lock",
 		Long: "Run a command while holding a lock, on whatever machine, once at a time; with --permits so many at\n" +
 			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
-			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
+			"The lock is renewed until the command ends. When it is lost, or cronce is asked to stop, the command\n" +
 			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
 			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
 			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
@@ -58,12 +58,12 @@ func lockCommand() *cobra.Command {
 			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
 			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
-			"not say who holds it. With --show no command runs: it tells who holds the lock, and of forced unlocks.\n\n" +
+			"not say which owner holds it. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
 			"With --force-unlock --reason TEXT no command runs either: it reads which owners hold the lock, and takes it\n" +
-			"from these; with --fence from the one with that fence, which --show tells. An owner that is granted the\n" +
+			"from these; with --fence from the one with that fence, which --show prints. An owner that is granted the\n" +
 			"lock meanwhile keeps it, also if the request arrives late. It is for a holder that is gone, or stuck: one\n" +
 			"that lives works on until its next renewal, up to a third of its TTL later, beside the next holder. The\n" +
-			"store keeps who did it, when and why, for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
+			"store keeps the operator, the time and the reason for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
 			"it, or the user may not, 4 the store did not say: look with --show.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
@@ -92,16 +92,16 @@ func lockCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&f.try, "try", "n", false, "do not wait if another holds the lock")
 	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
 	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
-	cmd.Flags().BoolVar(&f.show, "show", false, "tell who holds the lock and how many processes wait for it, and run nothing")
+	cmd.Flags().BoolVar(&f.show, "show", false, "print the holders of the lock and how many processes wait for it, and run nothing")
 	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it now, and run nothing")
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show tells")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show prints")
 	cmd.Flags().StringVar(&f.who, "who", "", "the person who frees it by force (default: the user of this machine)")
 	cmd.Flags().Int64Var(&f.fence, "fence", 0, "free by force only what was granted with this fence (default: all that hold the lock now)")
 	outputFlag(cmd, &f.output)
 	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
 	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exitRefused, "the exit code if another held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
-	cmd.Flags().StringVar(&f.note, "note", "", "what --show tells of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
+	cmd.Flags().StringVar(&f.note, "note", "", "what --show prints of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
 	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
@@ -117,7 +117,7 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	case f.force && f.reason == "":
 		return usagef("lock: --force-unlock needs a --reason, which is kept")
 	case f.force && cmd.Flags().Changed("fence") && f.fence < 1:
-		return usagef("lock: --fence is %d, allowed is 1 to %d, as --show tells it", f.fence, int64(driver.MaxNumber))
+		return usagef("lock: --fence is %d, allowed is 1 to %d, as --show prints it", f.fence, int64(driver.MaxNumber))
 	case f.force:
 		asked := f.forcing(args[0])
 		asked.ID = "checked"
@@ -188,7 +188,7 @@ func runLocked(cmd *cobra.Command, key string, command []string, f lockFlags) er
 	defer s.driver.Close()
 	ctx, stop := withSignals(cmd.Context(), heeded(syscall.SIGQUIT)...)
 	defer stop()
-	over := s.tellDoubt(ctx, cmd.ErrOrStderr(), key)
+	over := s.reportDoubt(ctx, cmd.ErrOrStderr(), key)
 	lease, err := s.lease(ctx, key, f)
 	over()
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *store) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
-			return nil, held // it was told to stop, and would have waited on
+			return nil, held // it was asked to stop, and would have waited on
 		}
 		return nil, &codedError{err: held, code: f.conflict}
 	}
@@ -286,7 +286,7 @@ func execute(lease *lock.Lease, command, environ []string, grace time.Duration, 
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	if code == exitFine { // it ended well after it was told to stop
+	if code == exitFine { // it ended well after the request to stop
 		return nil
 	}
 	return exitWith(code, fmt.Sprintf("the command ended with %d", code))

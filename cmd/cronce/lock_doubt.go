@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	doubtLooks   = 2 * time.Second // how often who waits for a lock makes sure of its store
-	doubtTimeout = time.Second
+	probeEvery   = 2 * time.Second // how often a waiting process probes the store
+	probeTimeout = time.Second
 )
 
-// tellDoubt writes, while a lock is waited for, why its store does not answer, once
+// reportDoubt writes, while a lock is waited for, why its store does not answer, once
 // each time that begins: the wait goes on, and may be without end. Nothing is
 // written any more when the returned function has returned.
-func (s *store) tellDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
+func (s *store) reportDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
 	ctx, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
-	tell := func(err error) {
+	report := func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
@@ -29,19 +29,19 @@ func (s *store) tellDoubt(ctx context.Context, w io.Writer, key string) (over fu
 		}
 	}
 	go func() {
-		t := time.NewTicker(doubtLooks)
+		t := time.NewTicker(probeEvery)
 		defer t.Stop()
-		for told := false; ; {
+		for reported := false; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-t.C:
 			}
 			if err := s.unsure(ctx, key); err == nil {
-				told = false
-			} else if !told {
-				told = true
-				tell(err)
+				reported = false
+			} else if !reported {
+				reported = true
+				report(err)
 			}
 		}
 	}()
@@ -52,9 +52,9 @@ func (s *store) tellDoubt(ctx context.Context, w io.Writer, key string) (over fu
 	}
 }
 
-// unsure is why nobody knows who holds a lock; nil: the store answers.
+// unsure is why the holder of a lock is not known; nil: the store answers.
 func (s *store) unsure(ctx context.Context, key string) error {
-	ctx, stop := context.WithTimeout(ctx, doubtTimeout)
+	ctx, stop := context.WithTimeout(ctx, probeTimeout)
 	defer stop()
 	if _, err := s.driver.Inspect(ctx, key); err != nil {
 		return s.failed(err)

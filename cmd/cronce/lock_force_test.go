@@ -28,7 +28,7 @@ func TestLockForce(t *testing.T) {
 	select {
 	case <-lease.Context().Done():
 	case <-time.After(20 * time.Second):
-		t.Fatal("the holder was not told")
+		t.Fatal("the holder was not notified")
 	}
 	if err := context.Cause(lease.Context()); !errors.Is(err, lock.ErrForced) {
 		t.Errorf("the cause is %v", err)

@@ -26,7 +26,7 @@ func under(url string, flags []string, script string) []string {
 	return append(args, "--", "sh", "-c", script)
 }
 
-// free fails the test unless no lock is held and nobody waits.
+// free fails the test unless no lock is held and no process waits.
 func free(t *testing.T, m *miniredis.Miniredis) {
 	t.Helper()
 	for _, key := range m.Keys() {
@@ -112,7 +112,7 @@ func TestLockHeld(t *testing.T) {
 	}
 	done := make(chan result, 1)
 	go func() { done <- cronce(t, under(url, []string{"--wait", "20s"}, "echo ran")...) }()
-	eventually(t, "somebody waits", func() bool { return len(m.Keys()) == 2 })
+	eventually(t, "a process waits", func() bool { return len(m.Keys()) == 2 })
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -120,7 +120,7 @@ func TestLockHeld(t *testing.T) {
 	free(t, m)
 }
 
-// The command is told to stop when the lock is lost, and killed if it does not
+// The command gets SIGTERM when the lock is lost, and killed if it does not
 // heed that.
 func TestLockLost(t *testing.T) {
 	for name, script := range map[string]string{
@@ -145,7 +145,7 @@ func TestLockLost(t *testing.T) {
 	}
 }
 
-// Told to stop, cronce stops the command and frees the lock.
+// On SIGTERM cronce stops the command and frees the lock.
 func TestLockStopped(t *testing.T) {
 	m, url := newRedis(t)
 	file := filepath.Join(t.TempDir(), "started")
@@ -164,7 +164,7 @@ func TestLockStopped(t *testing.T) {
 	free(t, m)
 }
 
-// Told to stop while it waits, cronce has not waited for too long: the exit code is
+// On SIGTERM while it waits, cronce has not waited for too long: the exit code is
 // not the one for that.
 func TestLockStoppedWaiting(t *testing.T) {
 	m, url := newRedis(t)
@@ -174,7 +174,7 @@ func TestLockStoppedWaiting(t *testing.T) {
 		done := make(chan int, 1)
 		var out, errs strings.Builder
 		go func() { done <- run(ctx, under(url, flags, "echo ran"), strings.NewReader(""), &out, &errs) }()
-		eventually(t, "somebody waits", func() bool { return len(m.Keys()) == 2 })
+		eventually(t, "a process waits", func() bool { return len(m.Keys()) == 2 })
 		stop()
 		if code := <-done; code != exitFailed || out.Len() > 0 {
 			t.Errorf("%q: the exit code is %d, want %d: %s", flags, code, exitFailed, errs.String())
@@ -191,12 +191,12 @@ func TestLockInDoubt(t *testing.T) {
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
 	r.want(t, exitUnknown, "asking on")
 	if n := strings.Count(r.stderr, "asking on"); n != 1 || r.stdout != "" {
-		t.Errorf("told %d times, stdout %q", n, r.stdout)
+		t.Errorf("reported %d times, stdout %q", n, r.stdout)
 	}
 }
 
 // However cronce is ended, its command ends with it: nothing is left that runs
-// without the lock. The output of a process ends when nobody has it any more.
+// without the lock. The output of a process ends when no process has it any more.
 func TestLockEnds(t *testing.T) {
 	heeded := make(chan os.Signal, 1) // a process that is started by one that ignores it, as under nohup, does so too
 	signal.Notify(heeded, syscall.SIGHUP)
@@ -229,8 +229,8 @@ func TestLockEnds(t *testing.T) {
 	}
 }
 
-// Under timeout, as the help has it, all of a pipe ends when cronce is told to stop,
-// also what does not heed that. The output of a process ends when nobody has it any
+// Under timeout, as the help has it, all of a pipe ends when cronce gets SIGTERM,
+// also what does not heed that. The output of a process ends when no process has it any
 // more.
 func TestLockEndsPipe(t *testing.T) {
 	if version, err := exec.Command("timeout", "--version").Output(); err != nil || !strings.Contains(string(version), "GNU coreutils") {

@@ -60,8 +60,7 @@ func bounded(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A usageError is a mistake of whoever typed the command or wrote the
-// configuration.
+// A usageError is a mistake in the command line or in the configuration.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }

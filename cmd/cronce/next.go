@@ -44,7 +44,7 @@ func nextCommand() *cobra.Command {
 	return cmd
 }
 
-// oneSpec tells who forgot the quotes what is missing.
+// oneSpec refuses several arguments with a hint at the missing quotes.
 func oneSpec(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef(`next: got %d arguments, allowed is one spec: quote it, as in next "0/5 * * * * ?"`, len(args))

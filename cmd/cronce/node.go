@@ -31,7 +31,7 @@ func nodeCommand() *cobra.Command {
 			"nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
-			"reads neither them nor certificates, so it cannot tell whether they are right.",
+			"reads neither them nor certificates, so it does not check whether they are right.",
 		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },

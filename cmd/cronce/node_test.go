@@ -133,7 +133,7 @@ func TestHealthOfNode(t *testing.T) {
 	n := startNode(t, url, everySecond, "--http", "127.0.0.1:0")
 	eventually(t, "health is served", func() bool { return len(n.logs("health served")) == 1 })
 	address := "http://" + n.logs("health served")[0].Text("address")
-	eventually(t, "the log tells", func() bool { return len(n.logs("store unreachable")) == 1 })
+	eventually(t, "the node logs it", func() bool { return len(n.logs("store unreachable")) == 1 })
 	if code, _ := get(t, address+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz: %d", code)
 	}

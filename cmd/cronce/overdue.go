@@ -67,7 +67,7 @@ func parting(m *driver.Member) string {
 
 func rfc3339(ms int64) string { return instant(ms).Format(time.RFC3339) }
 
-// cause says why nothing was decided, as far as the store can tell.
+// cause says why nothing was decided, as far as the store shows it.
 func (f *roll) cause(r *verify.Report, s *driver.Series) string {
 	seen := ""
 	if r.SeenOn != "" {
@@ -87,7 +87,7 @@ func (f *roll) cause(r *verify.Report, s *driver.Series) string {
 	case len(f.alive) == 0:
 		return "no node lives"
 	case f.alive[r.SeenOn]:
-		return fmt.Sprintf("%s lives and has this job: its log and its /readyz tell what keeps it", r.SeenOn)
+		return fmt.Sprintf("%s lives and has this job: its log and its /readyz say what keeps it", r.SeenOn)
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}
@@ -199,7 +199,7 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// notKnown names the jobs of which nothing can tell whether a tick is overdue, or not of
+// notKnown names the jobs of which it is not known whether a tick is overdue, or not of
 // all ticks. It returns how many there are.
 func (p *proof) notKnown(d *diagnosis) (unread int) {
 	for i := range p.Jobs {
@@ -258,6 +258,6 @@ func (s *store) overdue(ctx context.Context, d *diagnosis) {
 	if more := len(p.Overdue) - fewNodes; more > 0 {
 		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
-	all[len(all)-1].Fix = "start nodes that have these jobs; a stop that is planned is told by cronce pause"
+	all[len(all)-1].Fix = "start nodes that have these jobs; announce a planned stop with cronce pause"
 	d.add(all...)
 }

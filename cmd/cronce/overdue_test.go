@@ -34,7 +34,7 @@ func TestMarkAheadToTheMillisecond(t *testing.T) {
 			t.Errorf("%d ms ahead: doctor says %v", past, found)
 		}
 		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
-		if decided := cause != "a lives and has this job: its log and its /readyz tell what keeps it"; decided != ahead {
+		if decided := cause != "a lives and has this job: its log and its /readyz say what keeps it"; decided != ahead {
 			t.Errorf("%d ms ahead: %s", past, cause)
 		}
 	}

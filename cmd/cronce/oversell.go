@@ -50,7 +50,7 @@ func oversellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "oversell",
 		Short: "Sell out a product in every way people guard stock, and see which ways oversell",
-		Long: "Sell the same product through each strategy, to buyers who come at once from several real processes\n" +
+		Long: "Sell the same product through each strategy, to buyers that come at once from several real processes\n" +
 			"of this binary, and print what each one cost and whether it sold more than there was.\n\n" +
 			strategyHelp() + "\n" +
 			"It needs no server: Redis runs inside this process, the database is an SQLite file, and zookeeper is\n" +

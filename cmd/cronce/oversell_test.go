@@ -70,7 +70,7 @@ func TestOversellExact(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	out := c.stdout.String()
-	if !strings.Contains(out, "5 items and 10 buyers who come at once, to 3 processes.") || strings.Contains(out, "\x1b") {
+	if !strings.Contains(out, "5 items and 10 buyers that come at once, to 3 processes.") || strings.Contains(out, "\x1b") {
 		t.Errorf("printed\n%s", out)
 	}
 	for _, name := range exact {

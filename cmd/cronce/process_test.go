@@ -43,7 +43,7 @@ func startWith(t *testing.T, environ []string, args ...string) *child {
 	}
 	go func() {
 		defer close(c.gone)
-		_ = c.cmd.Wait() // the exit code tells
+		_ = c.cmd.Wait() // the exit code says how it ended
 	}()
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill()

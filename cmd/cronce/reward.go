@@ -20,7 +20,7 @@ func rewardDemoCommand() *cobra.Command {
 		Short: "Let five members claim one reward at once: without a lock, and with package jobs/reward",
 		Long: "Let five members of a family claim one reward at the same moment, each as from a pod of its own: first\n" +
 			"with code that looks and then records, which leaves five records; then with package jobs/reward, which\n" +
-			"leaves one, and tells the other four who has it. Redis and an SQLite file are inside this process.\n\n" +
+			"leaves one, and answers the other four with the member that has it. Redis and an SQLite file are inside this process.\n\n" +
 			"Exit code: 1 if it came out otherwise.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -94,7 +94,7 @@ func TestThreeProcessesOneFamily(t *testing.T) {
 		race.Wait()
 		for i, code := range codes {
 			if code != exitFine || said[i] != said[0] {
-				t.Errorf("process %d: exit code %d: %s, the first was told %s", i, code, said[i], said[0])
+				t.Errorf("process %d: exit code %d: %s, the first got %s", i, code, said[i], said[0])
 			}
 		}
 	}

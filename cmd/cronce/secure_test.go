@@ -60,7 +60,7 @@ func certificatePEM(t *testing.T) (cert, keyText string, pair tls.Certificate) {
 	return string(certPEM), string(keyPEM), pair
 }
 
-// A Redis that wants to know who asks is reached with ca, cert and key, and not
+// A Redis that asks for a client certificate is reached with ca, cert and key, and not
 // without them.
 func TestTLSServer(t *testing.T) {
 	cert, key, pair := certificate(t)
@@ -144,7 +144,7 @@ func TestMinimalUser(t *testing.T) {
 	}
 	cronce(t, "verify", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFine)
 	strict := startNode(t, "redis://"+s.Addr(), strings.Replace(yaml, "redis:\n", "redis:\n  strict: true\n", 1)+everySecond)
-	if code := strict.code(); code != exitRefused || !strings.Contains(strict.stderr.String(), "does not tell") {
+	if code := strict.code(); code != exitRefused || !strings.Contains(strict.stderr.String(), "does not report") {
 		t.Errorf("exit code %d", code)
 	}
 	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitRefused, "sms: counts: ")

@@ -85,8 +85,8 @@ func shopFreeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "free ORDER --reason TEXT",
 		Short: "End a reservation before its time: its items are back in stock",
-		Long: "End a reservation before its time: its items are back in stock. Who did it, when and why is recorded in\n" +
-			"the database. Exit code 3: the order is paid, over, or not known.",
+		Long: "End a reservation before its time: its items are back in stock. The operator, the time and the reason are\n" +
+			"recorded in the database. Exit code 3: the order is paid, over, or not known.",
 		Args: oneOrder("free"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {

@@ -34,7 +34,7 @@ func (s *shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, do
 }
 
 // openRewards makes what serves the rewards of a shop; nil without the section. It connects
-// to nothing; dry, it reads no token either. Without a token nothing is served to anyone.
+// to nothing; dry, it reads no token either. Without a token nothing is served.
 func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
 	r := c.Shop.Rewards
 	if r == nil {

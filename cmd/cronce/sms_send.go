@@ -44,7 +44,7 @@ func smsSendCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent then or later (default never)")
 	cmd.Flags().StringVar(&f.priority, "priority", "normal", "urgent, also in quiet hours; normal; or low")
 	cmd.Flags().StringVar(&f.quietZone, "zone", "", "whose quiet hours hold for it (default the job's quiet_zone)")
-	cmd.Flags().StringVar(&f.person, "person", "", "whom it is for, so that sms forget finds it")
+	cmd.Flags().StringVar(&f.person, "person", "", "the person that it is for, so that sms forget finds it")
 	return cmd
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Whatever is typed wrong ends with exit code 2, and with a line that names it.
 func TestWrongUsage(t *testing.T) {
-	const url = "--redis=redis://127.0.0.1:1" // nobody listens there, and nobody must be asked
+	const url = "--redis=redis://127.0.0.1:1" // no server listens there, and no server must be asked
 	for _, c := range []struct {
 		args []string
 		want string

@@ -36,7 +36,7 @@ func verifyCommand() *cobra.Command {
 			"over; ran more are ticks that were granted again without a right to it.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
-			"nodes are dead, and with the risk of a store that may have forgotten it. A stop that is planned is told by cronce pause.\n\n" +
+			"nodes are dead, and with the risk of a store that may have forgotten it. Announce a planned stop with cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
 			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
 			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
@@ -90,7 +90,7 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s *store) error {
 		return err
 	}
 	fault := p.fault(f.failOn)
-	p.OK = fault == nil // whoever reads this must not have to know the exit code
+	p.OK = fault == nil // a reader of the JSON need not know the exit code
 	if len(p.Overdue) > 0 {
 		p.risk(s.risks(ctx))
 	}
@@ -280,7 +280,7 @@ func (p *proof) denied() error {
 // known reports whether all could be read.
 func (p *proof) known() bool { return p.Summary.OK() && len(p.Faults) == 0 }
 
-// younger tells of the jobs that were opened after since. That is normal after a
+// younger reports the jobs that were opened after since. That is normal after a
 // deployment, and so is no fault. But a job that was opened again because the store
 // lost everything looks the same, so it is said.
 func younger(reports []verify.Report, since time.Time) (remarks []string) {
@@ -338,7 +338,7 @@ func unreadable(err error) error {
 }
 
 // exclusiveJobs are the jobs of the file whose runs must not overlap. Without a file
-// nobody says so.
+// there are none.
 func exclusiveJobs(c *config.Config) map[string]bool {
 	jobs := map[string]bool{}
 	if len(c.Jobs) == 0 {

@@ -143,7 +143,7 @@ func TestVerifyYoungJob(t *testing.T) {
 	}
 }
 
-// What is taken out of the journal, told twice, or out of order, breaks an
+// What is taken out of the journal, written twice, or out of order, breaks an
 // invariant: exit code 1, and a line that names it.
 func TestVerifyFindsViolations(t *testing.T) {
 	for name, tamper := range map[string]func(lines []string) []string{

@@ -1,4 +1,4 @@
-// Command stock sells five items to ten buyers who come at once, and never a sixth. A node
+// Command stock sells five items to ten buyers that come at once, and never a sixth. A node
 // gives the items of orders that were not paid in time back to the stock.
 package main
 

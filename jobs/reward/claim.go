@@ -19,7 +19,7 @@ type Claim struct {
 	Member string
 }
 
-// A FieldError tells which field of a claim, or which setting, was refused.
+// A FieldError names which field of a claim, or which setting, was refused.
 type FieldError struct {
 	Field   string // its name
 	Value   string // what was given: quoted, cut, and masked if it is personal

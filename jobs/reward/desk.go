@@ -15,9 +15,9 @@ import (
 // DefaultWait is how long a claim waits for its turn when no time is given.
 const DefaultWait = 10 * time.Second
 
-// Options are what a Desk may be told. The zero value is fine.
+// Options are the settings of a Desk. The zero value is fine.
 type Options struct {
-	// Prepare is what must be done before a reward is recorded, while nobody else
+	// Prepare is what must be done before a reward is recorded, while no other member
 	// of the family does the same: check that it is theirs, set a voucher aside.
 	// Its context ends when the lease is lost. An error ends the claim; nothing is
 	// recorded then. After doubt the claim may be repeated, and Prepare with it.

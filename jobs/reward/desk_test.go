@@ -20,7 +20,7 @@ import (
 )
 
 // Five members claim at once, from five processes: one record, four refusals that
-// say who has it and since when, and the work was done for one.
+// name the member that has it, and since when, and the work was done for one.
 func TestFiveMembers(t *testing.T) {
 	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {
 		b := open(t, db, d)
@@ -49,11 +49,11 @@ func TestConstraintAlone(t *testing.T) {
 		answers := together(t, func(string) *reward.Desk {
 			return desk(t, b, new(memlock.Store), reward.Options{Prepare: func(context.Context, reward.Claim) error {
 				all.Done()
-				all.Wait() // nobody writes before everybody has looked
+				all.Wait() // no member writes before all have looked
 				return nil
 			}})
 		})
-		// Members of a lower fence may be told that they are late instead.
+		// Members of a lower fence may get guard.ErrStale instead.
 		for i, a := range answers {
 			if errors.Is(a.err, guard.ErrStale) {
 				answers[i].record, answers[i].err = desk(t, b, new(memlock.Store), reward.Options{}).Claim(t.Context(),
@@ -93,14 +93,14 @@ func TestPausedHolder(t *testing.T) {
 		}
 		close(steps["member-1"].goOn)
 		if a := await(t, ended["member-1"]); !errors.Is(a.err, guard.ErrStale) {
-			t.Errorf("the paused one was told %v, %v, want %v", a.record, a.err, guard.ErrStale)
+			t.Errorf("the paused one got %v, %v, want %v", a.record, a.err, guard.ErrStale)
 		}
 		if n := rows(t, db); n != 0 {
 			t.Errorf("the paused one left %d records", n)
 		}
 		close(steps["member-2"].goOn)
 		if a := await(t, ended["member-2"]); a.err != nil || a.record.Member != "member-2" {
-			t.Errorf("the next one was told %v, %v", a.record, a.err)
+			t.Errorf("the next one got %v, %v", a.record, a.err)
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestRecordedIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// The same member is told the same again; another reward and another family are
+// The same member gets the same answer again; another reward and another family are
 // not touched, and case matters.
 func TestClaimAgain(t *testing.T) {
 	onDatabases(t, func(t *testing.T, db *sql.DB, d reward.Dialect) {

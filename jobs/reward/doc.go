@@ -3,22 +3,22 @@
 //
 // [Desk.Claim] looks and records while it holds a lock on family and reward, so
 // that what has to be done before a reward is recorded ([Options.Prepare]) is
-// done for one member and not for five who ask at once. The lock saves that work;
+// done for one member and not for five that ask at once. The lock saves that work;
 // it is not what makes the record the only one. Two more things stand behind it,
 // in the database:
 //
 //   - A unique key on family and reward. Whatever becomes of the lock (its store
-//     failed over, somebody records without it), a second record is impossible.
+//     failed over, a caller records without it), a second record is impossible.
 //   - The fence of the lease. A claim takes its fence to the database with its
 //     first look, and writes only if no higher one was seen since. A member whose
 //     process was stopped beyond its lease and wakes up gets guard.ErrStale: it
-//     cannot overtake the member who was granted the lock after it.
+//     cannot overtake the member that was granted the lock after it.
 //
 // # Answers
 //
 // There are three, as everywhere here: the record; a refusal, [*TakenError], which
-// says who has the reward and since when; and doubt, any other error, after which
-// the same member may claim again. A member who has the reward gets the same
+// names the member that has the reward, and since when; and doubt, any other error, after which
+// the same member may claim again. A member that has the reward gets the same
 // record again, so that a lost reply and a repeated request do no harm.
 //
 // # The life of a reward

@@ -89,10 +89,10 @@ func TestHigherFenceWaitsForTheRecord(t *testing.T) {
 	}
 	a, z := await(t, first), await(t, second)
 	if a.err != nil || a.record.Member != "member-1" {
-		t.Errorf("the first was told %v, %v", a.record, a.err)
+		t.Errorf("the first got %v, %v", a.record, a.err)
 	}
 	if taken, refused := errors.AsType[*reward.TakenError](z.err); !refused || taken.Member != "member-1" {
-		t.Errorf("the second was told %v, %v", z.record, z.err)
+		t.Errorf("the second got %v, %v", z.record, z.err)
 	}
 	select {
 	case <-prepared:

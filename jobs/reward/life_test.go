@@ -176,7 +176,7 @@ func TestPausedLife(t *testing.T) {
 		}
 		close(goOn)
 		if err := await(t, ended); !errors.Is(err, reward.ErrWithdrawn) && !errors.Is(err, guard.ErrStale) {
-			t.Errorf("the paused one was told %v", err)
+			t.Errorf("the paused one got %v", err)
 		}
 		if r, _, err := b.Find(t.Context(), family, welcome); err != nil || r.State != reward.Withdrawn || r.Member != "" {
 			t.Errorf("it is %+v, %v", r, err)

@@ -28,7 +28,7 @@ func TestMask(t *testing.T) {
 
 // However claims, records, refusals and doubt are printed or logged, no family
 // and no member can be read; the lock's key, which stands in its errors and in
-// the store, tells none either.
+// the store, shows none either.
 func TestNothingPersonalShows(t *testing.T) {
 	const family, member, other = "family-1918", "member-alpha", "member-beta"
 	core, logs := observer.New(zapcore.DebugLevel)

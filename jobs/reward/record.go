@@ -61,7 +61,7 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 type TakenError struct {
 	Family string
 	Reward string
-	Member string    // who has it
+	Member string    // that has it
 	At     time.Time // since when, on the database's clock
 }
 

@@ -62,7 +62,7 @@ func desk(t testing.TB, b *reward.Book, store driver.Driver, o reward.Options) *
 
 var members = []string{"member-1", "member-2", "member-3", "member-4", "member-5"}
 
-// An answer is what a member was told.
+// An answer is the reply to a member.
 type answer struct {
 	member string
 	record reward.Record
@@ -88,7 +88,7 @@ func together(t *testing.T, at func(member string) *reward.Desk) []answer {
 	return answers
 }
 
-// wantOne checks that one member has the reward and the others were told who.
+// wantOne checks that one member has the reward and the others got its name.
 func wantOne(t *testing.T, b *reward.Book, answers []answer) {
 	t.Helper()
 	kept, found, err := b.Find(t.Context(), "family-4711", "welcome")
@@ -100,12 +100,12 @@ func wantOne(t *testing.T, b *reward.Book, answers []answer) {
 		switch {
 		case a.member == kept.Member:
 			if a.err != nil || a.record.Member != kept.Member || a.record.Fence != kept.Fence || !a.record.At.Equal(kept.At) {
-				t.Errorf("%s has the reward, and was told %v, %v", a.member, a.record, a.err)
+				t.Errorf("%s has the reward, and got %v, %v", a.member, a.record, a.err)
 			}
 		case !refused:
-			t.Errorf("%s was told %v, %v, want a refusal", a.member, a.record, a.err)
+			t.Errorf("%s got %v, %v, want a refusal", a.member, a.record, a.err)
 		case taken.Member != kept.Member || !taken.At.Equal(kept.At) || taken.Family != "family-4711" || taken.Reward != "welcome":
-			t.Errorf("%s was told %q since %v, the record says %q since %v", a.member, taken.Member, taken.At, kept.Member, kept.At)
+			t.Errorf("%s got %q since %v, the record says %q since %v", a.member, taken.Member, taken.At, kept.Member, kept.At)
 		}
 	}
 }

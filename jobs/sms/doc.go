@@ -46,14 +46,14 @@
 //
 // # What is not
 //
-// Nobody can send a text exactly once. A node that dies between a request and
+// No system can send a text exactly once. A node that dies between a request and
 // its mark leaves a message that may or may not have been sent; the next run
 // sends it again. So may a request without an answer be repeated, and a process
 // that was paused finish the one request it was in. Each request for a message
 // carries the same key (Idempotency-Key: the message's id), by which a gateway
 // can drop the repeats. At most one and a half times [DefaultConcurrency] messages, or
 // of what [Concurrency] says, are between take and mark at a time, and
-// [Record.Sends] and [Counts] tell which messages this may have happened to.
+// [Record.Sends] and [Counts] show which messages this may have happened to.
 //
 // # The store
 //

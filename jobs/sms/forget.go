@@ -16,21 +16,21 @@ type Forgotten struct {
 }
 
 // Forget deletes the messages of a person, whatever their state, and that there were such
-// ids: accepted again they are new. Whom is a number (+12025550123), or what Message.Person
-// says. Messages that are accepted meanwhile may stay. All messages are looked through, a
+// ids: accepted again they are new. Recipient is a number (+12025550123), or a
+// Message.Person. Messages that are accepted meanwhile may stay. All messages are looked through, a
 // few hundred in one step. After an error some may be deleted: ask again.
-func (o *Outbox) Forget(ctx context.Context, whom string) (Forgotten, error) {
+func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error) {
 	var f Forgotten
-	if !numberPattern.MatchString(whom) && !idPattern.MatchString(whom) {
-		return f, fmt.Errorf("sms: forget: %w", &FieldError{"person", quoteNumber(whom), "a number such as +12025550123, or 1 to 64 of A-Z a-z 0-9 . _ -"})
+	if !numberPattern.MatchString(recipient) && !idPattern.MatchString(recipient) {
+		return f, fmt.Errorf("sms: forget: %w", &FieldError{"person", quoteNumber(recipient), "a number such as +12025550123, or 1 to 64 of A-Z a-z 0-9 . _ -"})
 	}
 	for cursor := "0"; ; {
-		flat, err := scanScript.Run(ctx, o.client, o.keys(keyBody), cursor, scanLength, whom).StringSlice()
+		flat, err := scanScript.Run(ctx, o.client, o.keys(keyBody), cursor, scanLength, recipient).StringSlice()
 		if err == nil && len(flat)%2 != 1 {
 			err = fmt.Errorf("%d values in an answer of a cursor and pairs", len(flat))
 		}
 		if err == nil {
-			err = o.forget(ctx, whom, flat[1:], &f)
+			err = o.forget(ctx, recipient, flat[1:], &f)
 		}
 		if err != nil {
 			return f, fmt.Errorf("sms: forget: %w", err)
@@ -43,11 +43,11 @@ func (o *Outbox) Forget(ctx context.Context, whom string) (Forgotten, error) {
 
 // forget deletes those of id, body, id, … that are for a person. A body that cannot be read
 // and names them is taken for theirs.
-func (o *Outbox) forget(ctx context.Context, whom string, flat []string, f *Forgotten) error {
+func (o *Outbox) forget(ctx context.Context, recipient string, flat []string, f *Forgotten) error {
 	var theirs []any
 	for i := 0; i < len(flat); i += 2 {
 		m, err := decode(flat[i], flat[i+1])
-		if m.To == whom || m.Person == whom || err != nil && strings.Contains(flat[i+1], whom) {
+		if m.To == recipient || m.Person == recipient || err != nil && strings.Contains(flat[i+1], recipient) {
 			theirs = append(theirs, flat[i], flat[i+1])
 		}
 	}

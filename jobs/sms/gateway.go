@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Gateway hands messages to whoever delivers them. Send makes one request and
+// A Gateway hands messages to a service that delivers them. Send makes one request and
 // returns nil when the message was accepted; the message's ID is the key by which
 // the gateway may drop repeats. An error should be a *GatewayError; any other
 // counts as one whose request may have been accepted, and is tried again. Of an error

@@ -41,7 +41,7 @@ func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 // MarshalText hides the secret from JSON, YAML and logs.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// HTTPConfig is what an HTTP gateway is told. Only URL is required.
+// HTTPConfig is the settings of an HTTP gateway. Only URL is required.
 type HTTPConfig struct {
 	// URL is where messages are posted: http or https, without a password.
 	URL string
@@ -198,14 +198,14 @@ func judge(reply *http.Response) error {
 		e.Route = true // a wrong URL answers this to every message
 	case http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
-		e.Unsure = true // who stands behind the one who answered may have accepted it
+		e.Unsure = true // a server behind the one that answered may have accepted it
 	default:
 		e.Permanent = code >= 400 && code <= 499
 	}
 	return e
 }
 
-// unsent reports whether a request certainly never left: nobody was reached.
+// unsent reports whether a request certainly never left: no server was reached.
 func unsent(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"

@@ -99,7 +99,7 @@ func judged(t *testing.T, err error) string {
 	return "retry"
 }
 
-// There is no answer: nobody listens, the connection breaks, or it takes too long.
+// There is no answer: no server listens, the connection breaks, or it takes too long.
 // Only of the first is it sure that nothing arrived.
 func TestHTTPNoAnswer(t *testing.T) {
 	release := make(chan struct{})
@@ -114,10 +114,10 @@ func TestHTTPNoAnswer(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 	}))
 	defer echo.Close()
-	nobody := httptest.NewServer(nil)
-	nobody.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	for name, c := range map[string]struct{ url, want string }{
-		"slow": {slow.URL, "retry, unsure"}, "broken": {broken.URL, "retry, unsure"}, "nobody": {nobody.URL, "retry"},
+		"slow": {slow.URL, "retry, unsure"}, "broken": {broken.URL, "retry, unsure"}, "closed": {closed.URL, "retry"},
 		"repeats the request": {echo.URL, "retry, unsure"},
 	} {
 		t.Run(name, func(t *testing.T) {

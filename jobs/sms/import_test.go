@@ -26,7 +26,7 @@ func load(t *testing.T, o *sms.Outbox, r io.Reader) sms.Report {
 	return report
 }
 
-// The sample is a few hundred good rows, all due, to numbers that are nobody's.
+// The sample is a few hundred good rows, all due, to numbers that no person has.
 func TestSample(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)
@@ -42,7 +42,7 @@ func TestSample(t *testing.T) {
 		}
 		for _, r := range all {
 			if !fictional.MatchString(r.Message.To) {
-				t.Errorf("%s goes to a number that may be somebody's", r.Message.ID)
+				t.Errorf("%s goes to a number that a person may have", r.Message.ID)
 			}
 		}
 		if again := load(t, o, sms.Sample()); again.Known != report.Rows || again.Accepted != 0 {

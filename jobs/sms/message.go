@@ -35,12 +35,12 @@ type Message struct {
 	// Zone names the zone whose QuietHours hold for the message, of the time zone database.
 	// Empty: that of the quiet hours.
 	Zone string
-	// Person names whom the message is for, so that Forget finds it: [A-Za-z0-9._-]{1,64}.
+	// Person names the person that the message is for, so that Forget finds it: [A-Za-z0-9._-]{1,64}.
 	// Empty: its recipient's number alone does.
 	Person string
 }
 
-// A FieldError tells which field of a message, or which setting, was refused.
+// A FieldError names which field of a message, or which setting, was refused.
 type FieldError struct {
 	Field   string // its name
 	Value   string // what was given: quoted, cut, and masked if it is a recipient

@@ -32,7 +32,7 @@ const (
 // ErrConflict is returned when an id is known with other content.
 var ErrConflict = errors.New("the id is known with other content")
 
-// Options are what an outbox may be told. The zero value is fine.
+// Options are the settings of an outbox. The zero value is fine.
 type Options struct {
 	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 	// Empty: DefaultNamespace.

@@ -98,8 +98,8 @@ func TestRepair(t *testing.T) {
 			if left, err := s.Audit(t.Context()); err != nil || len(left) != 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
-			if _, told, err := reconcile(t, s, p, 3); err != nil {
-				t.Errorf("reconcile: %v: %s", err, told)
+			if _, reported, err := reconcile(t, s, p, 3); err != nil {
+				t.Errorf("reconcile: %v: %s", err, reported)
 			}
 			p.wantSums(t)
 			if made, err := s.Decisions(t.Context(), 100); err != nil || len(made) != len(found) || len(made) > 0 && (made[0].By != "ada" || made[0].Action != stock.Repair) {
@@ -119,16 +119,16 @@ func TestReconcileHeals(t *testing.T) {
 		if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:o-02").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, told, err := reconcile(t, s, p, 1); err == nil {
-			t.Errorf("%s, want an error", told)
+		if _, reported, err := reconcile(t, s, p, 1); err == nil {
+			t.Errorf("%s, want an error", reported)
 		}
 		if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("look: %v, want ErrStockUnknown", err)
 		}
 		settle(t, s, p, 3, 0)
 		wantState(t, s, "o-02", stock.Reserved)
-		if _, told, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }

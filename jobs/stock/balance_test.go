@@ -21,7 +21,7 @@ func execute(t testing.TB, p place, statements ...string) {
 	}
 }
 
-// The database refuses what breaks the books, whoever writes it.
+// The database refuses what breaks the books, whatever writes it.
 func TestDatabaseRefuses(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		some(t, client, p) // of ten tea 2 are reserved and 1 is sold
@@ -60,8 +60,8 @@ func TestOversoldInTheStore(t *testing.T) {
 			t.Errorf("reserve: %v, want ErrStockUnknown", err)
 		}
 		reserve(t, s, order("other", stock.Item{SKU: "cup", Quantity: 1})) // the others are sold
-		if _, told, err := reconcile(t, s, p, 2); err == nil || !strings.Contains(told, "tea: its books do not balance: it is not sold") {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 2); err == nil || !strings.Contains(reported, "tea: its books do not balance: it is not sold") {
+			t.Errorf("%v: %s", err, reported)
 		}
 		if got := s.Halted(); !slices.Equal(got, []string{"tea"}) {
 			t.Errorf("Halted = %q", got)

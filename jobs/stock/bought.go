@@ -186,7 +186,7 @@ func (s *Sale) bought(ctx context.Context, fields []string) (map[string]int64, e
 	return has, nil
 }
 
-// moving are the buyers of whom something is on its way to the book; nil when too much is to say.
+// moving are the buyers that have an order on its way to the book; nil when there are too many.
 func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
 	buyers := map[string]bool{}
 	for _, name := range []string{keyFresh, keyUnsettled} { // orders go from the first to the second

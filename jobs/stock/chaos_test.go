@@ -217,12 +217,12 @@ func (m *market) calm(direct redis.UniversalClient) {
 	}
 	for _, p := range m.all {
 		for _, line := range p.broken {
-			m.t.Errorf("%s told: %s", p.name, line)
+			m.t.Errorf("%s reported: %s", p.name, line)
 		}
 	}
 }
 
-// judge holds the store and the database against what buyers were told.
+// judge holds the store and the database against the replies to buyers.
 func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	m.t.Helper()
 	s := newSale(m.t, direct, stock.Options{})
@@ -239,7 +239,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 			want = stock.Expired
 		}
 		if r.State != want || fmt.Sprint(sorted(r.Items)) != fmt.Sprint(sorted(o.Items)) {
-			m.t.Errorf("order %s is %s of %v, its buyer was told %s of %v", id, r.State, r.Items, want, o.Items)
+			m.t.Errorf("order %s is %s of %v, its buyer got %s of %v", id, r.State, r.Items, want, o.Items)
 		}
 		rows = append(rows, id+" "+string(want))
 		for _, item := range o.Items {
@@ -260,8 +260,8 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	}
 	p.wantLines(m.t, productRows, products...)
 	p.wantSums(m.t)
-	if _, told, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
-		m.t.Errorf("%v: %s", err, told)
+	if _, reported, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
+		m.t.Errorf("%v: %s", err, reported)
 	}
 }
 
@@ -305,6 +305,6 @@ func wantSame(t *testing.T, what string, got, want []string) {
 		}
 	}
 	if len(differ) > 0 {
-		t.Errorf("%d %s in the database differ from what buyers were told: %s", len(differ), what, strings.Join(differ[:min(10, len(differ))], ", "))
+		t.Errorf("%d %s in the database differ from the replies to buyers: %s", len(differ), what, strings.Join(differ[:min(10, len(differ))], ", "))
 	}
 }

@@ -108,13 +108,13 @@ func (v *view) both(sku string, say func(string, ...any)) {
 		say("the database has %d reserved, the store %d", database.Reserved, before.Reserved)
 	case !v.stillOf(sku) && v.ahead[sku] != 0 && v.through(sku):
 		say("the database has %d sold, and %d were settled", database.Sold, after.settled)
-	case v.untold(sku) && !v.unstocked(sku) && database.Put != before.Put:
+	case v.putSettled(sku) && !v.unstocked(sku) && database.Put != before.Put:
 		say("the database has %d put in, the store %d", database.Put, before.Put)
 	}
 }
 
-// untold reports whether nobody is about to tell the database what was put in.
-func (v *view) untold(sku string) bool {
+// putSettled reports whether no change of what was put in is on its way to the database.
+func (v *view) putSettled(sku string) bool {
 	p := v.before.products[sku]
 	return v.before.restocked == 0 && v.after.restocked == 0 && p.known && p.Put == v.after.products[sku].Put
 }
@@ -124,5 +124,5 @@ func (v *view) untold(sku string) bool {
 // that the store has lost.
 func (v *view) unstocked(sku string) bool {
 	p, ok := v.database[sku]
-	return v.untold(sku) && v.before.products[sku].Put != p.Put && (!ok || p.Put < p.Reserved+p.Sold)
+	return v.putSettled(sku) && v.before.products[sku].Put != p.Put && (!ok || p.Put < p.Reserved+p.Sold)
 }

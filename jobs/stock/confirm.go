@@ -8,17 +8,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tell asks a script that a buyer waits for. With replicas to wait for, the answer
+// askConfirmed runs a script that a buyer waits for. With replicas to wait for, the answer
 // counts only when enough of them have it; WAIT goes over the connection that the
 // write went over, to the same server.
-func (s *Sale) tell(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+func (s *Sale) askConfirmed(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	if s.options.Replicas == 0 {
 		return s.ask(ctx, script, keys, args...)
 	}
 	return again(ctx, func() ([]string, error) { return s.confirmed(ctx, script, keys, args) })
 }
 
-// confirmed sends a script and WAIT in one pipeline. A refusal needs nobody's
+// confirmed sends a script and WAIT in one pipeline. A refusal needs no
 // confirmation; an answer given again does, since it may not have had it.
 //
 // An answer given again writes nothing, and from Redis 7.2 on WAIT waits only for
@@ -53,7 +53,7 @@ func (s *Sale) pipeline(ctx context.Context, master redis.UniversalClient, run e
 	}
 	replicas, err := wait.Int64()
 	if !wrote.Val() {
-		replicas = 0 // nobody knows what they have
+		replicas = 0 // it is not known what they have
 		err = errors.Join(err, wrote.Err())
 	}
 	return got, replicas, err
@@ -70,7 +70,7 @@ func (s *Sale) master(ctx context.Context, key string) (redis.UniversalClient, e
 	return nil, errors.New("replicas can be waited for with a *redis.Client or a *redis.ClusterClient only")
 }
 
-// changed reports whether an answer tells of a change, by this call or one before.
+// changed reports whether an answer reports a change, by this call or one before.
 func changed(answer []string) bool {
 	return len(answer) > 0 && (answer[0] == "new" || answer[0] == "known" || answer[0] == "ok" || answer[0] == "closed")
 }

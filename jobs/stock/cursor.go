@@ -97,7 +97,7 @@ type advance struct {
 }
 
 // advance moves the cursor of a target on, or back when the target has lost something. A run
-// that a later one has come after, or an operator who has skipped an event, is refused.
+// that a later one has come after, or after an operator has skipped an event, is refused.
 func (b *Database) advance(ctx context.Context, sale, target string, fence int64, a advance) error {
 	err := b.transact(ctx, sale, func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {

@@ -60,7 +60,7 @@ var ErrForeign = fmt.Errorf("%w: the store belongs to another database", ErrStoc
 // higher fence has begun: its lease is over, and nothing was changed. It must stop.
 var ErrFenced = fmt.Errorf("a later run of the job has begun: %w", guard.ErrStale)
 
-// A SoldOutError is an ErrSoldOut that tells what is left.
+// A SoldOutError is an ErrSoldOut that has what is left.
 type SoldOutError struct {
 	SKU  string
 	Left int64 // less than was asked for, and maybe not 0
@@ -101,7 +101,7 @@ func (e *NotBegunError) Error() string {
 // Is makes the error an ErrNotBegun.
 func (e *NotBegunError) Is(target error) bool { return target == ErrNotBegun }
 
-// A ClosedError is an ErrClosed that tells how the order ended.
+// A ClosedError is an ErrClosed that has how the order ended.
 type ClosedError struct {
 	ID      string
 	State   State
@@ -119,7 +119,7 @@ func (e *ClosedError) Error() string {
 // Is makes the error an ErrClosed.
 func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
 
-// A FieldError tells which field of an order, or which setting, was refused.
+// A FieldError names which field of an order, or which setting, was refused.
 type FieldError struct {
 	Field   string // its name: id, receiver, items[1].quantity
 	Value   string // what was given: quoted, cut, and masked if it is personal

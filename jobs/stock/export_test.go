@@ -77,7 +77,7 @@ func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line)
 // Line is a record as it is stored.
 func Line(r Record) (string, error) { return booked{Record: r}.line() }
 
-// SettleTelling is one run of settleOrders that tells of each batch.
+// SettleTelling is one run of settleOrders that reports each batch.
 func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *zap.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log

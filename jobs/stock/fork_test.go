@@ -115,7 +115,7 @@ func TestBookAnswers(t *testing.T) {
 		t.Errorf("cancel: %v, want ErrClosed", err)
 	}
 	if _, err := pay(t.Context(), s, "never"); !errors.Is(err, stock.ErrUnknownOrder) {
-		t.Errorf("pay what nobody has reserved: %v, want ErrUnknownOrder", err)
+		t.Errorf("pay what no buyer has reserved: %v, want ErrUnknownOrder", err)
 	}
 	if err := s.Look(t.Context()); err != nil {
 		t.Fatalf("nothing was lost, as far as one can know: %v", err)

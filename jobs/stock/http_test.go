@@ -58,7 +58,7 @@ const teaForTwo = `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","
 
 const payTea = `{"reference":"p-1","amount":700,"currency":"EUR"}`
 
-// The whole life of a sale, as the documentation tells it.
+// The whole life of a sale, as the documentation describes it.
 func TestHTTP(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
 	teaForAll := strings.Replace(teaForTwo, `"o-1"`, `"o-2"`, 1)
@@ -207,7 +207,7 @@ func TestHTTPRefuses(t *testing.T) {
 	wantProduct(t, s.Sale, "tea", 100, 100, 0, 0)
 }
 
-// A value of the wrong kind is told in the words of JSON, and not repeated.
+// A value of the wrong kind is reported in the words of JSON, and not repeated.
 func TestHTTPNamesKinds(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
 	for body, want := range map[string]string{
@@ -250,9 +250,9 @@ func TestHTTPDoubt(t *testing.T) {
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || !strings.Contains(string(body), "urn:cronce:stock:doubt") || strings.Contains(string(body), "LOADING") {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	told := logs.FilterMessage("request in doubt").All()
-	if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0].ContextMap()["err"]), "LOADING") || strings.Contains(fmt.Sprint(told), "Ada") {
-		t.Errorf("the log has %v", told)
+	reported := logs.FilterMessage("request in doubt").All()
+	if len(reported) != 1 || !strings.Contains(fmt.Sprint(reported[0].ContextMap()["err"]), "LOADING") || strings.Contains(fmt.Sprint(reported), "Ada") {
+		t.Errorf("the log has %v", reported)
 	}
 }
 

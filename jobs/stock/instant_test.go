@@ -263,7 +263,7 @@ func TestDisputedPaidOrderIsNotCounted(t *testing.T) {
 	}
 }
 
-// What a buyer is told of an order's end counts only when enough replicas have it,
+// An answer with an order's end counts only when enough replicas have it,
 // also that the order is closed. A refusal that changes nothing needs no replica.
 func TestClosedIsConfirmed(t *testing.T) {
 	t.Parallel()

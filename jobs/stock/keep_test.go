@@ -184,8 +184,8 @@ func TestUnreadableOrdersAreRepaired(t *testing.T) {
 		if left, err := s.Audit(t.Context()); err != nil || len(left) != 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
-		if _, told, err := reconcile(t, s, p, 6); err != nil {
-			t.Errorf("reconcile: %v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 6); err != nil {
+			t.Errorf("reconcile: %v: %s", err, reported)
 		}
 	})
 }

@@ -56,8 +56,8 @@ func TestUnreadableTotalsAreKeptBack(t *testing.T) {
 		if fmt.Sprint(named) != "[cup ghost mug pot]" {
 			t.Errorf("kept back %v, want cup, ghost, mug, pot, each once", named)
 		}
-		if _, told, err := reconcile(t, s, p, 2); err == nil || !strings.Contains(told, "ghost: product") || !strings.Contains(told, "note-1") {
-			t.Errorf("reconcile: %v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 2); err == nil || !strings.Contains(reported, "ghost: product") || !strings.Contains(reported, "note-1") {
+			t.Errorf("reconcile: %v: %s", err, reported)
 		}
 		if r, err := s.Repair(t.Context(), operator); err != nil || r.Restocked != 4 {
 			t.Errorf("put in again %d, %v, want 4", r.Restocked, err)
@@ -68,8 +68,8 @@ func TestUnreadableTotalsAreKeptBack(t *testing.T) {
 		if left, err := s.Audit(t.Context()); err != nil || len(left) != 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
-		if _, told, err := reconcile(t, s, p, 4); err != nil {
-			t.Errorf("reconcile: %v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 4); err != nil {
+			t.Errorf("reconcile: %v: %s", err, reported)
 		}
 	})
 }
@@ -91,9 +91,9 @@ func TestUnreadableCountIsRepaired(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, told, err := reconcile(t, s, p, 2)
-		if err == nil || !strings.Contains(told, "cup: a count cannot be read") || strings.Contains(told, "tea") {
-			t.Errorf("reconcile: %v: %s", err, told)
+		_, reported, err := reconcile(t, s, p, 2)
+		if err == nil || !strings.Contains(reported, "cup: a count cannot be read") || strings.Contains(reported, "tea") {
+			t.Errorf("reconcile: %v: %s", err, reported)
 		}
 		if _, err := s.Repair(t.Context(), operator); err != nil {
 			t.Error(err)
@@ -102,8 +102,8 @@ func TestUnreadableCountIsRepaired(t *testing.T) {
 		wantProduct(t, s, "cup", 20, 20, 0, 0)
 		wantProduct(t, s, "pot", 30, 30, 0, 0)
 		wantProduct(t, s, "tea", 10, 7, 3, 0)
-		if _, told, err := reconcile(t, s, p, 4); err != nil {
-			t.Errorf("reconcile: %v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 4); err != nil {
+			t.Errorf("reconcile: %v: %s", err, reported)
 		}
 	})
 }

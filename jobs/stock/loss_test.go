@@ -129,8 +129,8 @@ func TestStoreForgets(t *testing.T) {
 		settle(t, s, p, 2, 4) // with the payment that is to be refunded
 		p.wantLines(t, productRows, "tea 5 1 4")
 		p.wantSums(t)
-		if _, told, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }
@@ -270,8 +270,8 @@ func TestRestoreTakesOver(t *testing.T) {
 		settle(t, s, p, 2, 0)
 		p.wantLines(t, productRows, "cup 3 0 1", "tea 5 1 4")
 		p.wantSums(t)
-		if _, told, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// A market is some members, the buyers that besiege them, and what the buyers were
-// told.
+// A market is some members, the buyers that send them requests, and the replies to
+// the buyers.
 type market struct {
 	t      *testing.T
 	setup  setup
@@ -33,7 +33,7 @@ type market struct {
 	lost     map[string]bool        // ids of orders that a member has logged as lost
 	witness  map[string]*process    // which member has given the last answer to an order
 	accepted map[string]stock.Order // by id
-	ended    map[string]stock.State // what a buyer was told, by id; absent: nobody asked
+	ended    map[string]stock.State // the reply to its buyer, by id; absent: no buyer asked
 	tried    map[string]stock.State // what an order was to become when the store had lost it, or what it was before
 	totals   map[string]int64       // what was put in, by product
 	refused  int                    // sold out
@@ -62,13 +62,13 @@ func (m *market) start(i int) {
 	c := m.setup
 	c.Name = fmt.Sprintf("member-%d", i)
 	c.Redis = m.redis[i]
-	p := launch(m.t, c, m.told)
+	p := launch(m.t, c, m.receive)
 	m.mu.Lock()
 	m.members[i], m.all = p, append(m.all, p)
 	m.mu.Unlock()
 }
 
-func (m *market) told(p *process, line map[string]any) {
+func (m *market) receive(p *process, line map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -249,7 +249,7 @@ func amount(o stock.Order) (sum int64) {
 
 // lostPayment reports whether a refund was refused since the order does not have the payment: of an order that the
 // book had as reserved, the store has lost what was paid. The judge of a round wants such an order listed as lost,
-// since its buyer was told that it is paid.
+// since its buyer got the reply that it is paid.
 func lostPayment(answer map[string]any) bool {
 	fields, _ := answer["fields"].([]any)
 	if len(fields) != 1 {

@@ -29,7 +29,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// memberEnv tells this test binary to be a member: a process with a shop and its
+// memberEnv makes this test binary a member: a process with a shop and its
 // jobs. It ends when its standard input does, so that none outlives its test.
 const memberEnv = "CRONCE_STOCK_MEMBER"
 
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A setup is what a member is told.
+// A setup is the settings of a member.
 type setup struct {
 	Name, Redis, Driver, DSN string
 	Dialect                  stock.Dialect
@@ -144,12 +144,12 @@ type process struct {
 
 	mu      sync.Mutex
 	address string
-	broken  []string // what it has told that must never be
+	broken  []string // lines that must never be
 	failed  []string // its last lines on what failed
 }
 
 // launch starts a member.
-func launch(t testing.TB, c setup, told func(p *process, line map[string]any)) *process {
+func launch(t testing.TB, c setup, receive func(p *process, line map[string]any)) *process {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -171,8 +171,8 @@ func launch(t testing.TB, c setup, told func(p *process, line map[string]any)) *
 	}
 	go func() {
 		defer close(p.gone)
-		p.read(stdout, told)
-		_ = p.cmd.Wait() // the exit code tells
+		p.read(stdout, receive)
+		_ = p.cmd.Wait() // the exit code says how it ended
 	}()
 	t.Cleanup(func() {
 		_ = stdin.Close()
@@ -185,7 +185,7 @@ func launch(t testing.TB, c setup, told func(p *process, line map[string]any)) *
 }
 
 // read follows the log of a member.
-func (p *process) read(r io.Reader, told func(*process, map[string]any)) {
+func (p *process) read(r io.Reader, receive func(*process, map[string]any)) {
 	for scanner := bufio.NewScanner(r); scanner.Scan(); {
 		var line map[string]any
 		if json.Unmarshal(scanner.Bytes(), &line) != nil {
@@ -202,7 +202,7 @@ func (p *process) read(r io.Reader, told func(*process, map[string]any)) {
 			p.failed = append(p.failed[max(0, len(p.failed)-4):], scanner.Text())
 		}
 		p.mu.Unlock()
-		told(p, line)
+		receive(p, line)
 	}
 }
 

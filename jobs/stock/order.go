@@ -29,7 +29,7 @@ type Order struct {
 	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64},
 	// but for . and .., which mean something else in the path of a request.
 	ID string
-	// Receiver is who gets it, and where: 1 to MaxReceiver printable characters.
+	// Receiver is the name and address that it goes to: 1 to MaxReceiver printable characters.
 	Receiver string
 	// Buyer identifies the buyer, by an id of the buyers' side: [A-Za-z0-9._-]{1,64}, or
 	// empty where no product of the order has an Offer.BuyerLimit. It is part of what makes

@@ -195,8 +195,8 @@ func TestRefundAndReturn(t *testing.T) {
 						if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(int64(i+1)), pass); err != nil {
 							t.Fatal(err)
 						}
-						if _, told, err := reconcile(t, s, p, int64(2*i+1)); err != nil {
-							t.Errorf("%v: %s", err, told)
+						if _, reported, err := reconcile(t, s, p, int64(2*i+1)); err != nil {
+							t.Errorf("%v: %s", err, reported)
 						}
 					}
 					err := step.call(t.Context(), s)
@@ -207,8 +207,8 @@ func TestRefundAndReturn(t *testing.T) {
 					} else if !errors.Is(err, step.want) {
 						t.Errorf("step %d: %v, want %v", i, err, step.want)
 					}
-					if _, told, err := reconcile(t, s, p, int64(2*i+2)); err != nil { // before the book has it
-						t.Errorf("%v: %s", err, told)
+					if _, reported, err := reconcile(t, s, p, int64(2*i+2)); err != nil { // before the book has it
+						t.Errorf("%v: %s", err, reported)
 					}
 				}
 				if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(10), pass); err != nil {
@@ -219,8 +219,8 @@ func TestRefundAndReturn(t *testing.T) {
 				p.wantLines(t, productRows, fmt.Sprint("tea 5 0 ", c.sold))
 				p.wantLines(t, "SELECT id, status FROM orders", "o "+string(c.state))
 				wantPaymentRows(t, p, wantState(t, s, "o", c.state))
-				if _, told, err := reconcile(t, s, p, 100); err != nil {
-					t.Errorf("%v: %s", err, told)
+				if _, reported, err := reconcile(t, s, p, 100); err != nil {
+					t.Errorf("%v: %s", err, reported)
 				}
 			})
 		}
@@ -318,8 +318,8 @@ func TestPaymentsAreInTheBook(t *testing.T) {
 		wantProduct(t, s, "tea", 9, 8, 1, 0)
 		p.wantLines(t, productRows, "tea 9 1 0")
 		p.wantSums(t)
-		if _, told, err := reconcile(t, s, p, 3); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 3); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }

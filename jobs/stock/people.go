@@ -14,7 +14,7 @@ type person struct {
 	receiver, phone string
 }
 
-// people reads whom the orders of events are for, by their ids: no event says that itself.
+// people reads the receivers of the orders of events, by their ids: no event has them.
 func (s *Sale) people(ctx context.Context, events []Event) (map[string]person, error) {
 	ids := make([]string, len(events))
 	for i := range events {
@@ -24,7 +24,7 @@ func (s *Sale) people(ctx context.Context, events []Event) (map[string]person, e
 	people := map[string]person{}
 	for some := range slices.Chunk(slices.Compact(ids), maxBatch) {
 		if err := s.options.Book.people(ctx, s.ID(), some, people); err != nil {
-			return nil, fmt.Errorf("read whom orders are for: %w", err)
+			return nil, fmt.Errorf("read the receivers of orders: %w", err)
 		}
 	}
 	return people, nil

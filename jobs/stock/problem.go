@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A problem is an error as RFC 9457 wants it told.
+// A problem is an error in the form of RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -71,7 +71,7 @@ func newProblem(name string, status int, title, detail string) *problem {
 	return &problem{Type: "urn:cronce:stock:" + name, Title: title, Status: status, Detail: detail}
 }
 
-// problemOf tells an error of a sale. What is neither input nor a refusal is doubt,
+// problemOf is the problem of an error of a sale. What is neither input nor a refusal is doubt,
 // of which the client learns only that it may ask again.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {

@@ -18,7 +18,7 @@ const (
 
 const (
 	settleTime = 30 * time.Second // after which a settled order is looked up in the database
-	maxTold    = 20               // findings of one run that are told one by one
+	maxTold    = 20               // findings of one run that are logged one by one
 )
 
 // Reconcile is the job reconcile: each run compares what the store has with what
@@ -58,7 +58,7 @@ type reconciler struct {
 
 	looked, again int // orders looked up, and settled again
 	unknown       int // orders that neither the store nor the database has
-	miscounted    int // buyers of whom the store counts another number than their orders have
+	miscounted    int // buyers for which the store counts another number than their orders have
 }
 
 func newReconciler(s *Sale, b *Database, after time.Duration, w work) *reconciler {
@@ -110,7 +110,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	for _, d := range lines {
 		found = append(found, finding{d.SKU, d.String()})
 	}
-	r.tell(v, found, unstocked, disputed)
+	r.report(v, found, unstocked, disputed)
 	for _, sku := range r.sale.Halted() {
 		r.work.log.Error("stock broken", zap.String("sku", sku), zap.String("text", "its books do not balance: it is not sold"))
 		r.unknown++
@@ -246,7 +246,7 @@ func (r *reconciler) restock(ctx context.Context, skus []string) error {
 	return nil
 }
 
-func (r *reconciler) tell(v view, found []finding, unstocked []string, disputed int64) {
+func (r *reconciler) report(v view, found []finding, unstocked []string, disputed int64) {
 	for _, f := range found[:min(maxTold, len(found))] {
 		r.work.log.Error("stock broken", zap.String("sku", f.sku), zap.String("text", f.text))
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// reconcile runs once, and returns what it told of what is broken.
+// reconcile runs once, and returns what it reported as broken.
 func reconcile(t testing.TB, s *stock.Sale, p place, f int64) (stock.Reconciled, string, error) {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
 	r, err := stock.Reconciliation(t.Context(), s, p.Database, fence(f), pass, zap.New(core))
-	var told []string
+	var reported []string
 	for _, l := range logs.FilterMessage("stock broken").All() {
 		m := l.ContextMap()
-		told = append(told, fmt.Sprint(m["sku"], ": ", m["text"]))
+		reported = append(reported, fmt.Sprint(m["sku"], ": ", m["text"]))
 	}
-	return r, strings.Join(told, "\n"), err
+	return r, strings.Join(reported, "\n"), err
 }
 
 func wantReconciled(t testing.TB, s *stock.Sale, p place, f int64, want stock.Reconciled) {
 	t.Helper()
-	if got, told, err := reconcile(t, s, p, f); err != nil || got != want {
-		t.Errorf("reconcile = %+v, %v, want %+v; it told\n%s", got, err, want, told)
+	if got, reported, err := reconcile(t, s, p, f); err != nil || got != want {
+		t.Errorf("reconcile = %+v, %v, want %+v; it reported\n%s", got, err, want, reported)
 	}
 }
 
@@ -87,13 +87,13 @@ func TestDatabaseLosesOrders(t *testing.T) {
 			p.wantLines(t, productRows, products...)
 			p.wantLines(t, orderRows, orders...)
 			p.wantLines(t, itemRows, items...)
-			if _, told, err := reconcile(t, s, p, 9); err != nil {
-				t.Errorf("in the end: %v\n%s", err, told)
+			if _, reported, err := reconcile(t, s, p, 9); err != nil {
+				t.Errorf("in the end: %v\n%s", err, reported)
 			}
 		}
 		lose("DELETE FROM payment", "DELETE FROM order_item", "DELETE FROM orders", "DELETE FROM product")
-		if got, told, err := reconcile(t, s, p, 2); err != nil || got.Again != 4 {
-			t.Errorf("%+v, %v\n%s", got, err, told)
+		if got, reported, err := reconcile(t, s, p, 2); err != nil || got.Again != 4 {
+			t.Errorf("%+v, %v\n%s", got, err, reported)
 		}
 		settle(t, s, p, 2, 4)
 		same()
@@ -110,13 +110,13 @@ func TestDatabaseLosesOrders(t *testing.T) {
 	})
 }
 
-// What is not as it must be is told, and left as it is.
+// What is not as it must be is reported, and left as it is.
 func TestBroken(t *testing.T) {
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	for _, c := range []struct {
-		name   string
-		damage func(client redis.UniversalClient, p place) error
-		told   string
+		name     string
+		damage   func(client redis.UniversalClient, p place) error
+		reported string
 	}{
 		{"stock lost", func(client redis.UniversalClient, _ place) error {
 			return client.HIncrBy(t.Context(), tag+"stock", "cup", -1).Err()
@@ -157,8 +157,8 @@ func TestBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			for f := range int64(2) {
-				if _, told, err := reconcile(t, s, p, f+1); err == nil || told != c.told {
-					t.Errorf("%v, told %q, want %q", err, told, c.told)
+				if _, reported, err := reconcile(t, s, p, f+1); err == nil || reported != c.reported {
+					t.Errorf("%v, reported %q, want %q", err, reported, c.reported)
 				}
 			}
 		})
@@ -190,13 +190,13 @@ func TestKeptBackOrderHidesItsProductsOnly(t *testing.T) {
 				t.Fatalf("%v, want an order kept back", err)
 			}
 			const broken = `<nil>: order "o-02": the store has a record that cannot be read, the book reserved`
-			if _, told, err := reconcile(t, s, p, 1); (err != nil) != (kept == "unreadable") || err != nil && told != broken {
-				t.Errorf("%v: %s, want no more than the order that cannot be read", err, told)
+			if _, reported, err := reconcile(t, s, p, 1); (err != nil) != (kept == "unreadable") || err != nil && reported != broken {
+				t.Errorf("%v: %s, want no more than the order that cannot be read", err, reported)
 			}
 			p.do(t, "UPDATE product SET reserved = 0")
 			const cups = "cup: the database has 0 reserved, the store 2"
-			if _, told, err := reconcile(t, s, p, 2); err == nil || strings.TrimPrefix(told, broken+"\n") != cups {
-				t.Errorf("%v, told %q, want what is wrong with cups", err, told)
+			if _, reported, err := reconcile(t, s, p, 2); err == nil || strings.TrimPrefix(reported, broken+"\n") != cups {
+				t.Errorf("%v, reported %q, want what is wrong with cups", err, reported)
 			}
 		})
 	}
@@ -252,8 +252,8 @@ func TestDatabaseLosesTotals(t *testing.T) {
 			}
 		}
 		for f := range int64(2) {
-			if _, told, err := reconcile(t, s, p, f+2); err != nil {
-				t.Errorf("%v: %s", err, told)
+			if _, reported, err := reconcile(t, s, p, f+2); err != nil {
+				t.Errorf("%v: %s", err, reported)
 			}
 			settle(t, s, p, f+2, 0)
 			p.wantLines(t, productRows, products...)
@@ -261,7 +261,7 @@ func TestDatabaseLosesTotals(t *testing.T) {
 	})
 }
 
-// A disputed order is told by each run until somebody has settled the dispute.
+// A disputed order is reported by each run until an operator has settled the dispute.
 func TestDisputeIsTold(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := some(t, client, p)
@@ -272,7 +272,7 @@ func TestDisputeIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil {
-		t.Error("the dispute is not told")
+		t.Error("the dispute is not reported")
 	}
 	for f := range int64(2) {
 		if _, _, err := reconcile(t, s, p, f+1); err == nil || !strings.Contains(err.Error(), "1 orders") {
@@ -359,9 +359,9 @@ func TestReconcileUnderLoad(t *testing.T) {
 		})
 		loop(func(n int64) error { return stock.Release(t.Context(), s, fence(n), pass) })
 		loop(func(n int64) error {
-			_, told, err := reconcile(t, s, p, n)
+			_, reported, err := reconcile(t, s, p, n)
 			if err != nil {
-				err = fmt.Errorf("%w: %s", err, told)
+				err = fmt.Errorf("%w: %s", err, reported)
 			}
 			return err
 		})
@@ -398,8 +398,8 @@ func TestReconcileUnderLoad(t *testing.T) {
 		close(stop)
 		runs.Wait()
 		p.wantSums(t)
-		if _, told, err := reconcile(t, s, p, 1_000_000); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 1_000_000); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }

@@ -182,7 +182,7 @@ func parseTime(ms string) (time.Time, error) {
 	return time.UnixMilli(n).UTC(), err
 }
 
-// stamp tells one state of a record from any other that it was or will be in.
+// stamp differs between one state of a record and any other that it was or will be in.
 func (r Record) stamp() string {
 	return string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10) + " " + strconv.Itoa(len(r.Payments))
 }

@@ -109,7 +109,7 @@ func TestPausedReleaseIsFenced(t *testing.T) {
 }
 
 // Buyers pay and cancel at the moment at which a run releases what they have not
-// paid in time: each order ends once, and the counts tell the same as the orders.
+// paid in time: each order ends once, and the counts say the same as the orders.
 func TestPayCancelAndReleaseRace(t *testing.T) {
 	onStores(t, func(t *testing.T, client redis.UniversalClient) {
 		const n = 60

@@ -9,7 +9,7 @@ import (
 
 // Reserve takes an order's items out of stock, all or none, for as long as
 // Options.Hold. It reports whether the order is new: asked again with the same
-// order it answers the same and takes nothing; the record then tells what became
+// order it answers the same and takes nothing; the record then has what became
 // of the order since. One that is past its time is expired then, if it was not before.
 //
 // While the store does not answer Reserve asks again, for five seconds or until

@@ -95,14 +95,14 @@ func TestWhatAcceptedMeans(t *testing.T) {
 		failover bool
 		deaf     bool // the replica does not listen while the order is placed
 		replicas int
-		refused  error // what the buyer is told instead of accepted
+		refused  error // the buyer's reply instead of accepted
 		kept     bool
 		either   bool // it depends on the moment
 	}{
 		{name: "killed without persistence"},
 		{name: "killed with everysec", args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, either: true},
 		{name: "killed with always", args: []string{"--appendonly", "yes", "--appendfsync", "always"}, kept: true},
-		{name: "failover, nobody waited", failover: true, deaf: true},
+		{name: "failover, no client waited", failover: true, deaf: true},
 		{name: "failover, replica asked, deaf", failover: true, deaf: true, replicas: 1, refused: stock.ErrUnconfirmed},
 		{name: "failover, replica asked", failover: true, replicas: 1, kept: true},
 	} {
@@ -126,7 +126,7 @@ func TestWhatAcceptedMeans(t *testing.T) {
 				s = newSale(t, connect(t, server.Addr()), stock.Options{Replicas: c.replicas, ReplicaTimeout: 50 * time.Millisecond})
 			}
 			var err error
-			await(t, "the buyer is told what it must be", func() bool { // a busy replica may take its time
+			await(t, "the buyer gets the reply that it must", func() bool { // a busy replica may take its time
 				_, _, err = s.Reserve(t.Context(), order("o"))
 				return errors.Is(err, c.refused)
 			})

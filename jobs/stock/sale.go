@@ -25,12 +25,12 @@ const (
 // maxReplicaTimeout is below the time that a client waits for a reply by default.
 const maxReplicaTimeout = 2 * time.Second
 
-// Options are what a sale may be told. The zero value is fine.
+// Options are the settings of a sale. The zero value is fine.
 type Options struct {
 	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 	// Empty: DefaultNamespace.
 	Namespace string
-	// Name tells the sales of a namespace apart, with the same characters. All
+	// Name distinguishes the sales of a namespace, with the same characters. All
 	// keys of a sale share a slot. Empty: DefaultName.
 	Name string
 	// Hold is how long an order may stay unpaid, at least a millisecond and at
@@ -43,7 +43,7 @@ type Options struct {
 	// Retention is how long closed orders are kept after they were settled, and
 	// their ids known. At least a minute. Zero: DefaultRetention.
 	Retention time.Duration
-	// Replicas is how many replicas must have confirmed what a buyer is told, 0 to
+	// Replicas is how many replicas must have confirmed an answer to a buyer, 0 to
 	// 9. Zero: none are asked; what that means is in the package's documentation.
 	Replicas int
 	// ReplicaTimeout is how long to wait for them, in whole milliseconds up to 2s:

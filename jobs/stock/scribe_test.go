@@ -39,8 +39,8 @@ func TestSettledBeforeAcknowledged(t *testing.T) {
 		p.wantLines(t, productRows, "tea 5 1 1")
 		settle(t, s, p, 2, 3) // marks what is there
 		p.wantLines(t, productRows, "tea 5 1 1")
-		if _, told, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, replies, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, replies)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 		put(t, first, "tea", 1000)
 		settle(t, first, p, 1, 0)
 		var mu sync.Mutex
-		told := map[string]stock.State{}
+		replies := map[string]stock.State{}
 		var buyers sync.WaitGroup
 		for b := range 6 {
 			s := first
@@ -96,7 +96,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 						state = stock.Paid
 					}
 					mu.Lock()
-					told[id] = state
+					replies[id] = state
 					mu.Unlock()
 				}
 			})
@@ -105,7 +105,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 			await(t, "orders are acknowledged", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
-				return len(told) >= 8*(round+1)
+				return len(replies) >= 8*(round+1)
 			})
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 		for _, line := range p.lines(t, "SELECT id, status FROM orders") {
 			has[line] = true
 		}
-		for id, state := range told {
+		for id, state := range replies {
 			if !has[id+" "+string(state)] && !has[id+" "+string(stock.Paid)] {
 				t.Errorf("%s was acknowledged as %s: the book does not have it", id, state)
 			}
@@ -158,8 +158,8 @@ func TestSettledAtOnce(t *testing.T) {
 		p.wantLines(t, "SELECT sku, reference, quantity FROM stock_supply", "tea d-1 10")
 		settle(t, s, p, 1, 6)
 		p.wantLines(t, productRows, "cup 6 0 0", "tea 15 15 0")
-		if _, told, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, replies, err := reconcile(t, s, p, 2); err != nil {
+			t.Errorf("%v: %s", err, replies)
 		}
 	})
 }

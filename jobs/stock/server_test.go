@@ -167,8 +167,8 @@ func TestLostReplies(t *testing.T) {
 		}
 		wantProduct(t, s, "tea", 10, 7, 2, 1)
 		p.wantLines(t, productRows, "tea 10 2 1")
-		if _, told, err := reconcile(t, s, p, 1); err != nil {
-			t.Errorf("%v: %s", err, told)
+		if _, reported, err := reconcile(t, s, p, 1); err != nil {
+			t.Errorf("%v: %s", err, reported)
 		}
 	})
 }

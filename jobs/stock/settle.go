@@ -20,7 +20,7 @@ const (
 	MaxBatch         = 10_000
 )
 
-// progressEvery is how often a run that has much to do tells how far it is.
+// progressEvery is how often a run that has much to do logs how far it is.
 const progressEvery = 5 * time.Second
 
 // SettleOrders is the job settleOrders: each run writes the orders that are new or
@@ -63,12 +63,12 @@ type settler struct {
 	sale     *Sale
 	database *Database
 	batch    int
-	every    time.Duration // how often to tell how far it is
+	every    time.Duration // how often to log how far it is
 	work     work
 	epoch    string // of the book, of a sale that keeps one
 
 	began    time.Time
-	told     time.Time
+	logged   time.Time
 	orders   int // settled so far
 	disputed int
 	lost     int
@@ -82,7 +82,7 @@ type settler struct {
 
 func newSettler(s *Sale, b *Database, batch int, w work) *settler {
 	now := time.Now()
-	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, told: now, kept: map[string]bool{},
+	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, logged: now, kept: map[string]bool{},
 		unread: map[string]error{}, later: map[string]bool{}, halted: map[string]bool{}}
 }
 
@@ -139,8 +139,8 @@ func (s *settler) batches(ctx context.Context) error {
 			return err
 		}
 		s.orders += moved
-		if left := h.left - int64(moved); time.Since(s.told) >= s.every {
-			s.told = time.Now()
+		if left := h.left - int64(moved); time.Since(s.logged) >= s.every {
+			s.logged = time.Now()
 			s.work.log.Info("orders being settled", append(s.pace(), zap.Int64("left", left))...)
 		}
 		if h.found < s.batch {
@@ -150,7 +150,7 @@ func (s *settler) batches(ctx context.Context) error {
 	return nil
 }
 
-// pace is what there is to tell of the run so far.
+// pace is the log fields of the run so far.
 func (s *settler) pace() []zap.Field {
 	took := time.Since(s.began)
 	return []zap.Field{zap.Int("orders", s.orders), zap.Int64("took_ms", took.Milliseconds()),
@@ -158,7 +158,7 @@ func (s *settler) pace() []zap.Field {
 }
 
 // next settles one batch: it reads, writes to the database, and only then marks.
-// Whoever stops in between leaves work that is done again to no effect.
+// A run that stops in between leaves work that is done again to no effect.
 func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 	if err := s.work.may(ctx, "take"); err != nil {
 		return haul{}, 0, err

@@ -51,7 +51,7 @@ func TestSettle(t *testing.T) {
 		p.wantLines(t, itemRows, "a cup 1", "a tea 2", "b tea 1", "c tea 1")
 		p.wantLines(t, productRows, "cup 12 0 1", "tea 100 1 2")
 		p.wantSums(t)
-		// Changed before anybody has written it down.
+		// Changed before a run has written it down.
 		reserve(t, s, order("d"))
 		if _, err := pay(t.Context(), s, "d"); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestSettleInBatches(t *testing.T) {
 	})
 }
 
-// A run that has much to do tells how far it is, and nothing of who gets what.
+// A run that has much to do logs how far it is, and no receiver.
 func TestProgress(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := newSale(t, client, stock.Options{})
@@ -95,18 +95,18 @@ func TestProgress(t *testing.T) {
 	if err := stock.SettleTelling(t.Context(), s, p.Database, 10, fence(1), zap.New(core)); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var lines []string
 	for _, l := range logs.All() {
 		m := l.ContextMap()
-		told = append(told, fmt.Sprint(l.Message, " ", m["orders"], " ", m["left"]))
+		lines = append(lines, fmt.Sprint(l.Message, " ", m["orders"], " ", m["left"]))
 		if strings.Contains(fmt.Sprint(m), "Ada") {
 			t.Errorf("%v names the receiver", m)
 		}
 	}
 	want := []string{"orders being settled 10 35", "orders being settled 20 25", "orders being settled 30 15", "orders being settled 40 5",
 		"orders being settled 45 0", "orders settled 45 <nil>"}
-	if fmt.Sprint(told) != fmt.Sprint(want) {
-		t.Errorf("told %q, want %q", told, want)
+	if fmt.Sprint(lines) != fmt.Sprint(want) {
+		t.Errorf("lines %q, want %q", lines, want)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestChangedWhileSettling(t *testing.T) {
 
 // The database has an order that the store has forgotten, and an order with its id
 // comes again: a reserved one takes the new order's place, one in its last state
-// stays, and the difference is told.
+// stays, and the difference is reported.
 func TestDisputed(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := newSale(t, client, stock.Options{})

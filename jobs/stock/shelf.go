@@ -20,12 +20,12 @@ const lookPause = 250 * time.Millisecond
 type shelf struct {
 	looking chan struct{} // holds a value while a goroutine compares
 
-	mu     sync.Mutex
-	seen   point     // the most that was seen of the shelf; its epoch is empty until it was compared with the book
-	heard  time.Time // when the store has answered last
-	closed error     // why nothing is sold, an ErrStockUnknown; nil: it is
-	looked time.Time // when closed was found
-	halted []string  // products that are not sold, as the store said last
+	mu       sync.Mutex
+	seen     point     // the most that was seen of the shelf; its epoch is empty until it was compared with the book
+	answered time.Time // when the store has answered last
+	closed   error     // why nothing is sold, an ErrStockUnknown; nil: it is
+	looked   time.Time // when closed was found
+	halted   []string  // products that are not sold, as the store said last
 }
 
 // A point is how far the changes of a shelf were when the store answered.
@@ -35,16 +35,16 @@ type point struct {
 	own     int64  // of these, to this process
 }
 
-// toldFor is how long the store remembers what it has acknowledged to a process that
+// acknowledgedFor is how long the store remembers what it has acknowledged to a process that
 // is silent: see lua/shelf.lua.
-const toldFor = time.Hour
+const acknowledgedFor = time.Hour
 
 // learn remembers how far the store was: one that is not has lost some of it.
 func (h *shelf) learn(at point) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.seen.epoch == at.epoch {
-		h.seen.changes, h.seen.own, h.heard = max(h.seen.changes, at.changes), max(h.seen.own, at.own), time.Now()
+		h.seen.changes, h.seen.own, h.answered = max(h.seen.changes, at.changes), max(h.seen.own, at.own), time.Now()
 	}
 }
 
@@ -59,13 +59,13 @@ func (h *shelf) found(epoch string, changes int64, closed error) {
 	if h.seen.epoch != epoch {
 		h.seen = point{epoch: epoch}
 	}
-	h.seen.changes, h.heard = max(h.seen.changes, changes), time.Now()
+	h.seen.changes, h.answered = max(h.seen.changes, changes), time.Now()
 }
 
 // least is how far the store must be.
 func (h *shelf) least() point {
 	least := h.seen
-	if time.Since(h.heard) > toldFor/2 {
+	if time.Since(h.answered) > acknowledgedFor/2 {
 		least.own = 0 // the store may have forgotten by now
 	}
 	return least
@@ -128,7 +128,7 @@ func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, 
 			return nil, point{}, err
 		}
 		keys, args := s.onShelf(least, keys, args)
-		answer, err := s.tell(ctx, script, keys, args...)
+		answer, err := s.askConfirmed(ctx, script, keys, args...)
 		if err != nil {
 			return nil, point{}, err
 		}
@@ -151,12 +151,14 @@ func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, 
 // onShelf are the keys and arguments of a script that runs on a shelf, with those that
 // lua/shelf.lua wants.
 func (s *Sale) onShelf(least point, keys []string, args []any) ([]string, []any) {
-	return append(slices.Clip(keys), s.toldKey(least.epoch), s.key(keyShelf)),
+	return append(slices.Clip(keys), s.acknowledgedKey(least.epoch), s.key(keyShelf)),
 		append(slices.Clip(args), least.epoch, least.changes, least.own)
 }
 
-// toldKey counts what was acknowledged to this process in an epoch.
-func (s *Sale) toldKey(epoch string) string { return s.key(keyTold + epoch + ":" + s.process) }
+// acknowledgedKey counts what was acknowledged to this process in an epoch.
+func (s *Sale) acknowledgedKey(epoch string) string {
+	return s.key(keyAcknowledged + epoch + ":" + s.process)
+}
 
 // adopt looks why the store has refused what an epoch was known for. Nil: the shelf
 // was rebuilt since, and the new epoch is known now.
@@ -253,7 +255,7 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	s.shelf.mu.Lock()
 	least := s.shelf.least()
 	s.shelf.mu.Unlock()
-	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.toldKey(least.epoch))
+	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.acknowledgedKey(least.epoch))
 	answer, err := s.ask(ctx, lookScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
 	switch {
 	case err != nil:

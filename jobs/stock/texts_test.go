@@ -172,7 +172,7 @@ func keptTexts(t *testing.T, client redis.UniversalClient, p place) (s *stock.Sa
 	return s, to, o, store
 }
 
-// payWithPhone pays an order of a buyer who has a phone, and settles it.
+// payWithPhone pays an order of a buyer that has a phone, and settles it.
 func payWithPhone(t testing.TB, s *stock.Sale, p place, ids ...string) {
 	t.Helper()
 	for _, id := range ids {

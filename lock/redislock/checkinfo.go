@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An info is what a server tells about itself.
+// An info is what a server reports of itself.
 type info struct {
 	fields  map[string]string // of INFO; empty if the user may not ask
 	saves   string            // when it writes snapshots
@@ -34,21 +34,21 @@ func (i *info) finding(level driver.Level, topic, text, fix string) driver.Findi
 	return driver.Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
 }
 
-// untold is the finding about what the user may not ask, or the server does not know.
-func (i *info) untold(topic, what string) driver.Finding {
+// unreported is the finding about what the user may not ask, or the server does not know.
+func (i *info) unreported(topic, what string) driver.Finding {
 	level := driver.LevelWarn
 	if i.options.Strict {
 		level = driver.LevelRefuse
 	}
-	return i.finding(level, topic, "the server does not tell "+what, "let the user ask INFO and CONFIG|GET, or make sure yourself")
+	return i.finding(level, topic, "the server does not report "+what, "let the user ask INFO and CONFIG|GET, or make sure yourself")
 }
 
 func (i *info) version() driver.Finding {
-	version, told := i.fields["redis_version"]
+	version, known := i.fields["redis_version"]
 	major, minor, ok := parseVersion(version)
 	switch {
-	case !told || !ok:
-		return i.untold(driver.TopicVersion, "its version")
+	case !known || !ok:
+		return i.unreported(driver.TopicVersion, "its version")
 	case major < 6 || major == 6 && minor < 2:
 		return i.finding(driver.LevelRefuse, driver.TopicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
 	}
@@ -64,10 +64,10 @@ func parseVersion(s string) (major, minor int, ok bool) {
 }
 
 func (i *info) role() driver.Finding {
-	role, told := i.fields["role"]
+	role, known := i.fields["role"]
 	switch {
-	case !told:
-		return i.untold(driver.TopicRole, "whether it is a master")
+	case !known:
+		return i.unreported(driver.TopicRole, "whether it is a master")
 	case role != "master":
 		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
 			"connect to the master, or through Sentinel")
@@ -79,11 +79,11 @@ func (i *info) role() driver.Finding {
 
 func (i *info) eviction() driver.Finding {
 	const fix = "set maxmemory-policy to noeviction"
-	policy, told := i.fields["maxmemory_policy"]
+	policy, known := i.fields["maxmemory_policy"]
 	text := fmt.Sprintf("maxmemory-policy is %s, maxmemory %s bytes", policy, i.fields["maxmemory"])
 	switch {
-	case !told:
-		return i.untold(driver.TopicEviction, "whether it evicts keys")
+	case !known:
+		return i.unreported(driver.TopicEviction, "whether it evicts keys")
 	case policy == "noeviction":
 		return i.finding(driver.LevelOK, driver.TopicEviction, text, "")
 	case i.fields["maxmemory"] == "0":
@@ -96,16 +96,16 @@ func (i *info) eviction() driver.Finding {
 
 func (i *info) persistence() driver.Finding {
 	const fix = "set appendonly to yes"
-	log, told := i.fields["aof_enabled"]
+	log, known := i.fields["aof_enabled"]
 	switch {
-	case !told:
-		return i.untold(driver.TopicPersistence, "whether its data outlives its process")
+	case !known:
+		return i.unreported(driver.TopicPersistence, "whether its data outlives its process")
 	case log == "1":
 		return i.finding(driver.LevelOK, driver.TopicPersistence, "the server writes a log of all changes", "")
 	case !i.asked && i.options.Strict:
-		return i.untold(driver.TopicPersistence, "whether it writes snapshots, and writes no log of changes")
+		return i.unreported(driver.TopicPersistence, "whether it writes snapshots, and writes no log of changes")
 	case !i.asked:
-		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not tell whether it writes snapshots", fix)
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not report whether it writes snapshots", fix)
 	case i.saves == "":
 		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: what was decided is forgotten when its process ends", fix)
 	}

@@ -17,12 +17,12 @@
 -- answer, and behind it the changes, and the caller's own. A script that acknowledges a
 -- change sets changed.
 local own, least, epoch = table.remove(ARGV), table.remove(ARGV), table.remove(ARGV)
-local shelf, told = table.remove(KEYS), table.remove(KEYS)
+local shelf, acknowledged = table.remove(KEYS), table.remove(KEYS)
 local changed = false
 local has = redis.call('HMGET', shelf, 'epoch', 'changes', 'closed')
 if has[3] then return {'shelf', has[3]} end
 if epoch ~= '' and has[1] ~= epoch then return {'shelf', 'other'} end
-if epoch ~= '' and (tonumber(has[2]) < tonumber(least) or tonumber(redis.call('GET', told) or 0) < tonumber(own)) then
+if epoch ~= '' and (tonumber(has[2]) < tonumber(least) or tonumber(redis.call('GET', acknowledged) or 0) < tonumber(own)) then
   redis.call('HSET', shelf, 'closed', 'behind')
   return {'shelf', 'behind'}
 end

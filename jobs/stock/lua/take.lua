@@ -1,4 +1,4 @@
--- take: tells a run what is to be settled. It takes nothing away.
+-- take: returns what a run is to settle. It takes nothing away.
 --
 -- KEYS  1 fence  2 unsettled  3 fresh  4 restocked  5 supplied
 -- ARGV  1 fence  2 how many orders at most

@@ -36,7 +36,7 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// tuningFaults checks upper bounds, which the scheduler leaves to whoever uses it;
+// tuningFaults checks upper bounds, which the scheduler leaves to its callers;
 // it refuses by itself what is negative.
 func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
 	t := &c.Scheduler

@@ -270,7 +270,7 @@ func (c *Config) variable(name string) (value string, ok bool) {
 	return c.env(name)
 }
 
-// Fault makes a fault of the value at path, and tells where it was set.
+// Fault makes a fault of the value at path, and names where it was set.
 func (c *Config) Fault(path, format string, args ...any) error {
 	if origin := c.origin[path]; origin != "" {
 		var elsewhere strictyaml.File

@@ -37,8 +37,8 @@ func (c *current[T]) value() T {
 		return c.last
 	}
 	v, err := c.make()
-	v, tell := c.keep(v, err)
-	if tell && c.stale != nil {
+	v, first := c.keep(v, err)
+	if first && c.stale != nil {
 		c.stale(err)
 	}
 	return v
@@ -47,9 +47,9 @@ func (c *current[T]) value() T {
 func (c *current[T]) keep(v T, err error) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tell := err != nil && !c.bad
+	first := err != nil && !c.bad
 	if c.bad = err != nil; err == nil {
 		c.last = v
 	}
-	return c.last, tell
+	return c.last, first
 }

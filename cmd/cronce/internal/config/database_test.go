@@ -18,8 +18,8 @@ func TestDSNRotation(t *testing.T) {
 	}
 	write("mysql://one:x@127.0.0.1:1/db\n")
 	c := Default(nil)
-	var told []string
-	c.OnStale(func(err error) { told = append(told, err.Error()) })
+	var reported []string
+	c.OnStale(func(err error) { reported = append(reported, err.Error()) })
 	first, dialect, err := connectorOf("mysql://one:x@127.0.0.1:1/db")
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +40,8 @@ func TestDSNRotation(t *testing.T) {
 		t.Error(got)
 	}
 	write("postgres://two:s3cr3t@127.0.0.1:3/db\n")
-	if got := at(); !strings.Contains(got, "127.0.0.1:2:") || len(told) != 1 || strings.Contains(told[0], "s3cr3t") {
-		t.Errorf("%s, told %q", got, told)
+	if got := at(); !strings.Contains(got, "127.0.0.1:2:") || len(reported) != 1 || strings.Contains(reported[0], "s3cr3t") {
+		t.Errorf("%s, reported %q", got, reported)
 	}
 }
 

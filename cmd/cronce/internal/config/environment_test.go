@@ -24,17 +24,17 @@ func TestStrayVariables(t *testing.T) {
 		`the environment variable "CRONCE_ORDERS" is not known`,
 		`the environment variable "CRONCE_REDIS_ULR" is not known, did you mean CRONCE_REDIS_URL?`,
 	}
-	told := func() (texts []string) {
+	reported := func() (texts []string) {
 		for _, v := range c.StrayVariables(environ) {
 			texts = append(texts, v.String())
 		}
 		return texts
 	}
-	if got := told(); !slices.Equal(got, want) {
+	if got := reported(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	c.Shop = &Shop{Database: Database{DSNEnv: "CRONCE_ORDERS"}}
-	if got := told(); !slices.Equal(got, slices.Delete(want, 3, 4)) {
+	if got := reported(); !slices.Equal(got, slices.Delete(want, 3, 4)) {
 		t.Errorf("with a shop %q", got)
 	}
 }

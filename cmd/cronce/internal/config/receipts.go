@@ -14,7 +14,7 @@ func (c *Config) Receipts() (at string, r *Receipts) {
 	return "", nil
 }
 
-// receiptsFaults checks the section: without a token nothing is served to anyone.
+// receiptsFaults checks the section: without a token nothing is served.
 func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
 	at, r := c.Receipts()
 	if r == nil {
@@ -25,6 +25,6 @@ func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
 	}
 	c.listenFaults(bad, at, HTTP{Address: r.Address, AllowRemote: r.AllowRemote})
 	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		bad(at+".token_env", "and token_file are both missing or both set, needed is one of them: the gateway proves by the token who it is")
+		bad(at+".token_env", "and token_file are both missing or both set, needed is one of them: the token proves that a receipt is the gateway's")
 	}
 }

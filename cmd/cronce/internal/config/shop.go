@@ -27,7 +27,7 @@ const (
 	DurabilitySettled  = "settled"
 )
 
-// shopFaults checks what only the shop has; what a sale refuses, openShop tells.
+// shopFaults checks what only the shop has; openShop returns what a sale refuses.
 func (c *Config) shopFaults(bad func(path, format string, args ...any)) {
 	s := c.Shop
 	if s == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Crowd is buyers who stand before a closed door, each with the id of an order.
+// A Crowd is buyers that stand before a closed door, each with the id of an order.
 type Crowd struct {
 	seller  Strategy
 	door    chan struct{}
@@ -17,7 +17,7 @@ type Crowd struct {
 	answers Answers
 }
 
-// Answers are what the buyers of one process were told.
+// Answers are the replies to the buyers of one process.
 type Answers struct {
 	Sold    int           `json:"sold"`
 	SoldOut int           `json:"sold_out"`
@@ -26,7 +26,7 @@ type Answers struct {
 	Waited  []int64       `json:"waited"`          // µs until each had an answer
 	Took    time.Duration `json:"took"`            // from the opening of the door to the last answer
 
-	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers who wait for each other; 0: they do not
+	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers that wait for each other; 0: they do not
 }
 
 // Gather lines up the buyers before the door. [Crowd.LetIn] must follow.
@@ -36,13 +36,13 @@ func Gather(s Strategy, orders []string) *Crowd {
 		c.inside.Go(func() {
 			<-c.door
 			began := time.Now()
-			c.told(s.Buy(c.ctx, order), time.Since(began))
+			c.count(s.Buy(c.ctx, order), time.Since(began))
 		})
 	}
 	return c
 }
 
-func (c *Crowd) told(err error, waited time.Duration) {
+func (c *Crowd) count(err error, waited time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := &c.answers

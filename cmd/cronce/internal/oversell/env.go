@@ -16,7 +16,7 @@ import (
 )
 
 // An Env is what the strategies of one process have: clients of the stores, which
-// stay the caller's, and what they are told about the sale. All processes of a
+// stay the caller's, and the parameters of the sale. All processes of a
 // run have the same Run.
 type Env struct {
 	Run     string // what all that is stored begins with: [a-z][a-z0-9_]*

@@ -47,11 +47,11 @@ func table(t *testing.T, s stores) guarded {
 func pausedHolder(t *testing.T, shelf guarded) {
 	must(t, shelf.Fill(t.Context(), 1))
 	var store memlock.Store
-	told := make(map[string]chan error)
+	replies := make(map[string]chan error)
 	goOn := make(map[string]chan struct{})
 	for _, order := range []string{"paused", "next"} {
 		inside, on, end := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		told[order], goOn[order] = end, on
+		replies[order], goOn[order] = end, on
 		s := &oversell.Lock{Locker: lock.New(&store, ""), Key: "p", Shelf: shelf, Work: func(context.Context) error {
 			close(inside)
 			<-on
@@ -62,12 +62,12 @@ func pausedHolder(t *testing.T, shelf guarded) {
 		store.Forget() // in place of the time that the first one was stopped for
 	}
 	close(goOn["paused"])
-	if err := await(t, told["paused"]); !errors.Is(err, guard.ErrStale) {
-		t.Errorf("the paused one was told %v, want %v", err, guard.ErrStale)
+	if err := await(t, replies["paused"]); !errors.Is(err, guard.ErrStale) {
+		t.Errorf("the paused buyer got %v, want %v", err, guard.ErrStale)
 	}
 	close(goOn["next"])
-	if err := await(t, told["next"]); err != nil {
-		t.Errorf("the next one was told %v", err)
+	if err := await(t, replies["next"]); err != nil {
+		t.Errorf("the next buyer got %v", err)
 	}
 	if r := sum(t, shelf, "lock", 1, oversell.Answers{Sold: 1, Errors: 1}); !r.Exact {
 		t.Errorf("%v: %+v", &r, r)
@@ -78,8 +78,8 @@ func pausedHolder(t *testing.T, shelf guarded) {
 	}
 }
 
-// Once one buyer has seen that nothing is left those who wait stop waiting: of many
-// buyers few have a turn, and none is told of an error.
+// Once one buyer has seen that nothing is left the others stop waiting: of many
+// buyers few have a turn, and none gets an error.
 func TestBuyersStopWaiting(t *testing.T) {
 	var store memlock.Store
 	shelf := new(oneItem)
@@ -90,7 +90,7 @@ func TestBuyersStopWaiting(t *testing.T) {
 	}
 	a := oversell.Gather(s, orders).LetIn(t.Context())
 	if a.Sold != 1 || a.SoldOut != 499 || a.Errors != 0 || a.HandOvers < 2 || a.HandOvers > 250 {
-		t.Errorf("%d sold, %d told that nothing is left, %d errors (%s), %d turns", a.Sold, a.SoldOut, a.Errors, a.Error, a.HandOvers)
+		t.Errorf("%d sold, %d sold out, %d errors (%s), %d turns", a.Sold, a.SoldOut, a.Errors, a.Error, a.HandOvers)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A line is the buyers of one process who wait for their turn. It counts the turns, of
-// those who find nothing left, too; and once one of them has seen that nothing is left
+// A line is the buyers of one process that wait for their turn. It counts the turns, of
+// buyers that find nothing left, too; and once one of them has seen that nothing is left
 // the others stop waiting. The zero value is ready.
 type line struct {
 	turns atomic.Int64
@@ -25,7 +25,7 @@ func (l *line) begin() {
 }
 
 // waiting ends with ctx, and once it is known that nothing is left. It is made of the line's own
-// context, not of ctx, so that all waits have ended before the buyer who found nothing gives the
+// context, not of ctx, so that all waits have ended before the buyer that found nothing gives the
 // lock back: else the lock would reach every second buyer first.
 func (l *line) waiting(ctx context.Context) (context.Context, func()) {
 	l.begin()
@@ -41,8 +41,8 @@ func (l *line) turn() error {
 	return context.Cause(l.open)
 }
 
-// tell tells the others if nothing is left, and returns err.
-func (l *line) tell(err error) error {
+// ended ends the waits of the others if nothing is left, and returns err.
+func (l *line) ended(err error) error {
 	if errors.Is(err, ErrSoldOut) {
 		l.begin()
 		l.close(ErrSoldOut)

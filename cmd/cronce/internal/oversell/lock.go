@@ -10,7 +10,7 @@ import (
 
 // Lock reads, checks and writes while it holds a lock of package lock, and takes
 // the lease's fence to the shelf with the read and with the write. The lock keeps
-// buyers out of each other's way; the fence stops the one who was paused beyond
+// buyers out of each other's way; the fence stops a buyer that was paused beyond
 // its lease and does not know it. Where the lock is kept is the Locker's affair:
 // the strategies lock, redlock, sql-lease and zookeeper are this one on different
 // stores.
@@ -35,7 +35,7 @@ func (s *Lock) Buy(ctx context.Context, order string) error {
 	if err := s.turn(); err != nil {
 		return err
 	}
-	return s.tell(s.sell(lease.Context(), lease, order)) // it ends before anyone else can have the lock
+	return s.ended(s.sell(lease.Context(), lease, order)) // it ends before another buyer can have the lock
 }
 
 // soldOut is err, or ErrSoldOut alone if a wait ended because of that.

@@ -109,7 +109,7 @@ func (e *Env) fillAgain(ctx context.Context, shelf Shelf, l *Loss, _ Strategy) e
 	return shelf.Fill(ctx, l.Stock)
 }
 
-// rebuild lets a buyer come, whom the sale refuses, and rebuilds the shelf from the book.
+// rebuild sends an order that the sale refuses, and rebuilds the shelf from the book.
 func (e *Env) rebuild(ctx context.Context, _ Shelf, l *Loss, s Strategy) error {
 	if err := l.sell(ctx, s, "unknown", 1); err != nil {
 		return err

@@ -2,7 +2,7 @@ package oversell
 
 import "context"
 
-// None reads the stock, checks it, and writes one less. Two buyers who read
+// None reads the stock, checks it, and writes one less. Two buyers that read
 // before one of them writes both get the last item, and one of the two writes is
 // lost: the stock then says that there is more left than there is.
 type None struct {

@@ -12,7 +12,7 @@ const reserveName = "reserve"
 
 // Reserve takes an item out of stock with the script of package stock: it looks,
 // takes and records the order in one step of the store, and answers a repeated
-// order the same. The work comes after, with the item set aside: nobody waits for
+// order the same. The work comes after, with the item set aside: no buyer waits for
 // it, and if it fails, or the process dies in it, the item goes back in time.
 type Reserve struct {
 	Sale *stock.Sale

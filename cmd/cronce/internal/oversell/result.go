@@ -14,15 +14,15 @@ type Result struct {
 	Skipped  string        `json:"skipped,omitempty"` // why it did not run; all else is empty then
 	Buyers   int           `json:"buyers"`
 	Stock    int           `json:"stock"`    // put in
-	Sold     int           `json:"sold"`     // buyers who were told that they have one
+	Sold     int           `json:"sold"`     // buyers that were answered that they have one
 	Orders   int           `json:"orders"`   // orders in the store
 	Left     int           `json:"left"`     // what the store says
 	Oversold int           `json:"oversold"` // sold, or ordered, beyond the stock
-	Errors   int           `json:"errors"`   // buyers who were told neither
+	Errors   int           `json:"errors"`   // buyers that got neither answer
 	Error    string        `json:"error,omitempty"`
 	Took     time.Duration `json:"-"`
 	Rate     float64       `json:"orders_per_second"`
-	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, of buyers who found nothing left too
+	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, of buyers that found nothing left too
 	P50      float64       `json:"p50_ms"`                          // of the time until a buyer had an answer
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left
@@ -30,7 +30,7 @@ type Result struct {
 	Loss     *Loss         `json:"after_losing_redis,omitempty"` // nil: nothing of it is in Redis
 }
 
-// Sum makes a result of what the buyers of all processes were told, and of what
+// Sum makes a result of the replies to the buyers of all processes, and of what
 // the shelf has afterwards.
 func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 	r := Result{Strategy: strategy, Stock: stock, Left: left, Orders: orders}
@@ -80,7 +80,7 @@ func quantile(sorted []int64, q float64) float64 {
 	return float64(sorted[int(math.Ceil(q*float64(len(sorted))))-1]) / 1000
 }
 
-// faults says what does not add up. A buyer who was told of an error may have an
+// faults says what does not add up. A buyer that got an error may have an
 // order nevertheless.
 func (r *Result) faults() (faults []string) {
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -101,7 +101,7 @@ func (r *Result) faults() (faults []string) {
 		add("%d sold without an order", r.Sold-r.Orders)
 	}
 	if more := r.Orders - r.Sold - r.Errors; more > 0 {
-		add("%d orders that nobody was told of", more)
+		add("%d orders that no buyer got as an answer", more)
 	}
 	if want := min(r.Stock, r.Buyers); r.Errors == 0 && r.Orders < want {
 		add("%d not sold, though %d came", want-r.Orders, r.Buyers)

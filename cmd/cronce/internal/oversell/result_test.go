@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
 
-// What the buyers were told is compared with the orders, and both with the stock.
+// The replies to the buyers are compared with the orders, and both with the stock.
 func TestSum(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -21,7 +21,7 @@ func TestSum(t *testing.T) {
 		{"all lost their writes", 5, 4, 10, 10, 0, 0, 5, "sold 5 too many; 4 still on the shelf"},
 		{"sold twice", 5, 0, 10, 10, 0, 0, 5, "sold 5 too many"},
 		{"one write lost", 5, 1, 5, 5, 5, 0, 0, "1 of the sold still on the shelf"},
-		{"an order that nobody was told of", 5, 0, 5, 4, 6, 0, 0, "1 orders that nobody was told of"},
+		{"an order that no buyer got as an answer", 5, 0, 5, 4, 6, 0, 0, "1 orders that no buyer got as an answer"},
 		{"an order after an error", 5, 0, 5, 4, 5, 1, 0, "exact; an error: broken pipe"},
 		{"sold without an order", 5, 0, 4, 5, 5, 0, 0, "1 gone without an order; 1 sold without an order; 1 not sold, though 10 came"},
 		{"one item gone", 5, 0, 4, 4, 6, 0, 0, "1 gone without an order; 1 not sold, though 10 came"},

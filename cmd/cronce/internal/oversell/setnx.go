@@ -36,6 +36,6 @@ func (s *SetNX) Buy(ctx context.Context, order string) error {
 			return err
 		}
 	}
-	defer s.Client.Del(context.WithoutCancel(ctx), s.Key) // whoever's it is by now
+	defer s.Client.Del(context.WithoutCancel(ctx), s.Key) // the key may be another buyer's by now
 	return s.None.Buy(ctx, order)
 }

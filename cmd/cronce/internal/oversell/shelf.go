@@ -12,8 +12,8 @@ type Shelf interface {
 	Orders(ctx context.Context) (int, error)
 }
 
-// A GuardedShelf refuses, with guard.ErrStale, whoever comes with a lower fence
-// than somebody before.
+// A GuardedShelf refuses, with guard.ErrStale, a fence that is lower than one that
+// it has seen.
 type GuardedShelf interface {
 	// Look is Left, and remembers the fence: from now on no lower one sells. To
 	// bring the fence with the write alone would be too late: a holder that was

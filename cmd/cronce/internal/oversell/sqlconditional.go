@@ -7,7 +7,7 @@ import (
 
 // SQLConditional lets the database decide: UPDATE … WHERE stock >= 1 takes an item
 // if there is one, in one statement, and the order is written in the same
-// transaction. Nobody reads first, so there is nothing that could be out of date,
+// transaction. No buyer reads first, so there is nothing that could be out of date,
 // and nothing to lock. The work is done before, for as many buyers at once as
 // there are.
 type SQLConditional struct {

@@ -29,7 +29,7 @@ func (s *SQLForUpdate) Buy(ctx context.Context, order string) error {
 		return soldOut(errors.Join(err, context.Cause(waiting)))
 	}
 	defer conn.Close()
-	return s.tell(s.sell(ctx, conn, order))
+	return s.ended(s.sell(ctx, conn, order))
 }
 
 // sell reads, checks and writes in one transaction.

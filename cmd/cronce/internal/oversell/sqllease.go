@@ -9,7 +9,7 @@ import (
 
 // The strategy sql-lease is [Lock] with the lease as a row of the database that
 // has the stock: no transaction and no connection is held while the shop works,
-// and a process that stands still stops nobody for longer than its lease.
+// and a process that stands still stops the others for no longer than its lease.
 
 func (e *Env) leases() (*sqllock.Driver, error) {
 	dialect := map[Dialect]sqllock.Dialect{SQLite: sqllock.SQLite, MySQL: sqllock.MySQL, PostgreSQL: sqllock.PostgreSQL}[e.Tables.Dialect]

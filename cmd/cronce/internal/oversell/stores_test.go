@@ -128,13 +128,13 @@ func sell(t *testing.T, all []*oversell.Env, name string, stock int) oversell.Re
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	told := make(chan oversell.Answers)
+	replies := make(chan oversell.Answers)
 	for _, c := range crowds {
-		go func() { told <- c.LetIn(ctx) }()
+		go func() { replies <- c.LetIn(ctx) }()
 	}
 	var answers []oversell.Answers
 	for range crowds {
-		answers = append(answers, <-told)
+		answers = append(answers, <-replies)
 	}
 	return sum(t, shelf, name, stock, answers...)
 }

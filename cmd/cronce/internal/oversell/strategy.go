@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Strategy sells one product, an item at a time, to buyers who come at once.
+// A Strategy sells one product, an item at a time, to buyers that come at once.
 type Strategy interface {
 	// Buy sells one item under an order's id. It returns ErrSoldOut if none is
 	// left; after any other error it is not known whether the order stands.

@@ -12,9 +12,9 @@ import (
 )
 
 // The strategies that oversell must do so: if one of them is exact where its
-// buyers are made to meet, the rig is broken.
+// buyers are made to meet, the test is broken.
 
-// meeting is work at which n buyers wait for each other, again and again: nobody
+// meeting is work at which n buyers wait for each other, again and again: none
 // writes before n have read.
 func meeting(n int) oversell.Work {
 	var mu sync.Mutex
@@ -41,17 +41,17 @@ func letIn(t *testing.T, buyers int, strategies ...oversell.Strategy) (answers [
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	told := make(chan oversell.Answers)
+	replies := make(chan oversell.Answers)
 	for i, s := range strategies {
 		var ids []string
 		for n := range buyers {
 			ids = append(ids, string(rune('a'+i))+string(rune('0'+n)))
 		}
 		c := oversell.Gather(s, ids)
-		go func() { told <- c.LetIn(ctx) }()
+		go func() { replies <- c.LetIn(ctx) }()
 	}
 	for range strategies {
-		answers = append(answers, <-told)
+		answers = append(answers, <-replies)
 	}
 	return answers
 }
@@ -63,7 +63,7 @@ func shelf(t *testing.T, addr string, stock int) *oversell.RedisShelf {
 	return s
 }
 
-// Ten buyers read five before anyone writes: ten are sold, and the shelf says four.
+// Ten buyers read five before one of them writes: ten are sold, and the shelf says four.
 func TestNoneOversells(t *testing.T) {
 	s := shelf(t, small(t), 5)
 	answers := letIn(t, 10, &oversell.None{Shelf: s, Work: meeting(10)})
@@ -89,10 +89,10 @@ func TestSetNXReleasesAnothersLock(t *testing.T) {
 	m := miniredis.RunT(t)
 	s := shelf(t, m.Addr(), 2)
 	inside, goOn := make(map[string]chan struct{}), make(map[string]chan struct{})
-	told := make(map[string]chan error)
+	replies := make(map[string]chan error)
 	buy := func(order string) {
-		inside[order], goOn[order], told[order] = make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		here, on, end := inside[order], goOn[order], told[order]
+		inside[order], goOn[order], replies[order] = make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		here, on, end := inside[order], goOn[order], replies[order]
 		strategy := &oversell.SetNX{
 			None: oversell.None{Shelf: s, Work: func(context.Context) error {
 				close(here)
@@ -109,19 +109,19 @@ func TestSetNXReleasesAnothersLock(t *testing.T) {
 	buy("second")
 	await(t, inside["second"])
 	close(goOn["first"])
-	must(t, await(t, told["first"]))
+	must(t, await(t, replies["first"]))
 	buy("third")
 	await(t, inside["third"]) // the second is inside as well
 	for _, order := range []string{"second", "third"} {
 		close(goOn[order])
-		must(t, await(t, told[order]))
+		must(t, await(t, replies[order]))
 	}
 	if r := sum(t, s, "setnx", 2, oversell.Answers{Sold: 3}); r.Oversold != 1 {
 		t.Errorf("%v: %+v", &r, r)
 	}
 }
 
-// A buyer whose time is over is told so, and is no sale.
+// A buyer whose time is over is answered so, and is no sale.
 func TestPatienceEnds(t *testing.T) {
 	s := shelf(t, small(t), 5)
 	ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)

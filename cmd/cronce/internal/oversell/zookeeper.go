@@ -52,7 +52,7 @@ func (e *Env) askZooKeeper(ctx context.Context) error {
 
 // forgetZooKeeper removes the nodes of this run.
 func (e *Env) forgetZooKeeper(ctx context.Context) error {
-	c, _, err := zk.Connect(e.ZooKeeper, zooPatience, zk.WithLogger(unheard{}), zk.WithLogInfo(false))
+	c, _, err := zk.Connect(e.ZooKeeper, zooPatience, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func removeNodes(c *zk.Conn, path string) error {
 	return nil
 }
 
-// unheard keeps the client from printing.
-type unheard struct{}
+// silent keeps the client from printing.
+type silent struct{}
 
-func (unheard) Printf(string, ...any) {}
+func (silent) Printf(string, ...any) {}

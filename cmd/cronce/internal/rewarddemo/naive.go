@@ -49,13 +49,13 @@ func (b *naiveBook) records(ctx context.Context) (n int, err error) {
 // as they have when they are quick.
 func together(ctx context.Context, n int32) func() {
 	var begun atomic.Int32
-	everybody := make(chan struct{})
+	allLooked := make(chan struct{})
 	return func() {
 		if begun.Add(1) == n {
-			close(everybody)
+			close(allLooked)
 		}
 		select {
-		case <-everybody:
+		case <-allLooked:
 		case <-ctx.Done():
 		}
 	}

@@ -169,7 +169,7 @@ func (s *stores) guarded(ctx context.Context) (*Way, error) {
 	return way, err
 }
 
-// claimAtOnce lets all members claim, and fails if one was told neither yes nor no.
+// claimAtOnce lets all members claim, and fails if one got neither yes nor no as an answer.
 func claimAtOnce(claim func(member string) (string, error)) (*Way, error) {
 	way := &Way{Answers: make([]Answer, members)}
 	errs := make([]error, members)
@@ -199,7 +199,7 @@ func claimAtOnce(claim func(member string) (string, error)) (*Way, error) {
 	return way, errors.Join(errs...)
 }
 
-// Recorded is how many members were told that the reward is recorded.
+// Recorded is how many members were answered that the reward is recorded.
 func (w *Way) Recorded() (n int) {
 	for _, a := range w.Answers {
 		if a.Recorded {

@@ -75,8 +75,8 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	}
 }
 
-// keyOf returns a key as it was written. Keys that are no plain scalars are
-// known to nobody.
+// keyOf returns a key as it was written. Keys that are no plain scalars match
+// no field.
 func keyOf(key ast.MapKeyNode) string {
 	if t := key.GetToken(); t != nil {
 		return t.Value

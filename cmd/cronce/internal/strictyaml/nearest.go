@@ -51,7 +51,7 @@ func Nearest(key string, names []string) string {
 }
 
 // distance is how many bytes must be inserted, removed or replaced to make b
-// of a (Levenshtein). Keys are short; a long one is nobody's typing mistake.
+// of a (Levenshtein). Keys are short; a long one is no typing mistake.
 func distance(a, b string) int {
 	if len(a) > 100 {
 		return len(a)

@@ -53,7 +53,7 @@ func TestLoggers(t *testing.T) {
 	}
 }
 
-// Each node has its colour, and nobody who does not want colours gets any.
+// Each node has its colour, and without a wish for colours there are none.
 func TestStyle(t *testing.T) {
 	p := &Style{on: true}
 	one, two := p.node("one"), p.node("longer")

@@ -33,7 +33,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colours that can be told apart on dark and on light.
+// Colours that differ visibly on dark and on light.
 var nodeColours = []int{36, 33, 35, 32, 34, 31, 96, 93, 95, 92}
 
 const (

@@ -1,7 +1,7 @@
 -- +goose Up
 CREATE TABLE IF NOT EXISTS stock_identity (
   single SMALLINT NOT NULL CHECK (single = 1), -- there is one row
-  id     VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: tells this database from all others
+  id     VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: differs from that of all other databases
   PRIMARY KEY (single)
 );
 CREATE TABLE IF NOT EXISTS stock_book (

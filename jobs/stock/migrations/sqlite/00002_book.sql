@@ -1,7 +1,7 @@
 -- +goose Up
 CREATE TABLE IF NOT EXISTS stock_identity (
   single INTEGER NOT NULL CHECK (single = 1), -- there is one row
-  id     TEXT NOT NULL, -- random: tells this database from all others
+  id     TEXT NOT NULL, -- random: differs from that of all other databases
   PRIMARY KEY (single)
 );
 CREATE TABLE IF NOT EXISTS stock_book (

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
 
-// A plan is what every process of a run is told before the first sale.
+// A plan is what every process of a run gets before the first sale.
 type plan struct {
 	Run       string
 	Redis     []string // URLs: where the stock is, then redlock's, if it has others

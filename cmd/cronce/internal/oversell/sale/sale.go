@@ -1,4 +1,4 @@
-// Package sale sells out a product through strategies of package oversell, to buyers who come at
+// Package sale sells out a product through strategies of package oversell, to buyers that come at
 // once from several processes, and prints what each strategy cost and whether it sold too much.
 package sale
 

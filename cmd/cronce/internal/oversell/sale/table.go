@@ -39,7 +39,7 @@ func (t *table) header() {
 	if t.options.JSON {
 		return
 	}
-	fmt.Fprintf(t.w, "%s and %s who come at once, to %s.\n", terminal.Plural(t.options.Stock, "item"), terminal.Plural(t.options.Buyers, "buyer"),
+	fmt.Fprintf(t.w, "%s and %s that come at once, to %s.\n", terminal.Plural(t.options.Stock, "item"), terminal.Plural(t.options.Buyers, "buyer"),
 		terminal.Plural(t.options.Processes, "process"))
 	fmt.Fprintf(t.w, "Between reading the stock and writing it a shop works for %v.\n", t.options.Work)
 	fmt.Fprintf(t.w, "Stores: %s.\n", terminal.Printable(t.stores))
