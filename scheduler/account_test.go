@@ -30,6 +30,7 @@ const (
 func (c *world) check() {
 	c.t.Helper()
 	c.checkLogs()
+	c.checkEvents()
 	if !c.silent {
 		c.checkPairs()
 	}

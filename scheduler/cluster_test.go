@@ -61,6 +61,7 @@ type node struct {
 	c        *world
 	wire     *wire
 	logs     *observer.ObservedLogs
+	events   eventLog
 	life     context.Context // what Run runs until
 	stop     context.CancelFunc
 	stopping <-chan struct{} // closed by stop
@@ -151,7 +152,7 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Logger: zap.New(core, zap.Hooks(n.askReady)), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observer: &n.events, Logger: zap.New(core, zap.Hooks(n.askReady)), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}

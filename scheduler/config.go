@@ -41,6 +41,11 @@ type Config struct {
 	Jobs []Job
 	// Logger gets the log lines. Nil: none.
 	Logger *zap.Logger
+	// Observer is notified of each event on this node, for metrics, traces or alerts. Nothing
+	// of the scheduler waits for it: if it is slow, up to 16,384 events wait, and later ones
+	// are dropped and counted (Event.Dropped). A panic in it costs that event, and is
+	// logged. Run delivers what waits before it returns, for up to CancelGrace. Nil: none.
+	Observer Observer
 	// Zone is the zone of specs that name none. Nil: UTC, never the machine's TZ. It
 	// must be one of the time zone database, as time.LoadLocation gives it: its name is
 	// what is recorded. For UTC+8 that is Etc/GMT-8.

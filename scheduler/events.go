@@ -21,16 +21,19 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
-// events is the one place where what happens on a node is told: to the log.
-// Messages and keys are constant, since programs read them. The logger
+// events is the one place from which what happens on a node goes to the log and to the
+// Observer. Messages and keys are constant, since programs read them. The logger
 // is the user's code: it is never called under a mutex, and its panics cost no more than the
 // line.
 type events struct {
-	log    *zap.Logger
-	node   zap.Field
-	clock  *clock.Clock
-	stderr io.Writer
-	broken atomic.Int64 // when its last panic was reported; seconds since 1970
+	*observation
+
+	log      *zap.Logger
+	node     zap.Field
+	clock    *clock.Clock
+	stderr   io.Writer
+	panicked time.Time    // when the log had a panic of the Observer last; used by the Observer's goroutine alone
+	broken   atomic.Int64 // when its last panic was reported; seconds since 1970
 
 	mu        sync.Mutex
 	regressed time.Time              // when the log had a mark that regressed last; zero: never
@@ -41,9 +44,11 @@ type events struct {
 }
 
 // newEvents leaves out stack traces: a line of the node's is not about its code.
-func newEvents(log *zap.Logger, node string, c *clock.Clock) *events {
+func newEvents(log *zap.Logger, to Observer, node string, c *clock.Clock) *events {
 	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	return &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
+	e := &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
+	e.observation = newObservation(to, node, e.observerPanicked)
+	return e
 }
 
 // enabled reports whether lines of a level are written.
@@ -101,15 +106,26 @@ func (e *events) wait() {
 	e.wg.Wait()
 }
 
-func (e *events) nodeStarted()  { e.tell(zapcore.InfoLevel, "node started") }
-func (e *events) nodeDraining() { e.tell(zapcore.InfoLevel, "node draining") }
-func (e *events) nodeStopped()  { e.tell(zapcore.InfoLevel, "node stopped") }
+func (e *events) nodeStarted()  { e.info(EventNodeStarted) }
+func (e *events) nodeDraining() { e.info(EventNodeDraining) }
+func (e *events) nodeStopped()  { e.info(EventNodeStopped) }
+
+// info publishes an event that is an info line without keys.
+func (e *events) info(kind EventKind) {
+	e.add(Event{Kind: kind})
+	e.tell(zapcore.InfoLevel, string(kind))
+}
 
 func (e *events) RunStarted(r *runs.Attempt) {
-	if !e.enabled(zapcore.InfoLevel) {
+	log := e.enabled(zapcore.InfoLevel)
+	if !log && !e.wanted() {
 		return // before tell, whose frame would grow the stack of a short run
 	}
 	late := e.clock.Now().Sub(time.UnixMilli(r.Tick))
+	e.addRun(r, Event{Kind: EventRunStarted, Late: late})
+	if !log {
+		return
+	}
 	e.tell(zapcore.InfoLevel, "run started", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
 		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
@@ -120,10 +136,15 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
 		level = zapcore.ErrorLevel
 	}
-	if !e.enabled(level) {
+	log := e.enabled(level)
+	if !log && !e.wanted() {
 		return
 	}
 	took := time.Since(began)
+	e.addRun(r, Event{Kind: EventRunFinished, Outcome: outcome, Took: took, Err: f.Text()})
+	if !log {
+		return
+	}
 	if f != nil && f.Stack != nil { // kept off the line of the outcome, whose keys are constant
 		e.tell(zapcore.ErrorLevel, "run panicked", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 			zap.Int64("fence", r.Lease.Fence()), zap.ByteString("stack", f.Stack))
@@ -134,15 +155,18 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 
 // TryFailed logs a try after which there is another. The last one is the run's end.
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
+	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
 	e.tell(zapcore.WarnLevel, "try failed", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 		zap.Int64("fence", r.Lease.Fence()), zap.Int("try", try), zap.String("err", f.Text()))
 }
 
 func (e *events) LeaseLost(r *runs.Attempt) {
+	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
 	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
 func (e *events) IgnoresContext(r *runs.Attempt) {
+	e.addRun(r, Event{Kind: EventIgnoresContext, Err: errorText(r.Cause())})
 	e.tell(zapcore.WarnLevel, "run ignores its context", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 		zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
@@ -154,6 +178,7 @@ func (e *events) Passed(j *job.Job, t int64, winner string) {
 }
 
 func (e *events) Unreplicated(s claims.Short) {
+	e.addTick(s.Job, s.Tick, Event{Kind: EventUnreplicated})
 	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(s.Job), tick(s.Tick), zap.Int("want", s.Want), zap.Int("acked", s.Acked))
 }
 
@@ -165,10 +190,12 @@ func (e *events) Waiting(j *job.Job, t int64) {
 }
 
 func (e *events) Skipped(j *job.Job, t int64, reason string) {
+	e.addTick(j, t, Event{Kind: EventTickSkipped, Reason: reason})
 	e.tell(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
 }
 
 func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
+	e.addTick(j, t, Event{Kind: EventTickMissed, Count: count, Reason: reason})
 	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
@@ -182,6 +209,7 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 	if known {
 		return
 	}
+	e.addTick(j, mark, Event{Kind: EventMarkAhead})
 	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
 }
 
@@ -196,6 +224,7 @@ func (e *events) FenceAhead(f claims.Fenced) {
 	}
 	e.mu.Unlock()
 	if due {
+		e.add(Event{Kind: EventFenceAhead, Job: f.Job.Name})
 		e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(f.Job), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
 	}
 }
@@ -214,11 +243,13 @@ func (e *events) StoreForgot(r claims.Regressed) {
 	}
 	e.mu.Unlock()
 	if due {
+		e.add(Event{Kind: EventStoreForgot, Job: r.Job.Name})
 		e.tell(zapcore.ErrorLevel, "store forgot", jobKey(r.Job), zap.String("mark", text.Tick(r.Mark)), zap.String("seen", text.Tick(r.Seen)))
 	}
 }
 
 func (e *events) storeRisk(r driver.Risk) {
+	e.add(Event{Kind: EventStoreRisk, Reason: r.Topic, Err: text.Cut(r.Text, text.MaxError)})
 	e.tell(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
 		zap.String("text", r.Text), zap.String("fix", r.Fix))
 }
@@ -230,32 +261,60 @@ func (e *events) StoreReplaced(server string) {
 }
 
 func (e *events) SpecsDiffer(j *job.Job, own, other string) {
+	e.add(Event{Kind: EventSpecsDiffer, Job: j.Name})
 	e.tell(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
 }
 
 // storeUnreachable names what fails, each with the reason in words.
 func (e *events) storeUnreachable(err error, what string) {
+	e.add(Event{Kind: EventStoreUnreachable, Err: errorText(err)})
 	e.tell(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
 }
 
 func (e *events) JobsNotOpen(count int, jobs string, err error) {
+	e.add(Event{Kind: EventJobsNotOpen, Count: count, Err: errorText(err)})
 	e.tell(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
 }
 
-func (e *events) JobsOpen() { e.tell(zapcore.InfoLevel, "jobs open") }
+func (e *events) JobsOpen() { e.info(EventJobsOpen) }
 
-func (e *events) storeBack() { e.tell(zapcore.InfoLevel, "store back") }
+func (e *events) storeBack() { e.info(EventStoreBack) }
 
 func (e *events) ClockOffset(d time.Duration) {
+	e.add(Event{Kind: EventClockOffset, Offset: d})
 	e.tell(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
 func (e *events) ClockUnsteady() {
+	e.add(Event{Kind: EventClockUnsteady})
 	e.tell(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
 }
 
 func (e *events) ClockStepped(d time.Duration) {
+	e.add(Event{Kind: EventClockStepped, Offset: d})
 	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
+}
+
+// addRun queues an event of an attempt for the Observer.
+func (e *events) addRun(r *runs.Attempt, event Event) {
+	event.Attempt, event.Fence = r.Attempt, r.Lease.Fence()
+	e.addTick(r.Job, r.Tick, event)
+}
+
+// addTick queues an event of a tick for the Observer.
+func (e *events) addTick(j *job.Job, tick int64, event Event) {
+	event.Job, event.Tick = j.Name, time.UnixMilli(tick).UTC()
+	e.add(event)
+}
+
+// observerPanicked logs a panic of the Observer, at most once a minute.
+func (e *events) observerPanicked(v any) {
+	now := time.Now()
+	if now.Sub(e.panicked) < health.Reminder {
+		return
+	}
+	e.panicked = now
+	e.tell(zapcore.ErrorLevel, "observer panicked", zap.String("err", text.Cut(panictext.Of(v), text.MaxError)))
 }
 
 func jobKey(j *job.Job) zap.Field { return zap.String("job", j.Name) }

@@ -87,6 +87,7 @@ var shapes = map[string][]string{
 	"clock unsteady":          {"warn: node text"},
 	"mark ahead":              {"error: job mark node"},
 	"fence ahead":             {"error: job node text"},
+	"observer panicked":       {"error: err node"},
 	"specs differ":            {"warn: job node other spec"},
 	"working":                 {"info: attempt fence job node tick"}, // of a job's function
 }

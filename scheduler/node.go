@@ -70,7 +70,7 @@ func New(cfg Config) (*Node, error) {
 // connect makes the parts of the node and connects them.
 func (n *Node) connect(shards int) {
 	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
-	n.events = newEvents(cfg.Logger, n.id, &n.clock)
+	n.events = newEvents(cfg.Logger, cfg.Observer, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, shards, time.Now()), events: n.events, early: early}
 	claimer := lock.New(cfg.Store, n.id).Claimer()
 	claimer.EndTimeout(cfg.StoreTimeout)
@@ -132,6 +132,15 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("scheduler: run: a node runs once")
 	}
+	if n.events.wanted() {
+		go n.events.deliver()
+	}
+	err := n.run(ctx)
+	return errors.Join(err, n.events.end(n.cfg.CancelGrace))
+}
+
+// run is Run without the Observer's goroutine.
+func (n *Node) run(ctx context.Context) error {
 	n.events.nodeStarted()
 	defer n.events.nodeStopped()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))

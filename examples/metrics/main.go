@@ -50,9 +50,8 @@ func run(ctx context.Context, address string, listener net.Listener, logger *zap
 	counts := new(expvar.Map)
 	node, err := scheduler.New(scheduler.Config{
 		Store: store, Logger: logger, Grace: 10 * time.Second, // less than the pod's grace period
-		Jobs: []scheduler.Job{counted(counts, scheduler.Job{
-			Name: "report", Spec: "* * * * * *", Timeout: time.Minute, Func: report,
-		})},
+		Jobs:     []scheduler.Job{{Name: "report", Spec: "* * * * * *", Timeout: time.Minute, Func: report}},
+		Observer: scheduler.ObserverFunc(func(e scheduler.Event) { count(counts, e) }),
 	})
 	if err != nil {
 		return err
@@ -86,25 +85,17 @@ func handler(node *scheduler.Node, counts *expvar.Map) http.Handler {
 	return mux
 }
 
-// counted counts the calls of a job's function by how they ended. With Retry each try is
-// a call.
-func counted(counts *expvar.Map, job scheduler.Job) scheduler.Job {
-	work := job.Func
-	job.Func = func(ctx context.Context, run *scheduler.Run) error {
-		outcome := "panicked" // unless work returns
-		counts.Add(job.Name+" running", 1)
-		defer func() {
-			counts.Add(job.Name+" running", -1)
-			counts.Add(job.Name+" "+outcome, 1)
-		}()
-		err := work(ctx, run)
-		outcome = "ok"
-		if err != nil {
-			outcome = "failed"
-		}
-		return err
+// count counts runs by how they ended, and ticks that did not run.
+func count(counts *expvar.Map, e scheduler.Event) {
+	switch e.Kind {
+	case scheduler.EventRunStarted:
+		counts.Add(e.Job+" running", 1)
+	case scheduler.EventRunFinished:
+		counts.Add(e.Job+" running", -1)
+		counts.Add(e.Job+" "+e.Outcome, 1)
+	case scheduler.EventTickMissed:
+		counts.Add(e.Job+" missed", int64(e.Count))
 	}
-	return job
 }
 
 // report works for a while, and ends early with its context.

@@ -44,23 +44,25 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("run: %v", err)
 	}
-	if last["report failed"]+last["report panicked"] != 0 {
+	if last["report failed"]+last["report panic"] != 0 {
 		t.Errorf("counted %v", last)
 	}
 }
 
-// A function that returns, fails or panics is counted as that.
-func TestCounted(t *testing.T) {
+// Runs are counted by their outcome, and missed ticks one by one.
+func TestCount(t *testing.T) {
 	t.Parallel()
 	counts := new(expvar.Map)
-	call := func(f scheduler.Func) {
-		defer func() { _ = recover() }()
-		_ = counted(counts, scheduler.Job{Name: "a", Func: f}).Func(t.Context(), &scheduler.Run{})
+	for _, e := range []scheduler.Event{
+		{Kind: scheduler.EventRunStarted, Job: "a"},
+		{Kind: scheduler.EventRunFinished, Job: "a", Outcome: "ok"},
+		{Kind: scheduler.EventRunStarted, Job: "a"},
+		{Kind: scheduler.EventRunFinished, Job: "a", Outcome: "panic"},
+		{Kind: scheduler.EventTickMissed, Job: "a", Count: 3},
+	} {
+		count(counts, e)
 	}
-	call(func(context.Context, *scheduler.Run) error { return nil })
-	call(func(context.Context, *scheduler.Run) error { return io.EOF })
-	call(func(context.Context, *scheduler.Run) error { panic("oh") })
-	const want = `{"a failed": 1, "a ok": 1, "a panicked": 1, "a running": 0}`
+	const want = `{"a missed": 3, "a ok": 1, "a panic": 1, "a running": 0}`
 	if got := counts.String(); got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
