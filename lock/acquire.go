@@ -150,8 +150,8 @@ func tryTime(ttl time.Duration) time.Duration { return min(ttl, 3*time.Second) }
 // retry asks until the answer is no doubt, ctx ends, or d has passed, and
 // returns the last answer that is not just that end.
 func retry(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
-	bound := newBound(ctx, d)
-	defer bound.stop()
+	bound, stop := context.WithTimeout(ctx, d)
+	defer stop()
 	var last error
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := ask(bound)
@@ -214,8 +214,8 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 		sent = g.Asked
 	}
 	l.plain.saw(a.Key, g.Fence)
-	lease := newLease(base, l, driver.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas})
-	lease.fixed, lease.limit = fixed, a.Limit
+	lease := &Lease{locker: l, index: -1, fixed: fixed, limit: a.Limit,
+		ref: driver.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
 	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
 	now := l.renewer.now()
@@ -223,7 +223,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 		l.undo(base, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
-	lease.ctx = (*heldContext)(lease)
+	lease.derive(base)
 	l.renewer.add(now, lease)
 	return lease, nil
 }

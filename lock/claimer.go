@@ -111,7 +111,7 @@ func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *dr
 	c.floors.saw(q.Key, a.Fence)
 	s.locker, s.claimer, s.index = c.locker, c, -1
 	s.ref = driver.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas}
-	s.life.base, s.ctx = base, &s.life
+	s.ctx, s.cancel = context.WithCancelCause(base)
 	s.believe(sent, a.Left)
 	s.span = min(a.Left, q.TTL)
 }

@@ -1,18 +1,11 @@
 package lock
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 )
-
-// Bound returns the context of requests that are repeated for up to d.
-func Bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	b := newBound(ctx, d)
-	return b, b.stop
-}
 
 // RenewedLate ends the trust of a lease, and then answers a renewal of it before
 // the renewer's timer has noticed.

@@ -21,7 +21,7 @@ type Lease struct {
 	fixed   bool        // not renewed
 	limit   int         // how many may hold the key at once; 0 and 1: one
 	ctx     context.Context
-	life    lifetime
+	cancel  context.CancelCauseFunc // of ctx
 
 	trust atomic.Int64 // until when the lease may be believed in; on the renewer's clock, written under its mutex
 	wall  atomic.Int64 // the same on the wall clock, ns since 1970
@@ -38,12 +38,9 @@ type Lease struct {
 	unheard int           // renewals that were sent since the last answer
 }
 
-// newLease makes a plain lease.
-func newLease(ctx context.Context, l *Locker, ref driver.RunRef) *Lease {
-	s := &Lease{locker: l, ref: ref, index: -1}
-	s.life.base = ctx
-	s.ctx = &s.life // which ends with ctx
-	return s
+// derive makes the context of a plain lease: it ends with base, and carries the lease.
+func (s *Lease) derive(base context.Context) {
+	s.ctx, s.cancel = context.WithCancelCause(context.WithValue(base, heldKey{s.locker, s.ref.Key}, s))
 }
 
 // Context returns the lease's context. Its cause says why it ended: an error that
@@ -78,7 +75,7 @@ func (s *Lease) Check() error {
 	case s.outer != nil:
 		return s.outer.Check()
 	case s.over(s.locker.renewer.now()):
-		if !s.life.over() {
+		if s.ctx.Err() == nil {
 			s.lose(s.loss())
 		}
 		return ErrLost
@@ -88,12 +85,12 @@ func (s *Lease) Check() error {
 
 // lose ends the context of a lease that is lost.
 func (s *Lease) lose(cause error) {
-	s.life.end(cause)
+	s.cancel(cause)
 	s.report(EventLost, cause)
 }
 
 // Cancel ends the context with a cause; nil is context.Canceled. The lease is kept until it is released.
-func (s *Lease) Cancel(cause error) { s.life.end(cause) }
+func (s *Lease) Cancel(cause error) { s.cancel(cause) }
 
 // Replaced reports whether a renewal told that a newer number waits for the end
 // of this lease, whatever ended its context.
@@ -103,7 +100,7 @@ func (s *Lease) Replaced() bool { return s.newer.Load() }
 // in the store, and the key is free then. It is for a holder that cannot end
 // its work.
 func (s *Lease) Abandon(cause error) {
-	s.life.end(cause)
+	s.cancel(cause)
 	if s.outer != nil {
 		s.outer.Abandon(cause)
 		return
@@ -151,7 +148,7 @@ func (s *Lease) end() (bool, error) {
 	if !s.locker.renewer.remove(s, true) {
 		return true, ErrReleased
 	}
-	s.life.end(ErrReleased)
+	s.cancel(ErrReleased)
 	s.late = lost
 	return false, nil
 }
@@ -191,7 +188,7 @@ func (s *Lease) End(ctx context.Context, e driver.EndRequest, then EndHandler) b
 	if !s.locker.renewer.remove(s, true) {
 		return false
 	}
-	s.life.end(ErrReleased)
+	s.cancel(ErrReleased)
 	e.RunRef, e.Error = s.ref, driver.ErrorText(e.Error)
 	s.claimer.endings.of(s.claimer.shard(s.ref.Key)).add(s.claimer, e, ending{ctx: ctx, then: then})
 	return true

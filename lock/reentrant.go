@@ -3,45 +3,22 @@ package lock
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
-// heldKey is where the context of a lease carries the lease. A Locker knows only
-// its own.
-type heldKey struct{ locker *Locker }
-
-// A heldContext is the context of a plain lease, with the lease as a value: also of one
-// inside another, whose base may be a context that knows of neither.
-type heldContext Lease
-
-func (c *heldContext) Deadline() (time.Time, bool) { return c.life.Deadline() }
-func (c *heldContext) Done() <-chan struct{}       { return c.life.Done() }
-func (c *heldContext) Err() error                  { return c.life.Err() }
-
-func (c *heldContext) Value(key any) any {
-	switch asked, is := key.(heldKey); {
-	case !is:
-		return c.life.Value(key)
-	case asked.locker == c.locker:
-		return (*Lease)(c)
-	}
-	return c.life.base.Value(key) // needs no context of the context package
+// heldKey is where the context of a plain lease carries the lease: also of one inside
+// another. A Locker knows only its own.
+type heldKey struct {
+	locker *Locker
+	key    string
 }
 
 // held returns the outermost lease on key that ctx came from, nil if there is none.
 func (l *Locker) held(ctx context.Context, key string) *Lease {
-	for {
-		s, _ := ctx.Value(heldKey{l}).(*Lease)
-		switch {
-		case s == nil:
-			return nil
-		case s.ref.Key == key && s.outer != nil:
-			return s.outer
-		case s.ref.Key == key:
-			return s
-		}
-		ctx = s.life.base // which may come from one more
+	s, _ := ctx.Value(heldKey{l, key}).(*Lease)
+	if s != nil && s.outer != nil {
+		return s.outer
 	}
+	return s
 }
 
 // base is what the context of a lease comes from that is asked for with ctx.
@@ -75,9 +52,9 @@ func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, err
 	if max(limit, 1) < max(outer.limit, 1) {
 		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
 	}
-	inner := newLease(o.base(ctx), l, outer.ref)
-	inner.outer, inner.limit, inner.ctx = outer, outer.limit, (*heldContext)(inner)
-	inner.detach = context.AfterFunc(outer.ctx, func() { inner.life.end(context.Cause(outer.ctx)) })
+	inner := &Lease{locker: l, index: -1, ref: outer.ref, outer: outer, limit: outer.limit}
+	inner.derive(o.base(ctx))
+	inner.detach = context.AfterFunc(outer.ctx, func() { inner.cancel(context.Cause(outer.ctx)) })
 	return inner, nil
 }
 
@@ -88,6 +65,6 @@ func (s *Lease) leave() error {
 	}
 	s.detach()
 	err := s.outer.Check()
-	s.life.end(ErrReleased)
+	s.cancel(ErrReleased)
 	return err
 }

@@ -220,7 +220,7 @@ func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	case errors.Is(cause, ErrLost):
 		s.lose(cause)
 	default:
-		s.life.end(cause)
+		s.cancel(cause)
 	}
 	if errors.Is(cause, ErrForgotten) {
 		k.forgotten(s)

@@ -11,14 +11,14 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// The context of a numbered lease is made when somebody looks at it. Whoever looks,
-// before the end or after it, sees the same: that it ended, why, and the values of
-// the caller's context; and what derives from it ends with it.
+// The context of a numbered lease shows the same to each goroutine that uses it before the
+// end or after it: that it ended, why, and the values of the caller's context. A context
+// that comes from it ends with it.
 func TestContextOfNumberedLease(t *testing.T) {
 	cause := errors.New("enough")
 	type key struct{}
 	looks := map[string]func(context.Context) context.Context{
-		"nobody":     func(context.Context) context.Context { return nil },
+		"unused":     func(context.Context) context.Context { return nil },
 		"at its end": func(ctx context.Context) context.Context { _ = ctx.Done(); return nil },
 		"child": func(ctx context.Context) context.Context {
 			child, stop := context.WithTimeout(ctx, time.Hour)
@@ -62,8 +62,7 @@ func TestContextOfNumberedLease(t *testing.T) {
 }
 
 // A renewal that is answered when the trust has ended changes nothing any more,
-// though the timer has not gone off yet: who was told that the lease is lost, by
-// Check, is told so for good.
+// though the timer has not fired yet: a Check that has returned ErrLost returns it for good.
 func TestLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease, err := lock.New(memlock.New(memlock.Options{}), "a").TryAcquire(t.Context(), "key", lock.Options{})
@@ -80,8 +79,8 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	})
 }
 
-// The context of a plain lease is made when somebody looks at it, too, and ends with
-// the caller's context: whoever looks sees what came first, and the lease in it.
+// The context of a plain lease ends with the caller's context, too: it shows which end came
+// first, and carries the lease.
 func TestContextOfPlainLease(t *testing.T) {
 	first := errors.New("first")
 	for _, look := range []string{"never", "before", "after"} {
