@@ -71,15 +71,17 @@ func TestOlderStoreChangesNoOffer(t *testing.T) {
 	put(t, s, "tea", 10)
 	put(t, s, "cup", 3)
 	put(t, s, "pot", 5)
+	put(t, s, "can", 4)
 	settle(t, s, p, 1, 0)
 	put(t, s, "tea", 10)
 	put(t, s, "cup", 3)
+	put(t, s, "can", 4)
 	if err := s.Delete(t.Context(), "pot", stock.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	const restocked = "cronce:v1:stock:{cronce:shop}:restocked"
 	older, err := client.HGetAll(t.Context(), restocked).Result()
-	if err != nil || len(older) != 3 {
+	if err != nil || len(older) != 4 {
 		t.Fatal(older, err)
 	}
 	put(t, s, "pot", 7)
@@ -88,6 +90,12 @@ func TestOlderStoreChangesNoOffer(t *testing.T) {
 	now.Price++
 	setOffer(t, s, "cup", now)
 	if err := s.Delete(t.Context(), "tea", stock.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "can", stock.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), "can", 6); err != nil { // again, and without a price
 		t.Fatal(err)
 	}
 	settle(t, s, p, 2, 1)
@@ -105,8 +113,13 @@ func TestOlderStoreChangesNoOffer(t *testing.T) {
 	if cup, err := s.Product(t.Context(), "cup"); err != nil || cup.Offer != now {
 		t.Errorf("cup %+v, %v, want the price of %+v", cup, err, now)
 	}
+	if can, err := s.Product(t.Context(), "can"); err != nil || can.Put != 6 || can.Offer != (stock.Offer{}) {
+		t.Errorf("can %+v, %v, want 6 without a price", can, err)
+	}
 	wantProduct(t, s, "pot", 7, 5, 2, 0)
-	want := []string{"cup: the store has it at 625 EUR, the book at 626 EUR, which holds: set the price, or delete it, again",
+	want := []string{"can: the store has 4 put in, the book 6, which holds: put the right total again",
+		"can: the store has it at 625 EUR, the book without a price, which holds: set the price, or delete it, again",
+		"cup: the store has it at 625 EUR, the book at 626 EUR, which holds: set the price, or delete it, again",
 		"pot: the store has it deleted, the book at 625 EUR, which holds: set the price, or delete it, again",
 		"tea: the store has it at 625 EUR, the book deleted, which holds: set the price, or delete it, again"}
 	var lost []string
@@ -116,7 +129,7 @@ func TestOlderStoreChangesNoOffer(t *testing.T) {
 	if fmt.Sprint(lost) != fmt.Sprint(want) {
 		t.Errorf("lost %q", lost)
 	}
-	if figures, err := s.Figures(t.Context()); err != nil || fmt.Sprint(figures.Stock) != "map[cup:3 pot:5]" {
+	if figures, err := s.Figures(t.Context()); err != nil || fmt.Sprint(figures.Stock) != "map[can:6 cup:3 pot:5]" {
 		t.Errorf("%+v, %v, want the stock of what can be ordered", figures, err)
 	}
 }

@@ -124,22 +124,17 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (f
 	return f, totals
 }
 
-// fitTotals returns the totals that the book takes: those of products that it does not have, and first prices.
+// fitTotals returns the totals that the book takes: those of products that it does not have. Of the others it has what was
+// acknowledged; what the store has may be older, also where the book has no price: the product was deleted and put in again.
 func (f *fit) fitTotals(all map[string]total, products map[string]Product) (totals []total) {
 	for _, sku := range slices.Sorted(maps.Keys(all)) {
 		t := all[sku]
-		p, known := products[sku]
-		switch {
-		case !known:
-			f.room[sku] = t.put
-			totals = append(totals, t)
-		case p.line() == "" && t.offer.line() != deleted: // its first price is no older one
-			totals = append(totals, total{sku: sku, put: p.Put, offer: t.offer})
-			p.Offer = t.offer
-			fallthrough
-		default:
+		if p, known := products[sku]; known {
 			f.lost = append(f.lost, t.against(p)...)
+			continue
 		}
+		f.room[sku] = t.put
+		totals = append(totals, t)
 	}
 	return totals
 }

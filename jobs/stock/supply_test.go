@@ -131,6 +131,33 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 	})
 }
 
+// The keys of a sale are deleted one after the other, and a delivery comes in between: of it the store has nothing but
+// its reference, with which the seller, who was not answered, sends it again.
+func TestLeftOverDelivery(t *testing.T) {
+	t.Parallel()
+	p := sqlite(t)
+	client := connect(t, redisserver.Start(t).Addr())
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 100)
+	settle(t, s, p, 1, 0)
+	if err := client.Set(t.Context(), saleTag+"supply:tea:d-1", "25", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, quantity := range []int64{25, 25} {
+		if _, err := s.Supply(t.Context(), "tea", "d-1", quantity); err != nil {
+			t.Error(err)
+		}
+	}
+	wantProduct(t, s, "tea", 125, 125, 0, 0)
+	p.wantLines(t, productRows, "tea 125 0 0")
+	settle(t, s, p, 2, 0)
+	if _, err := s.Supply(t.Context(), "tea", "d-1", 25); err != nil { // from now on the book has it, and the store for its time
+		t.Error(err)
+	}
+	wantProduct(t, s, "tea", 125, 125, 0, 0)
+	p.wantLines(t, "SELECT sku, reference, quantity FROM stock_supply", "tea d-1 25")
+}
+
 // A product that was new when the store was lost keeps what was added to it: both are taken over.
 func TestSupplyOfNewProductIsTakenOver(t *testing.T) {
 	t.Parallel()

@@ -8,11 +8,13 @@
 -- before, {'unknown'} when the product is not known, {'used', quantity} when another quantity
 -- was added with the reference, {'over', put} when there would be too much, or {'many'} when
 -- too many are not settled. The reference is remembered until its settlement, and from then on
--- for its time.
+-- for its time: one that has no time and waits for no settlement was left over when the rest of
+-- the sale was deleted around it, and counts nowhere.
 local sku, field = ARGV[1], ARGV[1] .. ' ' .. ARGV[2]
 local put, offer = redis.call('HGET', KEYS[1], sku), redis.call('HGET', KEYS[6], sku)
 if not put or offer == '-' then return {'unknown'} end
 local known = redis.call('GET', KEYS[7])
+if known and redis.call('HEXISTS', KEYS[8], field) == 0 and redis.call('PTTL', KEYS[7]) == -1 then known = nil end
 if known and known ~= ARGV[3] then return {'used', known} end
 if not known then
   if put + ARGV[3] > tonumber(ARGV[4]) then return {'over', put} end
