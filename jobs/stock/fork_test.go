@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -251,5 +254,130 @@ func TestLeftOverClosedRecord(t *testing.T) {
 	}
 	if want := []string{"cancelled cancelled", "paid paid"}; fmt.Sprint(lost) != fmt.Sprint(want) {
 		t.Errorf("listed %q, want %q", lost, want)
+	}
+}
+
+// before calls a function before each command, with its arguments.
+type before func(args []any)
+
+func (f before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (f before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		f(cmd.Args())
+		return next(ctx, cmd)
+	}
+}
+
+// snapshot returns a function that lets a store go back to what it has now.
+func snapshot(t *testing.T, client redis.UniversalClient) (back func()) {
+	t.Helper()
+	keys, err := client.Keys(t.Context(), "*").Result()
+	dumps := make([]string, len(keys))
+	for i, key := range keys {
+		if err == nil {
+			dumps[i], err = client.Dump(t.Context(), key).Result()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		err := client.FlushAll(t.Context()).Err()
+		for i, key := range keys {
+			if err == nil {
+				err = client.Restore(t.Context(), key, 0, dumps[i]).Err()
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// listLost lets a shop list what it has acknowledged and is lost, as it does each second, and returns the ids.
+func listLost(t *testing.T, s *stock.Sale) (ids []string, err error) {
+	t.Helper()
+	core, logs := observer.New(zap.ErrorLevel)
+	if err = s.Look(t.Context()); err == nil {
+		err = stock.LogLost(t.Context(), s, zap.New(core))
+	}
+	for _, l := range logs.FilterMessage("order lost").All() {
+		ids = append(ids, fmt.Sprint(l.ContextMap()["order"]))
+	}
+	return ids, err
+}
+
+// emptyAndRebuild empties a store, and rebuilds its shelf.
+func emptyAndRebuild(t *testing.T, client redis.UniversalClient, s *stock.Sale) {
+	t.Helper()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A shop looks for an order that it has acknowledged, in the moment in which the store fails back to the first one: that
+// has the order, and is not the book's shelf. The rebuild has no room for the order: the shop lists it as lost.
+func TestLostOrderThatAStoreHadForAMoment(t *testing.T) {
+	t.Parallel()
+	server := redisServer(t)
+	client, shops, p := connect(t, server), connect(t, server), sqlite(t)
+	other := keptSale(t, client, p, stock.Options{})
+	put(t, other, "tea", 5)
+	settle(t, other, p, 1, 0)
+	s := keptSale(t, shops, p, stock.Options{})
+	reserve(t, s, order("early", stock.Item{SKU: "tea", Quantity: 4}))
+	failBack := snapshot(t, client)
+	emptyAndRebuild(t, client, other)
+	reserve(t, other, order("since", stock.Item{SKU: "tea", Quantity: 3}))
+	settle(t, other, p, 2, 1)
+
+	var once sync.Once
+	shops.AddHook(before(func(args []any) {
+		if slices.Contains(args, any(saleTag+"order:early")) {
+			once.Do(failBack)
+		}
+	}))
+	if ids, err := listLost(t, s); len(ids) > 0 || !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("while the store fails back: %v, %v, want ErrStockUnknown", ids, err)
+	}
+	if r, err := other.Restore(t.Context()); err != nil || len(r.Lost) != 1 || r.Lost[0].ID != "early" || r.Lost[0].Reason != "there is not enough left for it" {
+		t.Errorf("%+v, %v, want early not taken over", r, err)
+	}
+	for _, want := range []string{"[early]", "[]"} {
+		if ids, err := listLost(t, s); err != nil || fmt.Sprint(ids) != want {
+			t.Errorf("listed %v, %v, want %s", ids, err, want)
+		}
+	}
+}
+
+// An order is lost, and reserved again at a shop that ends before it has answered, so that the shelf has it alone: the shop
+// that has acknowledged it before lists it as lost once that shelf is lost, too. Once the book has it, it is not lost any more.
+func TestLostOrderThatTheShelfHasAlone(t *testing.T) {
+	t.Parallel()
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	other := keptSale(t, client, p, stock.Options{})
+	put(t, other, "tea", 5)
+	settle(t, other, p, 1, 0)
+	s := keptSale(t, client, p, stock.Options{})
+	for _, id := range []string{"again", "settled"} {
+		reserve(t, s, order(id))
+	}
+	emptyAndRebuild(t, client, other)
+	reserve(t, other, order("settled"))
+	settle(t, other, p, 2, 1)
+	reserve(t, other, order("again"))
+	for _, want := range []string{"[]", "[again]", "[]"} {
+		if ids, err := listLost(t, s); err != nil || fmt.Sprint(ids) != want {
+			t.Errorf("listed %v, %v, want %s", ids, err, want)
+		}
+		emptyAndRebuild(t, client, other)
 	}
 }

@@ -85,6 +85,8 @@ var (
 	markLua string
 	//go:embed lua/missing.lua
 	missingLua string
+	//go:embed lua/acknowledged.lua
+	acknowledgedLua string
 	//go:embed lua/decide.lua
 	decideLua string
 	//go:embed lua/decided.lua
@@ -154,6 +156,8 @@ var (
 	rewriteScript = redis.NewScript(rewriteLua)
 	closeScript   = redis.NewScript(closeLua)
 	missingScript = redis.NewScript(orderLua + missingLua)
+
+	acknowledgedScript = redis.NewScript(acknowledgedLua)
 
 	// For runs: each compares the run's fence with the highest that was seen.
 	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)

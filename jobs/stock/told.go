@@ -2,13 +2,11 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 )
 
@@ -71,13 +69,13 @@ func (a *answers) takeOther(epoch string) map[string]State {
 	return before
 }
 
-// giveBack keeps answers that were taken away and are to be taken again. What was answered since is later.
-func (a *answers) giveBack(all map[string]State) {
+// giveBack keeps answers that were taken away, as those of an epoch. What was answered since is later.
+func (a *answers) giveBack(all map[string]State, epoch string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := make([]given, 0, len(all)+len(a.given))
 	for id, state := range all {
-		old = append(old, given{id: id, state: state}) // of no epoch that there is
+		old = append(old, given{id, state, epoch})
 	}
 	a.given = append(old, a.given...)
 }
@@ -90,15 +88,22 @@ func (s *Sale) remember(epoch string, r Record) {
 }
 
 // logLost logs orders that this process has acknowledged before the shelf was rebuilt,
-// and that neither the book nor the shelf has: as far as can be known, what was lost. After
+// and that neither the book nor the shelf has: as far as can be known, what was lost. An answer is forgotten only when
+// the book has the order, or it was logged: the shelf may be lost, too, or may be another one a moment later. After
 // an error it goes on with the others when it is called again.
 func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
-	before := s.answers.takeOther(s.epoch())
+	epoch := s.epoch()
+	before := s.answers.takeOther(epoch)
+	waiting := map[string]State{}
+	defer func() { s.answers.giveBack(waiting, epoch) }()
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(before)), maxBatch) {
-		lost, err := s.lost(ctx, some, before)
+		lost, unsettled, err := s.lost(ctx, epoch, some, before)
 		if err != nil {
-			s.answers.giveBack(before)
+			s.answers.giveBack(before, "") // of no epoch that there is: they are taken again
 			return fmt.Errorf("stock: look for lost orders: %w", err)
+		}
+		for _, id := range unsettled {
+			waiting[id] = before[id]
 		}
 		s.answers.addLost(len(lost))
 		for _, id := range lost {
@@ -111,46 +116,51 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 	return nil
 }
 
-// lost are those of some orders that neither the book nor the shelf has as far as they were
-// acknowledged.
-func (s *Sale) lost(ctx context.Context, ids []string, acknowledged map[string]State) (lost []string, err error) {
+// lost returns those of some orders that neither the book nor the shelf of an epoch has as far as they were acknowledged,
+// and those of which only the shelf is as far.
+func (s *Sale) lost(ctx context.Context, epoch string, ids []string, acknowledged map[string]State) (lost, unsettled []string, err error) {
+	shelved, err := s.shelved(ctx, epoch, ids) // before the book is read: what leaves the shelf is in the book then
+	if err != nil {
+		return nil, nil, err
+	}
 	found, err := s.options.Book.find(ctx, s.ID(), ids)
 	if err != nil {
-		return nil, err
-	}
-	lines, err := s.lines(ctx, ids)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, id := range ids {
-		has, there := found[id]
-		line, _ := lines[i].(string)
-		if r, err := parseRecord(id, line); err == nil { // the shelf is at least as far as the book
-			if !there {
-				if there, err = s.goesOn(ctx, id); err != nil {
-					return nil, err
-				}
-			}
-			has.status = r.State
-		}
-		// An order that was paid and is expired is lost, too: its payment is.
-		if told := acknowledged[id]; !there || has.status != told && !has.status.follows(told) {
+		told := acknowledged[id]
+		switch has, known := found[id]; {
+		case known && has.status.fulfils(told):
+		case shelved[i].fulfils(told):
+			unsettled = append(unsettled, id)
+		default:
 			lost = append(lost, id)
 		}
 	}
-	return lost, nil
+	return lost, unsettled, nil
 }
 
-// goesOn reports whether a record that the book did not have is on a list of the shelf, or
-// was settled since. One that is neither was left over when the rest was deleted.
-func (s *Sale) goesOn(ctx context.Context, id string) (bool, error) {
-	for _, name := range []string{keyFresh, keyUnsettled} {
-		_, err := again(ctx, func() (float64, error) { return s.client.ZScore(ctx, s.key(name), id).Result() })
-		if err == nil || !errors.Is(err, redis.Nil) {
-			return err == nil, err
+// fulfils reports whether an order in this state is as far as its buyer was answered. An order that was paid and is
+// expired is not: its payment is lost.
+func (s State) fulfils(told State) bool { return s == told || s.follows(told) }
+
+// shelved returns the states that some orders have on the shelf of an epoch and that the book may not have yet; empty: none.
+func (s *Sale) shelved(ctx context.Context, epoch string, ids []string) ([]State, error) {
+	keys := s.orderKeys(ids, keyShelf, keyFresh, keyUnsettled, keyDisputed)
+	answer, err := s.ask(ctx, acknowledgedScript, keys, argsOf(ids, epoch)...)
+	switch {
+	case err != nil:
+		return nil, err
+	case is(answer, "shelf", 2):
+		return nil, closedShelf(answer[1])
+	case len(answer) != 1+len(ids) || answer[0] != "ok":
+		return nil, strange(answer)
+	}
+	states := make([]State, len(ids))
+	for i, id := range ids {
+		if r, err := parseRecord(id, answer[i+1]); err == nil {
+			states[i] = r.State
 		}
 	}
-	found, err := s.options.Book.find(ctx, s.ID(), []string{id})
-	_, settled := found[id]
-	return settled, err
+	return states, nil
 }

@@ -31,7 +31,7 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := s.Look(bounded)
 		if err == nil {
-			if lost := s.logLost(bounded, log); lost != nil && ctx.Err() == nil {
+			if lost := s.logLost(bounded, log); lost != nil && !errors.Is(lost, ErrStockUnknown) && ctx.Err() == nil {
 				log.Warn("lost orders not looked for", zap.String("err", lost.Error()))
 			}
 		}
