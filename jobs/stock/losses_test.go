@@ -98,8 +98,9 @@ func planned(seed uint64, round int) plan {
 // Three shops sell with PostgreSQL as their book, and at a random moment of each round
 // the store loses what it had acknowledged, in each way in which a store can. Never is
 // more sold than there is; what was acknowledged is in the book, or, where the book was
-// not waited for, listed as lost by the shop that had acknowledged it; and once the
-// shelf was rebuilt, store, book and orders are equal.
+// not waited for, listed as lost by the shop that had acknowledged it; once the
+// shelf was rebuilt, store, book and orders are equal; and each total, price and deletion is
+// what a seller was answered last.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,8 +130,8 @@ func TestLosses(t *testing.T) {
 				}
 			}
 			l.end()
-			t.Logf("%s=%d: %d rounds, %d orders accepted, %d sold out, %d over the limit, %d listed as lost, %d with their witness",
-				seedEnv, seed, rounds, len(l.m.accepted), l.m.refused, l.m.limited, l.listed, l.unwitnessed)
+			t.Logf("%s=%d: %d rounds, %d orders accepted, %d sold out, %d over the limit, %d listed as lost, %d with their witness, %d changes of products",
+				seedEnv, seed, rounds, len(l.m.accepted), l.m.refused, l.m.limited, l.listed, l.unwitnessed, l.changes)
 		})
 	}
 }
@@ -170,6 +171,8 @@ type losing struct {
 	killed      map[*process]bool
 	listed      int // orders that were acknowledged, lost, and listed
 	unwitnessed int // and lost with the only shop that could have listed them
+	held        held
+	changes     int // of products, that were acknowledged
 }
 
 var lossSKUs = []string{"cup", "tea"}
@@ -209,6 +212,7 @@ func (l *losing) round(p plan) {
 		name := fmt.Sprintf("%x-%d", p.seed>>32, i)
 		buyers.Go(func() { l.m.buy(ctx, name, lossSKUs, stop) })
 	}
+	others.Go(func() { l.sell(ctx, p.seed, stop) })
 	if p.kill < members {
 		others.Go(func() {
 			until(p.killAt)
@@ -228,8 +232,7 @@ func (l *losing) round(p plan) {
 	l.judgeBuyers(p)
 }
 
-// supply puts in some more of each product, and waits until the book has that: what
-// sellers put is not waited for.
+// supply puts in some more of each product, and waits until nothing is on its way to the book.
 func (l *losing) supply(ctx context.Context, more int64) {
 	for _, sku := range lossSKUs {
 		l.m.put(ctx, sku, l.m.totals[sku]+more)

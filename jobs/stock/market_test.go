@@ -121,7 +121,7 @@ func (m *market) once(ctx context.Context, method, url string, body []byte) (int
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	var fields map[string]any
-	if err != nil || json.Unmarshal(text, &fields) != nil {
+	if err != nil || answer.StatusCode != http.StatusNoContent && json.Unmarshal(text, &fields) != nil {
 		return 0, nil
 	}
 	return answer.StatusCode, fields
