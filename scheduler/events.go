@@ -160,6 +160,13 @@ func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 		zap.Int64("fence", r.Lease.Fence()), zap.Int("try", try), zap.String("err", f.Text()))
 }
 
+// RenewalLate logs a run whose lease ends soon, because no renewal was answered.
+func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
+	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
+	e.tell(zapcore.WarnLevel, "renewal late", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
+		zap.Int64("left_ms", left.Milliseconds()))
+}
+
 func (e *events) LeaseLost(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
 	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))

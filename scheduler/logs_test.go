@@ -77,6 +77,7 @@ var shapes = map[string][]string{
 	"claim not replicated":    {"warn: acked job node tick want"},
 	"tick skipped":            {"info: job node reason tick"},
 	"tick missed":             {"warn: count job node reason tick"},
+	"renewal late":            {"warn: attempt fence job left_ms node tick"},
 	"lease lost":              {"error: cause fence job node tick"},
 	"store unreachable":       {"warn: err node what"},
 	"jobs not open":           {"warn: count err jobs node"},

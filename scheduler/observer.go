@@ -39,6 +39,8 @@ type Event struct {
 	Late time.Duration
 	// Took is for how long a run's function ran, repeats on error included.
 	Took time.Duration
+	// Left is for how long the lease of a run is still trusted.
+	Left time.Duration
 	// Outcome is how a run ended: ok, failed, panic, timeout, lost, replaced, interrupted.
 	Outcome string
 	// Reason is why a tick was skipped (overlap, superseded, paused) or missed (deadline,
@@ -71,6 +73,7 @@ const (
 	EventRunStarted     EventKind = "run started"
 	EventTryFailed      EventKind = "try failed" // the run goes on, because the job has a Retry
 	EventRunFinished    EventKind = "run finished"
+	EventRenewalLate    EventKind = "renewal late"            // the run's context ends in Left, unless a renewal is answered
 	EventLeaseLost      EventKind = "lease lost"              // the run's context has ended
 	EventIgnoresContext EventKind = "run ignores its context" // its context ended CancelGrace ago
 

@@ -161,6 +161,33 @@ func TestObserverGetsRuns(t *testing.T) {
 	})
 }
 
+// The store does not answer for most of a lease, twice, and answers again in time. There is one
+// event each time, the run goes on, and its lease is not lost.
+func TestObserverGetsLateRenewals(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1h", Lease: 30 * time.Second, Func: func(ctx context.Context, r *scheduler.Run) error {
+			time.Sleep(5 * time.Minute)
+			return context.Cause(ctx)
+		}})
+		c.pass(time.Hour)
+		n := c.nodes[0]
+		for times := range 2 {
+			n.partition()
+			for begin := time.Now(); len(n.observed(scheduler.EventRenewalLate)) == times && time.Since(begin) < 20*time.Second; {
+				c.pass(time.Second)
+			}
+			n.heal()
+			c.pass(30 * time.Second)
+		}
+		late := n.observed(scheduler.EventRenewalLate)
+		if len(late) != 2 || late[0].Left > 10*time.Second || late[0].Left < 8*time.Second || late[0].Attempt != 1 || late[0].Fence == 0 {
+			t.Errorf("late: %+v, want two with up to 10s left", late)
+		}
+		c.pass(5 * time.Minute)
+		c.wantTally("a", "ran ok 1")
+	})
+}
+
 // An Observer takes a minute for each event, and never returns from the last. Every tick
 // runs in time, and Run returns CancelGrace after the drain, with an error.
 func TestSlowObserverDelaysNothing(t *testing.T) {

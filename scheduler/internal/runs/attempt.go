@@ -47,14 +47,15 @@ type Attempt struct {
 	refusedSince time.Duration // when the store refused its end first, since the runs were made; 0: it did not. Used by the endings alone
 
 	// Guarded by the mutex of the runs.
-	opened    bool      // the store has taken an opening of the job since it refused the end
-	refusals  uint8     // how often it has refused the end since
-	lifted    bool      // the job no longer waits for the end
-	replaced  bool      // a newer tick waits for its end
-	named     bool      // the log has named it as ignoring its context
-	lossTold  bool      // the log has its lost lease
-	place     int       // among the attempts that are alive
-	cancelled time.Time // when its context was first seen to have ended
+	opened      bool      // the store has taken an opening of the job since it refused the end
+	refusals    uint8     // how often it has refused the end since
+	lifted      bool      // the job no longer waits for the end
+	replaced    bool      // a newer tick waits for its end
+	named       bool      // the log has named it as ignoring its context
+	renewalLate bool      // the log has that its lease was not renewed in time, and it was not renewed since
+	lossTold    bool      // the log has its lost lease
+	place       int       // among the attempts that are alive
+	cancelled   time.Time // when its context was first seen to have ended
 }
 
 // Cause returns why the context of the attempt ended; nil: it has not.

@@ -51,9 +51,9 @@ func (r *Runs) Left() (names []string) {
 // inspectEvery is the least time between two inspections.
 const inspectEvery = time.Second
 
-// Inspect looks at the attempts whose contexts have ended, at most once a second. It
-// returns the log lines that are due: lost leases, and runs that go on long after their
-// contexts ended. A run of these that a newer tick waits for loses its lease.
+// Inspect looks at the attempts, at most once a second. It returns the log lines that are
+// due: late renewals, lost leases, and runs that go on long after their contexts ended. A run
+// of these that a newer tick waits for loses its lease.
 func (r *Runs) Inspect(now time.Time) (lines []func()) {
 	r.mu.Lock()
 	if now.Sub(r.inspected) < inspectEvery {
@@ -64,6 +64,7 @@ func (r *Runs) Inspect(now time.Time) (lines []func()) {
 	var abandoned []*Attempt
 	for _, a := range r.alive {
 		if a.Lease.Context().Err() == nil {
+			lines = append(lines, a.inspectRenewal(now)...)
 			continue
 		}
 		due, abandon := a.inspect(now)
@@ -79,7 +80,21 @@ func (r *Runs) Inspect(now time.Time) (lines []func()) {
 	return lines
 }
 
-// inspect is Inspect for one attempt. The mutex of the runs is held.
+// inspectRenewal returns the line about a late renewal, once until there is a renewal. A
+// renewal is due at the first third of the lease; it is late from the last third on. The mutex
+// of the runs is held.
+func (a *Attempt) inspectRenewal(now time.Time) (lines []func()) {
+	left := a.Lease.Deadline().Sub(now)
+	if left >= a.Job.Rules.Lease/3 {
+		a.renewalLate = false
+	} else if !a.renewalLate {
+		a.renewalLate = true
+		lines = append(lines, func() { a.runs.cfg.Events.RenewalLate(a, left) })
+	}
+	return lines
+}
+
+// inspect is Inspect for one attempt whose context has ended. The mutex of the runs is held.
 func (a *Attempt) inspect(now time.Time) (lines []func(), abandon bool) {
 	if a.cancelled.IsZero() {
 		a.cancelled = now

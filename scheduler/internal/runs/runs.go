@@ -28,6 +28,7 @@ type Events interface {
 	RunStarted(a *Attempt)
 	TryFailed(a *Attempt, try int, f *Failure)
 	RunFinished(a *Attempt, outcome string, began time.Time, f *Failure)
+	RenewalLate(a *Attempt, left time.Duration)
 	LeaseLost(a *Attempt)
 	IgnoresContext(a *Attempt)
 }
