@@ -74,8 +74,7 @@ type Texts struct {
 	templates map[State]*template.Template
 
 	mu     sync.Mutex
-	place  string // in the outbox, as the run has found or set it
-	looked int64  // the event of the last text that the outbox was asked about; 0: it begins anew
+	looked int64 // the event of the last text that the outbox was asked about; 0: it begins anew
 }
 
 // NewTexts returns Texts for the events of a sale. Its error joins a *FieldError for each option
@@ -150,11 +149,24 @@ func (t *Texts) Name() string { return t.name }
 
 // Deliver puts a text for each event that has one into the outbox.
 func (t *Texts) Deliver(ctx context.Context, events []Event) Delivery {
+	run, err := t.begin(ctx)
+	if err != nil {
+		return Delivery{Err: err}
+	}
+	return run.Deliver(ctx, events)
+}
+
+// Deliver is that of Texts, from where the run has found or set the place.
+func (t *textRun) Deliver(ctx context.Context, events []Event) Delivery {
 	d := t.putAll(ctx, events)
 	if d.Done == 0 {
 		return d
 	}
-	if err := t.reach(ctx, events[d.Done-1].Seq); err != nil {
+	err := t.sure(ctx, events, d.kept)
+	if err == nil {
+		err = t.reach(ctx, events[d.Done-1].Seq)
+	}
+	if err != nil {
 		return Delivery{Err: err}
 	}
 	return d

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,71 +35,99 @@ func seqOf(place string) int64 {
 
 func (t *Texts) list() string { return t.sale.ID() + "/" + t.name }
 
-// found reads the place.
-func (t *Texts) found(ctx context.Context) (string, error) {
+// A textRun is the target of one run. Two runs of one node may be at work at once, where the store has lost the lease of
+// the first: what one has found says nothing to the other.
+type textRun struct {
+	*Texts
+	place string // in the outbox, as the run has found or set it
+}
+
+// begin reads the place.
+func (t *Texts) begin(ctx context.Context) (*textRun, error) {
 	place, _, err := t.outbox.Look(ctx, t.list(), nil)
-	if err != nil {
-		return "", err
+	return &textRun{t, place}, err
+}
+
+// mark gives the place a word that no store has yet: one that has it has all that was put before.
+func (t *textRun) mark(ctx context.Context) error {
+	return t.move(ctx, placeAt(max(0, seqOf(t.place)), rand.Text()))
+}
+
+// sure returns nil if the outbox has texts that the run has put into it: its store may have lost some meanwhile, and
+// neither the others nor the place.
+func (t *textRun) sure(ctx context.Context, events []Event, put []int64) error {
+	if len(put) == 0 {
+		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.place = place
-	return place, nil
+	if err := t.mark(ctx); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(put))
+	for i := range events {
+		if slices.Contains(put, events[i].Seq) {
+			ids = append(ids, textID(&events[i]))
+		}
+	}
+	for some := range slices.Chunk(ids, keptAtOnce) {
+		place, states, err := t.outbox.Look(ctx, t.list(), some)
+		if err == nil && (place != t.place || slices.Contains(states, TextUnknown)) {
+			err = errTextsLost
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reach moves the place on: the texts of all events up to seq are in the outbox. It fails if texts were
 // lost since the run has looked.
-func (t *Texts) reach(ctx context.Context, seq int64) error {
-	t.mu.Lock()
-	from := t.place
-	t.mu.Unlock()
-	if seqOf(from) >= seq {
+func (t *textRun) reach(ctx context.Context, seq int64) error {
+	if seqOf(t.place) >= seq {
 		return nil
 	}
-	_, word, _ := strings.Cut(from, " ")
-	return t.move(ctx, from, placeAt(seq, word))
+	_, word, _ := strings.Cut(t.place, " ")
+	return t.move(ctx, placeAt(seq, word))
 }
 
-func (t *Texts) move(ctx context.Context, from, to string) error {
-	ok, err := t.outbox.SetPlace(ctx, t.list(), from, to)
+func (t *textRun) move(ctx context.Context, to string) error {
+	ok, err := t.outbox.SetPlace(ctx, t.list(), t.place, to)
 	if err == nil && !ok {
 		err = errTextsLost
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		t.place = to
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.place = to
-	return nil
+	return err
 }
 
 // lookAfterTexts asks the outbox what became of the texts that the database remembers, and forgets those
 // that have ended. Those that the outbox has lost are put into it again, under the same ids.
 func (c *courier) lookAfterTexts(ctx context.Context) error {
-	t, ok := c.target.(*Texts)
+	texts, ok := c.target.(*Texts)
 	if !ok {
 		return nil
 	}
-	place, err := t.found(ctx)
+	t, err := texts.begin(ctx)
 	switch {
 	case err != nil:
-	case seqOf(place) < c.at.seq:
-		err = c.putLost(ctx, t, place)
+	case seqOf(t.place) < c.at.seq:
+		err = c.putLost(ctx, t)
 	default:
-		err = c.forgetEnded(ctx, t, place)
+		err = c.forgetEnded(ctx, t)
 	}
 	if err != nil {
 		return c.trouble(ctx, c.at.seq+1, Delivery{Err: err})
 	}
+	c.target = t
 	return nil
 }
 
 // forgetEnded forgets texts that have ended, of some of those that the database remembers: the next run goes
 // on behind them. One that the outbox does not know was deleted there, since nothing is lost.
-func (c *courier) forgetEnded(ctx context.Context, t *Texts, place string) error {
+func (c *courier) forgetEnded(ctx context.Context, t *textRun) error {
 	for range keptSteps {
-		k, err := c.keptTexts(ctx, t, place, t.lookedAt())
+		k, err := c.keptTexts(ctx, t, t.lookedAt())
 		if err != nil {
 			return err
 		}
@@ -128,45 +157,64 @@ func (t *Texts) lookFrom(seq int64) {
 }
 
 // putLost puts all texts into the outbox again that the database remembers and the outbox does not know: its store
-// has lost data. While it does, the place has a word of its own, so that a further loss is noticed.
-func (c *courier) putLost(ctx context.Context, t *Texts, place string) error {
-	began, lost := placeAt(max(0, seqOf(place)), rand.Text()), []Event(nil)
-	if err := t.move(ctx, place, began); err != nil {
-		return err
-	}
+// has lost data. While it does, and while it looks whether all are there, the place has a word of its own, so that a
+// further loss is noticed.
+func (c *courier) putLost(ctx context.Context, t *textRun) error {
+	var lost []Event
 	defer func() {
 		if len(lost) > 0 {
 			c.work.log.Warn("events lost by their target", zap.String("target", t.name), zap.Int64("from", lost[0].Seq), zap.Int64("to", lost[len(lost)-1].Seq), zap.Int("events", len(lost)))
 		}
 	}()
-	for after := int64(0); ; {
-		k, err := c.keptTexts(ctx, t, began, after)
-		if err != nil {
-			return err
-		}
-		d := t.putAll(ctx, k.lost)
-		if d.Err != nil {
-			return d.Err
-		}
+	err := c.eachKept(ctx, t, func(k kept) error {
 		lost = append(lost, k.lost...)
-		for i, put := 0, d.kept; i < len(k.lost); i++ { // those that have no text any more are done with
-			if len(put) > 0 && put[0] == k.lost[i].Seq {
-				put = put[1:]
-				continue
-			}
-			k.ended = append(k.ended, k.lost[i].Seq)
-		}
-		if err := c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended); err != nil {
-			return err
-		}
-		if after = k.next; after == 0 {
-			break
-		}
+		return c.putAgain(ctx, t, k)
+	})
+	if err == nil {
+		err = c.work.may(ctx, "have put texts again")
 	}
-	if err := c.work.may(ctx, "have put texts again"); err != nil {
+	if err == nil {
+		err = c.eachKept(ctx, t, func(k kept) error {
+			if len(k.lost) > 0 {
+				return errTextsLost
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		return err
 	}
 	return t.reach(ctx, c.at.seq)
+}
+
+// eachKept calls f with all texts that the database remembers, some at a time, as an outbox has them from one place on.
+func (c *courier) eachKept(ctx context.Context, t *textRun, f func(kept) error) error {
+	if err := t.mark(ctx); err != nil {
+		return err
+	}
+	for after := int64(0); ; {
+		k, err := c.keptTexts(ctx, t, after)
+		if err == nil {
+			err = f(k)
+		}
+		if after = k.next; err != nil || after == 0 {
+			return err
+		}
+	}
+}
+
+// putAgain puts lost texts into the outbox. Those that have no text any more are done with, as those that have ended.
+func (c *courier) putAgain(ctx context.Context, t *textRun, k kept) error {
+	d := t.putAll(ctx, k.lost)
+	if d.Err != nil {
+		return d.Err
+	}
+	for i := range k.lost {
+		if !slices.Contains(d.kept, k.lost[i].Seq) {
+			k.ended = append(k.ended, k.lost[i].Seq)
+		}
+	}
+	return c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended)
 }
 
 // kept is what became of some texts.
@@ -177,7 +225,7 @@ type kept struct {
 }
 
 // keptTexts asks the outbox about texts that come after one. It fails if the place is another one.
-func (c *courier) keptTexts(ctx context.Context, t *Texts, place string, after int64) (k kept, err error) {
+func (c *courier) keptTexts(ctx context.Context, t *textRun, after int64) (k kept, err error) {
 	if err := c.work.may(ctx, "look after texts"); err != nil {
 		return k, err
 	}
@@ -200,7 +248,7 @@ func (c *courier) keptTexts(ctx context.Context, t *Texts, place string, after i
 	switch {
 	case err != nil:
 		return k, err
-	case found != place:
+	case found != t.place:
 		return k, errTextsLost
 	case len(states) != len(ids):
 		return k, fmt.Errorf("the outbox says where %d texts are, of %d", len(states), len(ids))

@@ -309,3 +309,83 @@ func TestTextsOutliveAnOlderStore(t *testing.T) {
 		}
 	}
 }
+
+// An interrupted outbox calls a function before it takes its n-th text, and one before its place is moved on to an event.
+type interrupted struct {
+	smsOutbox
+	then func(n int)
+	n    int
+	last func()
+}
+
+func (o *interrupted) SetPlace(ctx context.Context, list, from, to string) (bool, error) {
+	if a, _, _ := strings.Cut(from, " "); !strings.HasPrefix(to, a+" ") {
+		o.last()
+	}
+	return o.smsOutbox.SetPlace(ctx, list, from, to)
+}
+
+func (o *interrupted) Accept(ctx context.Context, id, phone, text string) error {
+	o.n++
+	o.then(o.n)
+	return o.smsOutbox.Accept(ctx, id, phone, text)
+}
+
+// A run puts two texts into the outbox, and the store loses the first of them before it takes the second: it fails over to a
+// replica that lacks that text alone, also while texts are put again, or that lacks both, after it has shown both; or it is emptied, and another run of the same node
+// has put the older texts again meanwhile. All texts are there in the end.
+func TestTextLostInTheMiddleOfARun(t *testing.T) {
+	for _, loss := range []string{"fails over", "fails over again", "fails over at last", "emptied"} {
+		t.Run(loss, func(t *testing.T) {
+			t.Parallel()
+			p := sqlite(t)
+			s, plain, outbox, store := keptTexts(t, connect(t, redisserver.Start(t).Addr()), p)
+			payWithPhone(t, s, p, "o-1", "o-2")
+			deliver(t, s, plain)
+			lossy := &interrupted{smsOutbox: smsOutbox{outbox}}
+			to, err := stock.NewTexts(s, lossy, stock.TextOptions{Templates: map[stock.State]string{stock.Paid: "{{.Order}}"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loss == "fails over again" {
+				store.FlushAll(t.Context()) // it puts these again
+			} else {
+				payWithPhone(t, s, p, "o-3", "o-4")
+			}
+			first, second := nextFence(), nextFence()
+			var failOver func()
+			lossy.last = func() {
+				if loss == "fails over at last" && lossy.n == 2 {
+					failOver()
+				}
+			}
+			lossy.then = func(n int) {
+				switch {
+				case n == 1:
+					failOver = snapshot(t, store)
+				case n == 2 && loss != "emptied" && loss != "fails over at last":
+					failOver()
+				case n == 2 && loss == "emptied":
+					store.FlushAll(t.Context())
+					_ = stock.Deliver(t.Context(), s, to, second, func(step string) error {
+						if step == "read" { // it has put the first ones again
+							return errors.New("crash")
+						}
+						return nil
+					})
+				}
+			}
+			_ = stock.Deliver(t.Context(), s, to, first, pass) // it fails, and the next one heals
+			payWithPhone(t, s, p, "o-5")
+			for range 3 {
+				p.do(t, "UPDATE stock_cursor SET next_at = 0")
+				deliver(t, s, to)
+			}
+			want := p.lines(t, "SELECT COUNT(*) FROM orders")[0]
+			if got := messages(t, outbox); fmt.Sprint(len(got)) != want {
+				t.Errorf("the outbox has %q, want %s texts", got, want)
+			}
+			p.wantLines(t, "SELECT COUNT(*) FROM stock_text", want)
+		})
+	}
+}
