@@ -17,10 +17,11 @@ import (
 // scrapeTime bounds what a scrape waits for the store.
 const scrapeTime = time.Second
 
-// metricsHandler serves /metrics: what the process measures, and its shop, if it has one.
-func metricsHandler(s *shop) http.Handler {
+// metricsHandler serves /metrics: what the process and its node measure, and its shop, if it
+// has one.
+func metricsHandler(node prometheus.Collector, s *shop) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), node)
 	if s.sale != nil {
 		registry.MustRegister(newShopMetrics(s), newBookMetrics(s))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/metrics"
 )
 
 type nodeFlags struct {
@@ -96,12 +97,12 @@ func runNode(ctx context.Context, c *config.Config, f nodeFlags, stdout, stderr 
 	if shop.tokens, err = readShopTokens(c, log); err != nil {
 		return err
 	}
-	node, err := newNode(c, client, shop, f, stdout, log)
+	node, measured, err := newNode(c, client, shop, f, stdout, log)
 	if err != nil {
 		return err
 	}
 	log = log.With(zap.String("node", node.ID()))
-	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), shop.remarks()...) }, metricsHandler(shop), log)
+	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), shop.remarks()...) }, metricsHandler(measured, shop), log)
 	if err != nil {
 		return err
 	}
@@ -114,16 +115,19 @@ func runNode(ctx context.Context, c *config.Config, f nodeFlags, stdout, stderr 
 	return shop.beside(ctx, node, log)
 }
 
-func newNode(c *config.Config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, error) {
+// newNode returns a node of the configuration, and its metrics.
+func newNode(c *config.Config, client redis.UniversalClient, shop *shop, f nodeFlags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, *metrics.Metrics, error) {
 	driver, err := newDriver(c, client)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	measured := metrics.New()
 	settings, faults := schedulerConfig(c, parts{client: client, out: stdout, shop: shop})
-	settings.Store, settings.Logger, settings.ClockOffset = driver, log, f.clockOffset
+	settings.Store, settings.Logger, settings.Observer, settings.ClockOffset = driver, log, measured, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {
-		return nil, refused(c.Locate(err))
+		return nil, nil, refused(c.Locate(err))
 	}
-	return node, nil
+	measured.Watch(node)
+	return node, measured, nil
 }

@@ -152,6 +152,30 @@ func TestHealthOfNode(t *testing.T) {
 	n.code()
 }
 
+// A node that runs a job each second has the runs in its metrics, and all others that there are.
+func TestMetricsOfNode(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	n := startNode(t, url, everySecond, "--http", "127.0.0.1:0")
+	eventually(t, "health is served", func() bool { return len(n.logs("health served")) == 1 })
+	address := "http://" + n.logs("health served")[0].Text("address")
+	var text string
+	eventually(t, "two runs are counted", func() bool {
+		_, text = get(t, address+"/metrics")
+		return strings.Contains(text, "\ncronce_runs_total{outcome=\"ok\"} 2\n")
+	})
+	if !strings.Contains(text, "\ncronce_node_ready 1\n") {
+		t.Error("the node runs jobs, and its metrics say that it is not ready")
+	}
+	for _, name := range ruleFiles()["node"] {
+		if !strings.Contains(text, "\n"+name) {
+			t.Errorf("%s was not measured", name)
+		}
+	}
+	n.signal(syscall.SIGTERM)
+	n.code()
+}
+
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url)

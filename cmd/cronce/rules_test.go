@@ -1,17 +1,18 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cronce/cronce/internal/serverprocess"
+	"github.com/cronce/cronce/scheduler/metrics"
 )
-
-const shopRules = "deploy/prometheus/shop.rules.yaml"
 
 type alertRules struct {
 	Groups []struct {
@@ -22,12 +23,60 @@ type alertRules struct {
 	}
 }
 
-// Each alert on a shop is about metrics that a shop has, says how urgent it is and what to do, and has a
+// ruleFiles are the files of alerts, with the names of the metrics that they may be about.
+func ruleFiles() map[string][]string {
+	return map[string][]string{
+		"shop": names(newShopMetrics(&shop{}), newBookMetrics(&shop{})),
+		"node": names(metrics.New()),
+	}
+}
+
+// names are the names of metrics.
+func names(all ...prometheus.Collector) (names []string) {
+	to := make(chan *prometheus.Desc, 100)
+	for _, c := range all {
+		c.Describe(to)
+	}
+	close(to)
+	for d := range to {
+		names = append(names, regexp.MustCompile(`cronce_\w+`).FindString(d.String()))
+	}
+	return names
+}
+
+// histogramOf returns the histogram of a series of one, or the name of another metric.
+func histogramOf(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
+}
+
+// Each alert is about metrics that there are, says how urgent it is and what to do, and has a
 // case in which it fires, and one in which it does not.
-func TestShopRules(t *testing.T) {
+func TestRules(t *testing.T) {
 	t.Parallel()
-	var rules alertRules
-	manifest(t, shopRules, &rules)
+	for file, measured := range ruleFiles() {
+		var rules alertRules
+		manifest(t, "deploy/prometheus/"+file+".rules.yaml", &rules)
+		fires, silent := ruleCases(t, file)
+		for _, rule := range rules.Groups[0].Rules {
+			for _, name := range regexp.MustCompile(`cronce_\w+`).FindAllString(rule.Expr, -1) {
+				if !slices.Contains(measured, histogramOf(name)) {
+					t.Errorf("%s is about %s, which is not measured", rule.Alert, name)
+				}
+			}
+			if !slices.Contains([]string{"page", "ticket"}, rule.Labels["severity"]) || rule.For == "" || rule.Annotations["summary"] == "" {
+				t.Errorf("%s lacks something: %+v", rule.Alert, rule)
+			}
+			if !fires[rule.Alert] || !silent[rule.Alert] {
+				t.Errorf("%s: a case in which it fires: %t, and one in which it does not: %t", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			}
+		}
+	}
+}
+
+// ruleCases returns the alerts of a file that have a case in which they fire, and those that
+// have one in which they do not.
+func ruleCases(t *testing.T, file string) (fires, silent map[string]bool) {
+	t.Helper()
 	var cases struct {
 		Tests []struct {
 			Alerts []struct {
@@ -36,48 +85,48 @@ func TestShopRules(t *testing.T) {
 			} `yaml:"alert_rule_test"`
 		}
 	}
-	manifest(t, "deploy/prometheus/shop.rules.test.yaml", &cases)
-	fires, silent := map[string]bool{}, map[string]bool{}
+	manifest(t, "deploy/prometheus/"+file+".rules.test.yaml", &cases)
+	fires, silent = map[string]bool{}, map[string]bool{}
 	for _, c := range cases.Tests {
 		for _, a := range c.Alerts {
 			fires[a.Name], silent[a.Name] = fires[a.Name] || len(a.Want) > 0, silent[a.Name] || len(a.Want) == 0
 		}
 	}
-	measured := shopMetricNames()
-	for _, rule := range rules.Groups[0].Rules {
-		for _, name := range regexp.MustCompile(`cronce_\w+`).FindAllString(rule.Expr, -1) {
-			if !slices.Contains(measured, name) {
-				t.Errorf("%s is about %s, which no shop has", rule.Alert, name)
-			}
-		}
-		if !slices.Contains([]string{"page", "ticket"}, rule.Labels["severity"]) || rule.For == "" || rule.Annotations["summary"] == "" {
-			t.Errorf("%s lacks something: %+v", rule.Alert, rule)
-		}
-		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("%s: a case in which it fires: %t, and one in which it does not: %t", rule.Alert, fires[rule.Alert], silent[rule.Alert])
-		}
-	}
-}
-
-// shopMetricNames are the names of what a shop measures.
-func shopMetricNames() (names []string) {
-	to := make(chan *prometheus.Desc, 100)
-	newShopMetrics(&shop{}).Describe(to)
-	newBookMetrics(&shop{}).Describe(to)
-	close(to)
-	for d := range to {
-		names = append(names, regexp.MustCompile(`cronce_\w+`).FindString(d.String()))
-	}
-	return names
+	return fires, silent
 }
 
 // Prometheus takes the alerts, and they fire as their cases say.
-func TestShopRulesFire(t *testing.T) {
+func TestRulesFire(t *testing.T) {
 	t.Parallel()
 	promtool := serverprocess.Find(t, "promtool", "prometheus")
-	cmd := exec.Command(promtool, "test", "rules", "shop.rules.test.yaml")
-	cmd.Dir = "../../deploy/prometheus"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	for file := range ruleFiles() {
+		cmd := exec.Command(promtool, "test", "rules", file+".rules.test.yaml")
+		cmd.Dir = "../../deploy/prometheus"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+// The page for operators lists the metrics that a node has, and no other.
+func TestDocumentedMetrics(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, m := range regexp.MustCompile("`(cronce_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
+		documented = append(documented, m[1])
+	}
+	for _, name := range ruleFiles()["node"] {
+		if !slices.Contains(documented, name) {
+			t.Errorf("docs/operating.md lacks %s", name)
+		}
+	}
+	for _, name := range documented {
+		if !slices.Contains(ruleFiles()["node"], name) {
+			t.Errorf("docs/operating.md has %s, which is not measured", name)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -99,6 +100,16 @@ const (
 	KindMissed              // spent by this claim: too late
 	KindPaused              // spent by this claim: the series is paused
 )
+
+var kinds = [...]string{"doubt", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan", "expired", "skipped", "waiting", "missed", "paused"}
+
+// String returns the word for the kind in logs and metrics, as "granted".
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
 
 // An Answer is the store's answer to a claim.
 type Answer struct {

@@ -21,6 +21,7 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 	now := d.cfg.Clock.Ms()
 	for i, p := range all {
 		a := &answers[i]
+		d.answers[min(a.Kind, driver.KindPaused)]++
 		if d.claims.Answer(p, a.Answer, now) {
 			granted = append(granted, d.attempt(p, a))
 		}

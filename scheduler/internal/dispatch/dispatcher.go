@@ -73,7 +73,8 @@ type Dispatcher struct {
 	timer   timer
 	lead    lead
 	room    slab.Slab[runs.Attempt]
-	sending int       // requests without an answer
+	sending int // requests without an answer
+	answers Answers
 	woke    time.Time // when the dispatcher woke last; zero: not yet
 }
 
@@ -174,6 +175,16 @@ func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claims.FenceAhead(most)
+}
+
+// Answers are how many claims were answered with each kind.
+type Answers [driver.KindPaused + 1]int64
+
+// Answers returns how many claims were answered, and how.
+func (d *Dispatcher) Answers() Answers {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.answers
 }
 
 // Load returns how many slots are free, and how many claims have no verdict and are not on

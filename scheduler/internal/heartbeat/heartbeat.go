@@ -159,10 +159,15 @@ func (h *Heart) warnUnsteady() {
 	h.cfg.Events.ClockUnsteady()
 }
 
+// Offset returns how far this machine's clock is ahead of the store's.
+func (h *Heart) Offset() time.Duration {
+	return time.Now().Add(h.cfg.ClockOffset).Sub(h.cfg.Clock.Now())
+}
+
 // warnOffset warns when this machine's clock is off the store's by more than slow answers
 // explain, once until that changes.
 func (h *Heart) warnOffset() {
-	offset := time.Now().Add(h.cfg.ClockOffset).Sub(h.cfg.Clock.Now())
+	offset := h.Offset()
 	if offset.Abs() <= h.cfg.ClockWarn+h.cfg.Clock.WrongBy() {
 		h.warned = 0
 		return

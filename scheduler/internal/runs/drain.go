@@ -31,6 +31,19 @@ func (r *Runs) Cancel() {
 	}
 }
 
+// Counts returns how many attempts have functions that have not returned, and how many of
+// these ignore that their context has ended.
+func (r *Runs) Counts() (alive, ignoring int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.alive {
+		if a.named {
+			ignoring++
+		}
+	}
+	return len(r.alive), ignoring
+}
+
 // Left names the attempts whose functions have not returned, as job@tick.
 func (r *Runs) Left() (names []string) {
 	var unnamed []*Attempt

@@ -1,0 +1,63 @@
+package metrics
+
+import (
+	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counted are the metrics that events change.
+func (m *Metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.runs, m.missed, m.skipped, m.storeEvents, m.takeovers, m.tries, m.late, m.lost, m.clockSteps, m.unreplicated, m.dropped,
+		m.lateness, m.duration,
+	}
+}
+
+// Describe is for the registry.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.counted() {
+		c.Describe(to)
+	}
+	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims} {
+		to <- d
+	}
+}
+
+// Collect is for the registry. It asks the store nothing.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.counted() {
+		c.Collect(to)
+	}
+	node := m.node.Load()
+	if node == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64) { to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	s := node.Stats()
+	gauge(m.ready, zeroOrOne(node.Ready() == nil))
+	gauge(m.alive, float64(s.Runs))
+	gauge(m.slots, slots(s.Slots))
+	gauge(m.ignoring, float64(s.IgnoringContext))
+	if s.ClockKnown {
+		gauge(m.offset, s.ClockOffset.Seconds())
+	}
+	for answer, count := range s.Claims {
+		to <- prometheus.MustNewConstMetric(m.claims, prometheus.CounterValue, float64(count), answer)
+	}
+}
+
+func zeroOrOne(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// slots returns infinity for a node without a bound.
+func slots(n int) float64 {
+	if n < 0 {
+		return math.Inf(1)
+	}
+	return float64(n)
+}
