@@ -2,204 +2,148 @@ package redislock
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/cronce/cronce/lock/driver"
 )
 
-// maxBatch is how many requests one script serves: it keeps the server from
-// everyone else meanwhile.
-const maxBatch = 200
-
-// An operation asks one script for many things of one kind.
-type operation[Q, A any] struct {
-	name   string
-	script func(*scripts) *redis.Script
-	key    func(*Q) string
-	check  func(*Q) error
-	begin  func(*Driver, *request)                     // what comes before the questions
-	add    func(*request, string, *Q)                  // one question, and its name in keys
-	read   func(now instant, s string, q *Q) (A, bool) // one answer
-	doubt  func(q *Q, err error) A                     // an answer that did not come
-	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
-	want   func(q *Q) (replicas int, ttl time.Duration)
+// A batch is what was sent, or is about to be sent, together: calls that were taken off
+// the queue, or one request that its own goroutine sends, which has no call.
+type batch struct {
+	calls []*call
+	began time.Time
+	late  bool // it no longer counts: see lateAfter
 }
 
-// A part is what one script is asked: the questions' places, all of one shard.
-// Questions that want other replicas are parts of their own: waiting for those
-// of one job delays no other.
-type part struct {
-	shard    int
-	replicas int           // that must have what is written
-	ttl      time.Duration // the shortest
-	at       []int
+// A command is one EVALSHA of a batch. It serves one call, or all calls of the batch whose
+// script joins: such a script is given the keys of each call, one after the other, and the
+// arguments likewise, and returns a list with a reply for each.
+type command struct {
+	calls   []*call
+	script  *script
+	request *request // that of the only call, or of all of them
+	whole   bool     // the server does not know the script: it is sent with its source
+	cmd     *redis.Cmd
 }
 
-// ask answers all questions, in order: those of one shard share a script, and
-// the scripts run side by side.
-func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
-	deepen()
-	answers := make([]A, len(qs))
-	sideBySide(op.split(d, qs, answers), func(p part) { op.serve(ctx, d, p, qs, answers) })
-	return answers
-}
-
-// sideBySide serves all parts at the same time.
-func sideBySide(parts []part, serve func(part)) {
-	if len(parts) == 1 {
-		serve(parts[0])
-		return
+// commands returns what is to be sent for some calls. Those of a script that joins share
+// a command unless they have to stay apart.
+func commands(calls []*call, apart bool) []*command {
+	var all []*command
+	for _, c := range calls {
+		i := -1
+		if c.script.joins && !apart {
+			i = slices.IndexFunc(all, func(other *command) bool { return other.script == c.script })
+		}
+		if i < 0 {
+			all = append(all, &command{script: c.script})
+			i = len(all) - 1
+		}
+		all[i].calls = append(all[i].calls, c)
 	}
-	var wg sync.WaitGroup
-	for _, p := range parts {
-		wg.Go(func() { serve(p) })
-	}
-	wg.Wait()
-}
-
-// split sorts questions into parts and answers those that cannot be asked.
-func (op *operation[Q, A]) split(d *Driver, qs []Q, answers []A) []part {
-	var parts []part
-	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part that wants no replicas
-	var others waitings                        // the same of those that do
-	for i := range qs {
-		if err := op.check(&qs[i]); err != nil {
-			answers[i] = op.doubt(&qs[i], err)
-			continue
-		}
-		shard := d.keys.shard(op.key(&qs[i]))
-		replicas, ttl := 0, time.Duration(0)
-		if op.want != nil {
-			replicas, ttl = op.want(&qs[i])
-		}
-		latest := &filling[shard]
-		if replicas > 0 {
-			latest = others.of(shard, replicas)
-		}
-		if *latest == 0 || len(parts[*latest-1].at) == maxBatch {
-			parts = append(parts, part{shard: shard, replicas: replicas, ttl: ttl, at: make([]int, 0, min(maxBatch, len(qs)-i))})
-			*latest = len(parts)
-		}
-		p := &parts[*latest-1]
-		p.at, p.ttl = append(p.at, i), min(p.ttl, ttl)
-	}
-	return parts
-}
-
-// waitings are the latest parts by their shard and the replicas they want.
-type waitings []struct{ shard, replicas, latest int }
-
-func (w *waitings) of(shard, replicas int) *int {
-	for i := range *w {
-		if o := &(*w)[i]; o.shard == shard && o.replicas == replicas {
-			return &o.latest
+	for _, m := range all {
+		m.request = m.calls[0].request
+		if len(m.calls) > 1 {
+			m.request = joined(m.calls)
 		}
 	}
-	*w = append(*w, struct{ shard, replicas, latest int }{shard: shard, replicas: replicas})
-	return &(*w)[len(*w)-1].latest
+	return all
 }
 
-// serve answers a part and returns what the script said.
-func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) said {
-	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
-	var now instant
-	if err == nil {
-		now, err = op.shape(texts, len(p.at))
-	}
-	if err != nil {
-		err = fmt.Errorf("redislock: %s: %w", op.name, err)
-	}
-	for k, i := range p.at {
-		if err != nil {
-			answers[i] = op.doubt(&qs[i], err)
-			continue
-		}
-		answers[i] = op.answer(now, texts[1+k], &qs[i])
-	}
-	if err == nil && op.rest != nil {
-		op.rest(ctx, d, p.shard, texts[len(texts)-1])
-	}
-	return s
-}
-
-// request is what the script of a part is given.
-func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
-	r := d.newRequest(p.shard)
-	op.begin(d, r)
-	for _, i := range p.at {
-		op.add(r, escape(op.key(&qs[i])), &qs[i])
+// joined is the request of all these calls.
+func joined(calls []*call) *request {
+	r := requests.Get().(*request)
+	for _, c := range calls {
+		r.keys.join(c.request.keys)
+		r.args.join(c.request.args)
+		r.once = r.once || c.request.once
 	}
 	return r
 }
 
-// shape checks a reply as a whole and returns the store's clock.
-func (op *operation[Q, A]) shape(texts []string, n int) (instant, error) {
-	want := 1 + n
-	if op.rest != nil {
-		want++
+// send sends a batch and completes its calls. It is nobody's own: its calls may return
+// before it does.
+func (p *pipeline) send(b *batch) {
+	ctx, stop := context.WithTimeout(context.Background(), p.limit)
+	defer stop()
+	todo := commands(b.calls, p.apart.Load())
+	for len(todo) > 0 {
+		todo = p.exec(ctx, todo)
 	}
-	if len(texts) != want {
-		return 0, fmt.Errorf("%w: %d parts, want %d", errUnreadable, len(texts), want)
-	}
-	return readClock(texts[0])
 }
 
-// An instant is the store's clock, in microseconds since 1970.
-type instant int64
-
-func (t instant) ms() int64 { return int64(t) / 1000 }
-
-// until is how long a number is not due.
-func (t instant) until(number int64) time.Duration {
-	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
-}
-
-func readClock(text string) (instant, error) {
-	us, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || us <= 0 {
-		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
+// exec sends commands in one round trip, completes the calls of those that have an answer,
+// and returns what is to be sent again, in another form.
+func (p *pipeline) exec(ctx context.Context, all []*command) (again []*command) {
+	pipe := p.client.Pipeline()
+	for _, m := range all {
+		m.cmd = m.request.command(ctx, m.script, m.whole)
+		_ = pipe.Process(ctx, m.request.sendable(m.cmd)) // Exec sends it
 	}
-	return instant(us), nil
-}
-
-func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
-	if len(text) > 0 && text[0] == '!' {
-		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), refusalOf(text[1:])))
-	}
-	a, ok := op.read(now, text, q)
-	if !ok {
-		return op.doubt(q, fmt.Errorf("%w: %w", driver.ErrUnreadable, unreadable(op.name, text)))
-	}
-	return a
-}
-
-// refusalOf is the error of a script that could not answer one question of several. One
-// of the server as a whole says so by its first word; any other is of the key.
-func refusalOf(text string) error {
-	for _, whole := range append([]string{"OOM", "MISCONF", "READONLY", "NOREPLICAS"}, denials...) {
-		if strings.HasPrefix(text, whole) {
-			return errors.New(text)
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for _, m := range all {
+		switch err := m.cmd.Err(); {
+		case unknown(err) && !m.whole:
+			m.whole = true
+			again = append(again, m)
+		case len(m.calls) > 1 && redis.HasErrorPrefix(err, "CROSSSLOT"):
+			p.apart.Store(true)
+			again = append(again, commands(m.calls, true)...)
+		default:
+			m.complete()
 		}
 	}
-	return fmt.Errorf("%w: %s", driver.ErrUnreadable, text)
+	return again
 }
 
-// reply runs a script that returns lines.
-func (d *Driver) reply(ctx context.Context, s *redis.Script, r *request, p part) ([]string, said, error) {
-	answer, err := d.runRequest(ctx, s, r, p.replicas, p.ttl)
-	if err != nil {
-		return nil, answer, err
+// complete gives each call its reply.
+func (m *command) complete() {
+	replies, err := m.replies()
+	for i, c := range m.calls {
+		if err != nil {
+			c.err = err
+		} else {
+			c.reply, c.err = answered(replies[i])
+		}
+		close(c.done)
 	}
-	text, ok := answer.reply.(string)
-	if !ok {
-		return nil, answer, fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(answer.reply))
+	if len(m.calls) > 1 {
+		m.request.free()
 	}
-	return strings.Split(text, "\n"), answer, nil
 }
+
+// replies returns the reply to each call.
+func (m *command) replies() ([]any, error) {
+	reply, err := m.cmd.Result()
+	if err != nil || !m.script.joins {
+		return []any{reply}, err
+	}
+	return readReplies(reply, len(m.calls))
+}
+
+// readReplies reads the reply of a script that joins to so many calls.
+func readReplies(reply any, calls int) ([]any, error) {
+	replies, _ := reply.([]any)
+	if len(replies) != calls {
+		return nil, unreadable("batch", reply)
+	}
+	return replies, nil
+}
+
+// answered is a reply to one call. A text that begins with ! is an error.
+func answered(reply any) (any, error) {
+	if text, is := reply.(string); is && strings.HasPrefix(text, "!") {
+		return nil, replyError(text[1:])
+	}
+	return reply, nil
+}
+
+// A replyError is an error of the server about one call of several.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError makes it a redis.Error.
+func (replyError) RedisError() {}

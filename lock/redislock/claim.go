@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/cronce/cronce/lock/driver"
 )
 
 var claims = operation[driver.Claim, driver.Answer]{
 	name:   "claim",
-	script: func(s *scripts) *redis.Script { return s.claim },
+	script: func(s *scripts) *script { return s.claim },
 	key:    func(c *driver.Claim) string { return c.Key },
 	check:  driver.CheckClaim,
 	begin:  beginVerdicts,
@@ -38,7 +36,6 @@ var claims = operation[driver.Claim, driver.Answer]{
 // Err is doubt, except for a *lock.ArgumentError: then nothing was sent. Unknown
 // without Err says that the series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	deepen()
 	answers := make([]driver.Answer, len(cs))
 	sideBySide(claims.split(d, cs, answers), func(p part) {
 		s := claims.serve(ctx, d, p, cs, answers)
@@ -49,7 +46,7 @@ func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 
 // undoShort turns the grants that too few replicas have into doubt, and ends them
 // as never started: anyone may have those numbers again.
-func (d *Driver) undoShort(ctx context.Context, p part, cs []driver.Claim, answers []driver.Answer, s *said) {
+func (d *Driver) undoShort(ctx context.Context, p part, cs []driver.Claim, answers []driver.Answer, s *outcome) {
 	if s.acked >= p.replicas {
 		return
 	}

@@ -25,7 +25,7 @@ func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	var readings []driver.ClockReading
 	err := eachMaster(ctx, d.client, func(ctx context.Context, c redis.UniversalClient) error {
 		sent := time.Now()
-		reply, err := bounded(ctx, d.prompt, func() (any, error) { return d.scripts.now.Run(ctx, c, nil).Result() })
+		reply, err := bounded(ctx, d.prompt, func() (any, error) { return evaluate(ctx, c, d.scripts.now, requestOf(nil)) })
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driv
 		return driver.BeatAnswer{}, err
 	}
 	sent := time.Now()
-	reply, err := d.run(ctx, d.scripts.beating, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
+	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
 	if err != nil {
 		return driver.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
 	}
@@ -115,7 +115,7 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := driver.CheckName("node", node); err != nil {
 		return err
 	}
-	if _, err := d.run(ctx, d.scripts.leaving, []string{d.nodes()}, []any{node}); err != nil {
+	if _, err := d.run(ctx, d.scripts.leave, []string{d.nodes()}, []any{node}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}
 	return nil

@@ -68,10 +68,12 @@
 //
 // # Many callers at once
 //
-// What many callers of a [Driver] ask at the same time shares round trips, and on
-// a server without slots acquisitions of free locks share one run of a script, up
-// to 200 of them, as do releases. Each is answered for itself: one that such a run
-// cannot answer, as for a lock that others wait for, is asked again alone.
+// The calls of many goroutines share round trips. A call that finds fewer than two batches
+// in flight is sent at once, alone. The other calls are enqueued; when a batch completes,
+// what is in the queue is flushed as the next batch, up to 200 calls. On a server without
+// slots the acquisitions of a batch are one run of a script, and so are its releases. Each
+// call is answered for itself. In a Cluster each master has a pipeline of its own, and each
+// call its own run.
 //
 // # Sharing
 //

@@ -68,18 +68,18 @@ type Options struct {
 // or at once if the client does not respect deadlines. What was sent may then
 // still be done.
 type Driver struct {
-	client  redis.UniversalClient
-	prompt  bool // the client ends its requests in time
-	gathers *gathers
-	scripts *scripts
-	keys    layout
-	lines   string        // how long a journal may be
-	budget  int64         // how many bytes the journals of a shard may have
-	bytes   string        // the same as text
-	acks    time.Duration // how long replicas are waited for
-	inbox   *inbox
-	ns      string
-	check   CheckOptions
+	client    redis.UniversalClient
+	prompt    bool // the client ends its requests in time
+	pipelines *pipelines
+	scripts   *scripts
+	keys      layout
+	lines     string        // how long a journal may be
+	budget    int64         // how many bytes the journals of a shard may have
+	bytes     string        // the same as text
+	acks      time.Duration // how long replicas are waited for
+	inbox     *inbox
+	ns        string
+	check     CheckOptions
 }
 
 var (
@@ -115,18 +115,18 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	}
 	budget := max(o.JournalBytes/int64(o.Shards), 1)
 	return &Driver{
-		client:  client,
-		prompt:  prompt(client),
-		gathers: newGathers(client, defaultTimeout),
-		scripts: embedded,
-		keys:    newLayout(&o),
-		lines:   strconv.Itoa(o.JournalLines),
-		budget:  budget,
-		bytes:   strconv.FormatInt(budget, 10),
-		acks:    o.AckTimeout,
-		inbox:   newInbox(client, o.Namespace),
-		ns:      o.Namespace,
-		check:   o.Check,
+		client:    client,
+		prompt:    prompt(client),
+		pipelines: newPipelines(client, defaultTimeout),
+		scripts:   embedded,
+		keys:      newLayout(&o),
+		lines:     strconv.Itoa(o.JournalLines),
+		budget:    budget,
+		bytes:     strconv.FormatInt(budget, 10),
+		acks:      o.AckTimeout,
+		inbox:     newInbox(client, o.Namespace),
+		ns:        o.Namespace,
+		check:     o.Check,
 	}, nil
 }
 
@@ -174,22 +174,27 @@ func refuse(argument, value, allowed string) error {
 }
 
 // run runs a script, together with those of other callers when there are many.
-func (d *Driver) run(ctx context.Context, s *redis.Script, keys []string, args []any) (any, error) {
-	return d.share(ctx, s, nil, requestOf(keys, args...))
+func (d *Driver) run(ctx context.Context, s *script, keys []string, args []any) (any, error) {
+	return d.pipelined(ctx, s, requestOf(keys, args...))
 }
 
-// share runs a script for a request, which it frees, together with those of other
-// callers when there are many. Many serves several such requests in one run; nil:
-// no script does.
-func (d *Driver) share(ctx context.Context, s, many *redis.Script, r *request) (any, error) {
+// pipelined runs a script for a request, together with those of other callers when there
+// are many.
+func (d *Driver) pipelined(ctx context.Context, s *script, r *request) (any, error) {
 	if d.prompt && ctx.Err() == nil {
-		if g := d.gathers.of(ctx, r); g != nil {
-			reply, err := g.run(ctx, s, many, r)
+		if p := d.pipelines.of(ctx, r); p != nil {
+			reply, err := p.do(ctx, s, r)
 			d.failed(ctx, err)
 			return reply, err
 		}
 	}
-	reply, err := d.evaluate(ctx, s, r)
+	return d.evaluate(ctx, s, r)
+}
+
+// evaluate runs a script for a request alone.
+func (d *Driver) evaluate(ctx context.Context, s *script, r *request) (any, error) {
+	reply, err := bounded(ctx, d.prompt, func() (any, error) { return evaluate(ctx, d.client, s, r) })
+	d.failed(ctx, err)
 	if d.prompt { // else what was given up may be on its way still
 		r.free()
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -27,10 +29,8 @@ var (
 	ReadLine = readLine
 
 	ReadGrants  = readGrants
-	ReadMany    = readMany
+	ReadReplies = readReplies
 	ReadHolders = readHolders
-
-	ManyAskScript = embedded.manyAsk
 )
 
 // ReadAnswer reads what the claim script says of one claim at a time in ms.
@@ -67,35 +67,37 @@ func (d *Driver) Inbox() string { return d.inbox.channel }
 // GiveUp does what a waiter does that gives up.
 func (d *Driver) GiveUp(ctx context.Context, a driver.Acquisition) { d.unsure(&a).giveUp(ctx) }
 
-// Gathered is how many requests wait for a flight.
-func (d *Driver) Gathered() int {
-	g := d.gathers.only
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.next == nil {
-		return 0
-	}
-	return len(g.next.members)
+// Enqueued is how many calls are in the queue.
+func (d *Driver) Enqueued() int {
+	p := d.pipelines.only
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
 }
 
-// OverdueAfter sets after what time a flight no longer counts, NeverOverdue that it
-// always does.
-func (d *Driver) OverdueAfter(late time.Duration) { d.gathers.only.late = late }
-func (d *Driver) NeverOverdue()                   { d.OverdueAfter(1000 * time.Hour) }
+// LateAfter sets after what time a batch no longer counts, NeverLate that it always does.
+func (d *Driver) LateAfter(late time.Duration) { d.pipelines.only.late = late }
+func (d *Driver) NeverLate()                   { d.LateAfter(1000 * time.Hour) }
 
-// ManyAsk names the script that serves several who ask.
-func ManyAsk() string { return embedded.manyAsk.Hash() }
+// AcquireHash names the script that serves those who ask for a lock.
+func AcquireHash() string { return embedded.acquire.hash }
 
-// The bounds of flights.
+// Acquire runs the script for some locks, with four arguments for each, and returns its
+// reply to each.
+func AcquireReplies(ctx context.Context, client redis.UniversalClient, keys []string, args ...any) ([]any, error) {
+	return client.Eval(ctx, embedded.acquire.source, keys, args...).Slice()
+}
+
+// The bounds of batches in flight.
 const (
-	Overdue     = overdue
-	MostFlights = mostFlights
+	LateAfter = lateAfter
+	MaxLate   = maxLate
 )
 
-// Flying is how many flights are under way.
-func (d *Driver) Flying() int {
-	g := d.gathers.only
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.flying
+// InFlight is how many batches are in flight and count.
+func (d *Driver) InFlight() int {
+	p := d.pipelines.only
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counting()
 }

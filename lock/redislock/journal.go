@@ -240,7 +240,7 @@ func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, 
 		r.key("j:", name)
 		r.text(name)
 	}
-	answer, err := d.runRequest(ctx, d.scripts.recount, r, 0, 0)
+	answer, err := d.runAlone(ctx, d.scripts.recount, r, 0, 0)
 	n, ok := answer.reply.(int64)
 	if err == nil && !ok {
 		err = errUnreadable

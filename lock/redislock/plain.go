@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -25,12 +23,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 	if a.Limit > 1 {
 		return d.askShared(ctx, a)
 	}
-	r, many := d.asking(a), d.scripts.manyAsk
-	if a.Barge {
-		r.text("1")
-		many = nil
-	}
-	g, err := d.granted(ctx, "acquire", d.scripts.acquire, many, r, a)
+	g, err := d.granted(ctx, "acquire", d.scripts.acquire, d.asking(a), a)
 	if errors.Is(err, errShared) {
 		return d.askShared(ctx, a)
 	}
@@ -40,9 +33,9 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 // asking is the request of who asks for a lock.
 func (d *Driver) asking(a *driver.Acquisition) *request {
 	r := d.requestFor(a.Key)
-	r.asks = asks{a.TTL.Milliseconds(), a.Fence}
 	r.text(a.Owner)
-	r.number(r.asks.ttl, r.asks.seen)
+	r.number(a.TTL.Milliseconds(), a.Fence)
+	r.text(string(flag(a.Barge)))
 	return r
 }
 
@@ -51,8 +44,8 @@ func (d *Driver) asking(a *driver.Acquisition) *request {
 var errShared = errors.New("the lock is shared")
 
 // granted runs a script that may grant a plain lease.
-func (d *Driver) granted(ctx context.Context, name string, s, many *redis.Script, asked *request, a *driver.Acquisition) (driver.Grant, error) {
-	r, err := d.runFor(ctx, s, many, asked, a.Replicas, a.TTL)
+func (d *Driver) granted(ctx context.Context, name string, s *script, asked *request, a *driver.Acquisition) (driver.Grant, error) {
+	r, err := d.runFor(ctx, s, asked, a.Replicas, a.TTL)
 	if err != nil {
 		return driver.Grant{}, fmt.Errorf("redislock: %s: %w", name, err)
 	}
@@ -119,7 +112,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 		return d.renewShared(ctx, &h)
 	}
 	asked := requestOf([]string{d.keys.lock(h.Key), d.keys.none(h.Key)}, h.Owner, h.Fence, h.TTL.Milliseconds())
-	r, err := d.runFor(ctx, d.scripts.renew, nil, asked, h.Replicas, h.TTL)
+	r, err := d.runFor(ctx, d.scripts.renew, asked, h.Replicas, h.TTL)
 	if err != nil {
 		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
@@ -130,7 +123,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 }
 
 // renewed is the answer to a renewal.
-func (d *Driver) renewed(ctx context.Context, r *said, h *driver.LeaseRef) (driver.Grant, error) {
+func (d *Driver) renewed(ctx context.Context, r *outcome, h *driver.LeaseRef) (driver.Grant, error) {
 	g, err := readLeft(r, h)
 	if !errors.Is(err, driver.ErrLost) {
 		return g, err
@@ -142,7 +135,7 @@ func (d *Driver) renewed(ctx context.Context, r *said, h *driver.LeaseRef) (driv
 }
 
 // readLeft reads the ms left, or 0.
-func readLeft(r *said, h *driver.LeaseRef) (driver.Grant, error) {
+func readLeft(r *outcome, h *driver.LeaseRef) (driver.Grant, error) {
 	switch left, ok := r.reply.(int64); {
 	case ok && left == h.TTL.Milliseconds() && r.short(h.Key, h.Replicas) != nil:
 		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", r.short(h.Key, h.Replicas))
@@ -165,7 +158,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	r := d.requestFor(h.Key)
 	r.once = true
 	r.holder(h.Fence, h.Owner)
-	reply, err := d.share(ctx, d.scripts.release, d.scripts.manyFree, r)
+	reply, err := d.pipelined(ctx, d.scripts.release, r)
 	if err != nil {
 		return fmt.Errorf("redislock: release: %w", err)
 	}

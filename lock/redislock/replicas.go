@@ -14,63 +14,54 @@ import (
 // moment is how long replicas that are merely counted have to answer.
 const moment = 200 * time.Millisecond
 
-// A said is what a script said, and how many replicas have what it wrote.
-type said struct {
+// An outcome is the reply of a script, and how many replicas have what it wrote.
+type outcome struct {
 	reply  any
 	acked  int
-	failed error // why nobody knows how many
+	failed error // why it is unknown how many
 }
 
 // short is the doubt about what too few replicas have, nil if they are enough.
-func (s *said) short(key string, want int) error {
-	if s.acked >= want {
+func (o *outcome) short(key string, want int) error {
+	if o.acked >= want {
 		return nil
 	}
-	err := &driver.ReplicasError{Key: key, Want: want, Acked: s.acked}
-	if s.failed != nil {
-		return fmt.Errorf("%w: %w", err, s.failed)
+	err := &driver.ReplicasError{Key: key, Want: want, Acked: o.acked}
+	if o.failed != nil {
+		return fmt.Errorf("%w: %w", err, o.failed)
 	}
 	return err
 }
 
-// runFor runs a script, as share does, and waits until so many replicas have what
+// runFor runs a script, as pipelined does, and waits until so many replicas have what
 // it wrote, or for as long as that is of use to a lease with this TTL.
-func (d *Driver) runFor(ctx context.Context, s, many *redis.Script, r *request, replicas int, ttl time.Duration) (answer said, err error) {
+func (d *Driver) runFor(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (o outcome, err error) {
 	if replicas > 0 {
 		return d.runAckedFor(ctx, s, r, replicas, ttl)
 	}
-	answer.reply, err = d.share(ctx, s, many, r)
-	return answer, err
+	o.reply, err = d.pipelined(ctx, s, r)
+	return o, err
 }
 
-// runRequest is runFor of a request that goes alone.
-func (d *Driver) runRequest(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (answer said, err error) {
+// runAlone is runFor of a request that shares no round trip.
+func (d *Driver) runAlone(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (o outcome, err error) {
 	if replicas > 0 {
 		return d.runAckedFor(ctx, s, r, replicas, ttl)
 	}
-	answer.reply, err = d.evaluate(ctx, s, r)
-	if d.prompt { // else what was given up may be on its way still
-		r.free()
-	}
-	return answer, err
+	o.reply, err = d.evaluate(ctx, s, r)
+	return o, err
 }
 
 // runAckedFor is runFor where there are replicas to wait for.
-func (d *Driver) runAckedFor(ctx context.Context, s *redis.Script, r *request, replicas int, ttl time.Duration) (said, error) {
-	r.box()
-	keys, args := r.boxed()
-	answer, err := bounded(ctx, d.prompt, func() (said, error) {
-		return d.runAcked(ctx, s, keys, args, replicas, d.patience(ctx, ttl))
+func (d *Driver) runAckedFor(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (outcome, error) {
+	return bounded(ctx, d.prompt, func() (outcome, error) {
+		return d.runAcked(ctx, s, r, replicas, d.ackTime(ctx, ttl))
 	})
-	if d.prompt {
-		r.free()
-	}
-	return answer, err
 }
 
-// patience is how long replicas are waited for: WAIT has to answer before the
+// ackTime is how long replicas are waited for: WAIT has to answer before the
 // client or the context gives the connection up.
-func (d *Driver) patience(ctx context.Context, ttl time.Duration) time.Duration {
+func (d *Driver) ackTime(ctx context.Context, ttl time.Duration) time.Duration {
 	wait := min(d.acks, ttl/5)
 	if limit := readTimeout(d.client); limit > 0 {
 		wait = min(wait, limit/2)
@@ -83,22 +74,22 @@ func (d *Driver) patience(ctx context.Context, ttl time.Duration) time.Duration 
 
 // runAcked sends the script and a WAIT to the key's own master. A node of a
 // Cluster that says where the key has gone is followed there once.
-func (d *Driver) runAcked(ctx context.Context, s *redis.Script, keys []string, args []any, replicas int, wait time.Duration) (said, error) {
-	node, err := d.master(ctx, keys[0])
+func (d *Driver) runAcked(ctx context.Context, s *script, r *request, replicas int, wait time.Duration) (outcome, error) {
+	node, err := d.master(ctx, r.firstKey())
 	if err != nil {
-		return said{}, err
+		return outcome{}, err
 	}
-	p := pledge{node: node, script: s, touch: d.scripts.touch, keys: keys, args: args, replicas: replicas, wait: wait}
-	r, err := p.acked(ctx)
+	a := acknowledged{node: node, script: s, touch: d.scripts.touch, request: r, replicas: replicas, wait: wait}
+	o, err := a.run(ctx)
 	cluster, is := d.client.(*redis.ClusterClient)
 	if err == nil || !is {
-		return r, err
+		return o, err
 	}
 	d.failed(ctx, err)
-	if p.node, p.asking = redirected(ctx, cluster, err); p.node != nil {
-		return p.acked(ctx)
+	if a.node, a.asking = redirected(ctx, cluster, err); a.node != nil {
+		return a.run(ctx)
 	}
-	return r, err
+	return o, err
 }
 
 // A pipeliner is a client of one server, or of the master behind Sentinel.
@@ -134,67 +125,72 @@ func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (n
 	return found, asking
 }
 
-// A pledge is a script whose writes replicas must have, on one server.
-type pledge struct {
+// An acknowledged request is one whose writes replicas must have, on one server.
+type acknowledged struct {
 	node     pipeliner
-	asking   bool // the server has to be told that the key is on its way there
-	script   *redis.Script
-	touch    *redis.Script
-	keys     []string
-	args     []any
+	asking   bool // the server requires an ASKING first: the key is on its way there
+	script   *script
+	touch    *script
+	request  *request
 	replicas int
 	wait     time.Duration
 }
 
-// acked sends the script and a WAIT on one connection: what WAIT counts is what
-// that connection wrote. What the script found done may have been written by
-// another one, so something is written in any case.
-func (p *pledge) acked(ctx context.Context) (said, error) {
-	asked, touched, waited := p.send(ctx, (*redis.Script).EvalSha)
-	if redis.HasErrorPrefix(asked.Err(), "NOSCRIPT") || redis.HasErrorPrefix(touched.Err(), "NOSCRIPT") {
-		asked, touched, waited = p.send(ctx, (*redis.Script).Eval)
+// run sends the script and a WAIT on one connection: WAIT counts the replicas that have
+// what that connection wrote. What the script found done may have been written by
+// another one, so touch writes something in any case.
+func (a *acknowledged) run(ctx context.Context) (outcome, error) {
+	asked, touched, waited := a.send(ctx, false)
+	if unknown(asked.Err()) || unknown(touched.Err()) {
+		asked, touched, waited = a.send(ctx, true)
 	}
 	if asked.Err() != nil {
-		return said{}, asked.Err()
+		return outcome{}, asked.Err()
+	}
+	reply, err := a.script.only(asked.Val())
+	if err != nil {
+		return outcome{}, err
 	}
 	if err := touched.Err(); err != nil {
-		return said{reply: asked.Val(), failed: err}, nil
+		return outcome{reply: reply, failed: err}, nil
 	}
 	n, err := waited.Int()
-	return said{reply: asked.Val(), acked: n, failed: err}, nil
+	return outcome{reply: reply, acked: n, failed: err}, nil
 }
 
-// send sends the pipeline, with scripts by their names or as a whole.
-func (p *pledge) send(ctx context.Context, run func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (asked, touched, waited *redis.Cmd) {
-	pipe := p.node.Pipeline()
-	ask := func(s *redis.Script, keys []string, args ...any) *redis.Cmd {
-		if p.asking { // it holds for one command
+// send sends the three in one pipeline of the client, scripts by their hashes or whole.
+func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, waited *redis.Cmd) {
+	pipe := a.node.Pipeline()
+	ask := func(s *script, r *request) *redis.Cmd {
+		if a.asking { // it holds for one command
 			pipe.Do(ctx, "asking")
 		}
-		return run(s, ctx, pipe, keys, args...)
+		cmd := r.command(ctx, s, whole)
+		_ = pipe.Process(ctx, cmd) // Exec sends it
+		return cmd
 	}
-	asked = ask(p.script, p.keys, p.args...)
-	touched = ask(p.touch, []string{p.keys[0] + ":touched"})
-	waited = pipe.Do(ctx, "wait", p.replicas, p.wait.Milliseconds())
+	asked = ask(a.script, a.request)
+	touched = ask(a.touch, requestOf([]string{a.request.firstKey() + ":touched"}))
+	waited = pipe.Do(ctx, "wait", a.replicas, a.wait.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	return asked, touched, waited
 }
 
-// Replicas tells how many replicas of the server that judges key answer within a
+// Replicas returns how many replicas of the server that judges key answer within a
 // moment, a fifth of a second.
 func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
 	if err := driver.CheckKey(key); err != nil {
 		return 0, err
 	}
 	// More than there can be, of something that is written now.
-	r, err := bounded(ctx, d.prompt, func() (said, error) {
-		return d.runAcked(ctx, d.scripts.touch, []string{d.keys.lock(key) + ":touched"}, nil, driver.MaxReplicas+1, moment)
+	o, err := bounded(ctx, d.prompt, func() (outcome, error) {
+		return d.runAcked(ctx, d.scripts.touch, requestOf([]string{d.keys.lock(key) + ":touched"}), driver.MaxReplicas+1, moment)
 	})
 	if err == nil {
-		err = r.failed
+		err = o.failed
 	}
 	if err != nil {
 		return 0, fmt.Errorf("redislock: replicas: %w", err)
 	}
-	return r.acked, nil
+	return o.acked, nil
 }

@@ -1,9 +1,12 @@
 package redislock
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"sync"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // A request is what one run of a script is given: keys and arguments as texts
@@ -13,16 +16,12 @@ type request struct {
 	prefix string // of the shard's keys
 	keys   texts
 	args   texts
-	asks   asks
-	sent   []any    // EVALSHA and what follows it
-	all    []string // what most of sent points to
+	all    []string // keys and arguments as texts of their own
+	sent   []any    // EVALSHA and what follows it: pointers to all
 	last   terms    // of the latest claim
 	packed []byte   // the same as text
 	once   bool     // the client must not send it again: see onceOnly
 }
-
-// asks are the terms of who asks for a lock, which its arguments are as well.
-type asks struct{ ttl, seen int64 } // in ms; the highest fence that the asker has seen
 
 // texts are many texts one after the other.
 type texts struct {
@@ -42,8 +41,7 @@ func (t *texts) appendTo(all []string) []string {
 	return all
 }
 
-// first is the first text alone.
-func (t *texts) first() texts { return texts{t.b[:t.ends[0]], t.ends[:1]} }
+func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
 
 // join appends the texts of another.
 func (t *texts) join(o texts) {
@@ -54,9 +52,17 @@ func (t *texts) join(o texts) {
 	}
 }
 
-func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
-
 var requests = sync.Pool{New: func() any { return new(request) }}
+
+// free gives a request back that is not used any more.
+func (r *request) free() {
+	r.keys.clear()
+	r.args.clear()
+	clear(r.all)
+	clear(r.sent)
+	r.last, r.packed, r.once = terms{}, r.packed[:0], false
+	requests.Put(r)
+}
 
 // newRequest returns an empty request for a shard.
 func (d *Driver) newRequest(shard int) *request {
@@ -74,6 +80,9 @@ func (d *Driver) requestFor(key string) *request {
 	r.keys.end()
 	return r
 }
+
+// firstKey is the key that decides which server the request is for.
+func (r *request) firstKey() string { return string(r.keys.b[:r.keys.ends[0]]) }
 
 // requestOf returns a request with keys and arguments, which are texts and whole
 // numbers.
@@ -96,16 +105,6 @@ func requestOf(keys []string, args ...any) *request {
 		}
 	}
 	return r
-}
-
-// free gives a request back that nobody uses any more.
-func (r *request) free() {
-	r.keys.clear()
-	r.args.clear()
-	clear(r.sent)
-	clear(r.all)
-	r.sent, r.all, r.last, r.packed, r.asks, r.once = r.sent[:0], r.all[:0], terms{}, r.packed[:0], asks{}, false
-	requests.Put(r)
 }
 
 // key adds the shard's key of a kind, for a series or alone.
@@ -151,20 +150,69 @@ func (r *request) number(values ...int64) {
 	}
 }
 
-// shaArgs are EVALSHA, the hash, and the number of keys.
-const shaArgs = 3
+// fixedArgs is how many arguments of EVALSHA come before the keys: its name, the hash,
+// and the number of keys.
+const fixedArgs = 3
 
-// box makes what EVALSHA is given, its first places left open.
-func (r *request) box() {
+// command is the request as EVALSHA, or as EVAL with the whole script.
+func (r *request) command(ctx context.Context, s *script, whole bool) *redis.Cmd {
+	name, text := "evalsha", s.hash
+	if whole {
+		name, text = "eval", s.source
+	}
 	r.all = r.args.appendTo(r.keys.appendTo(r.all[:0]))
-	r.sent = append(r.sent[:0], nil, nil, nil)
+	r.sent = append(r.sent[:0], name, text, len(r.keys.ends))
 	for i := range r.all {
 		r.sent = append(r.sent, &r.all[i]) // a pointer needs no memory of its own
 	}
+	cmd := redis.NewCmd(ctx, r.sent...)
+	cmd.SetFirstKeyPos(fixedArgs)
+	return cmd
 }
 
-// boxed are the keys, and the arguments, of a request that was boxed.
-func (r *request) boxed() (keys []string, args []any) {
-	n := len(r.keys.ends)
-	return r.all[:n], r.sent[shaArgs+n:]
+// sendable is the command as it is given to the client.
+func (r *request) sendable(cmd *redis.Cmd) redis.Cmder {
+	if r.once {
+		return onceOnly{cmd}
+	}
+	return cmd
 }
+
+// onceOnly is a command that a client for a Cluster does not send again when a connection
+// breaks. It is for the release of a lock: sent again the answer is that another owner may
+// have the lock, and only a caller that knows of the first request knows that nothing was
+// lost.
+type onceOnly struct{ *redis.Cmd }
+
+// NoRetry is that of redis.Cmder.
+func (onceOnly) NoRetry() bool { return true }
+
+// evaluate runs a script for one request, alone. Where the script is not known it is sent
+// with its source.
+func evaluate(ctx context.Context, client redis.UniversalClient, s *script, r *request) (any, error) {
+	cmd := r.command(ctx, s, false)
+	err := client.Process(ctx, r.sendable(cmd))
+	if unknown(err) {
+		cmd = r.command(ctx, s, true)
+		err = client.Process(ctx, r.sendable(cmd))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.only(cmd.Val())
+}
+
+// only is the reply to the only call of a run.
+func (s *script) only(reply any) (any, error) {
+	if !s.joins {
+		return reply, nil
+	}
+	replies, err := readReplies(reply, 1)
+	if err != nil {
+		return nil, err
+	}
+	return answered(replies[0])
+}
+
+// unknown reports whether a server does not know the script.
+func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }

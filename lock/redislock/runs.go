@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/cronce/cronce/lock/driver"
 )
 
 var renewals = operation[driver.RunRef, driver.RenewAnswer]{
 	name:   "renew",
-	script: func(s *scripts) *redis.Script { return s.renewRuns },
+	script: func(s *scripts) *script { return s.renewRuns },
 	key:    func(r *driver.RunRef) string { return r.Key },
 	check:  driver.CheckRunRenewal,
 	begin:  func(_ *Driver, r *request) { r.key("none", "") },
@@ -55,7 +53,7 @@ func readRenewed(_ instant, text string, ref *driver.RunRef) (driver.RenewAnswer
 
 var endings = operation[driver.EndRequest, driver.EndAnswer]{
 	name:   "release",
-	script: func(s *scripts) *redis.Script { return s.releaseRuns },
+	script: func(s *scripts) *script { return s.releaseRuns },
 	key:    func(e *driver.EndRequest) string { return e.Key },
 	check:  driver.CheckEnd,
 	begin:  beginVerdicts,

@@ -1,27 +1,30 @@
 package redislock
 
 import (
+	"crypto/sha1"
 	"embed"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
+	"encoding/hex"
+	"regexp"
 )
 
 //go:embed lua
 var sources embed.FS
 
-// scripts are the operations. Parameters only ever go through KEYS and ARGV.
+// A script runs on the server. Parameters only ever go through KEYS and ARGV.
+type script struct {
+	source string
+	hash   string // by which a server knows it
+	joins  bool   // one run serves many calls: see [batch]
+}
+
+// scripts are the operations, each named as its file.
 type scripts struct {
-	touch                                 *redis.Script
-	acquire, renew, release               *redis.Script
-	manyAsk, manyFree                     *redis.Script
-	wait, inspect                         *redis.Script
-	sharedAsk, sharedFree, sharedRenew    *redis.Script
-	force, forcings, why, adopt           *redis.Script
-	open, claim, renewRuns, releaseRuns   *redis.Script
-	look, pause, resume, recount, beating *redis.Script
-	leaving, members                      *redis.Script
-	peek, now, agree                      *redis.Script
+	acquire, wait, renew, release                   *script
+	sharedAcquire, sharedRenew, sharedRelease       *script
+	force, forcings, adopt, why, inspect            *script
+	open, claim, peek, look, pause, resume, recount *script
+	renewRuns, releaseRuns                          *script
+	beat, leave, members, now, agree, touch         *script
 }
 
 var embedded = load(func(name string) string {
@@ -32,44 +35,55 @@ var embedded = load(func(name string) string {
 	return string(src)
 })
 
-// load makes the scripts from their parts.
+// load makes the scripts from their files.
 func load(source func(name string) string) *scripts {
-	join := func(names ...string) *redis.Script {
-		var b strings.Builder
-		for _, name := range names {
-			b.WriteString(source(name))
-		}
-		return redis.NewScript(b.String())
+	read := func(name string) *script {
+		text := include(source, name)
+		sum := sha1.Sum([]byte(text))
+		return &script{source: text, hash: hex.EncodeToString(sum[:])}
+	}
+	joining := func(name string) *script {
+		s := read(name)
+		s.joins = true
+		return s
 	}
 	return &scripts{
-		touch:       join("touch"),
-		acquire:     join("short_ask", "remember", "queue", "ask", "acquire"),
-		manyAsk:     join("many_ask"),
-		renew:       join("renew"),
-		release:     join("short_free", "remember", "queue", "release"),
-		manyFree:    join("remember", "many_free"),
-		wait:        join("short_ask", "remember", "queue", "ask", "wait"),
-		sharedAsk:   join("remember", "shared", "shared_ask"),
-		sharedFree:  join("remember", "shared", "shared_free"),
-		sharedRenew: join("remember", "shared", "shared_renew"),
-		force:       join("remember", "shared", "take", "force"),
-		forcings:    join("forcings"),
-		adopt:       join("remember", "shared", "take", "adopt"),
-		why:         join("why"),
-		inspect:     join("inspect"),
-		open:        join("state", "journal", "open"),
-		claim:       join("state", "journal", "answer", "claim"),
-		peek:        join("state", "answer", "peek"),
-		renewRuns:   join("state", "renew_runs"),
-		releaseRuns: join("state", "journal", "release_runs"),
-		look:        join("state", "look"),
-		pause:       join("state", "pause"),
-		resume:      join("state", "journal", "resume"),
-		recount:     join("recount"),
-		beating:     join("process", "nodes", "beat"),
-		leaving:     join("nodes", "leave"),
-		members:     join("process", "nodes", "members"),
-		now:         join("process", "now"),
-		agree:       join("agree"),
+		acquire:       joining("acquire"),
+		wait:          read("wait"),
+		renew:         read("renew"),
+		release:       joining("release"),
+		sharedAcquire: read("shared_acquire"),
+		sharedRenew:   read("shared_renew"),
+		sharedRelease: read("shared_release"),
+		force:         read("force"),
+		forcings:      read("forcings"),
+		adopt:         read("adopt"),
+		why:           read("why"),
+		inspect:       read("inspect"),
+		open:          read("open"),
+		claim:         read("claim"),
+		peek:          read("peek"),
+		look:          read("look"),
+		pause:         read("pause"),
+		resume:        read("resume"),
+		recount:       read("recount"),
+		renewRuns:     read("renew_runs"),
+		releaseRuns:   read("release_runs"),
+		beat:          read("beat"),
+		leave:         read("leave"),
+		members:       read("members"),
+		now:           read("now"),
+		agree:         read("agree"),
+		touch:         read("touch"),
 	}
+}
+
+var included = regexp.MustCompile(`(?m)^-- include: (\w+)\.lua$`)
+
+// include returns the text of a file, with other files in the place of the lines that
+// name them.
+func include(source func(name string) string, name string) string {
+	return included.ReplaceAllStringFunc(source(name), func(line string) string {
+		return include(source, included.FindStringSubmatch(line)[1])
+	})
 }

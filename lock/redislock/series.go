@@ -7,15 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[driver.OpenRequest, driver.Series]{
 	name:   "open",
-	script: func(s *scripts) *redis.Script { return s.open },
+	script: func(s *scripts) *script { return s.open },
 	key:    func(o *driver.OpenRequest) string { return o.Key },
 	check:  driver.CheckOpen,
 	begin: func(d *Driver, r *request) {
@@ -43,7 +41,7 @@ func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Ser
 
 var looks = operation[string, driver.Series]{
 	name:   "look",
-	script: func(s *scripts) *redis.Script { return s.look },
+	script: func(s *scripts) *script { return s.look },
 	key:    func(key *string) string { return *key },
 	check:  func(key *string) error { return driver.CheckKey(*key) },
 	begin:  beginLook,
@@ -77,7 +75,7 @@ type change struct {
 	number int64
 }
 
-func changes(name string, script func(*scripts) *redis.Script, add func(*request, string, *change)) *operation[change, driver.Series] {
+func changes(name string, script func(*scripts) *script, add func(*request, string, *change)) *operation[change, driver.Series] {
 	return &operation[change, driver.Series]{
 		name:   name,
 		script: script,
@@ -95,7 +93,7 @@ func changes(name string, script func(*scripts) *redis.Script, add func(*request
 
 // Pause stops the grants of a series. It works on a server at maxmemory.
 func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
-	return changes("pause", func(s *scripts) *redis.Script { return s.pause }, func(r *request, name string, c *change) {
+	return changes("pause", func(s *scripts) *script { return s.pause }, func(r *request, name string, c *change) {
 		r.key("none", "")
 		r.key("s:", name)
 		r.number(c.number)
@@ -104,7 +102,7 @@ func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Ser
 
 // Resume ends a pause. It works on a server at maxmemory.
 func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
-	return changes("resume", func(s *scripts) *redis.Script { return s.resume }, func(r *request, name string, c *change) {
+	return changes("resume", func(s *scripts) *script { return s.resume }, func(r *request, name string, c *change) {
 		beginVerdicts(d, r)
 		r.key("s:", name)
 		r.key("j:", name)

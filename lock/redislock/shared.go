@@ -31,7 +31,7 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 		names[i], replicas = a.Key, max(replicas, a.Replicas)
 		args = append(args, a.TTL.Milliseconds(), a.Fence, max(a.Limit, 1), string(flag(a.Barge)))
 	}
-	r, err := d.runFor(ctx, d.scripts.sharedAsk, nil, requestOf(d.keys.all(names...), args...), replicas, as[0].TTL)
+	r, err := d.runFor(ctx, d.scripts.sharedAcquire, requestOf(d.keys.all(names...), args...), replicas, as[0].TTL)
 	if err != nil {
 		return nil, fmt.Errorf("redislock: acquire: %w", err)
 	}
@@ -80,7 +80,7 @@ func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, firs
 
 func (d *Driver) renewShared(ctx context.Context, h *driver.LeaseRef) (driver.Grant, error) {
 	asked := requestOf(d.keys.all(h.Key), h.Owner, h.Fence, h.TTL.Milliseconds())
-	r, err := d.runFor(ctx, d.scripts.sharedRenew, nil, asked, h.Replicas, h.TTL)
+	r, err := d.runFor(ctx, d.scripts.sharedRenew, asked, h.Replicas, h.TTL)
 	if err != nil {
 		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
@@ -99,7 +99,7 @@ func (d *Driver) freeShared(ctx context.Context, hs []driver.LeaseRef, place str
 	}
 	r := requestOf(d.keys.all(names...), args...)
 	r.once = true
-	reply, err := d.share(ctx, d.scripts.sharedFree, nil, r)
+	reply, err := d.pipelined(ctx, d.scripts.sharedRelease, r)
 	parts, _ := reply.([]any)
 	for i := range errs {
 		switch {

@@ -166,7 +166,7 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
 	r := w.driver.asking(w.a)
 	r.text(w.seat.inbox)
 	r.number(maxPlaces, w.seat.expiry().Milliseconds())
-	g, err := w.driver.granted(ctx, "wait", w.driver.scripts.wait, nil, r, w.a)
+	g, err := w.driver.granted(ctx, "wait", w.driver.scripts.wait, r, w.a)
 	if errors.Is(err, errShared) {
 		return w.askShared(ctx)
 	}

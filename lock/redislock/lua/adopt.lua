@@ -9,6 +9,10 @@
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
+-- include: remember.lua
+-- include: shared.lua
+-- include: take.lua
+
 call('PEXPIRE', KEYS[1], 1)
 local s, me, seen = at(2), ARGV[3], tonumber(ARGV[5])
 look(s)

@@ -4,6 +4,9 @@
 -- ARGV     node, ms that it lives for
 -- returns  {the store's µs, its process, then the nodes}
 
+-- include: process.lua
+-- include: nodes.lua
+
 local NAME = 200   -- the longest name, in bytes
 local MOST = 10000 -- how many nodes are kept
 local DROP = 500   -- how many one step drops

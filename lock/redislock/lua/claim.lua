@@ -20,6 +20,10 @@
 --          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not
 --          open, f the fence that it names is more than a day ahead: doubt
 
+-- include: state.lua
+-- include: journal.lua
+-- include: answer.lua
+
 local DAY = 86400000
 local FURTHEST = int(us + 1000 * DAY) -- the highest fence that is believed
 local SKIP, ALLOW, REPLACE = 0, 2, 3

@@ -13,6 +13,10 @@
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
+-- include: remember.lua
+-- include: shared.lua
+-- include: take.lua
+
 call('PEXPIRE', KEYS[1], 1)
 local s, taken, records = at(2), KEYS[7], KEYS[8]
 for _, made in ipairs(call('LRANGE', records, -ARGV[4], -1)) do

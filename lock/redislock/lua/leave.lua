@@ -4,5 +4,7 @@
 -- ARGV     node
 -- returns  1
 
+-- include: nodes.lua
+
 call('ZADD', KEYS[1], 'XX', int(-ms), ARGV[1])
 return 1

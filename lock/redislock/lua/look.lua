@@ -9,6 +9,8 @@
 -- returns  lines: the store's µs, for each series 0||mark|fence|last|pause and its
 --          runs as they are stored
 
+-- include: state.lua
+
 local SOON = LIFE * 2 / 3
 
 local function look(i)

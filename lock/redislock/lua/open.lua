@@ -17,6 +17,9 @@
 -- A series is in the set before its state is read, so that one which cannot be read is known.
 -- The expiry of the set before the first other write lets a node start on a store that is full.
 
+-- include: state.lua
+-- include: journal.lua
+
 local REVISIONS = 32 -- how many of a series are kept
 local SCANNED = 200  -- how many are read, about: there are more if they were tampered with
 

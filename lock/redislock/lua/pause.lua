@@ -6,6 +6,8 @@
 -- ARGV[1]  the number of the change
 -- returns  lines: the store's µs, 0||mark|fence|last|pause and its runs
 
+-- include: state.lua
+
 local function pause()
   local s, change = read(KEYS[2]), tonumber(ARGV[1])
   if s.mark ~= '0' and change > math.abs(s.pause) then

@@ -13,6 +13,9 @@
 --          that state, and the line is attempt|fence|until|owner; = the line is
 --          the answer
 
+-- include: state.lua
+-- include: answer.lua
+
 local whole = ARGV[1] == '1'
 local one = not ARGV[3] and ARGV[2]
 local letters, lines = {}, {}

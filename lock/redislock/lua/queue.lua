@@ -1,15 +1,16 @@
--- The parts of a plain lock that one owner has at a time, and its queue, before
--- the scripts that use them.
+-- The parts of a plain lock that one owner has at a time, and its queue.
 --
 -- The lock is a string that expires with the lease: "fence|owner", or while a
 -- free lock is kept for the first of its queue "fence?inbox|owner", with the
 -- fence before. A bare "fence" is the last one of a lock that was freed: see
 -- remember.lua. The queue is a list of "inbox|owner", the oldest first; an inbox
--- is a channel that the owner's process listens to.
+-- is a channel to which the owner's process subscribes.
 --
 -- A lock that owners share, or that the first of its queue wants to share
 -- ("inbox|owner|limit"), is for shared.lua: the scripts here then change nothing
 -- and answer 2.
+
+-- include: remember.lua
 
 local RESERVED = 2000 -- ms that a lock is kept for an owner that does not answer
 local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
@@ -81,4 +82,58 @@ local function pass(lock, queue, fence, asker)
     back(queue, places, 2, rest)
   end
   return true
+end
+
+local DAY = 86400000000 -- µs that a fence may lie ahead
+
+-- ask grants a lock that is free and that no owner waits for, or that is kept for the
+-- asker. To barge is to take it before the owners that wait, also if it is kept. The
+-- script has read its clock into now before.
+--
+-- A SET comes before every answer: only a master that has memory accepts it, so a
+-- replica never answers for another owner. The one that changes nothing would leave a
+-- free lock if it ever did change something.
+local function ask(lock, queue, me, ttl, seen, barge)
+  local text = redis.call('GET', lock)
+  if not text or not string.find(text, '%D') then
+    local fence = math.max(now, seen + 1, (text or 0) + 1)
+    if fence > now + DAY then return {3, string.format('%.0f', fence), now} end
+    fence = string.format('%.0f', fence)
+    redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)
+    local passed = not barge and pass(lock, queue, fence, me)
+    if passed == nil then
+      remember(lock, fence)
+      return {2, '0', 0}
+    elseif not passed then
+      return {1, fence, tonumber(ttl)}
+    end
+    text = redis.call('GET', lock)
+  else
+    redis.call('SET', lock, '0', 'PX', ttl, 'NX')
+  end
+
+  local last, kept, owner, place = read(text)
+  if not last then
+    return {2, '0', 0}
+  elseif owner == me and not kept then
+    return {1, last, redis.call('PTTL', lock)}
+  elseif owner == me or kept and barge then
+    local fence = math.max(now, seen + 1, last + 1)
+    if fence > now + DAY then return {3, string.format('%.0f', fence), now} end
+    if owner ~= me then
+      back(queue, {place}, 1, redis.call('PTTL', queue))
+    end
+    fence = string.format('%.0f', fence)
+    redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)
+    return {1, fence, tonumber(ttl)}
+  end
+  return {0, '0', redis.call('PTTL', lock)}
+end
+
+-- attempt returns what step does, or "!error": an error about one lock, as that its key is
+-- of a foreign type, is no answer about the others.
+local function attempt(step, ...)
+  local ok, reply = pcall(step, ...)
+  if ok then return reply end
+  return '!' .. (type(reply) == 'table' and reply.err or tostring(reply))
 end

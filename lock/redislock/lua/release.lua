@@ -1,32 +1,63 @@
--- release frees a plain lock, or keeps it for the first in its queue. An owner
--- that never saw its answer does not know its fence, and says 0.
+-- release frees plain locks, each for itself, or keeps a lock for the first in its queue.
+-- An owner that never saw its answer does not know its fence, and says 0.
 --
--- KEYS[1]  the lock
--- KEYS[2]  its queue
--- ARGV     fence|owner
--- returns  1 if the lock is not the owner's any more, 0 if another owner has it,
---          2 if the lock is for shared_free, 3 if it is free, and not known to have
---          been freed by this owner
+-- KEYS     for each lock the lock and its queue
+-- ARGV     for each lock fence|owner
+-- returns  for each lock 1 if it is not the owner's any more, 0 if another owner has it,
+--          2 if it is for shared_release, 3 if it is free, and not known to have been
+--          freed by this owner; "!error" if there is no answer
+--
+-- A lock that no owner waits for takes one SET. The other locks need the functions of
+-- queue.lua, which Redis makes anew each time it runs a script.
 
-local text = redis.call('GET', KEYS[1])
-local known, me = string.match(ARGV[1], '^(%d+)|(.*)$')
-local free = not text
-if text then
-  local fence, kept, owner = read(text)
-  if not fence then
-    return 2
-  elseif not owner then
-    free = true
-  elseif owner == me and (known == '0' or not kept and known == fence) then
-    local passed = pass(KEYS[1], KEYS[2], fence, '')
-    if passed == nil then
-      return 2
-    elseif not passed then
-      remember(KEYS[1], fence)
-    end
-    return 1
+local locks, queues, replies, rest = {}, {}, {}, {}
+for i = 1, #KEYS / 2 do locks[i], queues[i] = KEYS[2 * i - 1], KEYS[2 * i] end
+local waited = redis.call('EXISTS', unpack(queues)) > 0
+local texts = redis.call('MGET', unpack(locks))
+
+for i, lock in ipairs(locks) do
+  local freed = false
+  if texts[i] == ARGV[i] and not (waited and redis.call('EXISTS', queues[i]) == 1) then
+    local fence = string.match(ARGV[i], '^%d+')
+    local till = string.format('%.0f', fence / 1000 + 10000) -- as remember does
+    freed = not redis.pcall('SET', lock, fence, 'PXAT', till).err
+  end
+  if freed then
+    replies[i] = 1
+  else
+    rest[#rest + 1] = i
   end
 end
-redis.call('LREM', KEYS[2], 0, '') -- a write that changes nothing proves that this is a master
-if not free then return 0 end
-return (known == '0' or known == text) and 1 or 3
+if #rest == 0 then return replies end
+
+-- include: queue.lua
+
+local function release(lock, queue, lease)
+  local text = redis.call('GET', lock)
+  local known, me = string.match(lease, '^(%d+)|(.*)$')
+  local free = not text
+  if text then
+    local fence, kept, owner = read(text)
+    if not fence then
+      return 2
+    elseif not owner then
+      free = true
+    elseif owner == me and (known == '0' or not kept and known == fence) then
+      local passed = pass(lock, queue, fence, '')
+      if passed == nil then
+        return 2
+      elseif not passed then
+        remember(lock, fence)
+      end
+      return 1
+    end
+  end
+  redis.call('LREM', queue, 0, '') -- a write that changes nothing proves that this is a master
+  if not free then return 0 end
+  return (known == '0' or known == text) and 1 or 3
+end
+
+for _, i in ipairs(rest) do
+  replies[i] = attempt(release, locks[i], queues[i], ARGV[i])
+end
+return replies

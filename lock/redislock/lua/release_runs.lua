@@ -15,6 +15,9 @@
 --
 -- The first write is an expiry: a store at maxmemory accepts what follows it.
 
+-- include: state.lua
+-- include: journal.lua
+
 local function ended(s)
   local number, fence = '0', '0'
   for _, r in ipairs(runs(s)) do

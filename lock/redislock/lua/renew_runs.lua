@@ -8,6 +8,8 @@
 --
 -- The first write is an expiry: a store at maxmemory accepts what follows it.
 
+-- include: state.lua
+
 local function renew(i)
   local at = 4 * i - 4
   local s = read(KEYS[i + 1])

@@ -10,6 +10,9 @@
 -- ARGV[3]  the number of the change
 -- returns  lines: the store's µs, 0||mark|fence|last|pause and its runs
 
+-- include: state.lua
+-- include: journal.lua
+
 local function resume()
   local s, change = read(KEYS[3], KEYS[4]), tonumber(ARGV[3])
   if s.pause <= 0 or change <= s.pause then return series(s) end

@@ -7,6 +7,9 @@
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
+-- include: remember.lua
+-- include: shared.lua
+
 call('PEXPIRE', KEYS[1], 1)
 local s, ttl = at(2), tonumber(ARGV[3])
 look(s)

@@ -1,20 +1,25 @@
--- wait asks for a plain lock, and takes a place in its queue if the answer is
--- no. Who has a place keeps it.
+-- wait asks for a plain lock, and takes a place in its queue if the answer is no. An owner
+-- that has a place keeps it.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  its queue; it expires when no waiter has asked for as long as they say
--- ARGV     owner, TTL in ms, the highest fence that the asker has seen, inbox,
---          how many places there may be, ms until the queue expires
--- returns  as acquire
+-- ARGV     owner, TTL in ms, the highest fence that the asker has seen, 0, inbox, how
+--          many places there may be, ms until the queue expires
+-- returns  what acquire returns for a lock, but the bare fence
 
-local answer = ask(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], false)
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- include: queue.lua
+
+local answer = ask(KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3]), false)
 if answer[1] == 0 then
-  local place = ARGV[4] .. '|' .. ARGV[1]
-  if not redis.call('LPOS', KEYS[2], place) and redis.call('LLEN', KEYS[2]) < tonumber(ARGV[5]) then
+  local place = ARGV[5] .. '|' .. ARGV[1]
+  if not redis.call('LPOS', KEYS[2], place) and redis.call('LLEN', KEYS[2]) < tonumber(ARGV[6]) then
     redis.call('RPUSH', KEYS[2], place)
   end
-  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[6]) then
-    redis.call('PEXPIRE', KEYS[2], ARGV[6])
+  if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[7]) then
+    redis.call('PEXPIRE', KEYS[2], ARGV[7])
   end
 end
 return answer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,48 +17,53 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A desk answers in a server's place, when it is told to.
-type desk struct {
-	open    chan struct{} // each value lets one flight land
-	silent  int           // how many of the first flights land only when end is closed
+// A fakeServer answers in a server's place, when the test allows it.
+type fakeServer struct {
+	open    chan struct{} // each value lets it answer one batch
+	silent  int           // how many of the first batches it answers only when end is closed
 	end     chan struct{}
 	mu      sync.Mutex
-	flights []int // how many requests each of them carried
+	batches []int // how many calls each of them had
 	fail    error
 }
 
-func (d *desk) DialHook(redis.DialHook) redis.DialHook {
+func (d *fakeServer) DialHook(redis.DialHook) redis.DialHook {
 	return func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no server here") }
 }
 
-func (d *desk) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+func (d *fakeServer) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(_ context.Context, cmd redis.Cmder) error { return d.serve([]redis.Cmder{cmd}) }
 }
 
-func (d *desk) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (d *fakeServer) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(_ context.Context, cmds []redis.Cmder) error { return d.serve(cmds) }
 }
 
-// serve refuses every key but "mine".
-func (d *desk) serve(cmds []redis.Cmder) error {
+// serve refuses the key to every owner but "mine". It takes "later" for an owner that asks
+// for a key of another slot, so that no run serves it together with others.
+func (d *fakeServer) serve(cmds []redis.Cmder) error {
 	d.mu.Lock()
-	carried := 0
+	calls := 0
 	for _, c := range cmds {
-		carried += len(owners(c))
+		calls += len(owners(c))
 	}
-	d.flights = append(d.flights, carried)
+	d.batches = append(d.batches, calls)
 	fail, open := d.fail, d.open
-	if len(d.flights) <= d.silent {
+	if len(d.batches) <= d.silent {
 		open = d.end
 	}
 	d.mu.Unlock()
 	<-open
 	for _, c := range cmds {
-		if fail != nil && c.Name() == "evalsha" {
+		all := owners(c)
+		switch {
+		case fail != nil && c.Name() == "evalsha":
 			c.SetErr(fail)
-			continue
+		case len(all) > 1 && slices.Contains(all, "later"):
+			c.SetErr(scriptError("CROSSSLOT Keys in request don't hash to the same slot"))
+		default:
+			c.(*redis.Cmd).SetVal(answer(all))
 		}
-		c.(*redis.Cmd).SetVal(answer(owners(c), c.Args()[1] == redislock.ManyAsk()))
 	}
 	if cmds[0].Name() == "eval" {
 		return nil
@@ -65,63 +71,46 @@ func (d *desk) serve(cmds []redis.Cmder) error {
 	return fail
 }
 
-// owners are those who ask with a command: one, or each of a party.
+// owners are those that ask with a command: each has four arguments.
 func owners(c redis.Cmder) (all []string) {
 	args := c.Args()
-	keys := args[2].(int)
-	for _, arg := range args[3+keys : len(args)-2] { // the TTL and the fence come last
-		switch owner := arg.(type) {
-		case string:
-			all = append(all, owner)
-		case *string:
-			all = append(all, *owner)
-		}
+	for i := 3 + args[2].(int); i < len(args); i += 4 {
+		all = append(all, *args[i].(*string))
 	}
 	return all
 }
 
-// answer is what the scripts say to these.
-func answer(owners []string, many bool) any {
-	switch {
-	case many || len(owners) > 1:
-	case owners[0] == "mine":
-		return []any{int64(1), "7", int64(30000)}
-	default:
-		return []any{int64(0), "0", int64(1)}
-	}
-	letters, left := "", ""
+// answer is what the script answers these.
+func answer(owners []string) (replies []any) {
 	for _, owner := range owners {
-		switch owner {
-		case "mine":
-			letters += "+"
-		case "later": // is to be asked for alone
-			letters += "-"
-		default:
-			letters, left = letters+"0", left+"|1"
+		if owner == "mine" {
+			replies = append(replies, int64(7))
+		} else {
+			replies = append(replies, []any{int64(0), "0", int64(1)})
 		}
 	}
-	return "7|" + letters + left
+	return replies
 }
 
-func (d *desk) carried() []int {
+func (d *fakeServer) calls() []int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]int(nil), d.flights...)
+	return append([]int(nil), d.batches...)
 }
 
-func atDesk(t *testing.T) (*desk, *redislock.Driver) {
+func atServer(t *testing.T) (*fakeServer, *redislock.Driver) {
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}}
 	redislock.Harden(o)
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
-	d := &desk{open: make(chan struct{})}
+	d := &fakeServer{open: make(chan struct{})}
 	client.AddHook(d)
 	store, err := redislock.New(client, redislock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.NeverOverdue()
+	store.NeverLate()
 	return d, store
 }
 
@@ -130,11 +119,11 @@ func asks(ctx context.Context, store *redislock.Driver, owner string) error {
 	return err
 }
 
-// Two requests go out at once and alone. What is asked meanwhile goes out in one
-// flight, when one of them is back; each caller gets its own answer.
+// Two requests are sent at once and alone. The calls made meanwhile are sent in one batch,
+// when one of the two completes; each caller gets its own answer.
 func TestManyCallersShareARoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		errs := make([]error, 12)
 		var wg sync.WaitGroup
 		for i := range errs {
@@ -152,8 +141,8 @@ func TestManyCallersShareARoundTrip(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		if got := d.carried(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 10 {
-			t.Errorf("flights of %v requests, want 1, 1 and 10", got)
+		if got := d.calls(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 10 {
+			t.Errorf("batches of %v calls, want 1, 1 and 10", got)
 		}
 		for i, err := range errs {
 			if _, held := errors.AsType[*driver.HeldError](err); held != (i != 7) || i == 7 && err != nil {
@@ -163,10 +152,10 @@ func TestManyCallersShareARoundTrip(t *testing.T) {
 	})
 }
 
-// A caller that leaves while it waits for a flight is not in it.
-func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
+// A call that is cancelled in the queue is not in the next batch.
+func TestCancelledCallsAreNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		var wg sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
 		errs := make([]error, 6)
@@ -187,8 +176,8 @@ func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		if got := d.carried(); len(got) != 3 || got[2] != 2 {
-			t.Errorf("flights of %v requests, want 1, 1 and 2", got)
+		if got := d.calls(); len(got) != 3 || got[2] != 2 {
+			t.Errorf("batches of %v calls, want 1, 1 and 2", got)
 		}
 		for i, err := range errs {
 			if left := i == 2 || i == 4; left != errors.Is(err, context.Canceled) || !left && err != nil {
@@ -199,11 +188,11 @@ func TestWhoLeavesDoesNotHoldUpOthers(t *testing.T) {
 }
 
 // A caller that is cancelled while its request is on the wire waits for the answer:
-// what undoes the request must not be faster than it. One whose time is over does
-// not wait.
-func TestWhoIsInTheAirLands(t *testing.T) {
+// otherwise its cleanup could reach the server before the request. One whose deadline
+// passes does not wait.
+func TestCancelledInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		var wg sync.WaitGroup
 		cancelled, stop := context.WithCancel(t.Context())
 		timed, end := context.WithTimeout(t.Context(), time.Minute)
@@ -217,14 +206,14 @@ func TestWhoIsInTheAirLands(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		d.open <- struct{}{} // the other four take off
+		d.open <- struct{}{} // the other four are flushed
 		synctest.Wait()
 		stop()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		for i, want := range []bool{true, false, true, false, true, false} {
 			if returned[i] != want {
-				t.Errorf("caller %d returned before its flight landed: %v", i, returned[i])
+				t.Errorf("caller %d returned before its batch completed: %v", i, returned[i])
 			}
 		}
 		close(d.open)
@@ -238,16 +227,16 @@ func TestWhoIsInTheAirLands(t *testing.T) {
 }
 
 // A scriptError is the reply of a server.
-type scriptError struct{}
+type scriptError string
 
-func (scriptError) Error() string { return "NOSCRIPT No matching script" }
-func (scriptError) RedisError()   {}
+func (e scriptError) Error() string { return string(e) }
+func (scriptError) RedisError()     {}
 
-// A server that does not know the script is sent the whole of it, by each caller.
-func TestFlightToAServerWithoutTheScript(t *testing.T) {
+// A server that does not know the script is sent its source.
+func TestServerWithoutTheScript(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		d.fail = scriptError{}
+		d, store := atServer(t)
+		d.fail = scriptError("NOSCRIPT No matching script")
 		var wg sync.WaitGroup
 		errs := make([]error, 5)
 		for i := range errs {
@@ -264,11 +253,11 @@ func TestFlightToAServerWithoutTheScript(t *testing.T) {
 	})
 }
 
-// A request that must be answered soon shares no flight: one of those is not cut
-// short for a single passenger.
+// A request that must be answered soon shares no batch: a batch is not cut short for one
+// of its calls.
 func TestUrgentRequestsGoAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		var wg sync.WaitGroup
@@ -276,21 +265,21 @@ func TestUrgentRequestsGoAlone(t *testing.T) {
 			wg.Go(func() { _ = asks(ctx, store, "mine") })
 		}
 		synctest.Wait()
-		if got := d.carried(); len(got) != 5 {
-			t.Errorf("%d flights, want 5", len(got))
+		if got := d.calls(); len(got) != 5 {
+			t.Errorf("%d batches, want 5", len(got))
 		}
 		close(d.open)
 		wg.Wait()
 	})
 }
 
-// Two connections are silent. Who asks after that waits a moment, and then goes on
-// beside them: an overdue flight keeps no other from taking off. When the two land
-// at last nothing else changes.
-func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+// Two connections are silent. The next caller waits for a moment, and is then served
+// beside them: a late batch keeps no other from being sent. When the two complete at last
+// nothing else changes.
+func TestSilentConnectionsDelayNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		store.OverdueAfter(redislock.Overdue)
+		d, store := atServer(t)
+		store.LateAfter(redislock.LateAfter)
 		d.silent, d.end = 2, make(chan struct{})
 		close(d.open)
 		var wg sync.WaitGroup
@@ -302,50 +291,50 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 			if err := asks(t.Context(), store, "mine"); err != nil {
 				t.Fatalf("caller %d: %v", i, err)
 			}
-			if took := time.Since(began); i == 0 && took != redislock.Overdue || i > 0 && took != 0 {
+			if took := time.Since(began); i == 0 && took != redislock.LateAfter || i > 0 && took != 0 {
 				t.Errorf("caller %d waited for %v", i, took)
 			}
 		}
 		close(d.end)
 		wg.Wait()
-		synctest.Wait() // a flight notifies its passengers before it is over
-		if n := store.Flying(); n != 0 {
-			t.Errorf("%d flights are under way", n)
+		synctest.Wait() // a batch completes after its calls
+		if n := store.InFlight(); n != 0 {
+			t.Errorf("%d batches are in flight", n)
 		}
 	})
 }
 
-// All connections are silent: so many flights may be overdue, and no more. Those who
-// wait then go on when one has landed.
-func TestOverdueFlightsAreBounded(t *testing.T) {
+// All connections are silent: so many batches may be late, and no more. The callers in the
+// queue are served when one has completed.
+func TestLateBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		store.OverdueAfter(redislock.Overdue)
+		d, store := atServer(t)
+		store.LateAfter(redislock.LateAfter)
 		d.silent, d.end = 1000, make(chan struct{})
 		close(d.open)
 		var wg sync.WaitGroup
 		for range 40 {
 			call(t, &wg, store, "mine", time.Hour)
-			time.Sleep(redislock.Overdue)
+			time.Sleep(redislock.LateAfter)
 		}
-		if n := len(d.carried()); n != redislock.MostFlights {
-			t.Errorf("%d flights are under way, want %d", n, redislock.MostFlights)
+		if n := len(d.calls()); n != redislock.MaxLate {
+			t.Errorf("%d batches are in flight, want %d", n, redislock.MaxLate)
 		}
 		close(d.end)
 		wg.Wait()
-		synctest.Wait() // a flight notifies its passengers before it is over
-		if n := store.Flying(); n != 0 {
-			t.Errorf("%d flights are under way at the end", n)
+		synctest.Wait() // a batch completes after its calls
+		if n := store.InFlight(); n != 0 {
+			t.Errorf("%d batches are in flight at the end", n)
 		}
 	})
 }
 
-// A flight is overdue at the very moment, not before, and again only those count
-// that have begun since.
-func TestOverdueToTheMoment(t *testing.T) {
+// A batch is late at the very moment, not before, and of the others only those count that
+// have begun since.
+func TestLateToTheMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
-		store.OverdueAfter(redislock.Overdue)
+		d, store := atServer(t)
+		store.LateAfter(redislock.LateAfter)
 		d.silent, d.end = 4, make(chan struct{})
 		close(d.open)
 		var wg sync.WaitGroup
@@ -353,13 +342,13 @@ func TestOverdueToTheMoment(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		call(t, &wg, store, "mine", time.Hour)
 		call(t, &wg, store, "mine", time.Hour) // waits
-		time.Sleep(redislock.Overdue - time.Millisecond - time.Nanosecond)
-		if n := len(d.carried()); n != 2 {
-			t.Errorf("%d flights, want 2 before the first is overdue", n)
+		time.Sleep(redislock.LateAfter - time.Millisecond - time.Nanosecond)
+		if n := len(d.calls()); n != 2 {
+			t.Errorf("%d batches, want 2 before the first is late", n)
 		}
 		time.Sleep(time.Nanosecond)
-		if synctest.Wait(); len(d.carried()) != 3 || first.took != 0 {
-			t.Errorf("%d flights, want 3", len(d.carried()))
+		if synctest.Wait(); len(d.calls()) != 3 || first.took != 0 {
+			t.Errorf("%d batches, want 3", len(d.calls()))
 		}
 		close(d.end)
 		wg.Wait()

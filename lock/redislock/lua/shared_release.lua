@@ -1,4 +1,4 @@
--- shared_free frees locks that owners may share, each for itself, and gives up a
+-- shared_release frees locks that owners may share, each for itself, and gives up a
 -- place in a queue. What becomes free is kept for those who wait.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
@@ -9,6 +9,9 @@
 --   ARGV   owner, fence, 0 for whatever it was granted
 -- returns  for each lock 1 if it is not the owner's any more, 0 if others have it, 3
 --          if it is free, and not known to have been freed by this owner
+
+-- include: remember.lua
+-- include: shared.lua
 
 call('PEXPIRE', KEYS[1], 1)
 local out = {}

@@ -1,4 +1,4 @@
--- shared_ask asks for locks that owners may share, all or none, and takes a place
+-- shared_acquire asks for locks that owners may share, all or none, and takes a place
 -- in the queue if the answer is no. Who has a place keeps it.
 --
 -- KEYS[1]  a key that never exists
@@ -16,6 +16,9 @@
 --
 -- The first write is a SET, as in queue.lua: only a master that has memory
 -- accepts it.
+
+-- include: remember.lua
+-- include: shared.lua
 
 local me, place = ARGV[1], ARGV[2]
 local locks, out, refused = {}, {1}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A barrier holds lone requests up, so that others gather behind them.
+// A barrier holds lone requests up, so that others are enqueued behind them.
 type barrier struct{ open chan struct{} }
 
 func (b *barrier) DialHook(next redis.DialHook) redis.DialHook {
@@ -37,12 +38,12 @@ func (b *barrier) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return func(ctx context.Context, cmds []redis.Cmder) error { return next(ctx, cmds) }
 }
 
-// inOneFlight asks all of these on a server, in this order and in one flight, and
+// inOneBatch asks all of these on a server, in this order and in one batch, and
 // returns their errors.
-func inOneFlight(t *testing.T, addr string, asks ...func(*redislock.Driver) error) []error {
+func inOneBatch(t *testing.T, addr string, asks ...func(*redislock.Driver) error) []error {
 	t.Helper()
 	b, d := behindBarrier(t, addr)
-	return b.inOneFlight(t, d, asks...)
+	return b.inOneBatch(t, d, asks...)
 }
 
 func behindBarrier(t *testing.T, addr string) (*barrier, *redislock.Driver) {
@@ -50,23 +51,23 @@ func behindBarrier(t *testing.T, addr string) (*barrier, *redislock.Driver) {
 	c, b := client(t, addr), new(barrier)
 	c.AddHook(b)
 	d := newDriver(t, c, redislock.Options{})
-	d.NeverOverdue()
+	d.NeverLate()
 	return b, d
 }
 
-func (b *barrier) inOneFlight(t *testing.T, d *redislock.Driver, asks ...func(*redislock.Driver) error) []error {
+func (b *barrier) inOneBatch(t *testing.T, d *redislock.Driver, asks ...func(*redislock.Driver) error) []error {
 	t.Helper()
-	until(t, "the flights before are over", func() bool { return d.Flying() == 0 })
+	until(t, "the batches before are complete", func() bool { return d.InFlight() == 0 })
 	b.open = make(chan struct{})
 	var wg sync.WaitGroup
 	errs := make([]error, len(asks))
-	for range 2 { // as many as there are flights
+	for range 2 { // as many batches as may be in flight
 		wg.Go(func() { _, _ = d.Inspect(t.Context(), "other") })
 	}
-	until(t, "the flights are under way", func() bool { return d.Gathered() == 0 && d.Flying() == 2 })
+	until(t, "the batches are in flight", func() bool { return d.Enqueued() == 0 && d.InFlight() == 2 })
 	for i, ask := range asks {
 		wg.Go(func() { errs[i] = ask(d) })
-		until(t, "a request more has gathered", func() bool { return d.Gathered() == i+1 })
+		until(t, "a call more is enqueued", func() bool { return d.Enqueued() == i+1 })
 	}
 	close(b.open)
 	wg.Wait()
@@ -120,9 +121,10 @@ func wantVerdicts(t *testing.T, errs []error, want ...string) {
 	}
 }
 
-// Whoever shares a run of a script is answered as if it had one of its own: those
-// beside it may meet a foreign key, another owner, a waiter, readers, or itself.
-func TestPartyAnswersEach(t *testing.T) {
+// A call that shares a run of a script is answered as if it had one of its own: the calls
+// beside it may be for a key of a foreign type, for a lock that another owner has, that
+// others wait for or share, or for the same lock.
+func TestBatchAnswersEach(t *testing.T) {
 	for name, addr := range map[string]string{"real": redisserver.Start(t).Addr(), "simulated": simulated(t).Addr()} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, addr)
@@ -142,7 +144,7 @@ func TestPartyAnswersEach(t *testing.T) {
 					return held
 				})
 			}
-			errs := inOneFlight(t, addr,
+			errs := inOneBatch(t, addr,
 				asking(t, "free", "a/1", 0, 0),
 				asking(t, "foreign", "a/2", 0, 0),
 				asking(t, "taken", "a/3", 0, 0),
@@ -152,7 +154,7 @@ func TestPartyAnswersEach(t *testing.T) {
 				asking(t, "read", "a/6", 0, 0),
 				asking(t, "odd-queue", "a/7", 0, 0),
 				asking(t, "high", "a/8", ahead, ahead+1),
-				asking(t, "too-high", "a/8", driver.MaxNumber-1, 0), // all ask alone then
+				asking(t, "too-high", "a/8", driver.MaxNumber-1, 0), // no fence is left
 				asking(t, "awaited", "a/9", 0, 0),
 				asking(t, "last", "a/10", 0, 0),
 				asking(t, "read", "x/3", 0, read.Fence), // has it already
@@ -160,7 +162,7 @@ func TestPartyAnswersEach(t *testing.T) {
 			wantVerdicts(t, errs, "yes", "WRONGTYPE", "held", "yes", "yes", "held", "held", "WRONGTYPE", "yes", "far", "held", "yes", "yes")
 
 			unknown := driver.LeaseRef{Key: "last", Owner: "a/10"}
-			errs = inOneFlight(t, addr,
+			errs = inOneBatch(t, addr,
 				freeing(t, mine),
 				freeing(t, mine),
 				freeing(t, driver.LeaseRef{Key: "foreign", Owner: "a/2", Fence: 1}),
@@ -184,9 +186,9 @@ func TestPartyAnswersEach(t *testing.T) {
 	}
 }
 
-// Each of a party has the lock for the time that it asked for, and is told how long
-// another has it.
-func TestPartyKeepsTimesApart(t *testing.T) {
+// Each owner of a batch has its lock for the time that it asked for; each refusal says for
+// how long another has it.
+func TestBatchKeepsTimesApart(t *testing.T) {
 	s := redisserver.Start(t)
 	c := client(t, s.Addr())
 	var asks []func(*redislock.Driver) error
@@ -199,7 +201,7 @@ func TestPartyKeepsTimesApart(t *testing.T) {
 			})
 		}
 	}
-	errs := inOneFlight(t, s.Addr(), asks...)
+	errs := inOneBatch(t, s.Addr(), asks...)
 	for i, m := range minutes {
 		must(t, errs[i])
 		least, most := (m-1)*time.Minute, m*time.Minute
@@ -213,8 +215,8 @@ func TestPartyKeepsTimesApart(t *testing.T) {
 	}
 }
 
-// A party goes out as one run of a script, whether its locks are free or held.
-func TestPartyTakesOneRun(t *testing.T) {
+// A batch of acquisitions is one run of a script, whether the locks are free or held.
+func TestBatchTakesOneRun(t *testing.T) {
 	s := redisserver.Start(t)
 	c := client(t, s.Addr())
 	for round, want := range []string{"", "free ones", "held ones"} {
@@ -223,7 +225,7 @@ func TestPartyTakesOneRun(t *testing.T) {
 			asks = append(asks, asking(t, fmt.Sprint("key-", min(round, 1), "-", i%40), fmt.Sprint("a", round, "/", i), 0, 0))
 		}
 		must(t, c.ConfigResetStat(t.Context()).Err())
-		inOneFlight(t, s.Addr(), asks...)
+		inOneBatch(t, s.Addr(), asks...)
 		// In the first round the server does not know the script.
 		if n := calls(t, c, "evalsha"); n != 2+1 && want != "" {
 			t.Errorf("50 requests for %s, behind two others, took %d scripts, want 3", want, n)
@@ -231,8 +233,8 @@ func TestPartyTakesOneRun(t *testing.T) {
 	}
 }
 
-// Who asks together is granted each for its own time.
-func TestPartyOfDifferentTTLs(t *testing.T) {
+// Of a batch each owner is granted its lock for its own TTL.
+func TestBatchOfDifferentTTLs(t *testing.T) {
 	s := redisserver.Start(t)
 	var asks []func(*redislock.Driver) error
 	key := func(i int) string { return fmt.Sprint("key-", i) }
@@ -243,7 +245,7 @@ func TestPartyOfDifferentTTLs(t *testing.T) {
 			return err
 		})
 	}
-	must(t, errors.Join(inOneFlight(t, s.Addr(), asks...)...))
+	must(t, errors.Join(inOneBatch(t, s.Addr(), asks...)...))
 	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
 	for i := range asks {
 		at, err := d.Inspect(t.Context(), key(i))
@@ -254,15 +256,15 @@ func TestPartyOfDifferentTTLs(t *testing.T) {
 	}
 }
 
-// At maxmemory a party's releases go on and its acquisitions are doubt, also next
+// At maxmemory the releases of a batch go on and its acquisitions are doubt, also next
 // to each other.
-func TestPartyOnAFullServer(t *testing.T) {
+func TestBatchOnAFullServer(t *testing.T) {
 	s := redisserver.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	c := client(t, s.Addr())
 	d := newDriver(t, c, redislock.Options{})
 	first, second := acquire(t, d, "first", "a/1"), acquire(t, d, "second", "a/2")
 	fill(t, c)
-	errs := inOneFlight(t, s.Addr(), freeing(t, first), freeing(t, second), asking(t, "third", "a/3", 0, 0), asking(t, "fourth", "a/4", 0, 0))
+	errs := inOneBatch(t, s.Addr(), freeing(t, first), freeing(t, second), asking(t, "third", "a/3", 0, 0), asking(t, "fourth", "a/4", 0, 0))
 	must(t, errors.Join(errs[:2]...))
 	for _, err := range errs[2:] {
 		// What was freed may be room enough.
@@ -271,22 +273,22 @@ func TestPartyOnAFullServer(t *testing.T) {
 		}
 	}
 	fill(t, c)
-	for _, err := range inOneFlight(t, s.Addr(), asking(t, "fifth", "a/5", 0, 0), asking(t, "sixth", "a/6", 0, 0)) {
+	for _, err := range inOneBatch(t, s.Addr(), asking(t, "fifth", "a/5", 0, 0), asking(t, "sixth", "a/6", 0, 0)) {
 		if err == nil || !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
 		}
 	}
 }
 
-// What a replica answers to a party is doubt for each of it.
-func TestPartyOnAReplica(t *testing.T) {
+// What a replica answers to a batch is doubt for each of its calls.
+func TestBatchOnAReplica(t *testing.T) {
 	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
 	d := newDriver(t, client(t, master.Addr()), redislock.Options{})
 	h := acquire(t, d, "taken", "a/1")
 	rc := client(t, copied.Addr())
 	must(t, rc.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(master.Port())).Err())
 	until(t, "the replica has the lock", func() bool { return rc.DBSize(t.Context()).Val() == 1 })
-	errs := inOneFlight(t, copied.Addr(), asking(t, "taken", "b/1", 0, 0), asking(t, "free", "b/2", 0, 0), freeing(t, h), freeing(t, h))
+	errs := inOneBatch(t, copied.Addr(), asking(t, "taken", "b/1", 0, 0), asking(t, "free", "b/2", 0, 0), freeing(t, h), freeing(t, h))
 	for i, err := range errs {
 		if err == nil || !strings.Contains(err.Error(), "READONLY") {
 			t.Errorf("request %d is answered with %v, want doubt", i, err)
@@ -294,26 +296,26 @@ func TestPartyOnAReplica(t *testing.T) {
 	}
 }
 
-// A server that serves no keys of two slots in one run, as a node of a Cluster, is
-// asked for each: at once, after it has refused the first party.
-func TestPartyOfManySlots(t *testing.T) {
+// A server that serves no keys of two slots in one run, as a node of a Cluster, is sent a
+// run for each call: from the start, once it has refused the first batch.
+func TestBatchOfManySlots(t *testing.T) {
 	s := redisserver.Cluster(t, 1, 0)[0]
 	c := client(t, s.Addr())
 	acquire(t, newDriver(t, c, redislock.Options{}), "warm", "a/0") // else each sends the script again, in no order
 	b, d := behindBarrier(t, s.Addr())
-	errs := b.inOneFlight(t, d, asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
+	errs := b.inOneBatch(t, d, asking(t, "one", "a/1", 0, 0), asking(t, "two", "a/2", 0, 0), asking(t, "two", "a/3", 0, 0))
 	wantVerdicts(t, errs, "yes", "yes", "held")
-	errs = b.inOneFlight(t, d, asking(t, "two", "a/4", 0, 0), asking(t, "three", "a/5", 0, 0))
+	errs = b.inOneBatch(t, d, asking(t, "two", "a/4", 0, 0), asking(t, "three", "a/5", 0, 0))
 	wantVerdicts(t, errs, "held", "yes")
 	if got := c.Info(t.Context(), "errorstats").Val(); !strings.Contains(got, "errorstat_CROSSSLOT:count=1\r") {
-		t.Errorf("the server has refused %s, want one party", got)
+		t.Errorf("the server has refused %s, want one batch", got)
 	}
 }
 
-// A party is bounded: what a script does, nobody else can do meanwhile.
-func TestPartyIsBounded(t *testing.T) {
+// A batch is bounded: while its script runs the server does nothing else.
+func TestBatchOfCallsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		var wg sync.WaitGroup
 		for range 2 + 401 {
 			wg.Go(func() { _ = asks(t.Context(), store, "mine") })
@@ -321,15 +323,15 @@ func TestPartyIsBounded(t *testing.T) {
 		synctest.Wait()
 		close(d.open)
 		wg.Wait()
-		if got := d.carried(); slices.Max(got) > 200 || len(got) != 2+3 {
-			t.Errorf("flights of %v requests, want at most 200", got)
+		if got := d.calls(); slices.Max(got) > 200 || len(got) != 2+3 {
+			t.Errorf("batches of %v calls, want at most 200", got)
 		}
 	})
 }
 
-// However many ask for however few locks, and whoever shares a run: one owner has
-// a lock at a time, and its fences strictly increase.
-func TestFencesOfParties(t *testing.T) {
+// However many ask for however few locks, and share a run: one owner has a lock at a time,
+// and its fences strictly increase.
+func TestFencesOfBatches(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	const keys, callers, grants = 8, 64, 40
 	var books [keys]turnBook
@@ -363,58 +365,54 @@ func TestFencesOfParties(t *testing.T) {
 	}
 }
 
-// A party is granted nothing under a fence that one of its members has seen, not at
-// the microsecond of that fence either, and nothing that others wait for: each asks
-// alone then.
-func TestPartyGrantsAlone(t *testing.T) {
+// The fence of each grant of a run is above the highest fence that its asker has seen and
+// above the one that is remembered, to the microsecond. A lock that another waits for is
+// not granted, and of two that ask for one lock in a run one is granted it.
+func TestBatchGrantsEach(t *testing.T) {
 	s := simulated(t)
 	c := client(t, s.Addr())
 	now := s.now.UnixMicro()
 	for name, test := range map[string]struct {
 		seen, remembered int64
 		waits            bool
-		want             string
+		want             any
 	}{
-		"above the fence":            {now - 1, 0, false, "|+"},
-		"at the fence":               {now, 0, false, "|-"},
-		"below the fence":            {now + 1, 0, false, "|-"},
-		"while another waits":        {now - 1, 0, true, "|-"},
-		"above the remembered fence": {now - 1, now - 1, false, "|+"},
-		"at the remembered fence":    {now - 1, now, false, "|-"},
-		"below the remembered fence": {now - 1, now + 1, false, "|-"},
+		"above the fence":            {now - 1, 0, false, now},
+		"at the fence":               {now, 0, false, []any{int64(1), fmt.Sprint(now + 1), int64(1000)}},
+		"below the fence":            {now + 1, 0, false, []any{int64(1), fmt.Sprint(now + 2), int64(1000)}},
+		"while another waits":        {now - 1, 0, true, []any{int64(0), "0", int64(2000)}},
+		"above the remembered fence": {now - 1, now - 1, false, now},
+		"at the remembered fence":    {now - 1, now, false, []any{int64(1), fmt.Sprint(now + 1), int64(1000)}},
+		"below the remembered fence": {now - 1, now + 1, false, []any{int64(1), fmt.Sprint(now + 2), int64(1000)}},
 	} {
-		keys := []string{"lock " + name, "queue " + name}
+		keys := []string{"lock " + name, "queue " + name, "beside " + name, "queue beside " + name}
 		if test.remembered != 0 {
 			must(t, c.Set(t.Context(), keys[0], test.remembered, time.Second).Err())
 		}
 		if test.waits {
 			must(t, c.RPush(t.Context(), keys[1], "inbox|b/1").Err())
 		}
-		got, err := redislock.ManyAskScript.Run(t.Context(), c, keys, "a/1", 1000, test.seen).Text()
-		if want := fmt.Sprint(now, test.want); err != nil || got != want {
-			t.Errorf("%s: the answer is %q, %v, want %q", name, got, err, want)
+		got, err := redislock.AcquireReplies(t.Context(), c, keys, "a/1", 1000, test.seen, 0, "a/2", 1000, 0, 0)
+		if want := []any{test.want, now}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the answers are %v, %v, want %v", name, got, err, want)
 		}
 	}
 	must(t, c.Set(t.Context(), "lock", now-1, time.Second).Err())
 	keys := []string{"lock", "queue", "lock", "queue"}
-	if got, err := redislock.ManyAskScript.Run(t.Context(), c, keys, "a/1", "a/2", 1000, 0).Text(); err != nil || got != fmt.Sprint(now, "|+-") {
-		t.Errorf("two that ask for a lock that was freed are answered %q, %v", got, err)
+	got, err := redislock.AcquireReplies(t.Context(), c, keys, "a/1", 1000, 0, 0, "a/2", 1000, 0, 0)
+	if want := []any{now, []any{int64(0), "0", int64(1000)}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("two that ask for a lock that was freed are answered %v, %v, want %v", got, err, want)
 	}
 }
 
-// A reply to a party that is broken in any part is doubt.
-func TestReadMany(t *testing.T) {
-	for text, ok := range map[string]bool{
-		"7|+-0|5": true, "7|+++": true, "7|---": true, "7|000|1|2|3": true,
-		"": false, "7": false, "7|": false, "7|++": false, "7|++++": false, "|+++": false, "x|+++": false, "7|+x+": false,
-		"7|+-0": false, "7|+-0|": false, "7|+-0|x": false, "7|+-0|5|6": false, "7|+++|5": false,
-	} {
-		answers, err := redislock.ReadMany(text, 3)
-		if (err == nil) != ok || ok && len(answers) != 3 {
-			t.Errorf("%q is read as %v, %v", text, answers, err)
+// A reply to a run that is not a list of as many as there are calls is doubt.
+func TestReadReplies(t *testing.T) {
+	for _, reply := range []any{nil, "", "7", int64(7), []any{}, []any{"7", "7"}, []any{"7", "7", "7", "7"}} {
+		if replies, err := redislock.ReadReplies(reply, 3); err == nil {
+			t.Errorf("%v is read as %v", reply, replies)
 		}
 	}
-	if _, err := redislock.ReadMany(int64(7), 0); err == nil {
-		t.Error("a number is read as a reply")
+	if replies, err := redislock.ReadReplies([]any{"7", int64(7), nil}, 3); err != nil || len(replies) != 3 {
+		t.Errorf("three replies are read as %v, %v", replies, err)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// patience is within what time a caller is told that it was cancelled, if it is not
+// patience is within what time a caller that is cancelled returns, if its call is not
 // on the wire.
 const patience = 5 * time.Millisecond
 
-// A caller asks at a desk, and notes how long that took and what came of it.
+// A caller asks for a key, and notes how long that took and with what result.
 type caller struct {
 	cancel context.CancelFunc
 	took   time.Duration // 0: it waits still
 	err    error
 }
 
-// atBusyDesk is atDesk while all flights are under way: who asks now has to wait.
-func atBusyDesk(t *testing.T) (*desk, *redislock.Driver, *sync.WaitGroup) {
-	d, store := atDesk(t)
+// atBusyServer is atServer with as many batches in flight as there may be: calls have to wait.
+func atBusyServer(t *testing.T) (*fakeServer, *redislock.Driver, *sync.WaitGroup) {
+	d, store := atServer(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		call(t, &wg, store, "mine", time.Hour)
@@ -33,7 +33,7 @@ func atBusyDesk(t *testing.T) (*desk, *redislock.Driver, *sync.WaitGroup) {
 	return d, store, &wg
 }
 
-// call lets somebody ask who waits, and has boarded when it returns.
+// call makes a call in a goroutine, and returns once it is enqueued.
 func call(t *testing.T, wg *sync.WaitGroup, store *redislock.Driver, owner string, limit time.Duration) *caller {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	c := &caller{cancel: cancel}
@@ -54,18 +54,18 @@ func (c *caller) want(t *testing.T, who string, err error, took time.Duration) {
 	}
 }
 
-// A caller that waits for a flight while none lands is told within a few
-// milliseconds that it was cancelled, and at once if it has waited for longer.
-func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
+// A caller that is cancelled in the queue, while no batch completes, returns within a few
+// milliseconds, and at once if it has waited for longer.
+func TestCancelledInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store, wg := atBusyDesk(t)
+		d, store, wg := atBusyServer(t)
 		early, late := call(t, wg, store, "mine", time.Hour), call(t, wg, store, "mine", time.Hour)
 		early.cancel()
 		time.Sleep(patience)
 		early.want(t, "cancelled at once", context.Canceled, patience)
 		time.Sleep(time.Minute)
 		if late.took != 0 {
-			t.Errorf("who was not cancelled returned after %v: %v", late.took, late.err)
+			t.Errorf("the caller that was not cancelled returned after %v: %v", late.took, late.err)
 		}
 		late.cancel()
 		late.want(t, "cancelled after a minute", context.Canceled, time.Minute+patience)
@@ -77,12 +77,11 @@ func TestWhoIsCancelledNeedNotWaitForAFlight(t *testing.T) {
 	})
 }
 
-// Who begins to wait when others were told already that it takes long is told so,
-// too: it can be cancelled before its flight, and in the air waits no longer than its
-// deadline.
-func TestWhoBeginsToWaitLater(t *testing.T) {
+// A caller whose call is enqueued while others wait already can be cancelled in the queue as
+// well, and waits no longer than its deadline when its batch is in flight.
+func TestCallersThatComeLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store, wg := atBusyDesk(t)
+		d, store, wg := atBusyServer(t)
 		for range 3 {
 			call(t, wg, store, "mine", time.Hour)
 			time.Sleep(patience + time.Millisecond)
@@ -92,7 +91,7 @@ func TestWhoBeginsToWaitLater(t *testing.T) {
 			cancelled.want(t, "cancelled", context.Canceled, patience)
 		}
 		timed := call(t, wg, store, "mine", time.Minute)
-		d.open <- struct{}{} // the others take off with it
+		d.open <- struct{}{} // the others are flushed with it
 		time.Sleep(time.Minute)
 		timed.want(t, "a minute later", context.DeadlineExceeded, time.Minute)
 		close(d.open)
@@ -100,13 +99,13 @@ func TestWhoBeginsToWaitLater(t *testing.T) {
 	})
 }
 
-// Who needs a second run, for itself, waits no longer than its deadline for that one
-// either; and who was cancelled waits for it.
+// A caller whose call is sent again, alone, waits no longer than its deadline for that
+// either; and one that was cancelled waits for its answer.
 func TestDeadlineInASecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store, wg := atBusyDesk(t)
+		d, store, wg := atBusyServer(t)
 		timed, cancelled := call(t, wg, store, "later", time.Minute), call(t, wg, store, "later", time.Hour)
-		for range 3 { // the lone flights, and the first run for both
+		for range 3 { // the lone requests, and the first run for both
 			d.open <- struct{}{}
 			synctest.Wait()
 		}
@@ -114,26 +113,26 @@ func TestDeadlineInASecondRun(t *testing.T) {
 		time.Sleep(time.Minute)
 		timed.want(t, "a minute later", context.DeadlineExceeded, time.Minute)
 		if cancelled.took != 0 {
-			t.Errorf("who is on the wire did not wait: %v", cancelled.err)
+			t.Errorf("the caller whose call is on the wire did not wait: %v", cancelled.err)
 		}
 		close(d.open)
 		wg.Wait()
 	})
 }
 
-// Who finds no room on a flight goes with the next, and can be cancelled meanwhile,
+// A call that a batch has no room for is in the next one, and can be cancelled meanwhile,
 // whether it waited for long before that or not.
-func TestMoreThanAFlightCarries(t *testing.T) {
+func TestMoreThanABatch(t *testing.T) {
 	for _, waited := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			d, store := atDesk(t)
+			d, store := atServer(t)
 			var wg sync.WaitGroup
 			var all []*caller
 			for range 2 + 200 + 30 {
 				all = append(all, call(t, &wg, store, "mine", time.Hour))
 			}
 			time.Sleep(waited)
-			d.open <- struct{}{} // 200 take off
+			d.open <- struct{}{} // 200 are flushed
 			synctest.Wait()
 			all[201].cancel() // is on the wire
 			all[211].cancel()
@@ -146,19 +145,19 @@ func TestMoreThanAFlightCarries(t *testing.T) {
 					t.Errorf("caller %d: %v", i, c.err)
 				}
 			}
-			got := d.carried()
+			got := d.calls()
 			slices.Sort(got)
 			if !slices.Equal(got, []int{1, 1, 29, 200}) {
-				t.Errorf("flights of %v requests, want 1, 1, 29 and 200", got)
+				t.Errorf("batches of %v calls, want 1, 1, 29 and 200", got)
 			}
 		})
 	}
 }
 
-// Who has waited for long is as well served as others by what is used again after it.
+// Calls that have waited for long change nothing for those that come after them.
 func TestWaitingForLongAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store := atDesk(t)
+		d, store := atServer(t)
 		for range 3 {
 			var wg sync.WaitGroup
 			var all []*caller
@@ -179,8 +178,8 @@ func TestWaitingForLongAgainAndAgain(t *testing.T) {
 				}
 			}
 		}
-		if got := d.carried(); !slices.Equal(got, []int{1, 1, 2, 1, 1, 2, 1, 1, 2}) {
-			t.Errorf("flights of %v requests, want 1, 1 and 2 each time", got)
+		if got := d.calls(); !slices.Equal(got, []int{1, 1, 2, 1, 1, 2, 1, 1, 2}) {
+			t.Errorf("batches of %v calls, want 1, 1 and 2 each time", got)
 		}
 	})
 }

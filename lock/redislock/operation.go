@@ -1,0 +1,198 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// An operation asks one script for many things of one kind.
+type operation[Q, A any] struct {
+	name   string
+	script func(*scripts) *script
+	key    func(*Q) string
+	check  func(*Q) error
+	begin  func(*Driver, *request)                     // what comes before the questions
+	add    func(*request, string, *Q)                  // one question, and its name in keys
+	read   func(now instant, s string, q *Q) (A, bool) // one answer
+	doubt  func(q *Q, err error) A                     // an answer that did not come
+	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
+	want   func(q *Q) (replicas int, ttl time.Duration)
+}
+
+// A part is what one script is asked: the questions' places, all of one shard.
+// Questions that want other replicas are parts of their own: waiting for those
+// of one job delays no other.
+type part struct {
+	shard    int
+	replicas int           // that must have what is written
+	ttl      time.Duration // the shortest
+	at       []int
+}
+
+// ask answers all questions, in order: those of one shard share a script, and
+// the scripts run side by side.
+func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+	answers := make([]A, len(qs))
+	sideBySide(op.split(d, qs, answers), func(p part) { op.serve(ctx, d, p, qs, answers) })
+	return answers
+}
+
+// sideBySide serves all parts at the same time.
+func sideBySide(parts []part, serve func(part)) {
+	if len(parts) == 1 {
+		serve(parts[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for _, p := range parts {
+		wg.Go(func() { serve(p) })
+	}
+	wg.Wait()
+}
+
+// split sorts questions into parts and answers those that cannot be asked.
+func (op *operation[Q, A]) split(d *Driver, qs []Q, answers []A) []part {
+	var parts []part
+	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part that wants no replicas
+	var others waitings                        // the same of those that do
+	for i := range qs {
+		if err := op.check(&qs[i]); err != nil {
+			answers[i] = op.doubt(&qs[i], err)
+			continue
+		}
+		shard := d.keys.shard(op.key(&qs[i]))
+		replicas, ttl := 0, time.Duration(0)
+		if op.want != nil {
+			replicas, ttl = op.want(&qs[i])
+		}
+		latest := &filling[shard]
+		if replicas > 0 {
+			latest = others.of(shard, replicas)
+		}
+		if *latest == 0 || len(parts[*latest-1].at) == maxBatch {
+			parts = append(parts, part{shard: shard, replicas: replicas, ttl: ttl, at: make([]int, 0, min(maxBatch, len(qs)-i))})
+			*latest = len(parts)
+		}
+		p := &parts[*latest-1]
+		p.at, p.ttl = append(p.at, i), min(p.ttl, ttl)
+	}
+	return parts
+}
+
+// waitings are the latest parts by their shard and the replicas they want.
+type waitings []struct{ shard, replicas, latest int }
+
+func (w *waitings) of(shard, replicas int) *int {
+	for i := range *w {
+		if o := &(*w)[i]; o.shard == shard && o.replicas == replicas {
+			return &o.latest
+		}
+	}
+	*w = append(*w, struct{ shard, replicas, latest int }{shard: shard, replicas: replicas})
+	return &(*w)[len(*w)-1].latest
+}
+
+// serve answers a part and returns what the script said.
+func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) outcome {
+	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
+	var now instant
+	if err == nil {
+		now, err = op.shape(texts, len(p.at))
+	}
+	if err != nil {
+		err = fmt.Errorf("redislock: %s: %w", op.name, err)
+	}
+	for k, i := range p.at {
+		if err != nil {
+			answers[i] = op.doubt(&qs[i], err)
+			continue
+		}
+		answers[i] = op.answer(now, texts[1+k], &qs[i])
+	}
+	if err == nil && op.rest != nil {
+		op.rest(ctx, d, p.shard, texts[len(texts)-1])
+	}
+	return s
+}
+
+// request is what the script of a part is given.
+func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
+	r := d.newRequest(p.shard)
+	op.begin(d, r)
+	for _, i := range p.at {
+		op.add(r, escape(op.key(&qs[i])), &qs[i])
+	}
+	return r
+}
+
+// shape checks a reply as a whole and returns the store's clock.
+func (op *operation[Q, A]) shape(texts []string, n int) (instant, error) {
+	want := 1 + n
+	if op.rest != nil {
+		want++
+	}
+	if len(texts) != want {
+		return 0, fmt.Errorf("%w: %d parts, want %d", errUnreadable, len(texts), want)
+	}
+	return readClock(texts[0])
+}
+
+// An instant is the store's clock, in microseconds since 1970.
+type instant int64
+
+func (t instant) ms() int64 { return int64(t) / 1000 }
+
+// until is how long a number is not due.
+func (t instant) until(number int64) time.Duration {
+	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
+}
+
+func readClock(text string) (instant, error) {
+	us, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || us <= 0 {
+		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
+	}
+	return instant(us), nil
+}
+
+func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
+	if len(text) > 0 && text[0] == '!' {
+		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), refusalOf(text[1:])))
+	}
+	a, ok := op.read(now, text, q)
+	if !ok {
+		return op.doubt(q, fmt.Errorf("%w: %w", driver.ErrUnreadable, unreadable(op.name, text)))
+	}
+	return a
+}
+
+// refusalOf is the error of a script that could not answer one question of several. One
+// of the server as a whole says so by its first word; any other is of the key.
+func refusalOf(text string) error {
+	for _, whole := range append([]string{"OOM", "MISCONF", "READONLY", "NOREPLICAS"}, denials...) {
+		if strings.HasPrefix(text, whole) {
+			return errors.New(text)
+		}
+	}
+	return fmt.Errorf("%w: %s", driver.ErrUnreadable, text)
+}
+
+// reply runs a script that returns lines.
+func (d *Driver) reply(ctx context.Context, s *script, r *request, p part) ([]string, outcome, error) {
+	answer, err := d.runAlone(ctx, s, r, p.replicas, p.ttl)
+	if err != nil {
+		return nil, answer, err
+	}
+	text, ok := answer.reply.(string)
+	if !ok {
+		return nil, answer, fmt.Errorf("%w: %.80q", errUnreadable, fmt.Sprint(answer.reply))
+	}
+	return strings.Split(text, "\n"), answer, nil
+}
