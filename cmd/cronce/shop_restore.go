@@ -26,8 +26,9 @@ func shopRestoreCommand() *cobra.Command {
 			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
 			"the database can name them: each shop that still runs logs those that it acknowledged itself (order lost).\n\n" +
 			"With --append-log what the append log of Redis has of orders that neither Redis nor the database knows, or not\n" +
-			"as far, goes into the database, too: a FLUSHALL removes nothing from the log. A snapshot in RDB form is\n" +
-			"not read, and named. Give the folder (appenddirname) or one file; best a copy, made before Redis rewrites it.\n\n" +
+			"as far, goes into the database, too: a FLUSHALL removes nothing from the log. A snapshot in RDB form is not\n" +
+			"read, and named (aof-use-rdb-preamble no: Redis writes none); nor is what is before the last rebuild: it was\n" +
+			"settled, or lost before. Give the folder (appenddirname) or one file; best a copy, made before Redis rewrites it.\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 1 some orders could not be taken over, or the append log was not read;\n" +
 			"3 another database keeps the shelf; 4 not known: Redis or the database does not answer.",
 		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml\n" +
@@ -65,9 +66,9 @@ func printAppendLog(w io.Writer, log *stock.AppendLog) {
 		fmt.Fprintf(w, "read         %s\n", terminal.Printable(name))
 	}
 	for _, name := range log.NotRead {
-		fmt.Fprintf(w, "not read     %s: a snapshot in RDB form, whose orders are not known here\n", terminal.Printable(name))
+		fmt.Fprintf(w, "not read     %s: a snapshot in RDB form (aof-use-rdb-preamble yes), whose orders are not known here\n", terminal.Printable(name))
 	}
-	fmt.Fprintf(w, "the append log has %d orders of this sale\n", log.Orders())
+	fmt.Fprintf(w, "the append log has %d orders of this sale; %d from before the last rebuild are left out\n", log.Orders(), log.Earlier)
 }
 
 // A restoring does, or would do, a rebuild with an append log, which may be nil.

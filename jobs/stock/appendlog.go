@@ -1,11 +1,10 @@
 package stock
 
 import (
-	"bufio"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,9 +18,12 @@ import (
 
 // An AppendLog is what an append log of Redis has of a sale's orders.
 type AppendLog struct {
-	// Read and NotRead are the names of the files that were read, and of those that were not: a
-	// snapshot in RDB form, whose orders are not known.
+	// Read and NotRead are the names of the files that were read, and of those with a snapshot in RDB form, whose
+	// orders are not known. A file that begins with a snapshot and goes on with commands is in both.
 	Read, NotRead []string
+	// Earlier is how many records are left out, since the shelf was rebuilt after them: those orders were settled, or were lost
+	// in an earlier loss.
+	Earlier int
 
 	records map[string]string // by the id of the order, the last record that was not deleted
 }
@@ -29,10 +31,15 @@ type AppendLog struct {
 // Orders is how many orders the log has, those among them that the book knows.
 func (l *AppendLog) Orders() int { return len(l.records) }
 
+// errSnapshot is that of an append log that is nothing but a snapshot.
+var errSnapshot = errors.New("a snapshot in RDB form alone, of which no order is known: Redis writes one when it rewrites its log, unless aof-use-rdb-preamble is no")
+
 // ReadAppendLog reads the records of the sale's orders from an append log: a folder (appenddirname) with the
 // manifest and the files that it names, or one file. FLUSHALL and FLUSHDB remove nothing of what was
-// written before them: that is what is looked for. The end of the last file may be missing, as Redis itself
-// allows it; anything else that is no log is an error that names the file and the offset.
+// written before them: that is what is looked for. A rebuild of the shelf that came to its end is a border: what is before it
+// was settled, or lost before. The end of the last file may be missing, as Redis itself
+// allows it; anything else that is no log is an error that names the file and the offset, and so is a log of which
+// all is a snapshot.
 //
 // It holds one record of each order of the log, and one transaction, in memory.
 func (s *Sale) ReadAppendLog(ctx context.Context, path string) (*AppendLog, error) {
@@ -40,19 +47,24 @@ func (s *Sale) ReadAppendLog(ctx context.Context, path string) (*AppendLog, erro
 	if err != nil {
 		return nil, fmt.Errorf("stock: read append log: %w", err)
 	}
-	l := &AppendLog{records: map[string]string{}}
+	l := &AppendLog{}
+	found := newCollector(s.prefix, selectedDB(s.client))
 	for i, file := range files {
-		found := collector{prefix: s.prefix + keyOrder, db: selectedDB(s.client), records: l.records}
-		snapshot, err := found.readFile(ctx, file, i == len(files)-1)
+		snapshot, commands, err := found.readFile(ctx, file, i == len(files)-1)
+		if err == nil && len(files) == 1 && !commands {
+			err = errSnapshot
+		}
 		if err != nil {
 			return nil, fmt.Errorf("stock: read append log: %s: %w", file, err)
 		}
 		if snapshot {
 			l.NotRead = append(l.NotRead, filepath.Base(file))
-		} else {
+		}
+		if commands {
 			l.Read = append(l.Read, filepath.Base(file))
 		}
 	}
+	l.records, l.Earlier = found.records(), found.earlier
 	return l, nil
 }
 
@@ -138,109 +150,8 @@ func parseManifest(text string) ([]string, error) {
 	return names, nil
 }
 
-// A collector keeps the last record of each order that a log has.
-type collector struct {
-	prefix  string // of the keys of orders
-	db      int    // that the sale is in
-	records map[string]string
-
-	selected int
-	multi    bool
-	pending  [][]string // commands of a transaction that has not ended, those about orders
-}
-
-// readFile reads one file, and reports whether it is a snapshot, which it leaves. Only the last may end in the
-// middle of a command.
-func (c *collector) readFile(ctx context.Context, path string, last bool) (snapshot bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<16)
-	if head, _ := r.Peek(5); string(head) == "REDIS" {
-		return true, nil
-	}
-	err = c.read(ctx, r)
-	if last && errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return false, err
-}
-
-// read reads commands to the end. A transaction that has no end never happened.
-func (c *collector) read(ctx context.Context, r *bufio.Reader) error {
-	log := commands{r: r}
-	for n := 0; ; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		args, err := log.next()
-		switch {
-		case errors.Is(err, io.EOF) && c.multi:
-			return fmt.Errorf("offset %d: its last transaction has no end: %w", log.offset, io.ErrUnexpectedEOF)
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := c.command(args); err != nil {
-			return fmt.Errorf("offset %d: %w", log.began, err)
-		}
-	}
-}
-
-func (c *collector) command(args []string) error {
-	switch name := strings.ToUpper(args[0]); name {
-	case "SELECT":
-		if len(args) != 2 {
-			return errors.New("SELECT has no number")
-		}
-		n, err := strconv.Atoi(args[1])
-		if err != nil {
-			return fmt.Errorf("SELECT %s: %w", quote(args[1]), err)
-		}
-		c.selected = n
-	case "MULTI":
-		c.multi, c.pending = true, nil
-	case "EXEC":
-		for _, held := range c.pending {
-			c.apply(held)
-		}
-		c.multi, c.pending = false, nil
-	case "SET", "DEL", "UNLINK":
-		if c.selected != c.db || len(args) < 2 {
-			return nil
-		}
-		args[0] = name
-		if !slices.ContainsFunc(args[1:], func(key string) bool { return strings.HasPrefix(key, c.prefix) }) {
-			return nil
-		}
-		if c.multi {
-			c.pending = append(c.pending, args)
-		} else {
-			c.apply(args)
-		}
-	}
-	return nil
-}
-
-func (c *collector) apply(args []string) {
-	if args[0] == "SET" {
-		if id, is := strings.CutPrefix(args[1], c.prefix); is && len(args) > 2 {
-			c.records[id] = args[2]
-		}
-		return
-	}
-	for _, key := range args[1:] {
-		if id, is := strings.CutPrefix(key, c.prefix); is {
-			delete(c.records, id)
-		}
-	}
-}
-
 // join puts what a log has of orders that the book does not have, or not as far, to what the store still has,
-// which holds where it is as far. Orders that an operator must decide about stay with the operator.
+// which holds where it is as far. Orders that an operator must decide about, or has decided about, stay with the operator.
 func (s *Sale) join(ctx context.Context, log *AppendLog, h *haul) error {
 	disputes, err := s.Disputes(ctx)
 	if err != nil {
@@ -262,12 +173,16 @@ func (s *Sale) join(ctx context.Context, log *AppendLog, h *haul) error {
 		if err != nil {
 			return fmt.Errorf("look up orders: %w", err)
 		}
+		decided, err := s.options.Book.decidedAbout(ctx, s.ID(), some)
+		if err != nil {
+			return fmt.Errorf("look up decisions: %w", err)
+		}
 		for _, id := range some {
 			have, known := found[id]
 			r, err := parseRecord(id, log.records[id])
 			i, stored := at[id]
 			switch {
-			case passed[id], known && (err != nil || have.knows(r) || have.later(r)):
+			case passed[id], known && (err != nil || have.knows(r) || have.later(r)), err == nil && decided[placedAs{id, r.Placed.UnixMilli()}]:
 			case err != nil && !stored:
 				h.unread = append(h.unread, unread{id, err})
 			case err != nil:
@@ -280,4 +195,26 @@ func (s *Sale) join(ctx context.Context, log *AppendLog, h *haul) error {
 	}
 	h.lost = slices.DeleteFunc(h.lost, func(id string) bool { return log.records[id] != "" })
 	return nil
+}
+
+// A placedAs is an order that was placed under an id, and when, in Unix ms.
+type placedAs struct {
+	id     string
+	placed int64
+}
+
+// decidedAbout returns the disputed orders under some ids that an operator has decided about: such an order may have
+// gone on under another id, or its money has gone back, and the book does not have it under this one.
+func (b *Database) decidedAbout(ctx context.Context, sale string, ids []string) (map[placedAs]bool, error) {
+	query := "SELECT order_id, store_has FROM stock_decision WHERE sale = ? AND action IN (?, ?, ?) AND order_id IN (" + marks(len(ids)) + ")"
+	decided := map[placedAs]bool{}
+	err := eachRow(ctx, b.db, b.dialect, query, argsOf(ids, sale, string(Accept), string(Refund), string(Drop)), func(row *sql.Rows) error {
+		var id, line string
+		err := row.Scan(&id, &line)
+		if r, unreadable := parseRecord(id, line); err == nil && unreadable == nil {
+			decided[placedAs{id, r.Placed.UnixMilli()}] = true
+		}
+		return err
+	})
+	return decided, err
 }

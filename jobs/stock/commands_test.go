@@ -22,6 +22,8 @@ func resp(args ...string) string {
 func TestAppendLogCommands(t *testing.T) {
 	const k = "p:order:"
 	zero := resp("SELECT", "0")
+	begun := resp("HSET", "p:shelf", "book", "B", "epoch", "E", "mark", "1", "changes", "0", "closed", "restoring", "stepped", "1")
+	opened := resp("HDEL", "p:shelf", "closed", "stepped")
 	for _, c := range []struct {
 		name, text, want, err string
 	}{
@@ -38,6 +40,12 @@ func TestAppendLogCommands(t *testing.T) {
 		{name: "of a transaction", text: resp("MULTI") + resp("SET", k+"a", "1") + resp("DEL", k+"a") + resp("SET", k+"b", "1") + resp("EXEC"), want: "[b=1]"},
 		{name: "with annotations", text: "#TS:1\r\n" + resp("SET", k+"a", "1") + "#TS:2\r\n", want: "[a=1]"},
 		{name: "too long", text: resp("SET", k+"a", strings.Repeat("x", 1<<20+1)) + resp("SET", k+"b", "1"), want: "[a= b=1]"},
+		{name: "before a rebuild", text: resp("SET", k+"a", "1") + resp("SET", k+"b", "1") + begun + resp("SET", k+"b", "1") + opened + resp("SET", k+"c", "1"), want: "[b=1 c=1]"},
+		{name: "before a rebuild that has no end", text: resp("SET", k+"a", "1") + begun + resp("SET", k+"b", "1"), want: "[a=1 b=1]"},
+		{name: "before the second rebuild", text: resp("SET", k+"a", "1") + begun + resp("SET", k+"b", "1") + begun + resp("SET", k+"c", "1") + opened, want: "[c=1]"},
+		{name: "before a rebuild of another sale", text: resp("SET", k+"a", "1") + strings.ReplaceAll(begun+opened, "p:shelf", "q:shelf"), want: "[a=1]"},
+		{name: "opened without a rebuild", text: resp("SET", k+"a", "1") + opened, want: "[a=1]"},
+		{name: "before a rebuild in transactions", text: resp("SET", k+"a", "1") + resp("MULTI") + begun + resp("EXEC") + resp("MULTI") + opened + resp("EXEC"), want: "[]"},
 		{name: "cut transaction", text: resp("SET", k+"a", "1") + resp("MULTI") + resp("SET", k+"b", "1"), want: "[a=1]", err: "offset 85: its last transaction has no end: unexpected EOF"},
 		{name: "cut in a number", text: resp("SET", k+"a", "1") + "*3", want: "[a=1]", err: "offset 35: the command has no end: unexpected EOF"},
 		{name: "cut in a text", text: "*3\r\n$3\r\nSE", want: "[]", err: "offset 0: the command has no end: unexpected EOF"},
@@ -50,7 +58,7 @@ func TestAppendLogCommands(t *testing.T) {
 		{name: "no database", text: resp("SELECT", "x"), want: "[]", err: `offset 0: SELECT "x": strconv.Atoi: parsing "x": invalid syntax`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			records, err := stock.Collect(strings.NewReader(c.text), k)
+			records, err := stock.Collect(strings.NewReader(c.text), "p:")
 			var got []string
 			for id, record := range records {
 				got = append(got, id+"="+record)
@@ -74,7 +82,7 @@ func FuzzAppendLog(f *testing.F) {
 	f.Add("c", "", "*1\r\n$5\r\nMULTI\r\n")
 	f.Fuzz(func(t *testing.T, id, record, tail string) {
 		_, _ = stock.Collect(strings.NewReader(tail), "p:")
-		got, err := stock.Collect(strings.NewReader(resp("SET", "p:"+id, record)+"*2\r\n$"), "p:")
+		got, err := stock.Collect(strings.NewReader(resp("SET", "p:order:"+id, record)+"*2\r\n$"), "p:")
 		if err == nil || got[id] != record || len(got) != 1 {
 			t.Errorf("%q is read as %q, %v", record, got, err)
 		}

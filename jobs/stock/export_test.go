@@ -193,11 +193,11 @@ func RatedBuyers(h *Handler) []string {
 // Limiter returns what says how long a key must wait at a time.
 func Limiter(r Rate) func(key string, now time.Time) time.Duration { return newLimiter(r).wait }
 
-// Collect reads the records of an append log.
+// Collect reads the records of an append log, of the sale whose keys have a prefix.
 func Collect(r io.Reader, prefix string) (map[string]string, error) {
-	c := collector{prefix: prefix, records: map[string]string{}}
-	err := c.read(context.Background(), bufio.NewReaderSize(r, 1<<16))
-	return c.records, err
+	c := newCollector(prefix, 0)
+	err := c.read(context.Background(), bufio.NewReaderSize(r, 1<<16), 0)
+	return c.records(), err
 }
 
 // ParseManifest returns the files of an append log, in their order.
