@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
 
@@ -24,7 +25,7 @@ func TestCheckAsksNoNameServer(t *testing.T) {
 	cronce(t, "node", "--check", "--config", name)
 	c := new(config.Config)
 	c.Redis.Addresses = []string{"redis.example.invalid:6379"}
-	client, err := newClient(c)
+	client, err := clients.Redis(c)
 	if err != nil {
 		t.Fatal(err)
 	}

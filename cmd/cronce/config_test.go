@@ -12,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
@@ -24,10 +27,10 @@ func nodeConfig(t *testing.T, args ...string) (*config.Config, error) {
 	var c *config.Config
 	var err error
 	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
-		c, err = loadNodeConfig(cmd)
+		c, err = node.LoadConfig(cmd)
 		return nil
 	}}
-	configFlags(cmd, config.NodeOverrides)
+	command.ConfigFlags(cmd, config.NodeOverrides)
 	cmd.SetArgs(args)
 	if e := cmd.Execute(); e != nil {
 		t.Fatal(e)
@@ -36,7 +39,7 @@ func nodeConfig(t *testing.T, args ...string) (*config.Config, error) {
 }
 
 func TestExampleIsFine(t *testing.T) {
-	cronce(t, "node", "--config", exampleFile, "--check").want(t, exitFine,
+	cronce(t, "node", "--config", exampleFile, "--check").want(t, exit.Fine,
 		"sendSms  0/5 * * * * ?  UTC", "namespace cronce in redis://127.0.0.1:6379", "The configuration is fine.")
 }
 
@@ -368,7 +371,7 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := dryRun(c)
+	s, err := node.DryRun(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +396,7 @@ func FuzzConfig(f *testing.F) {
 		if c == nil {
 			return
 		}
-		_, jobs := dryRun(c)
+		_, jobs := node.DryRun(c)
 		for _, e := range config.Split(errors.Join(err, jobs)) {
 			if _, ok := errors.AsType[*strictyaml.Error](e); !ok && !strings.Contains(e.Error(), " more") {
 				t.Errorf("a fault without its place: %v", e)

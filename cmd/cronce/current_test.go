@@ -4,26 +4,16 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
-	"github.com/cronce/cronce/jobs/sms"
 )
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A node goes on through a rotation of the password, the certificates and their
 // authority of its Redis: new connections are made with what the files have then.
@@ -49,7 +39,7 @@ func TestRotation(t *testing.T) {
 	}
 	var reported []string
 	c.OnStale(func(err error) { reported = append(reported, err.Error()) })
-	client, err := newClient(c)
+	client, err := clients.Redis(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,25 +93,4 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// The gateway's token is that of the file at the time of the request.
-func TestTokenRotation(t *testing.T) {
-	seen := make(chan string, 2)
-	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Authorization") }))
-	defer gateway.Close()
-	token := file(t, "token", "one\n")
-	g, err := smsGateway(config.Default(os.LookupEnv), "jobs[0].sms", &config.SMS{Gateway: "http", URL: gateway.URL, TokenFile: token}, parts{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"one", "two"} {
-		write(t, token, want+"\n")
-		if err := g.Send(t.Context(), sms.Message{ID: "a", To: "+12025550123", Text: "x"}); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-seen; got != "Bearer "+want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
 }

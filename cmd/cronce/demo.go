@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -12,8 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/demo"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -39,12 +42,12 @@ func demoCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			ctx, stop := withSignals(cmd.Context())
+			ctx, stop := command.WithSignals(cmd.Context())
 			defer stop()
-			o := demo.Options{Duration: f.duration, Nodes: f.nodes, Redis: f.redis, KillEvery: f.killEvery, JSON: f.output == outputJSON}
+			o := demo.Options{Duration: f.duration, Nodes: f.nodes, Redis: f.redis, KillEvery: f.killEvery, JSON: f.output == command.OutputJSON}
 			err := demo.Run(ctx, o, cmd.OutOrStdout(), openDemo)
 			if errors.Is(err, demo.ErrBroken) {
-				return exitWith(exitFailed, err.Error())
+				return exit.Printed(exit.Failed, err.Error())
 			}
 			return err
 		},
@@ -53,18 +56,18 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "how many nodes, 1 to 50")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the one inside, under a namespace of its own that is removed at the end")
 	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "SIGKILL a random node so often, and start another (0: never)")
-	outputFlag(cmd, &f.output)
+	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
 func (f *demoFlags) check() error {
 	switch {
 	case f.duration < time.Second:
-		return usagef("demo: --for is %v, allowed is 1s or more", f.duration)
+		return exit.Usagef("demo: --for is %v, allowed is 1s or more", f.duration)
 	case f.nodes < 1 || f.nodes > 50:
-		return usagef("demo: --nodes is %d, allowed is 1 to 50", f.nodes)
+		return exit.Usagef("demo: --nodes is %d, allowed is 1 to 50", f.nodes)
 	case f.killEvery != 0 && f.killEvery < time.Second:
-		return usagef("demo: --kill-every is %v, allowed is 1s or more, or 0 for never", f.killEvery)
+		return exit.Usagef("demo: --kill-every is %v, allowed is 1s or more, or 0 for never", f.killEvery)
 	}
 	return nil
 }
@@ -81,7 +84,7 @@ func demoConfig(url string, embedded bool) (*config.Config, error) {
 		}
 	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, command.ConfigError(err)
 	}
 	return c, nil
 }
@@ -96,17 +99,17 @@ func openDemo(url string, embedded bool) (*demo.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStore(c)
+	s, err := clients.NewStore(c)
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := sms.NewOutbox(s.client, sms.Options{Namespace: c.Namespace})
+	outbox, err := sms.NewOutbox(s.Client, sms.Options{Namespace: c.Namespace})
 	if err != nil {
-		_ = s.client.Close()
+		_ = s.Client.Close()
 		return nil, err
 	}
 	return &demo.Cluster{
-		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.client, Outbox: outbox, Failed: s.failed, Prove: s.proveDemo,
+		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.Client, Outbox: outbox, Failed: s.Failed, Prove: func(ctx context.Context) (demo.Proof, error) { return proveDemo(ctx, s) },
 		Node: func(name string) *exec.Cmd {
 			node := exec.Command(self, "node", "--demo", "--name", name, "--redis", c.Redis.URL, "--namespace", c.Namespace)
 			node.Env = config.NodeEnv(os.Environ(), embedded)
@@ -116,11 +119,10 @@ func openDemo(url string, embedded bool) (*demo.Cluster, error) {
 }
 
 // proveDemo is verify of all jobs.
-func (s *store) proveDemo(ctx context.Context) (demo.Proof, error) {
-	p, err := s.prove(ctx, verifyFlags{})
+func proveDemo(ctx context.Context, s *clients.Store) (demo.Proof, error) {
+	p, err := inspect.Prove(ctx, s)
 	if err != nil {
 		return demo.Proof{}, err
 	}
-	p.OK = p.fault("") == nil
-	return demo.Proof{OK: p.OK, Report: p, Print: func(w io.Writer) error { return printProof(w, p) }}, nil
+	return demo.Proof{OK: p.OK, Report: p, Print: p.Print}, nil
 }

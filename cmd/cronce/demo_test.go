@@ -16,6 +16,9 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/demo"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -28,7 +31,7 @@ func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []i
 			continue
 		}
 		if strings.Contains(text, `"type":"report"`) {
-			report.Proof = &proof{}
+			report.Proof = &inspect.Proof{}
 			if err := json.Unmarshal([]byte(text), &report); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +67,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	c := startWith(t, []string{"CRONCE_REDIS_URL=redis://elsewhere:1", "CRONCE_LOG_LEVEL=error"},
 		"demo", "--for", "7s", "--nodes", "2", "--kill-every", "3s", "-o", "json")
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	lines, pids, report := demoEvents(t, c.stdout.String())
@@ -77,7 +80,7 @@ func TestDemo(t *testing.T) {
 	if report.Kills != 2 || len(pids) != 4 || !report.OK || report.Started < 3 || report.Started != starts || report.StartedTwice != 0 {
 		t.Errorf("kills %d, nodes %d, report %+v, %d lines", report.Kills, len(pids), report, starts)
 	}
-	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || len(report.Proof.(*proof).Jobs) != 4 {
+	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || len(report.Proof.(*inspect.Proof).Jobs) != 4 {
 		t.Errorf("report %+v", report)
 	}
 	goneAll(t, pids)
@@ -89,7 +92,7 @@ func TestDemoInterrupted(t *testing.T) {
 	c := start(t, "demo", "--for", "10m", "--nodes", "2")
 	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
 	c.signal(syscall.SIGINT)
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{"2 nodes on a Redis inside this process", "node-1  node started", "node stopped", "RAN ONCE", "none of them twice", "messages"} {
@@ -133,7 +136,7 @@ func TestLifeline(t *testing.T) {
 	if err := n.stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := n.code(); code != exitFine || len(n.logs("node stopped")) != 1 {
+	if code := n.code(); code != exit.Fine || len(n.logs("node stopped")) != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -169,7 +172,7 @@ func TestDemoOnRealRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, "demo", "--for", "5s", "--nodes", "1", "--redis", "redis://"+s.Addr())
-	if code := c.code(); code != exitFine || !strings.Contains(c.stdout.String(), "one verdict") ||
+	if code := c.code(); code != exit.Fine || !strings.Contains(c.stdout.String(), "one verdict") ||
 		!strings.Contains(c.stdout.String(), "the Redis redis://"+s.Addr()) {
 		t.Errorf("exit code %d", code)
 	}
@@ -185,7 +188,7 @@ func TestDemoJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := dryRun(c)
+	s, err := node.DryRun(c)
 	if err != nil || len(s.Jobs) != len(demo.Jobs) {
 		t.Fatal(err, len(s.Jobs))
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -19,35 +20,35 @@ func TestDeniedJob(t *testing.T) {
 	}
 	const prefix = "cronce:v1:{cronce.0}:"
 	rules := []string{"on", ">pw", "&*", "+@all", "~cronce:v1:[a-z]*", "~" + prefix + "[a-z][a-z]*", "~" + prefix + "?:job", "~" + prefix + "?:other"}
-	if err := admin.client.ACLSetUser(t.Context(), "looker", rules...).Err(); err != nil {
+	if err := admin.Client.ACLSetUser(t.Context(), "looker", rules...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	config := file(t, "c.yaml", "redis: {username: looker, password_file: "+file(t, "password", "pw")+"}\n")
 	run := func(command string) result { return cronce(t, command, "--redis", url, "--config", config) }
 	r := run("verify")
-	r.want(t, exitRefused, "secret: NOT KNOWN ", "NOPERM")
+	r.want(t, exit.Refused, "secret: NOT KNOWN ", "NOPERM")
 	for _, job := range []string{"job", "other"} {
 		if row := line(r.stdout, job+" "); row == "" || line(r.stdout, job+": ") != "" {
 			t.Errorf("of %s verify says %q: %s", job, row, r.stdout)
 		}
 	}
 	d := run("doctor")
-	d.want(t, exitRefused, `not known of job "secret"`, `the state of job "secret" cannot be read`)
+	d.want(t, exit.Refused, `not known of job "secret"`, `the state of job "secret" cannot be read`)
 	if line(d.stdout, `refuse  marks     the state of job "job"`) != "" {
 		t.Errorf("doctor cannot read a job that the user may read: %s", d.stdout)
 	}
-	cronce(t, "journal", "secret", "--redis", url, "--config", config).want(t, exitRefused, "NOPERM")
-	if err := admin.client.Set(t.Context(), prefix+"s:foreign", "x", 0).Err(); err != nil {
+	cronce(t, "journal", "secret", "--redis", url, "--config", config).want(t, exit.Refused, "NOPERM")
+	if err := admin.Client.Set(t.Context(), prefix+"s:foreign", "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	opened(t, admin, "broken")
-	if err := admin.client.ACLSetUser(t.Context(), "looker", "~"+prefix+"?:broken").Err(); err != nil {
+	if err := admin.Client.ACLSetUser(t.Context(), "looker", "~"+prefix+"?:broken").Err(); err != nil {
 		t.Fatal(err)
 	}
 	key := prefix + "j:broken"
-	line := admin.client.LIndex(t.Context(), key, 0).Val()
-	if err := admin.client.RPush(t.Context(), key, line).Err(); err != nil { // opened again at the same instant
+	line := admin.Client.LIndex(t.Context(), key, 0).Val()
+	if err := admin.Client.RPush(t.Context(), key, line).Err(); err != nil { // opened again at the same instant
 		t.Fatal(err)
 	}
-	run("verify").want(t, exitFailed, "BROKEN: ", "secret: NOT KNOWN ")
+	run("verify").want(t, exit.Failed, "BROKEN: ", "secret: NOT KNOWN ")
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
 // documents are the pages that show commands, by name.
@@ -107,7 +109,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 	for page, text := range documents(t) {
 		for _, m := range block.FindAllStringSubmatch(text, -1) {
 			found++
-			if r := cronce(t, "node", "--check", "--config", file(t, "config.yaml", m[1])); r.code != exitFine {
+			if r := cronce(t, "node", "--check", "--config", file(t, "config.yaml", m[1])); r.code != exit.Fine {
 				t.Errorf("%s: exit code %d\n%s%s\n%s", page, r.code, r.stdout, r.stderr, m[1])
 			}
 		}

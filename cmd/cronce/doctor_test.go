@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -13,11 +15,11 @@ import (
 func TestDoctor(t *testing.T) {
 	url := "redis://" + redisserver.Start(t).Addr()
 	r := cronce(t, "doctor", "--redis", url)
-	r.want(t, exitFine, "ok      version", "the server is a master", "a round trip takes", "clock agrees", "none is in use",
+	r.want(t, exit.Fine, "ok      version", "the server is a master", "a round trip takes", "clock agrees", "none is in use",
 		"no tick of the future is decided (0 jobs)", "warn    persistence", "set appendonly to yes")
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "x", "--redis", url).want(t, exitFine)
-	cronce(t, "doctor", "--redis", url).want(t, exitFine, "in use: this one, cronce (0 jobs, 0 locks)")
-	var findings []findingReport
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "x", "--redis", url).want(t, exit.Fine)
+	cronce(t, "doctor", "--redis", url).want(t, exit.Fine, "in use: this one, cronce (0 jobs, 0 locks)")
+	var findings []inspect.Finding
 	r = cronce(t, "doctor", "--redis", url, "-o", "json")
 	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil || len(findings) < 8 {
 		t.Errorf("%v: %s", err, r.stdout)
@@ -35,15 +37,15 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
 	s := storeAt(t, url, func(*config.Config) {})
 	m.SetTime(time.Now().Add(time.Hour))
-	if o := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
+	if o := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)
 	}
 	m.SetTime(time.Now().Add(-time.Hour))
-	cronce(t, "doctor", "--redis", url).want(t, exitFailed,
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed,
 		`refuse  marks`, `job "job" is decided until`, "2h0m0s from the server's now", "or rewind: stop all nodes",
 		"warn    clock", "ahead of the server's")
 }
 
 func TestDoctorWithoutServer(t *testing.T) {
-	cronce(t, "doctor", "--redis", "redis://127.0.0.1:1").want(t, exitUnknown, "refuse  connection", "check its address")
+	cronce(t, "doctor", "--redis", "redis://127.0.0.1:1").want(t, exit.NotKnown, "refuse  connection", "check its address")
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -28,12 +29,12 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	key := broken.journalKey(t)
-	must(broken.client.LRem(t.Context(), key, 1, broken.client.LIndex(t.Context(), key, 2).Val()).Err())
+	must(broken.Client.LRem(t.Context(), key, 1, broken.Client.LIndex(t.Context(), key, 2).Val()).Err())
 	unreadable := newCluster(t, 3, 0)
-	must(unreadable.client.LSet(t.Context(), unreadable.journalKey(t), 1, "\x1b[31mx").Err())
+	must(unreadable.Client.LSet(t.Context(), unreadable.journalKey(t), 1, "\x1b[31mx").Err())
 	m.RequireAuth("right")
 	held := newCluster(t, 1, 0)
-	_, err := lock.New(held.driver, "holder").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
+	_, err := lock.New(held.Driver, "holder").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
 	must(err)
 	script := filepath.Join(t.TempDir(), "script")
 	must(os.WriteFile(script, []byte("true"), 0o600))
@@ -42,45 +43,45 @@ func TestExitCodes(t *testing.T) {
 		code int
 		args []string
 	}{
-		{exitFine, []string{"version"}},
-		{exitFine, []string{"verify", "--redis", good.url}},
-		{exitFine, []string{"journal", "job", "--redis", good.url}},
-		{exitFine, []string{"doctor", "--redis", good.url}},
-		{exitFailed, []string{"verify", "--redis", broken.url}},
-		{exitFailed, []string{"healthcheck", "--http", "127.0.0.1:1"}},
-		{exitFailed, []string{"lock", "key", "--redis", good.url, "--", "false"}},
-		{exitUsage, []string{"nosuch"}},
-		{exitUsage, []string{"verify", "--nosuch"}},
-		{exitUsage, []string{"verify", "--fail-on", "rain"}},
-		{exitUsage, []string{"verify", "--redis", "not a url"}},
-		{exitUsage, []string{"node", "--config", filepath.Join(t.TempDir(), "nosuch.yaml")}},
-		{exitUsage, []string{"journal", "nosuch", "--redis", good.url}},
-		{exitUsage, []string{"journal", "job", "--verdict", "rain", "--redis", dead}},
-		{exitUsage, []string{"verify", "--since", "rain", "--redis", dead}},
-		{exitRefused, []string{"verify", "--redis", url}},
-		{exitRefused, []string{"doctor", "--redis", url}},
-		{exitRefused, []string{"lock", "key", "--redis", url, "--try", "--", "true"}},
-		{exitRefused, []string{"lock", "key", "--redis", held.url, "--try", "--", "true"}},
-		{exitRefused, []string{"lock", "key", "--redis", held.url, "--wait", "1s", "--", "true"}},
+		{exit.Fine, []string{"version"}},
+		{exit.Fine, []string{"verify", "--redis", good.url}},
+		{exit.Fine, []string{"journal", "job", "--redis", good.url}},
+		{exit.Fine, []string{"doctor", "--redis", good.url}},
+		{exit.Failed, []string{"verify", "--redis", broken.url}},
+		{exit.Failed, []string{"healthcheck", "--http", "127.0.0.1:1"}},
+		{exit.Failed, []string{"lock", "key", "--redis", good.url, "--", "false"}},
+		{exit.WrongUsage, []string{"nosuch"}},
+		{exit.WrongUsage, []string{"verify", "--nosuch"}},
+		{exit.WrongUsage, []string{"verify", "--fail-on", "rain"}},
+		{exit.WrongUsage, []string{"verify", "--redis", "not a url"}},
+		{exit.WrongUsage, []string{"node", "--config", filepath.Join(t.TempDir(), "nosuch.yaml")}},
+		{exit.WrongUsage, []string{"journal", "nosuch", "--redis", good.url}},
+		{exit.WrongUsage, []string{"journal", "job", "--verdict", "rain", "--redis", dead}},
+		{exit.WrongUsage, []string{"verify", "--since", "rain", "--redis", dead}},
+		{exit.Refused, []string{"verify", "--redis", url}},
+		{exit.Refused, []string{"doctor", "--redis", url}},
+		{exit.Refused, []string{"lock", "key", "--redis", url, "--try", "--", "true"}},
+		{exit.Refused, []string{"lock", "key", "--redis", held.url, "--try", "--", "true"}},
+		{exit.Refused, []string{"lock", "key", "--redis", held.url, "--wait", "1s", "--", "true"}},
 		{42, []string{"lock", "key", "--redis", held.url, "--try", "-E", "42", "--", "true"}},
-		{exitUnknown, []string{"verify", "--redis", dead}},
-		{exitUnknown, []string{"verify", "--redis", good.url, "--namespace", "empty"}},
-		{exitUnknown, []string{"verify", "--redis", good.url, "--namespace", "empty", "--job", "job"}},
-		{exitUnknown, []string{"journal", "job", "--redis", good.url, "--namespace", "empty"}},
-		{exitUnknown, []string{"pause", "--all", "--reason", "for the night", "--redis", good.url, "--namespace", "empty"}},
-		{exitUnknown, []string{"resume", "--all", "--redis", good.url, "--namespace", "empty"}},
-		{exitFine, []string{"doctor", "--redis", good.url, "--namespace", "empty"}},
-		{exitUnknown, []string{"verify", "--redis", unreadable.url}},
-		{exitUnknown, []string{"journal", "job", "--redis", dead}},
-		{exitUnknown, []string{"doctor", "--redis", dead}},
-		{exitUnknown, []string{"lock", "key", "--redis", dead, "--try", "--ttl", "500ms", "--", "true"}},
-		{exitUnknown, []string{"lock", "key", "--redis", dead, "--show"}},
-		{exitUnknown, []string{"sms", "list", "--redis", dead}},
+		{exit.NotKnown, []string{"verify", "--redis", dead}},
+		{exit.NotKnown, []string{"verify", "--redis", good.url, "--namespace", "empty"}},
+		{exit.NotKnown, []string{"verify", "--redis", good.url, "--namespace", "empty", "--job", "job"}},
+		{exit.NotKnown, []string{"journal", "job", "--redis", good.url, "--namespace", "empty"}},
+		{exit.NotKnown, []string{"pause", "--all", "--reason", "for the night", "--redis", good.url, "--namespace", "empty"}},
+		{exit.NotKnown, []string{"resume", "--all", "--redis", good.url, "--namespace", "empty"}},
+		{exit.Fine, []string{"doctor", "--redis", good.url, "--namespace", "empty"}},
+		{exit.NotKnown, []string{"verify", "--redis", unreadable.url}},
+		{exit.NotKnown, []string{"journal", "job", "--redis", dead}},
+		{exit.NotKnown, []string{"doctor", "--redis", dead}},
+		{exit.NotKnown, []string{"lock", "key", "--redis", dead, "--try", "--ttl", "500ms", "--", "true"}},
+		{exit.NotKnown, []string{"lock", "key", "--redis", dead, "--show"}},
+		{exit.NotKnown, []string{"sms", "list", "--redis", dead}},
 		{7, []string{"lock", "key", "--redis", good.url, "--", "sh", "-c", "exit 7"}},
 		{143, []string{"lock", "key", "--redis", good.url, "--", "sh", "-c", "kill -TERM $$"}},
-		{exitNotFound, []string{"lock", "key", "--redis", good.url, "--", "nosuch-command"}},
-		{exitNotFound, []string{"lock", "key", "--redis", good.url, "--", "./nosuch-command"}},
-		{exitNotExecutable, []string{"lock", "key", "--redis", good.url, "--", script}},
+		{exit.NotFound, []string{"lock", "key", "--redis", good.url, "--", "nosuch-command"}},
+		{exit.NotFound, []string{"lock", "key", "--redis", good.url, "--", "./nosuch-command"}},
+		{exit.NotExecutable, []string{"lock", "key", "--redis", good.url, "--", script}},
 	} {
 		t.Run(fmt.Sprint(c.code, c.args[0]), func(t *testing.T) {
 			if code := start(t, c.args...).code(); code != c.code {
@@ -99,15 +100,15 @@ func (storeError) RedisError()     {}
 // A refusal of the store is one; of what else it says, nothing is known.
 func TestCodesOfTheStore(t *testing.T) {
 	for text, want := range map[string]int{
-		"NOPERM this user has no permissions to run the 'evalsha' command": exitRefused, "WRONGPASS invalid username-password pair": exitRefused,
-		"NOAUTH Authentication required.": exitRefused, "ERR ACL failure in script: User worker has no permissions to run the 'hset' command": exitRefused,
-		"ERR The user executing the script can't run this command or subcommand": exitRefused, "ERR unknown command": exitUnknown, "LOADING Redis is loading the dataset in memory": exitUnknown,
-		"MASTERDOWN Link with MASTER is down": exitUnknown, "OOM command not allowed when used memory > 'maxmemory'.": exitUnknown,
+		"NOPERM this user has no permissions to run the 'evalsha' command": exit.Refused, "WRONGPASS invalid username-password pair": exit.Refused,
+		"NOAUTH Authentication required.": exit.Refused, "ERR ACL failure in script: User worker has no permissions to run the 'hset' command": exit.Refused,
+		"ERR The user executing the script can't run this command or subcommand": exit.Refused, "ERR unknown command": exit.NotKnown, "LOADING Redis is loading the dataset in memory": exit.NotKnown,
+		"MASTERDOWN Link with MASTER is down": exit.NotKnown, "OOM command not allowed when used memory > 'maxmemory'.": exit.NotKnown,
 	} {
-		if got := exitCode(fmt.Errorf("verify: %w", storeError(text)), true); got != want {
+		if got := exit.Code(fmt.Errorf("verify: %w", storeError(text)), true); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
-		if got := exitCode(storeError(text), false); got != exitUsage {
+		if got := exit.Code(storeError(text), false); got != exit.WrongUsage {
 			t.Errorf("%s, before the command has started: %d", text, got)
 		}
 	}
@@ -124,26 +125,26 @@ func TestOverdueIsTold(t *testing.T) {
 		}
 	}
 	cl.server.SetTime(time.Now().Add(time.Minute))
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "job: OVERDUE ", "has no verdict", "no node lives: n was the last to be seen with this job, at ", "OVERDUE: 1 job")
-	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, "refuse  overdue", "nodes", "no node lives")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "job: OVERDUE ", "has no verdict", "no node lives: n was the last to be seen with this job, at ", "OVERDUE: 1 job")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "refuse  overdue", "nodes", "no node lives")
 	ctx := context.Background()
 	for _, node := range []string{"drained", "silent"} {
-		_, err := cl.driver.Beat(ctx, node, time.Second)
+		_, err := cl.Driver.Beat(ctx, node, time.Second)
 		must(err)
 	}
-	must(cl.driver.Leave(ctx, "drained"))
+	must(cl.Driver.Leave(ctx, "drained"))
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "doctor", "--redis", cl.url)
-	r.want(t, exitFailed, "drained left at ", "silent fell silent before ")
-	_, err := cl.driver.Beat(ctx, "other", time.Hour)
+	r.want(t, exit.Failed, "drained left at ", "silent fell silent before ")
+	_, err := cl.Driver.Beat(ctx, "other", time.Hour)
 	must(err)
 	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")
-	r.want(t, exitFailed, `"ok": false`, `"cause": "no node has this job: 1 nodes live, and none was seen with it of late`, `"overdue"`, `"age_ms"`)
-	if s := cl.driver.Pause(ctx, "job", 1); s.Err != nil {
+	r.want(t, exit.Failed, `"ok": false`, `"cause": "no node has this job: 1 nodes live, and none was seen with it of late`, `"overdue"`, `"age_ms"`)
+	if s := cl.Driver.Pause(ctx, "job", 1); s.Err != nil {
 		t.Fatal(s.Err)
 	}
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "paused")
-	cronce(t, "doctor", "--redis", cl.url).want(t, exitFine, "no tick is overdue", "1 live: other")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "paused")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "no tick is overdue", "1 live: other")
 }
 
 // What failed is shown, and fails verify where that was asked for.
@@ -151,16 +152,16 @@ func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	cl.server.SetTime(at)
-	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
 		Deadline: time.Second, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}
-	a := cl.driver.Claim(t.Context(), []driver.Claim{c})[0]
+	a := cl.Driver.Claim(t.Context(), []driver.Claim{c})[0]
 	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: "no route to \x1b[31mhost"}
-	if ended := cl.driver.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
+	if ended := cl.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
 		t.Fatalf("%+v, %+v", a, ended)
 	}
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFine, "FAILED")
-	cronce(t, "verify", "--redis", cl.url, "--fail-on", "failed").want(t, exitFailed, "FAILED")
-	cronce(t, "journal", "job", "--redis", cl.url).want(t, exitFine, `failed in`, `no route to \x1b[31mhost`)
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "FAILED")
+	cronce(t, "verify", "--redis", cl.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED")
+	cronce(t, "journal", "job", "--redis", cl.url).want(t, exit.Fine, `failed in`, `no route to \x1b[31mhost`)
 }
 
 // A file or a pipe that cannot be written is no store that does not answer.
@@ -169,12 +170,12 @@ func TestLocalErrorsAreKnown(t *testing.T) {
 		err  error
 		want int
 	}{
-		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, exitFailed},
-		{&fs.PathError{Op: "read", Path: "messages.csv", Err: syscall.EISDIR}, exitFailed},
-		{&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, exitUnknown},
-		{&net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitFailed},
+		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, exit.Failed},
+		{&fs.PathError{Op: "read", Path: "messages.csv", Err: syscall.EISDIR}, exit.Failed},
+		{&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, exit.NotKnown},
+		{&net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exit.Failed},
 	} {
-		if code := exitCode(fmt.Errorf("verify: %w", c.err), true); code != c.want {
+		if code := exit.Code(fmt.Errorf("verify: %w", c.err), true); code != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, code, c.want)
 		}
 	}
@@ -184,7 +185,7 @@ func TestLocalErrorsAreKnown(t *testing.T) {
 func TestLongArguments(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	for _, args := range [][]string{{"verify", "-o", long}, {long}, {"verify", "--" + long}, {"verify", "--config", long}} {
-		if r := cronce(t, args...); r.code != exitUsage || len(r.stderr) > 2*maxErrorLine {
+		if r := cronce(t, args...); r.code != exit.WrongUsage || len(r.stderr) > 2*maxErrorLine {
 			t.Errorf("%.20q: exit code %d, %d bytes", args, r.code, len(r.stderr))
 		}
 	}

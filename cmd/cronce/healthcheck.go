@@ -13,7 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
@@ -30,20 +33,20 @@ func healthcheckCommand() *cobra.Command {
 			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := readConfig(cmd, config.HealthOverrides)
+			c, err := command.ReadConfig(cmd, config.HealthOverrides)
 			if err != nil {
-				return refused(err)
+				return command.ConfigError(err)
 			}
 			if c.HTTP.Off() {
-				return usagef("healthcheck: http.address is %s, so nothing is served", shorten(c.HTTP.Address))
+				return exit.Usagef("healthcheck: http.address is %s, so nothing is served", strictyaml.Quote(c.HTTP.Address))
 			}
 			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
-				return &codedError{err: err, code: exitFailed} // container runtimes know no other code
+				return exit.With(exit.Failed, err) // container runtimes know no other code
 			}
 			return nil
 		},
 	}
-	configFlags(cmd, config.HealthOverrides)
+	command.ConfigFlags(cmd, config.HealthOverrides)
 	return cmd
 }
 

@@ -2,41 +2,31 @@ package main
 
 import (
 	"errors"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
 )
 
 // healthOf serves the health of a node and returns its address.
 func healthOf(t *testing.T, ready func() error) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	h, err := serveHealth(config.HTTP{Address: address}, ready, func() []string { return nil }, http.NotFoundHandler(), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.stop)
-	return address
+	server := httptest.NewServer(node.HealthHandler(ready, func() []string { return nil }, http.NotFoundHandler()))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 func TestHealthcheck(t *testing.T) {
 	fine := healthOf(t, func() error { return nil })
 	ill := healthOf(t, func() error { return errors.New("the store does not answer") })
-	cronce(t, "healthcheck", "--http", fine).want(t, exitFine, "ok")
-	cronce(t, "healthcheck", "--http", ill).want(t, exitFailed, "not ready: the store does not answer")
-	cronce(t, "healthcheck", "--http", "127.0.0.1:1").want(t, exitFailed, "127.0.0.1:1")
-	cronce(t, "healthcheck", "--http", "off").want(t, exitUsage, "nothing is served")
-	cronce(t, "healthcheck", "--http", "8080").want(t, exitUsage, "allowed is host:port")
+	cronce(t, "healthcheck", "--http", fine).want(t, exit.Fine, "ok")
+	cronce(t, "healthcheck", "--http", ill).want(t, exit.Failed, "not ready: the store does not answer")
+	cronce(t, "healthcheck", "--http", "127.0.0.1:1").want(t, exit.Failed, "127.0.0.1:1")
+	cronce(t, "healthcheck", "--http", "off").want(t, exit.WrongUsage, "nothing is served")
+	cronce(t, "healthcheck", "--http", "8080").want(t, exit.WrongUsage, "allowed is host:port")
 }
 
 // Like a node, it takes the address from the file or the environment. One that other
@@ -45,9 +35,9 @@ func TestHealthcheckFindsNode(t *testing.T) {
 	fine := healthOf(t, func() error { return nil })
 	_, port, _ := strings.Cut(fine, ":")
 	yaml := "http: {address: ':" + port + "', allow_remote: true}\n"
-	cronce(t, "healthcheck", "--config", file(t, "c.yaml", yaml)).want(t, exitFine, "ok")
+	cronce(t, "healthcheck", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "ok")
 	t.Setenv("CRONCE_HTTP", fine)
-	cronce(t, "healthcheck").want(t, exitFine, "ok")
+	cronce(t, "healthcheck").want(t, exit.Fine, "ok")
 }
 
 func TestLocalAddress(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -21,10 +23,10 @@ func TestLockForce(t *testing.T) {
 	force := func(more ...string) result {
 		return cronce(t, append([]string{"lock", "key", "--force-unlock", "--redis", url}, more...)...)
 	}
-	force("--reason", "why").want(t, exitRefused, "held by no owner")
+	force("--reason", "why").want(t, exit.Refused, "held by no owner")
 	lease := holdWith(t, url, lock.Options{TTL: driver.MinTTL, Note: "nightly"})
 	fence := strconv.FormatInt(lease.Fence(), 10)
-	force("--reason", "host db-3 is gone", "--who", "alice@ops").want(t, exitFine, "FREED BY FORCE", "alice@ops", "host db-3 is gone", "nightly", fence)
+	force("--reason", "host db-3 is gone", "--who", "alice@ops").want(t, exit.Fine, "FREED BY FORCE", "alice@ops", "host db-3 is gone", "nightly", fence)
 	select {
 	case <-lease.Context().Done():
 	case <-time.After(20 * time.Second):
@@ -34,12 +36,12 @@ func TestLockForce(t *testing.T) {
 		t.Errorf("the cause is %v", err)
 	}
 	_ = lease.Release(t.Context())
-	cronce(t, under(url, []string{"--try"}, `test "$CRONCE_FENCE" -gt `+fence)...).want(t, exitFine)
-	force("--reason", "again").want(t, exitRefused, "held by no owner")
+	cronce(t, under(url, []string{"--try"}, `test "$CRONCE_FENCE" -gt `+fence)...).want(t, exit.Fine)
+	force("--reason", "again").want(t, exit.Refused, "held by no owner")
 
 	show := cronce(t, "lock", "key", "--show", "--redis", url)
-	show.want(t, exitFine, `"key" is free`, "alice@ops", "host db-3 is gone", fence)
-	var report lockReport
+	show.want(t, exit.Fine, `"key" is free`, "alice@ops", "host db-3 is gone", fence)
+	var report lockcommand.Report
 	if err := json.Unmarshal([]byte(cronce(t, "lock", "key", "--show", "-o", "json", "--redis", url).stdout), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestLockForce(t *testing.T) {
 func TestLockForceForged(t *testing.T) {
 	m, url := newRedis(t)
 	hold(t, url)
-	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", "--redis", url, "-o", "json").want(t, exitFine, `"reason": "why"`)
+	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", "--redis", url, "-o", "json").want(t, exit.Fine, `"reason": "why"`)
 	key := ""
 	for _, k := range m.Keys() {
 		if strings.Contains(k, ":f:") {
@@ -66,7 +68,7 @@ func TestLockForceForged(t *testing.T) {
 		}
 	}
 	r := cronce(t, "lock", "key", "--show", "--redis", url)
-	r.want(t, exitFine, "why", "unreadable", `\x1b[2Jgone`)
+	r.want(t, exit.Fine, "why", "unreadable", `\x1b[2Jgone`)
 	if strings.Contains(r.stdout, "\x1b") || len(r.stdout) > 4096 {
 		t.Errorf("%d bytes are shown: %q", len(r.stdout), r.stdout)
 	}
@@ -84,9 +86,9 @@ func TestLockForceFence(t *testing.T) {
 		leases = append(leases, holdWith(t, url, lock.Options{Limit: 3, Fixed: true}))
 	}
 	fence := leases[1].Fence()
-	force("--fence", fmt.Sprint(leases[2].Fence()+1)).want(t, exitRefused, "no owner with the fence")
-	force("--fence", fmt.Sprint(fence)).want(t, exitFine, fmt.Sprint(fence))
-	force("--fence", fmt.Sprint(fence)).want(t, exitRefused, "no owner with the fence")
+	force("--fence", fmt.Sprint(leases[2].Fence()+1)).want(t, exit.Refused, "no owner with the fence")
+	force("--fence", fmt.Sprint(fence)).want(t, exit.Fine, fmt.Sprint(fence))
+	force("--fence", fmt.Sprint(fence)).want(t, exit.Refused, "no owner with the fence")
 	for i, lease := range leases {
 		err := lease.Extend(t.Context())
 		if err == nil || i == 1 {
@@ -96,8 +98,8 @@ func TestLockForceFence(t *testing.T) {
 			t.Errorf("the holder %d of 3: %v", i, err)
 		}
 	}
-	force().want(t, exitFine, "FREED BY FORCE")
-	force().want(t, exitRefused, "held by no owner")
+	force().want(t, exit.Fine, "FREED BY FORCE")
+	force().want(t, exit.Refused, "held by no owner")
 }
 
 func TestLockForceUsage(t *testing.T) {
@@ -115,10 +117,10 @@ func TestLockForceUsage(t *testing.T) {
 		"--fence is -1":                   {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "-1", url},
 		"fences is 9007199254740992":      {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "9007199254740992", url},
 	} {
-		cronce(t, args...).want(t, exitUsage, want)
+		cronce(t, args...).want(t, exit.WrongUsage, want)
 	}
 	for _, flag := range []string{"--try", "--show", "--permits=2", "--note=why"} {
-		cronce(t, "lock", "key", "--force-unlock", "--reason=why", flag, url).want(t, exitUsage, "with --force-unlock allowed is")
+		cronce(t, "lock", "key", "--force-unlock", "--reason=why", flag, url).want(t, exit.WrongUsage, "with --force-unlock allowed is")
 	}
-	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", url).want(t, exitUnknown, "127.0.0.1:1")
+	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", url).want(t, exit.NotKnown, "127.0.0.1:1")
 }

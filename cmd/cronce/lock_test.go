@@ -17,6 +17,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -45,7 +47,7 @@ func TestLock(t *testing.T) {
 	if r.stdout != "hellofenced\n" || r.stderr != "oops\n" {
 		t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
 	}
-	cronce(t, under(url, []string{"--try"}, "exit 0")...).want(t, exitFine)
+	cronce(t, under(url, []string{"--try"}, "exit 0")...).want(t, exit.Fine)
 	cronce(t, under(url, nil, "kill -9 $$")...).want(t, 128+9)
 	free(t, m)
 }
@@ -65,14 +67,14 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	}
 	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS}\nshop: {database: {dsn_env: ORDERS}}\njobs: [{kind: sms, sms: {gateway: http, url: 'http://h', token_env: GATEWAY}}]\n")
 	r := cronce(t, under(url, []string{"--config", config}, "env")...)
-	r.want(t, exitFine, "PLAIN=kept", "CRONCE_NAMESPACE=ns", "CRONCE_FENCE=")
+	r.want(t, exit.Fine, "PLAIN=kept", "CRONCE_NAMESPACE=ns", "CRONCE_FENCE=")
 	if strings.Contains(r.stdout, "hunter2") {
 		t.Errorf("the command is given secrets:\n%s", r.stdout)
 	}
 	t.Setenv("CRONCE_REDIS_URL", url) // without a password it is no secret
-	cronce(t, under(url, nil, "env")...).want(t, exitFine, "CRONCE_REDIS_URL="+url)
+	cronce(t, under(url, nil, "env")...).want(t, exit.Fine, "CRONCE_REDIS_URL="+url)
 	r = cronce(t, under(url, []string{"--config", config, "--with-secrets"}, "env")...)
-	if r.want(t, exitFine); strings.Count(r.stdout, "hunter2") != 11 {
+	if r.want(t, exit.Fine); strings.Count(r.stdout, "hunter2") != 11 {
 		t.Errorf("with --with-secrets:\n%s", r.stdout)
 	}
 }
@@ -83,7 +85,7 @@ func hold(t *testing.T, url string) *lock.Lease { return holdWith(t, url, lock.O
 func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 	t.Helper()
 	s := storeAt(t, url, func(*config.Config) {})
-	lease, err := lock.New(s.driver, "").TryAcquire(t.Context(), "key", o)
+	lease, err := lock.New(s.Driver, "").TryAcquire(t.Context(), "key", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +101,8 @@ func TestLockHeld(t *testing.T) {
 		flags []string
 		code  int
 	}{
-		{[]string{"--try"}, exitRefused},
-		{[]string{"--wait", "1s"}, exitRefused},
+		{[]string{"--try"}, exit.Refused},
+		{[]string{"--wait", "1s"}, exit.Refused},
 		{[]string{"-n", "-E", "75"}, 75},
 		{[]string{"-w", "1s", "--conflict-exit-code", "0"}, 0},
 	} {
@@ -116,7 +118,7 @@ func TestLockHeld(t *testing.T) {
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	(<-done).want(t, exitFine, "ran")
+	(<-done).want(t, exit.Fine, "ran")
 	free(t, m)
 }
 
@@ -137,7 +139,7 @@ func TestLockLost(t *testing.T) {
 			m.FlushAll()
 			select {
 			case r := <-done:
-				r.want(t, exitFailed, `lock "key" was lost`)
+				r.want(t, exit.Failed, `lock "key" was lost`)
 			case <-time.After(20 * time.Second):
 				t.Fatal("the command was not stopped")
 			}
@@ -176,8 +178,8 @@ func TestLockStoppedWaiting(t *testing.T) {
 		go func() { done <- run(ctx, under(url, flags, "echo ran"), strings.NewReader(""), &out, &errs) }()
 		eventually(t, "a process waits", func() bool { return len(m.Keys()) == 2 })
 		stop()
-		if code := <-done; code != exitFailed || out.Len() > 0 {
-			t.Errorf("%q: the exit code is %d, want %d: %s", flags, code, exitFailed, errs.String())
+		if code := <-done; code != exit.Failed || out.Len() > 0 {
+			t.Errorf("%q: the exit code is %d, want %d: %s", flags, code, exit.Failed, errs.String())
 		}
 	}
 	if err := lease.Release(t.Context()); err != nil {
@@ -189,7 +191,7 @@ func TestLockStoppedWaiting(t *testing.T) {
 // A wait goes on while the store does not answer, and says so.
 func TestLockInDoubt(t *testing.T) {
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
-	r.want(t, exitUnknown, "asking on")
+	r.want(t, exit.NotKnown, "asking on")
 	if n := strings.Count(r.stderr, "asking on"); n != 1 || r.stdout != "" {
 		t.Errorf("reported %d times, stdout %q", n, r.stdout)
 	}
@@ -242,7 +244,7 @@ func TestLockEndsPipe(t *testing.T) {
 			c := start(t, "lock", "key", "--redis", url, "--grace", "20s", "--", "timeout", "-k", "1", "0", "sh", "-c", heed+"(echo runs; sleep 300) | tee /dev/stderr")
 			eventually(t, "the command runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })
 			c.signal(syscall.SIGTERM)
-			if code := c.code(); code == exitFine {
+			if code := c.code(); code == exit.Fine {
 				t.Errorf("the exit code is %d", code)
 			}
 			free(t, m)
@@ -256,15 +258,15 @@ func TestLockShared(t *testing.T) {
 	m, url := newRedis(t)
 	run := func(flags ...string) result { return cronce(t, under(url, append(flags, "--try"), "echo ran")...) }
 	both := holdWith(t, url, lock.Options{Limit: lock.NoLimit})
-	run("-s").want(t, exitFine, "ran")
-	run("--shared").want(t, exitFine, "ran")
-	run("--permits", "2").want(t, exitFine, "ran")
-	run().want(t, exitRefused, "held by another owner")
-	run("--permits", "1").want(t, exitRefused, "held by another owner")
+	run("-s").want(t, exit.Fine, "ran")
+	run("--shared").want(t, exit.Fine, "ran")
+	run("--permits", "2").want(t, exit.Fine, "ran")
+	run().want(t, exit.Refused, "held by another owner")
+	run("--permits", "1").want(t, exit.Refused, "held by another owner")
 	if err := both.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	run().want(t, exitFine, "ran")
+	run().want(t, exit.Fine, "ran")
 	free(t, m)
 }
 
@@ -274,11 +276,11 @@ func TestLockShow(t *testing.T) {
 	show := func(more ...string) result {
 		return cronce(t, append([]string{"lock", "key", "--show", "--redis", url}, more...)...)
 	}
-	show().want(t, exitFine, `"key" is free`)
+	show().want(t, exit.Fine, `"key" is free`)
 	one, two := holdWith(t, url, lock.Options{Limit: 3}), holdWith(t, url, lock.Options{Limit: lock.NoLimit})
 	r := show()
-	r.want(t, exitFine, "OWNER", "with up to 3", "shared", "0 waiting", strconv.FormatInt(one.Fence(), 10))
-	var report lockReport
+	r.want(t, exit.Fine, "OWNER", "with up to 3", "shared", "0 waiting", strconv.FormatInt(one.Fence(), 10))
+	var report lockcommand.Report
 	if err := json.Unmarshal([]byte(show("-o", "json").stdout), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -291,8 +293,8 @@ func TestLockShow(t *testing.T) {
 		}
 	}
 	alone := holdWith(t, url, lock.Options{Note: "alice: release 4.2"})
-	show().want(t, exitFine, "alone", "NOTE", "alice: release 4.2")
-	show("-o", "json").want(t, exitFine, `"note": "alice: release 4.2"`)
+	show().want(t, exit.Fine, "alone", "NOTE", "alice: release 4.2")
+	show("-o", "json").want(t, exit.Fine, `"note": "alice: release 4.2"`)
 	if err := alone.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -314,7 +316,7 @@ func TestLockShowUnreadable(t *testing.T) {
 		if ttl > 0 { // else it never expires, as no lock does
 			m.SetTTL(keys[0], ttl)
 		}
-		if r := cronce(t, "lock", "key", "--show", "--redis", url); r.code != exitUnknown || strings.Contains(r.stdout, "free") {
+		if r := cronce(t, "lock", "key", "--show", "--redis", url); r.code != exit.NotKnown || strings.Contains(r.stdout, "free") {
 			t.Errorf("%q: exit code %d, %s", name, r.code, r.stdout)
 		}
 	}
@@ -338,10 +340,10 @@ func TestLockUsage(t *testing.T) {
 		"--shared has no bound":    {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
 		"with --show allowed":      {"lock", "key", "--show", url, "--", "true"},
 	} {
-		cronce(t, args...).want(t, exitUsage, want)
+		cronce(t, args...).want(t, exit.WrongUsage, want)
 	}
 	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s", "--note=why"} {
-		cronce(t, "lock", "key", "--show", flag, url).want(t, exitUsage, "with --show allowed is")
+		cronce(t, "lock", "key", "--show", flag, url).want(t, exit.WrongUsage, "with --show allowed is")
 	}
-	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exitUnknown, "127.0.0.1:1")
+	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exit.NotKnown, "127.0.0.1:1")
 }

@@ -8,12 +8,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
@@ -33,13 +34,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	addCompletion(root)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitFine
+		return exit.Fine
 	}
-	code, text := exitCode(err, started), err.Error()
-	if code == exitUsage {
-		text = withoutCredentials(text, args)
+	code, text := exit.Code(err, started), err.Error()
+	if code == exit.WrongUsage {
+		text = command.WithoutCredentials(text, args)
 	}
-	if e, ok := errors.AsType[*codedError](err); !ok || !e.silent {
+	if !exit.IsPrinted(err) {
 		fmt.Fprintf(stderr, "cronce: %s\n", terminal.PrintableText(bounded(text)))
 	}
 	return code
@@ -58,14 +59,4 @@ func bounded(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// A usageError is a mistake in the command line or in the configuration.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
 }

@@ -87,6 +87,14 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
+// write replaces a file of the test.
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // patience is how long a test waits for what must happen.
 const patience = 20 * time.Second
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -40,38 +42,38 @@ func nextCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of a spec that names none")
 	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")
-	outputFlag(cmd, &f.output)
+	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
 // oneSpec refuses several arguments with a hint at the missing quotes.
 func oneSpec(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef(`next: got %d arguments, allowed is one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
+		return exit.Usagef(`next: got %d arguments, allowed is one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
 	}
 	return nil
 }
 
 func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	if f.n < 1 || f.n > maxNext {
-		return usagef("next: -n is %d, allowed is 1 to %d", f.n, maxNext)
+		return exit.Usagef("next: -n is %d, allowed is 1 to %d", f.n, maxNext)
 	}
 	zone, err := config.ParseZone(f.zone)
 	if err != nil {
-		return usagef("next: --tz %w", err)
+		return exit.Usagef("next: --tz %w", err)
 	}
 	s, err := spec.Parse(text, zone)
 	if err != nil {
-		return usagef("next: %w", err)
+		return exit.Usagef("next: %w", err)
 	}
 	from := now
 	if f.from != "" {
-		if from, err = parseInstant(f.from, s.Zone()); err != nil {
-			return usagef("next: --from %w", err)
+		if from, err = command.ParseTime(f.from, s.Zone()); err != nil {
+			return exit.Usagef("next: --from %w", err)
 		}
 	}
 	ticks := ticksAfter(s, from, f.n)
-	if f.output == outputJSON {
+	if f.output == command.OutputJSON {
 		return terminal.PrintJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
 	}
 	if len(ticks) == 0 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
 func TestNext(t *testing.T) {
@@ -25,7 +27,7 @@ func TestNext(t *testing.T) {
 		{[]string{"@every 90s", "--from", "1970-01-01T00:00:00Z", "-n", "1"}, []string{"1970-01-01 00:01:30"}},
 		{[]string{"@yearly", "-n", "1"}, []string{" days"}},
 	} {
-		cronce(t, append([]string{"next"}, c.args...)...).want(t, exitFine, c.want...)
+		cronce(t, append([]string{"next"}, c.args...)...).want(t, exit.Fine, c.want...)
 	}
 }
 
@@ -42,7 +44,7 @@ func TestNextColumns(t *testing.T) {
 
 func TestNextJSON(t *testing.T) {
 	r := cronce(t, "next", "30 2 * * *", "--tz", "Europe/Berlin", "--from", "2026-03-29", "-n", "1", "-o", "json")
-	r.want(t, exitFine)
+	r.want(t, exit.Fine)
 	var got nextReport
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
@@ -50,7 +52,7 @@ func TestNextJSON(t *testing.T) {
 	if got.Zone != "Europe/Berlin" || len(got.Ticks) != 1 || got.Ticks[0].Remark == "" || got.Ticks[0].Tick.UTC().Hour() != 1 {
 		t.Errorf("%+v", got)
 	}
-	cronce(t, "next", "0 0 12 * * ? 1999", "-o", "json").want(t, exitFine, `"ticks": []`)
+	cronce(t, "next", "0 0 12 * * ? 1999", "-o", "json").want(t, exit.Fine, `"ticks": []`)
 }
 
 func TestFromNow(t *testing.T) {

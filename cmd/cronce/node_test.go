@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -42,7 +43,7 @@ func TestNodesShareTicks(t *testing.T) {
 		n.signal(syscall.SIGTERM)
 	}
 	for _, n := range nodes {
-		if code := n.code(); code != exitFine || len(n.logs("node draining")) != 1 || len(n.logs("node stopped")) != 1 {
+		if code := n.code(); code != exit.Fine || len(n.logs("node draining")) != 1 || len(n.logs("node stopped")) != 1 {
 			t.Errorf("exit code %d", code)
 		}
 	}
@@ -51,7 +52,7 @@ func TestNodesShareTicks(t *testing.T) {
 			t.Errorf("tick %s was started %d times", tick, n)
 		}
 	}
-	cronce(t, "verify", "--redis", url).want(t, exitFine, "each has one verdict")
+	cronce(t, "verify", "--redis", url).want(t, exit.Fine, "each has one verdict")
 }
 
 // A node whose clock is wrong warns, and neither runs a tick again nor early.
@@ -101,7 +102,7 @@ func TestHangUpDrains(t *testing.T) {
 	n := startNode(t, url, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n")
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
 	n.signal(syscall.SIGHUP)
-	if code := n.code(); code != exitFine {
+	if code := n.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	if len(n.logs("node stopped")) != 1 || len(n.logs("run started")) != len(n.logs("run finished")) {
@@ -116,7 +117,7 @@ func TestDrainInterrupts(t *testing.T) {
 	n := startNode(t, url, strings.Replace(longRun, "30s", "200ms", 1))
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
 	n.signal(syscall.SIGTERM)
-	if code := n.code(); code != exitFine {
+	if code := n.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	if l := n.logs("run finished"); len(l) != 1 || l[0].Text("outcome") != "interrupted" {
@@ -167,7 +168,7 @@ func TestMetricsOfNode(t *testing.T) {
 	if !strings.Contains(text, "\ncronce_node_ready 1\n") {
 		t.Error("the node runs jobs, and its metrics say that it is not ready")
 	}
-	for _, name := range ruleFiles()["node"] {
+	for _, name := range ruleFiles(t)["node"] {
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("%s was not measured", name)
 		}
@@ -193,11 +194,11 @@ func TestEvictingStore(t *testing.T) {
 	s := redisserver.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	url := "redis://" + s.Addr()
 	n := startNode(t, url, everySecond)
-	if code := n.code(); code != exitRefused || !strings.Contains(n.stderr.String(), "set maxmemory-policy to noeviction") {
+	if code := n.code(); code != exit.Refused || !strings.Contains(n.stderr.String(), "set maxmemory-policy to noeviction") {
 		t.Errorf("exit code %d", code)
 	}
-	cronce(t, "doctor", "--redis", url).want(t, exitFailed, "refuse", "allkeys-lru", "set maxmemory-policy to noeviction")
-	cronce(t, under(url, nil, "echo ran")...).want(t, exitRefused, "set maxmemory-policy to noeviction")
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed, "refuse", "allkeys-lru", "set maxmemory-policy to noeviction")
+	cronce(t, under(url, nil, "echo ran")...).want(t, exit.Refused, "set maxmemory-policy to noeviction")
 	n = startNode(t, url, "redis: {allow_eviction: true}\n"+everySecond)
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 }
@@ -211,7 +212,7 @@ func TestNodesThatDiffer(t *testing.T) {
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 	for _, option := range []string{"shards: 2", "group_by: /"} {
 		other := startNode(t, url, "redis: {"+option+"}\n"+everySecond)
-		if code := other.code(); code != exitRefused || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
+		if code := other.code(); code != exit.Refused || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
 			t.Errorf("%s: exit code %d: %s", option, code, other.stderr.String())
 		}
 	}
@@ -221,18 +222,18 @@ func TestNodesThatDiffer(t *testing.T) {
 func TestPassword(t *testing.T) {
 	s := redisserver.Start(t, "--requirepass", "hunter2")
 	url := "redis://" + s.Addr()
-	if r := cronce(t, "doctor", "--redis", url); r.code != exitRefused {
-		r.want(t, exitRefused)
+	if r := cronce(t, "doctor", "--redis", url); r.code != exit.Refused {
+		r.want(t, exit.Refused)
 	}
 	t.Setenv(config.PasswordEnv, "hunter2")
-	cronce(t, "doctor", "--redis", url).want(t, exitFine)
+	cronce(t, "doctor", "--redis", url).want(t, exit.Fine)
 	n := startNode(t, url, everySecond, "--log-level", "debug")
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 	n.signal(syscall.SIGTERM)
 	n.code()
 	t.Setenv(config.PasswordEnv, "hunter3")
 	r := cronce(t, "verify", "--redis", url)
-	r.want(t, exitRefused)
+	r.want(t, exit.Refused)
 	if shown := n.stderr.String() + n.stdout.String() + r.stderr; strings.Contains(shown, "hunter") {
 		t.Errorf("a password is shown:\n%s", shown)
 	}

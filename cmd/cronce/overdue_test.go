@@ -1,105 +1,81 @@
 package main
 
 import (
-	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// Of nodes that went, the latest is named first, however it went.
-func TestGone(t *testing.T) {
-	f := &roll{MemberList: driver.MemberList{Now: 10_000, Members: []driver.Member{
-		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
-	}}}
-	var names []string
-	for _, m := range f.gone() {
-		names = append(names, m.Node)
-	}
-	if got := named(names, 9); got != "late, between, early" {
-		t.Errorf("%s", got)
-	}
-}
-
-// A mark within the tolerance is not ahead; a millisecond beyond it is, for the cause of
-// what is overdue as for doctor.
-func TestMarkAheadToTheMillisecond(t *testing.T) {
-	f := &roll{alive: map[string]bool{"a": true}}
-	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
-		s := driver.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
-		if _, found := markOf(s); found != ahead {
-			t.Errorf("%d ms ahead: doctor says %v", past, found)
-		}
-		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
-		if decided := cause != "a lives and has this job: its log and its /readyz say what keeps it"; decided != ahead {
-			t.Errorf("%d ms ahead: %s", past, cause)
-		}
-	}
-}
-
-// The clocks agree if they differ by no more than half the round trip that was measured,
-// and the millisecond to which they are read.
-func TestClockOf(t *testing.T) {
-	sent := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		trip, offset time.Duration
-		level        driver.Level
-		agree        bool
+// A tick is overdue on a server that evicts keys, or keeps nothing on disk: verify names that
+// beside the nodes, since the server may have forgotten the verdict. Of a server that keeps
+// everything it says nothing of the kind, nor where nothing is overdue.
+func TestOverdueNamesTheStoresRisk(t *testing.T) {
+	t.Parallel()
+	evicting := []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}
+	for name, c := range map[string]struct {
+		args      []string
+		want, not []string
 	}{
-		{0, time.Millisecond, driver.LevelOK, true},
-		{0, time.Millisecond + 1, driver.LevelOK, false},
-		{40 * time.Millisecond, -21 * time.Millisecond, driver.LevelOK, true},
-		{40 * time.Millisecond, -21*time.Millisecond - 1, driver.LevelOK, false},
-		{0, clockWarn, driver.LevelOK, false},
-		{0, -clockWarn - 1, driver.LevelWarn, false},
+		"evicts": {append(evicting, "--appendonly", "yes"), []string{"store risk: eviction: maxmemory-policy is allkeys-lru"}, []string{"persistence"}},
+		"both":   {evicting, []string{"store risk: eviction: ", "store risk: persistence: the server keeps nothing on disk"}, nil},
+		"keeps":  {[]string{"--appendonly", "yes"}, nil, []string{"store risk"}},
 	} {
-		f := clockOf("", driver.ClockReading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
-		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {
-			t.Errorf("a trip of %v, off by %v: %v, %s", c.trip, c.offset, f.Level, f.Text)
-		}
+		t.Run(name, func(t *testing.T) {
+			url := "redis://" + redisserver.Start(t, c.args...).Addr()
+			began := openJob(t, url)
+			r := cronce(t, "verify", "--redis", url)
+			r.want(t, exit.Fine)
+			if strings.Contains(r.stdout, "store risk") {
+				t.Errorf("nothing is overdue: %s", r.stdout)
+			}
+			began()
+			r = cronce(t, "verify", "--redis", url)
+			r.want(t, exit.Failed, append(c.want, "OVERDUE", "no node lives")...)
+			for _, not := range c.not {
+				if strings.Contains(r.stdout, not) {
+					t.Errorf("verify has %q: %s", not, r.stdout)
+				}
+			}
+			cronce(t, "verify", "--redis", url, "-o", "json").want(t, exit.Failed, c.want...)
+		})
 	}
 }
 
-// --since is a time that has passed.
-func TestSinceWhen(t *testing.T) {
-	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"": {}, "1h": now.Add(-time.Hour), "2027-01-01T00:00:00Z": now, "2026-12-31 12:00": now.Add(-12 * time.Hour),
-	} {
-		if got, err := sinceWhen(text, now); err != nil || !got.Equal(want) {
-			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
-		}
+// openJob opens a job of every second. The returned function lets its time have begun an
+// hour ago.
+func openJob(t *testing.T, url string) (earlier func()) {
+	t.Helper()
+	s := storeAt(t, url, func(c *config.Config) { c.Redis.AllowEviction = true })
+	schedule, err := spec.Parse("@every 1s", nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, text := range []string{"2027-01-01T00:00:01Z", "0s", "-1h", "soon"} {
-		if got, err := sinceWhen(text, now); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
+	opened := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
+	if opened.Err != nil {
+		t.Fatal(opened.Err)
 	}
-}
-
-// Ticks that failed are a fault only if that was asked for; a job's youth is reported if its
-// journal reaches back to its opening.
-func TestFaultOfFailures(t *testing.T) {
-	p := &proof{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Failed: 1})}
-	if err := p.fault(""); err != nil {
-		t.Error(err)
-	}
-	if e, ok := errors.AsType[*codedError](p.fault(failOnFailed)); !ok || e.code != exitFailed {
-		t.Errorf("%v", p.fault(failOnFailed))
-	}
-	begins := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		complete bool
-		since    time.Time
-		want     int
-	}{
-		{true, begins.Add(-1), 1}, {true, begins, 0}, {false, begins.Add(-1), 0}, {true, time.Time{}, 0},
-	} {
-		if got := younger([]verify.Report{{Job: "job", Begins: begins, Complete: c.complete}}, c.since); len(got) != c.want {
-			t.Errorf("%+v: %q", c, got)
+	return func() {
+		now, ago := strconv.FormatInt(opened.Mark, 10), strconv.FormatInt(opened.Mark-time.Hour.Milliseconds(), 10)
+		for _, key := range s.Client.Keys(t.Context(), "*:job").Val() {
+			if s.Client.Type(t.Context(), key).Val() == "list" { // the journal, with the line of the opening
+				line := s.Client.LIndex(t.Context(), key, 0).Val()
+				if err := s.Client.LSet(t.Context(), key, 0, strings.ReplaceAll(line, now, ago)).Err(); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			for field, value := range s.Client.HGetAll(t.Context(), key).Val() {
+				if err := s.Client.HSet(t.Context(), key, field, strings.ReplaceAll(value, now, ago)).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 }
@@ -112,11 +88,11 @@ func TestSecondLook(t *testing.T) {
 	cl.server.SetTime(time.Now().Add(time.Minute))
 	asked := func() int {
 		before := cl.server.CommandCount()
-		cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE")
+		cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE")
 		return cl.server.CommandCount() - before
 	}
 	dead := asked()
-	if _, err := cl.driver.Beat(t.Context(), "other", time.Hour); err != nil {
+	if _, err := cl.Driver.Beat(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if living := asked(); living <= dead {

@@ -13,7 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell/sale"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
@@ -86,7 +89,7 @@ func oversellCommand() *cobra.Command {
 	flags.StringSliceVar(&f.zookeeper, "zookeeper", nil, "the servers of a real ZooKeeper, host:port,host:port")
 	flags.BoolVar(&f.worker, "worker", false, "sell in this process, as its standard input says")
 	_ = flags.MarkHidden("worker")
-	outputFlag(cmd, &f.output)
+	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
@@ -101,21 +104,21 @@ func strategyHelp() string {
 func (f *oversellFlags) check() error {
 	switch {
 	case f.stock < 1 || f.stock > maxStock:
-		return usagef("oversell: --stock is %d, allowed is 1 to %d", f.stock, maxStock)
+		return exit.Usagef("oversell: --stock is %d, allowed is 1 to %d", f.stock, maxStock)
 	case f.buyers < 1 || f.buyers > maxBuyers:
-		return usagef("oversell: --buyers is %d, allowed is 1 to %d", f.buyers, maxBuyers)
+		return exit.Usagef("oversell: --buyers is %d, allowed is 1 to %d", f.buyers, maxBuyers)
 	case f.processes < 1 || f.processes > min(maxProcesses, f.buyers):
-		return usagef("oversell: --processes is %d, allowed is 1 to %d, and no more than buyers", f.processes, maxProcesses)
+		return exit.Usagef("oversell: --processes is %d, allowed is 1 to %d, and no more than buyers", f.processes, maxProcesses)
 	case f.work < 0 || f.work > maxWork:
-		return usagef("oversell: --work is %v, allowed is up to %v", f.work, maxWork)
+		return exit.Usagef("oversell: --work is %v, allowed is up to %v", f.work, maxWork)
 	case f.patience < time.Second || f.patience > maxPatience:
-		return usagef("oversell: --patience is %v, allowed is 1s to 1h", f.patience)
+		return exit.Usagef("oversell: --patience is %v, allowed is 1s to 1h", f.patience)
 	case !slices.Contains([]int{0, 1, 3, 5, 7}, len(f.redis)):
-		return usagef("oversell: --redis is given %d times, allowed is once, or 3, 5 or 7 times for redlock", len(f.redis))
+		return exit.Usagef("oversell: --redis is given %d times, allowed is once, or 3, 5 or 7 times for redlock", len(f.redis))
 	}
 	for _, server := range f.zookeeper {
 		if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
-			return usagef("oversell: --zookeeper is %s, allowed is host:port, or several with commas between", shorten(server))
+			return exit.Usagef("oversell: --zookeeper is %s, allowed is host:port, or several with commas between", strictyaml.Quote(server))
 		}
 	}
 	if f.work == 0 {
@@ -134,9 +137,9 @@ func (f *oversellFlags) checkStrategies() error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		err := usagef("oversell: --strategy is %s, allowed is %s", shorten(name), strings.Join(names, ", "))
+		err := exit.Usagef("oversell: --strategy is %s, allowed is %s", strictyaml.Quote(name), strings.Join(names, ", "))
 		if near := strictyaml.Nearest(name, names); near != "" {
-			err = usagef("%w, did you mean %q?", err, near)
+			err = exit.Usagef("%w, did you mean %q?", err, near)
 		}
 		return err
 	}
@@ -159,19 +162,19 @@ func (f *oversellFlags) database() (string, error) {
 		}
 	}
 	if named > 1 {
-		return "", usagef("oversell: more than one of --dsn, --dsn-env and --dsn-file is given, allowed is one of them")
+		return "", exit.Usagef("oversell: more than one of --dsn, --dsn-env and --dsn-file is given, allowed is one of them")
 	}
 	switch {
 	case f.dsnEnv != "":
 		flag = "--dsn-env"
 		if dsn = os.Getenv(f.dsnEnv); dsn == "" {
-			return "", usagef("oversell: %s names a variable that is not set", flag)
+			return "", exit.Usagef("oversell: %s names a variable that is not set", flag)
 		}
 	case f.dsnFile != "":
 		flag = "--dsn-file"
 		line, err := config.Default(os.LookupEnv).SecretFile("dsn", f.dsnFile)
 		if err != nil {
-			return "", usagef("oversell: %s: %w", flag, err)
+			return "", exit.Usagef("oversell: %s: %w", flag, err)
 		}
 		dsn = line.Text()
 	case dsn == "":
@@ -180,16 +183,16 @@ func (f *oversellFlags) database() (string, error) {
 	d, err := config.ParseDSN(dsn)
 	switch {
 	case err != nil:
-		return "", usagef("oversell: %s %w", flag, err)
+		return "", exit.Usagef("oversell: %s %w", flag, err)
 	case d.HasPassword && f.dsn != "":
-		return "", usagef("oversell: --dsn has a password, which may not stand here: name a variable or a file that has the DSN with --dsn-env or --dsn-file")
+		return "", exit.Usagef("oversell: --dsn has a password, which may not stand here: name a variable or a file that has the DSN with --dsn-env or --dsn-file")
 	}
 	return dsn, nil
 }
 
 // run sells through each strategy in turn.
 func (f *oversellFlags) run(cmd *cobra.Command) error {
-	ctx, stop := withSignals(cmd.Context())
+	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
 	dsn, err := f.database()
 	if err != nil {
@@ -201,16 +204,16 @@ func (f *oversellFlags) run(cmd *cobra.Command) error {
 	}
 	err = sale.Run(ctx, sale.Options{
 		Stock: f.stock, Buyers: f.buyers, Processes: f.processes, Work: f.work, Patience: f.patience, Strategies: f.kinds(),
-		Redis: f.redis, ZooKeeper: f.zookeeper, DSN: dsn, JSON: f.output == outputJSON,
+		Redis: f.redis, ZooKeeper: f.zookeeper, DSN: dsn, JSON: f.output == command.OutputJSON,
 		Worker: func() *exec.Cmd {
 			worker := exec.Command(self, "oversell", "--worker")
 			worker.Env = os.Environ()
 			return worker
 		},
-		Warn: warnTo(cmd.ErrOrStderr()),
+		Warn: command.WarnTo(cmd.ErrOrStderr()),
 	}, connectRedis, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if errors.Is(err, sale.ErrBroken) {
-		return exitWith(exitFailed, err.Error())
+		return exit.Printed(exit.Failed, err.Error())
 	}
 	return err
 }
@@ -226,8 +229,8 @@ func connectRedis(url string, embedded bool, warn func(setting, text string), se
 		c.OnPlaintext(warn)
 	})
 	if err != nil {
-		return nil, "", refused(err)
+		return nil, "", command.ConfigError(err)
 	}
-	client, err := newClientWith(c, set)
+	client, err := clients.RedisWith(c, set)
 	return client, c.RedisName(), err
 }

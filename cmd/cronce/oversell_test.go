@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell/sale"
 	"github.com/cronce/cronce/internal/redisserver"
@@ -40,7 +41,7 @@ func TestOversellWrong(t *testing.T) {
 	t.Parallel()
 	c := start(t, "oversell", "--stock", "2", "--buyers", "6", "--processes", "2", "--work", "800ms",
 		"--strategy", "none,mutex,setnx", "-o", "json")
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	var got sold
@@ -66,7 +67,7 @@ func TestOversellExact(t *testing.T) {
 		}
 	}
 	c := start(t, "oversell", "--work", "2ms", "--strategy", strings.Join(exact, ","))
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	out := c.stdout.String()
@@ -118,7 +119,7 @@ func TestOversellOnRealStores(t *testing.T) {
 	}
 	dsn := strings.Replace(pg.DSN(name), "@", ":sesame@", 1)
 	c := startWith(t, []string{"SHOP=" + dsn, config.PasswordEnv + "=hunter2"}, args...)
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	out := c.stdout.String() + c.stderr.String()
@@ -150,7 +151,7 @@ func TestOversellNoServer(t *testing.T) {
 		t.Run(flag[0], func(t *testing.T) {
 			t.Parallel()
 			r := cronce(t, append([]string{"oversell"}, flag...)...)
-			r.want(t, exitUnknown, "127.0.0.1:1")
+			r.want(t, exit.NotKnown, "127.0.0.1:1")
 			if r.stdout != "" {
 				t.Errorf("printed %q", r.stdout)
 			}
@@ -163,7 +164,7 @@ func TestOversellNamedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "my shop.db")
 	c := start(t, "oversell", "--work", "1ms", "--strategy", "sql-conditional", "--dsn-file", file(t, "dsn", "sqlite:"+path+"\n"))
-	if code := c.code(); code != exitFine {
+	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
 	db, err := sql.Open("sqlite", path)
@@ -186,7 +187,7 @@ func TestOversellEnds(t *testing.T) {
 		eventually(t, "three processes", func() bool { pids = childrenOf(c.cmd.Process.Pid); return len(pids) == 3 })
 		eventually(t, "the head of the table", func() bool { return strings.Contains(c.stdout.String(), "STRATEGY") })
 		c.signal(s)
-		if code := c.code(); code != exitFailed && s == syscall.SIGINT {
+		if code := c.code(); code != exit.Failed && s == syscall.SIGINT {
 			t.Errorf("exit code %d after %v", code, s)
 		}
 		goneAll(t, pids)

@@ -1,18 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -38,7 +39,7 @@ func pauseCommand() *cobra.Command {
 		Example: "  cronce pause sendSms --reason 'gateway is moved until 08:00'\n  cronce pause --all --reason 'maintenance of the database'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := utf8.RuneCountInString(f.reason); n < leastReason || n > mostReason {
-				return usagef("pause: --reason has %d characters, allowed are %d to %d", n, leastReason, mostReason)
+				return exit.Usagef("pause: --reason has %d characters, allowed are %d to %d", n, leastReason, mostReason)
 			}
 			return f.change(cmd, args, true)
 		},
@@ -64,7 +65,7 @@ func resumeCommand() *cobra.Command {
 }
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
-	configFlags(cmd, config.StoreOverrides)
+	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
 	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
 }
@@ -72,51 +73,51 @@ func (f *pauseFlags) flags(cmd *cobra.Command) {
 // change pauses or resumes the job that is named, or all.
 func (f *pauseFlags) change(cmd *cobra.Command, args []string, pause bool) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
-		return usagef("%s: got %d arguments and --all is %v, allowed is the name of one job, or --all", cmd.Name(), len(args), f.all)
+		return exit.Usagef("%s: got %d arguments and --all is %v, allowed is the name of one job, or --all", cmd.Name(), len(args), f.all)
 	}
-	return withStore(cmd, func(ctx context.Context, s *store) error {
+	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		only := ""
 		if !f.all {
 			only = args[0]
 		}
-		jobs, err := s.jobs(ctx, only)
+		jobs, err := s.Jobs(ctx, only)
 		if err != nil {
 			return err
 		}
 		if len(jobs) == 0 {
-			return s.noRecord()
+			return s.NoRecord()
 		}
 		var errs []error
 		for _, job := range jobs {
-			errs = append(errs, s.setPause(ctx, cmd.OutOrStdout(), job, pause, f))
+			errs = append(errs, setPause(ctx, s, cmd.OutOrStdout(), job, pause, f))
 		}
 		return errors.Join(errs...)
 	})
 }
 
 // setPause pauses or resumes a job, unless it is so already.
-func (s *store) setPause(ctx context.Context, w io.Writer, job string, pause bool, f *pauseFlags) error {
-	old := s.driver.Look(ctx, []string{job})[0]
+func setPause(ctx context.Context, s *clients.Store, w io.Writer, job string, pause bool, f *pauseFlags) error {
+	old := s.Driver.Look(ctx, []string{job})[0]
 	if old.Err != nil {
-		return s.failed(old.Err)
+		return s.Failed(old.Err)
 	}
 	as := map[bool]string{true: "paused", false: "not paused"}
 	if old.Paused == pause {
 		fmt.Fprintf(w, "%s is %s already\n", job, as[pause])
 		return nil
 	}
-	set := s.driver.Resume
+	set := s.Driver.Resume
 	if pause {
-		set = s.driver.Pause
+		set = s.Driver.Pause
 	}
 	now := set(ctx, job, old.PauseChange+1)
 	switch {
 	case errors.Is(now.Err, driver.ErrNotOpen):
-		return &codedError{err: fmt.Errorf("%s was never opened by a node: there is nothing to pause", job), code: exitRefused}
+		return exit.With(exit.Refused, fmt.Errorf("%s was never opened by a node: there is nothing to pause", job))
 	case now.Err != nil:
-		return s.failed(now.Err)
+		return s.Failed(now.Err)
 	case now.Paused != pause:
-		return &codedError{err: fmt.Errorf("%s is %s: another change came first, see how it stands and ask again", job, as[now.Paused]), code: exitRefused}
+		return exit.With(exit.Refused, fmt.Errorf("%s is %s: another change came first, see how it stands and ask again", job, as[now.Paused]))
 	}
 	alive := 0
 	for i := range now.Runs {
@@ -124,22 +125,10 @@ func (s *store) setPause(ctx context.Context, w io.Writer, job string, pause boo
 			alive++
 		}
 	}
-	fmt.Fprintf(w, "%s is %s, by %s, from %s on", job, as[pause], caller(f.who), rfc3339(now.Now))
+	fmt.Fprintf(w, "%s is %s, by %s, from %s on", job, as[pause], command.Caller(f.who), terminal.RFC3339(now.Now))
 	if pause {
 		fmt.Fprintf(w, ": %s; %d of its runs are alive and go on", f.reason, alive)
 	}
 	fmt.Fprintln(w)
 	return nil
-}
-
-// caller is the name that was given, or that of the user of this machine.
-func caller(who string) string {
-	if who == "" {
-		if u, err := user.Current(); err == nil {
-			who = u.Username
-		}
-		host, _ := os.Hostname()
-		who = cmp.Or(who, "unknown") + "@" + host
-	}
-	return who
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/rewardcommands"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -29,27 +31,27 @@ func TestRewardLife(t *testing.T) {
 	_, url := newRedis(t)
 	at := []string{"--redis", url, "--config", rewardConfig(t, ", rewards: {offered_only: true, token_env: T}")}
 	do := func(args ...string) result { return cronce(t, append(append([]string{"reward"}, args...), at...)...) }
-	do("list", "family-4711").want(t, exitFine)
-	do("claim", "family-4711", "tea", "member-1").want(t, exitRefused, "was not offered")
-	do("offer", "family-4711", "tea").want(t, exitFine, "tea", "offered")
-	do("deliver", "family-4711", "tea").want(t, exitRefused, "was not claimed")
-	do("claim", "family-4711", "tea", "member-1").want(t, exitFine, "claimed", "me****")
-	do("claim", "family-4711", "tea", "member-2").want(t, exitRefused, "has reward")
-	do("deliver", "family-4711", "tea").want(t, exitFine, "delivered")
-	do("withdraw", "family-4711", "tea").want(t, exitRefused, "was delivered")
-	do("offer", "family-4711", "cup").want(t, exitFine)
-	do("withdraw", "family-4711", "cup").want(t, exitFine, "withdrawn")
+	do("list", "family-4711").want(t, exit.Fine)
+	do("claim", "family-4711", "tea", "member-1").want(t, exit.Refused, "was not offered")
+	do("offer", "family-4711", "tea").want(t, exit.Fine, "tea", "offered")
+	do("deliver", "family-4711", "tea").want(t, exit.Refused, "was not claimed")
+	do("claim", "family-4711", "tea", "member-1").want(t, exit.Fine, "claimed", "me****")
+	do("claim", "family-4711", "tea", "member-2").want(t, exit.Refused, "has reward")
+	do("deliver", "family-4711", "tea").want(t, exit.Fine, "delivered")
+	do("withdraw", "family-4711", "tea").want(t, exit.Refused, "was delivered")
+	do("offer", "family-4711", "cup").want(t, exit.Fine)
+	do("withdraw", "family-4711", "cup").want(t, exit.Fine, "withdrawn")
 	r := do("list", "family-4711", "-o", "json")
-	var rows []rewardRow
+	var rows []rewardcommands.RewardRow
 	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || len(rows) != 2 || rows[0].Reward != "cup" || rows[1].Delivered == nil {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 	if strings.Contains(r.stdout, "4711") || strings.Contains(r.stdout, "member-1") {
 		t.Errorf("a person is shown: %s", r.stdout)
 	}
-	do("offer", "family 4711", "tea").want(t, exitUsage, "family is")
-	do("claim", "family-4711", "tea").want(t, exitUsage, "allowed is claim FAMILY REWARD MEMBER")
-	do("list").want(t, exitUsage, "allowed is one family")
+	do("offer", "family 4711", "tea").want(t, exit.WrongUsage, "family is")
+	do("claim", "family-4711", "tea").want(t, exit.WrongUsage, "allowed is claim FAMILY REWARD MEMBER")
+	do("list").want(t, exit.WrongUsage, "allowed is one family")
 }
 
 // Three processes race on one family: for each reward one member has it, the others get the answer
@@ -78,9 +80,9 @@ func TestThreeProcessesOneFamily(t *testing.T) {
 		has := 0
 		for i, code := range codes {
 			switch code {
-			case exitFine:
+			case exit.Fine:
 				has++
-			case exitRefused:
+			case exit.Refused:
 			default:
 				t.Errorf("process %d: exit code %d: %s", i, code, said[i])
 			}
@@ -93,12 +95,12 @@ func TestThreeProcessesOneFamily(t *testing.T) {
 		}
 		race.Wait()
 		for i, code := range codes {
-			if code != exitFine || said[i] != said[0] {
+			if code != exit.Fine || said[i] != said[0] {
 				t.Errorf("process %d: exit code %d: %s, the first got %s", i, code, said[i], said[0])
 			}
 		}
 	}
-	cronce(t, "reward", "list", "family-4711", "--redis", url, "--config", config).want(t, exitFine, "reward-0", "reward-2", "delivered")
+	cronce(t, "reward", "list", "family-4711", "--redis", url, "--config", config).want(t, exit.Fine, "reward-0", "reward-2", "delivered")
 }
 
 // A shop serves rewards beside its sale, to callers that have the token.
@@ -138,5 +140,5 @@ func TestShopServesRewards(t *testing.T) {
 	ask("POST", "/families/f-1/rewards/tea/claims/ada", "s3cret", http.StatusOK)
 	ask("POST", "/families/f-1/rewards/tea/claims/bob", "s3cret", http.StatusConflict)
 	ask("GET", "/products/none", "", http.StatusNotFound)
-	cronce(t, "node", "--check", "--redis", url, "--config", rewardConfig(t, ", rewards: {}")).want(t, exitUsage, "shop.rewards: token_env and token_file are both missing")
+	cronce(t, "node", "--check", "--redis", url, "--config", rewardConfig(t, ", rewards: {}")).want(t, exit.WrongUsage, "shop.rewards: token_env and token_file are both missing")
 }

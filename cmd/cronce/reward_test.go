@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/rewarddemo"
 )
 
 // Without a lock five records, and with it one and four refusals.
 func TestRewardDemo(t *testing.T) {
 	r := cronce(t, "reward", "demo")
-	r.want(t, exitFine, "5 records, 0 refusals; the work before it was done 5 times.", "1 record, 4 refusals; the work before it was done 1 time.")
+	r.want(t, exit.Fine, "5 records, 0 refusals; the work before it was done 5 times.", "1 record, 4 refusals; the work before it was done 1 time.")
 	if n := strings.Count(r.stdout, "refused: member-"); n != 4 {
 		t.Errorf("%d refusals in\n%s", n, r.stdout)
 	}

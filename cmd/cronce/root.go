@@ -2,6 +2,15 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
+	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/cronce/internal/rewardcommands"
+	"github.com/cronce/cronce/cmd/cronce/internal/shopcommands"
+	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 )
 
 // rootCommand builds the tree of commands. Started becomes true once a command's
@@ -11,13 +20,13 @@ func rootCommand(started *bool) *cobra.Command {
 		Use:   "cronce",
 		Short: "Run cron jobs on N identical nodes, every tick on one of them",
 		Long: "cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it.\n\n" +
-			"Start with:  cronce demo\n\n" + exitTable,
+			"Start with:  cronce demo\n\n" + exit.Table,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	root.AddCommand(demoCommand(), nodeCommand(), verifyCommand(), journalCommand(), doctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockCommand(), smsCommand(), shopCommand(),
-		oversellCommand(), rewardCommand(), healthcheckCommand(), versionCommand())
+	root.AddCommand(demoCommand(), node.Command(), inspect.VerifyCommand(), inspect.JournalCommand(), inspect.DoctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root
 }
 
@@ -26,30 +35,6 @@ func rootCommand(started *bool) *cobra.Command {
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.RunE = unknownBelow
+		completion.RunE = command.UnknownBelow
 	}
-}
-
-// group makes a command that only has commands below it.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	parent := &cobra.Command{
-		Use: use, Short: short,
-		RunE:                       unknownBelow,
-		SuggestionsMinimumDistance: 2,
-	}
-	parent.AddCommand(commands...)
-	return parent
-}
-
-// unknownBelow is what a command does that only has commands below it: it helps,
-// or names the one that there is not.
-func unknownBelow(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	err := usagef("%s: unknown command %q", cmd.CommandPath(), args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		err = usagef("%w, did you mean %q?", err, near[0])
-	}
-	return err
 }

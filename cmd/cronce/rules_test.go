@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/shop"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/scheduler/metrics"
 )
@@ -24,9 +27,19 @@ type alertRules struct {
 }
 
 // ruleFiles are the files of alerts, with the names of the metrics that they may be about.
-func ruleFiles() map[string][]string {
+func ruleFiles(t *testing.T) map[string][]string {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{})
+	defer client.Close()
+	c := config.Default(nil)
+	c.OnlyShop()
+	s, err := shop.Open(c, client, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	return map[string][]string{
-		"shop": names(newShopMetrics(&shop{}), newBookMetrics(&shop{})),
+		"shop": names(s.Collectors()...),
 		"node": names(metrics.New()),
 	}
 }
@@ -53,7 +66,7 @@ func histogramOf(name string) string {
 // case in which it fires, and one in which it does not.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	for file, measured := range ruleFiles() {
+	for file, measured := range ruleFiles(t) {
 		var rules alertRules
 		manifest(t, "deploy/prometheus/"+file+".rules.yaml", &rules)
 		fires, silent := ruleCases(t, file)
@@ -99,7 +112,7 @@ func ruleCases(t *testing.T, file string) (fires, silent map[string]bool) {
 func TestRulesFire(t *testing.T) {
 	t.Parallel()
 	promtool := serverprocess.Find(t, "promtool", "prometheus")
-	for file := range ruleFiles() {
+	for file := range ruleFiles(t) {
 		cmd := exec.Command(promtool, "test", "rules", file+".rules.test.yaml")
 		cmd.Dir = "../../deploy/prometheus"
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -119,13 +132,14 @@ func TestDocumentedMetrics(t *testing.T) {
 	for _, m := range regexp.MustCompile("`(cronce_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
 		documented = append(documented, m[1])
 	}
-	for _, name := range ruleFiles()["node"] {
+	measured := ruleFiles(t)["node"]
+	for _, name := range measured {
 		if !slices.Contains(documented, name) {
 			t.Errorf("docs/operating.md lacks %s", name)
 		}
 	}
 	for _, name := range documented {
-		if !slices.Contains(ruleFiles()["node"], name) {
+		if !slices.Contains(measured, name) {
 			t.Errorf("docs/operating.md has %s, which is not measured", name)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -72,10 +73,10 @@ func TestTLSServer(t *testing.T) {
 	}
 	t.Cleanup(m.Close)
 	with := "redis:\n  tls: {ca: " + cert + ", cert: " + cert + ", key: " + key + "}\n"
-	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exitFine, "0 queued")
-	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exitUnknown, "certificate")
+	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exit.Fine, "0 queued")
+	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exit.NotKnown, "certificate")
 	without := "redis:\n  tls: {ca: " + cert + "}\n"
-	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exitUnknown, "redis://"+m.Addr())
+	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exit.NotKnown, "redis://"+m.Addr())
 }
 
 // documentedACL reads the rules of the minimal user out of docs/redis.md, and those
@@ -142,12 +143,12 @@ func TestMinimalUser(t *testing.T) {
 	if len(n.logs("store risk")) == 0 || strings.Contains(n.stderr.String(), "hunter2") {
 		t.Error("no warning of what the user may not ask, or the password")
 	}
-	cronce(t, "verify", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitFine)
+	cronce(t, "verify", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exit.Fine)
 	strict := startNode(t, "redis://"+s.Addr(), strings.Replace(yaml, "redis:\n", "redis:\n  strict: true\n", 1)+everySecond)
-	if code := strict.code(); code != exitRefused || !strings.Contains(strict.stderr.String(), "does not report") {
+	if code := strict.code(); code != exit.Refused || !strings.Contains(strict.stderr.String(), "does not report") {
 		t.Errorf("exit code %d", code)
 	}
-	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exitRefused, "sms: counts: ")
+	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exit.Refused, "sms: counts: ")
 	setUser(t, admin, outbox)
 	sendsAs(t, s.Addr(), yaml)
 }
@@ -158,9 +159,9 @@ func sendsAs(t *testing.T, addr, yaml string) {
 	t.Helper()
 	yaml += "jobs: [{kind: sms, spec: '@every 1s', sms: {gateway: console}}]\n"
 	at := []string{"--redis", "redis://" + addr, "--config", file(t, "sms.yaml", yaml)}
-	cronce(t, append([]string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one"}, at...)...).want(t, exitFine, "accepted")
-	cronce(t, append([]string{"sms", "list"}, at...)...).want(t, exitFine, "1 queued")
+	cronce(t, append([]string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one"}, at...)...).want(t, exit.Fine, "accepted")
+	cronce(t, append([]string{"sms", "list"}, at...)...).want(t, exit.Fine, "1 queued")
 	n := startNode(t, "redis://"+addr, yaml)
 	eventually(t, "the message was sent", func() bool { return len(n.logs("messages sent")) > 0 })
-	cronce(t, append([]string{"sms", "list", "--state", "sent"}, at...)...).want(t, exitFine, "one", "1 sent")
+	cronce(t, append([]string{"sms", "list", "--state", "sent"}, at...)...).want(t, exit.Fine, "one", "1 sent")
 }

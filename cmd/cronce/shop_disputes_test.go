@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -34,37 +37,67 @@ func TestShopOperator(t *testing.T) {
 	must(201, "POST", "/orders", order("o-2", 1))
 	must(200, "POST", "/orders/o-1/pay", payTea)
 
-	run("free", "o-2").want(t, exitUsage, "reason is")
-	run("free", "o-2", "--reason", "asked for it", "--who", "grace").want(t, exitFine, "order o-2: free, recorded for grace")
-	run("free", "o-1", "--reason", "asked for it").want(t, exitRefused, "it is paid")
-	run("free", "o-3", "--reason", "asked for it").want(t, exitRefused, "not known")
-	run("free").want(t, exitUsage, "got 0 arguments")
+	run("free", "o-2").want(t, exit.WrongUsage, "reason is")
+	run("free", "o-2", "--reason", "asked for it", "--who", "grace").want(t, exit.Fine, "order o-2: free, recorded for grace")
+	run("free", "o-1", "--reason", "asked for it").want(t, exit.Refused, "it is paid")
+	run("free", "o-3", "--reason", "asked for it").want(t, exit.Refused, "not known")
+	run("free").want(t, exit.WrongUsage, "got 0 arguments")
 
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	eventually(t, "all is settled", func() bool {
-		return run("reconcile").code == exitFine && server.Tell("EXISTS "+tag+"unsettled "+tag+"fresh") == ":0\r\n"
+		return run("reconcile").code == exit.Fine && server.Tell("EXISTS "+tag+"unsettled "+tag+"fresh") == ":0\r\n"
 	})
-	run("disputes").want(t, exitFine, "ORDER")
-	run("disputes", "show", "o-1").want(t, exitRefused, "not disputed")
+	run("disputes").want(t, exit.Fine, "ORDER")
+	run("disputes", "show", "o-1").want(t, exit.Refused, "not disputed")
 	server.Tell("DEL " + tag + "order:o-1") // as after its retention
 	must(201, "POST", "/orders", order("o-1", 3))
 	must(200, "POST", "/orders/o-1/pay", `{"reference":"p-2","amount":1050,"currency":"EUR"}`)
-	eventually(t, "it is disputed", func() bool { return len(shop.logs("order disputed")) > 0 && run("disputes").code == exitFailed })
-	run("disputes").want(t, exitFailed, "o-1", "paid", "1050 EUR", "A")
-	run("disputes", "show", "o-1", "-o", "json").want(t, exitFine, `"id": "o-1"`, `"quantity": 3`)
-	run("disputes", "accept", "o-1", "--reason", "r").want(t, exitUsage, "id is")
-	run("disputes", "accept", "o-1", "--as", "o-2", "--reason", "r").want(t, exitRefused, "the id is known with another order")
+	eventually(t, "it is disputed", func() bool { return len(shop.logs("order disputed")) > 0 && run("disputes").code == exit.Failed })
+	run("disputes").want(t, exit.Failed, "o-1", "paid", "1050 EUR", "A")
+	run("disputes", "show", "o-1", "-o", "json").want(t, exit.Fine, `"id": "o-1"`, `"quantity": 3`)
+	run("disputes", "accept", "o-1", "--reason", "r").want(t, exit.WrongUsage, "id is")
+	run("disputes", "accept", "o-1", "--as", "o-2", "--reason", "r").want(t, exit.Refused, "the id is known with another order")
 	eventually(t, "it is decided", func() bool {
-		return run("disputes", "accept", "o-1", "--as", "o-9", "--reason", "the buyer has paid").code == exitFine
+		return run("disputes", "accept", "o-1", "--as", "o-9", "--reason", "the buyer has paid").code == exit.Fine
 	})
-	run("disputes").want(t, exitFine, "ORDER")
+	run("disputes").want(t, exit.Fine, "ORDER")
 	must(200, "GET", "/orders/o-9", "")
 
 	server.Tell("HINCRBY " + tag + "stock tea -1")
-	run("reconcile").want(t, exitFailed, "product \"tea\"", "would rebuild")
-	run("reconcile", "--repair", "--reason", "lost a tea", "--who", "grace").want(t, exitFine, "restored 1 products")
-	run("reconcile").want(t, exitFine, "have the same")
+	run("reconcile").want(t, exit.Failed, "product \"tea\"", "would rebuild")
+	run("reconcile", "--repair", "--reason", "lost a tea", "--who", "grace").want(t, exit.Fine, "restored 1 products")
+	run("reconcile").want(t, exit.Fine, "have the same")
 	if status, answer := ask(t, "GET", url+"/products/tea", ""); status != 200 || answer["stock"] != 4.0 || answer["sold"] != 5.0 {
 		t.Error(status, answer)
 	}
+}
+
+// A payment that comes too late is listed until its refund was reported.
+func TestShopRefunds(t *testing.T) {
+	t.Parallel()
+	redis, database := "redis://"+miniredis.RunT(t).Addr(), filepath.Join(t.TempDir(), "shop.db")
+	_, url := startShop(t, redis, database)
+	config := file(t, "o.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
+	run := func(args ...string) result {
+		return cronce(t, append([]string{"shop", "refunds", "--config", config, "--redis", redis}, args...)...)
+	}
+	must := func(want int, method, path, body string) {
+		t.Helper()
+		if status, answer := ask(t, method, url+path, body); status != want {
+			t.Fatal(method, path, status, answer)
+		}
+	}
+	run().want(t, exit.Fine, "ORDER")
+	must(200, "PUT", "/products/tea", `{"price":350,"currency":"EUR"}`)
+	must(200, "PUT", "/products/tea/stock", `{"total":9}`)
+	must(201, "POST", "/orders", `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`)
+	must(200, "DELETE", "/orders/o-1", "")
+	must(409, "POST", "/orders/o-1/pay", payTea)
+	eventually(t, "the payment is in the database", func() bool { return run().code == exit.Failed })
+	run().want(t, exit.Failed, "o-1", "cancelled", "p-1", "700 EUR")
+	run("-o", "json").want(t, exit.Failed, `"order": "o-1"`, `"reference": "p-1"`, `"amount": 700`)
+	run("--limit", "0").want(t, exit.WrongUsage, "limit is 0")
+	must(200, "POST", "/orders/o-1/refund", `{"reference":"f-1","payment":"p-1"}`)
+	eventually(t, "it is off the list", func() bool { return run().code == exit.Fine })
+	run("-o", "json").want(t, exit.Fine, "[]")
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/shopcommands"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -44,7 +46,7 @@ func TestShopEvents(t *testing.T) {
 		return url != "" && beside != ""
 	})
 	eventually(t, "all targets are there", func() bool {
-		var r eventsReport
+		var r shopcommands.EventsReport
 		out := cronce(t, args("shop", "events", "-o", "json")...)
 		return json.Unmarshal([]byte(out.stdout), &r) == nil && len(r.Targets) == 3
 	})
@@ -65,7 +67,7 @@ func TestShopEvents(t *testing.T) {
 	}
 	buy("o-1")
 	lag := func() (n int64) { // of all targets; of less than two events too many
-		var r eventsReport
+		var r shopcommands.EventsReport
 		out := cronce(t, args("shop", "events", "-o", "json")...)
 		if err := json.Unmarshal([]byte(out.stdout), &r); err != nil {
 			t.Fatal(err)
@@ -82,22 +84,22 @@ func TestShopEvents(t *testing.T) {
 	}
 	wantMetrics(t, beside, "cronce_shop_database_up 1", `cronce_shop_events_waiting{target="stream"} 0`, `cronce_shop_events_waiting{target="sms"} 0`,
 		`cronce_shop_events_lag_seconds{target="webhook"} 0`, `cronce_shop_events_aside{target="webhook"} 0`)
-	cronce(t, args("shop", "events")...).want(t, exitFine, "2    paid      o-1", "1    reserved  o-1", "stream   2    0", "webhook  2    0", "sms      2    0")
-	cronce(t, args("shop", "events", "--failed")...).want(t, exitFine)
-	cronce(t, "sms", "list", "--redis", redis).want(t, exitFine, "paid-", "+49151****5678", "1 queued")
+	cronce(t, args("shop", "events")...).want(t, exit.Fine, "2    paid      o-1", "1    reserved  o-1", "stream   2    0", "webhook  2    0", "sms      2    0")
+	cronce(t, args("shop", "events", "--failed")...).want(t, exit.Fine)
+	cronce(t, "sms", "list", "--redis", redis).want(t, exit.Fine, "paid-", "+49151****5678", "1 queued")
 
 	refuse.Store(http.StatusUnprocessableEntity)
 	buy("o-2")
 	eventually(t, "two events are put aside", func() bool {
 		return strings.Count(cronce(t, args("shop", "events", "--failed")...).stdout, "HTTP status 422") == 2
 	})
-	cronce(t, args("shop", "events", "--failed")...).want(t, exitFailed, "webhook  3    reserved  o-2", "webhook  4    paid      o-2")
+	cronce(t, args("shop", "events", "--failed")...).want(t, exit.Failed, "webhook  3    reserved  o-2", "webhook  4    paid      o-2")
 	wantMetrics(t, beside, `cronce_shop_events_aside{target="webhook"} 2`, `cronce_shop_events_aside{target="sms"} 0`)
-	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test", "--who", "Ada")...).want(t, exitFine, "webhook: event 3 dropped, recorded for Ada")
-	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test")...).want(t, exitRefused, "is not put aside")
-	cronce(t, args("shop", "events", "drop", "webhook", "4")...).want(t, exitUsage, "reason is")
+	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test", "--who", "Ada")...).want(t, exit.Fine, "webhook: event 3 dropped, recorded for Ada")
+	cronce(t, args("shop", "events", "drop", "webhook", "3", "--reason", "a test")...).want(t, exit.Refused, "is not put aside")
+	cronce(t, args("shop", "events", "drop", "webhook", "4")...).want(t, exit.WrongUsage, "reason is")
 	refuse.Store(0)
-	cronce(t, args("shop", "events", "retry", "webhook", "--all")...).want(t, exitFine, "webhook: 1 event to be tried again")
+	cronce(t, args("shop", "events", "retry", "webhook", "--all")...).want(t, exit.Fine, "webhook: 1 event to be tried again")
 	eventually(t, "it is delivered", func() bool { return posted.Load() == 3 })
 	eventually(t, "none is put aside", func() bool { return cronce(t, args("shop", "events", "--failed", "-o", "json")...).stdout == "[]\n" })
 
@@ -105,14 +107,14 @@ func TestShopEvents(t *testing.T) {
 	buy("o-3")
 	eventually(t, "two events wait for the webhook", func() bool { return lag() == 2 })
 	wantMetrics(t, beside, `cronce_shop_events_waiting{target="webhook"} 2`, `cronce_shop_events_waiting{target="stream"} 0`)
-	cronce(t, args("shop", "events", "skip", "webhook", "6", "--reason", "a test")...).want(t, exitRefused, "that is 5: the event is not the next one")
-	cronce(t, args("shop", "events", "skip", "webhook", "5", "--reason", "its handler fails", "--who", "Ada")...).want(t, exitFine, "webhook: event 5 put aside, recorded for Ada")
-	cronce(t, args("shop", "events", "--failed")...).want(t, exitFailed, "webhook  5    reserved  o-3", "skipped: its handler fails")
+	cronce(t, args("shop", "events", "skip", "webhook", "6", "--reason", "a test")...).want(t, exit.Refused, "that is 5: the event is not the next one")
+	cronce(t, args("shop", "events", "skip", "webhook", "5", "--reason", "its handler fails", "--who", "Ada")...).want(t, exit.Fine, "webhook: event 5 put aside, recorded for Ada")
+	cronce(t, args("shop", "events", "--failed")...).want(t, exit.Failed, "webhook  5    reserved  o-3", "skipped: its handler fails")
 	refuse.Store(0)
-	cronce(t, args("shop", "events", "retry", "webhook", "5")...).want(t, exitFine)
+	cronce(t, args("shop", "events", "retry", "webhook", "5")...).want(t, exit.Fine)
 	eventually(t, "both are delivered", func() bool { return posted.Load() == 5 })
 	for _, wrong := range [][]string{{"retry", "webhook"}, {"retry", "webhook", "x"}, {"drop", "webhook"}, {"skip", "webhook"}, {"-n", "0"}} {
-		cronce(t, args(append([]string{"shop", "events"}, wrong...)...)...).want(t, exitUsage)
+		cronce(t, args(append([]string{"shop", "events"}, wrong...)...)...).want(t, exit.WrongUsage)
 	}
 	if text := shop.stderr.String(); strings.Contains(text, "4915112345678") || strings.Contains(text, "Lovelace") {
 		t.Error("the log names the buyer")

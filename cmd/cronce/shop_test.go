@@ -18,6 +18,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -32,7 +33,7 @@ func TestExampleShop(t *testing.T) {
 		t.Fatal("the example has no shop")
 	}
 	shop = regexp.MustCompile(`(?m)^# `).ReplaceAllString("# shop:\n"+shop, "")
-	cronce(t, "node", "--config", file(t, "c.yaml", head+"\n"+shop), "--check").want(t, exitFine,
+	cronce(t, "node", "--config", file(t, "c.yaml", head+"\n"+shop), "--check").want(t, exit.Fine,
 		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "deliverEvents.stream ", "deliverEvents.webhook ", "deliverEvents.sms ", "The configuration is fine.")
 }
 
@@ -66,18 +67,18 @@ func TestShopConfig(t *testing.T) {
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cronce(t, "node", "--config", file(t, "c.yaml", c.yaml), "--check").want(t, exitUsage, c.want)
+			cronce(t, "node", "--config", file(t, "c.yaml", c.yaml), "--check").want(t, exit.WrongUsage, c.want)
 		})
 	}
 	cronce(t, "node", "--config", file(t, "c.yaml", "shop: {}\njobs: [{kind: reconcile, spec: '@daily', name: nightly}]"), "--check").
-		want(t, exitFine, "nightly ", "@daily", "settleOrders ", "releaseExpired ")
+		want(t, exit.Fine, "nightly ", "@daily", "settleOrders ", "releaseExpired ")
 }
 
 // A DSN holds a password, which no error repeats.
 func TestDSN(t *testing.T) {
 	t.Setenv("CRONCE_SHOP_DSN", "oracle://u:secret@host/db")
 	r := cronce(t, "shop", "--redis", "redis://127.0.0.1:1", "--address", "off", "--http", "off")
-	r.want(t, exitUsage, "shop.database: the DSN is none")
+	r.want(t, exit.WrongUsage, "shop.database: the DSN is none")
 	if strings.Contains(r.stdout+r.stderr, "secret") {
 		t.Error("the password is shown")
 	}
@@ -157,7 +158,7 @@ func TestShop(t *testing.T) {
 	}
 	for _, c := range []*child{one, two} {
 		c.signal(syscall.SIGTERM)
-		if code := c.code(); code != exitFine {
+		if code := c.code(); code != exit.Fine {
 			t.Errorf("exit code %d", code)
 		}
 		if strings.Contains(c.stderr.String(), "Lovelace") {
@@ -253,7 +254,7 @@ func TestShopThatCannotServe(t *testing.T) {
 		}
 		return c
 	}
-	c := run(exitRefused, "127.0.0.1:0", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	c := run(exit.Refused, "127.0.0.1:0", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	if !strings.Contains(c.stderr.String(), "set maxmemory-policy to noeviction") {
 		t.Errorf("evicting: %s", c.stderr.String())
 	}
@@ -262,7 +263,7 @@ func TestShopThatCannotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	c = run(exitFailed, taken.Addr().String())
+	c = run(exit.Failed, taken.Addr().String())
 	if !strings.Contains(c.stderr.String(), "shop.address: ") || !strings.Contains(c.stderr.String(), "node stopped") {
 		t.Errorf("address taken: %s", c.stderr.String())
 	}
@@ -305,7 +306,7 @@ func TestShopRestore(t *testing.T) {
 
 	other := start(t, "shop", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "other.db"))),
 		"--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")
-	if code := other.code(); code != exitRefused || !strings.Contains(other.stderr.String(), "the store belongs to another database") {
+	if code := other.code(); code != exit.Refused || !strings.Contains(other.stderr.String(), "the store belongs to another database") {
 		t.Errorf("with another database: exit code %d: %s", code, other.stderr.String())
 	}
 
@@ -325,13 +326,13 @@ func TestShopRestore(t *testing.T) {
 	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
 	config := file(t, "r.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
 	garbled := file(t, "garbled.aof", "garbage\r\n")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", garbled).want(t, exitFailed, "garbled.aof: offset 0: no append log")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", garbled).want(t, exit.Failed, "garbled.aof: offset 0: no append log")
 	cut := file(t, "cut.aof", "*1\r\n$5\r\nMUL")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut, "--dry-run").want(t, exitFine, "read         cut.aof", "the append log has 0 orders", "would restore 1 products")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exitFine, "would restore 1 products", "not known here", "(order lost)")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "restored 1 products, 1 open orders, 0 closed ones", "not known here", "(order lost)")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exitFine, "nothing to restore")
-	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut).want(t, exitFailed, "nothing was taken over from the append log")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut, "--dry-run").want(t, exit.Fine, "read         cut.aof", "the append log has 0 orders", "would restore 1 products")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exit.Fine, "would restore 1 products", "not known here", "(order lost)")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "restored 1 products, 1 open orders, 0 closed ones", "not known here", "(order lost)")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "nothing to restore")
+	cronce(t, "shop", "restore", "--config", config, "--redis", redis, "--append-log", cut).want(t, exit.Failed, "nothing was taken over from the append log")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
 	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", payTea); status != 200 {
 		t.Error(status, answer)

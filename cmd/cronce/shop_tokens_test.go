@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
 // Where other machines can reach a shop each role needs a token; on the loopback address all
@@ -36,7 +38,7 @@ func TestShopTokens(t *testing.T) {
 			}
 			r := cronce(t, "node", "--config", file(t, "c.yaml", "shop: "+strings.TrimSuffix(test.yaml, "}")+", database: {file: "+filepath.Join(t.TempDir(), "shop.db")+"}}"),
 				"--redis", "redis://127.0.0.1:1", "--http", "off")
-			r.want(t, exitUsage, test.want)
+			r.want(t, exit.WrongUsage, test.want)
 			for _, value := range test.env {
 				if strings.Contains(r.stdout+r.stderr, value) {
 					t.Errorf("the token is shown: %s", r.stderr)

@@ -5,40 +5,38 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
 func TestSMS(t *testing.T) {
 	_, url := newRedis(t)
 	at := "--redis=" + url
-	cronce(t, "sms", "list", at).want(t, exitFine, "0 queued (0 due), 0 taken, 0 failed, 0 sent")
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "0 queued (0 due), 0 taken, 0 failed, 0 sent")
 	send := []string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at}
-	cronce(t, send...).want(t, exitFine, `accepted message "one" to "+120****0123"`)
-	cronce(t, send...).want(t, exitFine, "known already, nothing changed")
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "other", "--id", "one", at).want(t, exitFailed, "known with other content")
-	cronce(t, "sms", "send", "--to", "+12025550124", "--text", "x", "--at", "2999-01-01 00:00:00", "--tz", "Asia/Shanghai", at).want(t, exitFine, "due at 2998-12-31T16:00:00Z")
+	cronce(t, send...).want(t, exit.Fine, `accepted message "one" to "+120****0123"`)
+	cronce(t, send...).want(t, exit.Fine, "known already, nothing changed")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "other", "--id", "one", at).want(t, exit.Failed, "known with other content")
+	cronce(t, "sms", "send", "--to", "+12025550124", "--text", "x", "--at", "2999-01-01 00:00:00", "--tz", "Asia/Shanghai", at).want(t, exit.Fine, "due at 2998-12-31T16:00:00Z")
 	r := cronce(t, "sms", "list", at)
-	r.want(t, exitFine, "one", "+120****0123", "2998-12-31 16:00:00", "2 queued (1 due)")
+	r.want(t, exit.Fine, "one", "+120****0123", "2998-12-31 16:00:00", "2 queued (1 due)")
 	if strings.Contains(r.stdout, "2025550123") {
 		t.Error("a recipient is shown")
 	}
-	cronce(t, "sms", "list", "--state", "sent", at).want(t, exitFine, "2 queued")
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exitUsage,
+	cronce(t, "sms", "list", "--state", "sent", at).want(t, exit.Fine, "2 queued")
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exit.WrongUsage,
 		`priority is "soon", allowed is urgent, normal or low`, `--until: at is "later"`)
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
-		exitUsage, "until is 1999-01-01T00:00:00Z, allowed is an instant after at")
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exitUsage,
+		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, allowed is an instant after at")
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exit.WrongUsage,
 		`zone is "Mars/Base"`, `person is "****"`)
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--zone", "Asia/Tokyo", "--person", "p-1", at).want(t, exitFine)
-	cronce(t, "sms", "list", at).want(t, exitFine, "3 queued (2 due)")
-	var report smsReport
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--zone", "Asia/Tokyo", "--person", "p-1", at).want(t, exit.Fine)
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "3 queued (2 due)")
+	var report smscommands.Report
 	r = cronce(t, "sms", "list", "-n", "1", "-o", "json", at)
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 || report.Messages[0].Priority != sms.Urgent {
 		t.Errorf("%v: %s", err, r.stdout)
@@ -50,44 +48,44 @@ func TestSMS(t *testing.T) {
 func TestSMSBroken(t *testing.T) {
 	server, url := newRedis(t)
 	at := "--redis=" + url
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exit.Fine)
 	key := "cronce:v1:sms:{cronce}:"
 	server.HSet(key+"status", "one", "?")
 	_, _ = server.ZRem(key+"queued", "one")
 	_, _ = server.ZAdd(key+"broken", 1, "one")
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
-	cronce(t, "sms", "list", at).want(t, exitFine, "1 put aside", "is asked again at 2026-11-20", "the gateway answered 401")
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is asked again at 2026-11-20", "the gateway answered 401")
 	r := cronce(t, "sms", "list", "--broken", at)
-	r.want(t, exitFine, "one", "broken", "the status has 1 parts, want 9")
+	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")
 	if strings.Contains(r.stdout, "2025550123") {
 		t.Error("a recipient is shown")
 	}
-	cronce(t, "sms", "list", "--broken", "--state", "sent", at).want(t, exitUsage, "--state and --broken")
+	cronce(t, "sms", "list", "--broken", "--state", "sent", at).want(t, exit.WrongUsage, "--state and --broken")
 }
 
 // One message is shown, cancelled, and queued again.
 func TestSMSAmend(t *testing.T) {
 	server, url := newRedis(t)
 	at := "--redis=" + url
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
-	cronce(t, "sms", "get", "one", at).want(t, exitFine, "one", "+120****0123", "queued")
-	cronce(t, "sms", "get", "one", "-o", "json", at).want(t, exitFine, `"state": "queued"`, `"to": "+120****0123"`)
-	cronce(t, "sms", "cancel", "one", at).want(t, exitFine, `cancelled message "one"`)
-	cronce(t, "sms", "list", at).want(t, exitFine, "1 cancelled", "0 queued")
-	cronce(t, "sms", "retry", "--failed", at).want(t, exitFine, "0 messages queued again")
-	cronce(t, "sms", "retry", "one", at).want(t, exitFine, `queued message "one"`)
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exit.Fine)
+	cronce(t, "sms", "get", "one", at).want(t, exit.Fine, "one", "+120****0123", "queued")
+	cronce(t, "sms", "get", "one", "-o", "json", at).want(t, exit.Fine, `"state": "queued"`, `"to": "+120****0123"`)
+	cronce(t, "sms", "cancel", "one", at).want(t, exit.Fine, `cancelled message "one"`)
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 cancelled", "0 queued")
+	cronce(t, "sms", "retry", "--failed", at).want(t, exit.Fine, "0 messages queued again")
+	cronce(t, "sms", "retry", "one", at).want(t, exit.Fine, `queued message "one"`)
 	for _, command := range []string{"get", "retry", "cancel"} {
-		cronce(t, "sms", command, "none", at).want(t, exitFailed, "no such message")
-		cronce(t, "sms", command, at).want(t, exitUsage, "one message's id")
-		cronce(t, "sms", command, "one", "--redis=redis://127.0.0.1:1").want(t, exitUnknown)
+		cronce(t, "sms", command, "none", at).want(t, exit.Failed, "no such message")
+		cronce(t, "sms", command, at).want(t, exit.WrongUsage, "one message's id")
+		cronce(t, "sms", command, "one", "--redis=redis://127.0.0.1:1").want(t, exit.NotKnown)
 	}
-	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exitUsage, "allowed is one of them")
+	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exit.WrongUsage, "allowed is one of them")
 	key := "cronce:v1:sms:{cronce}:"
 	server.HSet(key+"status", "one", "sent 1 1 1 1 1795207852937 1795207852937 r ")
-	cronce(t, "sms", "cancel", "one", at).want(t, exitRefused, "it was sent")
-	cronce(t, "sms", "retry", "one", at).want(t, exitRefused, "it was sent")
+	cronce(t, "sms", "cancel", "one", at).want(t, exit.Refused, "it was sent")
+	cronce(t, "sms", "retry", "one", at).want(t, exit.Refused, "it was sent")
 	server.HSet(key+"status", "one", "?")
-	cronce(t, "sms", "get", "one", at).want(t, exitFailed, "broken")
+	cronce(t, "sms", "get", "one", at).want(t, exit.Failed, "broken")
 }
 
 // Bad rows are listed with their line, good ones kept; imported again, nothing is new.
@@ -96,15 +94,15 @@ func TestSMSImport(t *testing.T) {
 	at := "--redis=" + url
 	const bad = "../../jobs/sms/testdata/bad.csv"
 	r := cronce(t, "sms", "import", bad, at)
-	r.want(t, exitFailed, "line 3: to is", "line 7: text is empty", "3 accepted")
+	r.want(t, exit.Failed, "line 3: to is", "line 7: text is empty", "3 accepted")
 	if strings.Contains(r.stdout+r.stderr, "202555") {
 		t.Error("a recipient is shown")
 	}
-	cronce(t, "sms", "import", bad, at).want(t, exitFailed, "0 accepted, 4 known already")
+	cronce(t, "sms", "import", bad, at).want(t, exit.Failed, "0 accepted, 4 known already")
 	const rows = "to,text,at\n+12025550123,hello,2025-06-01 12:00:00\n"
-	cronceWith(t, rows, "sms", "import", "-", "--tz", "Europe/Berlin", at).want(t, exitFine, "1 rows: 1 accepted")
-	cronce(t, "sms", "list", at).want(t, exitFine, "2025-06-01 10:00:00")
-	cronceWith(t, "number\n1\n", "sms", "import", "-", at).want(t, exitFailed, "line 1: ")
+	cronceWith(t, rows, "sms", "import", "-", "--tz", "Europe/Berlin", at).want(t, exit.Fine, "1 rows: 1 accepted")
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "2025-06-01 10:00:00")
+	cronceWith(t, "number\n1\n", "sms", "import", "-", at).want(t, exit.Failed, "line 1: ")
 }
 
 // A node posts what is due to the gateway that the file names, with the token
@@ -115,7 +113,7 @@ func TestSMSGateway(t *testing.T) {
 	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests <- r.Header }))
 	defer gateway.Close()
 	_, url := newRedis(t)
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", "--redis", url).want(t, exitFine)
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", "--redis", url).want(t, exit.Fine)
 	yaml := "jobs:\n- kind: sms\n  spec: '@every 1s'\n  sms: {gateway: http, url: '" + gateway.URL + "', token_env: GATEWAY_TOKEN}\n"
 	n := startWith(t, []string{"GATEWAY_TOKEN=hunter2"}, "node", "--config", file(t, "c.yaml", yaml), "--redis", url, "--http", "off")
 	eventually(t, "a message was sent", func() bool { return len(n.logs("messages sent")) > 0 })
@@ -126,7 +124,7 @@ func TestSMSGateway(t *testing.T) {
 		t.Error("the log shows a token or a recipient")
 	}
 	n = startWith(t, []string{"GATEWAY_TOKEN="}, "node", "--config", file(t, "c.yaml", strings.Replace(yaml, "GATEWAY_TOKEN", "NOT_THERE", 1)), "--redis", url, "--http", "off")
-	if code := n.code(); code != exitUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names a variable that is not set") {
+	if code := n.code(); code != exit.WrongUsage || !strings.Contains(n.stderr.String(), "jobs[0].sms.token_env: names a variable that is not set") {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -140,38 +138,38 @@ func TestSMSPages(t *testing.T) {
 	for i := range 300 {
 		csv += fmt.Sprintf("m-%03d,+1202555%04d,x\n", i, i%100)
 	}
-	cronce(t, "sms", "import", file(t, "messages.csv", csv), at).want(t, exitFine, "300 accepted")
+	cronce(t, "sms", "import", file(t, "messages.csv", csv), at).want(t, exit.Fine, "300 accepted")
 	r := cronce(t, "sms", "list", "-n", "250", at)
-	r.want(t, exitFine, "m-000", "m-249", "there are more: --cursor queued:")
+	r.want(t, exit.Fine, "m-000", "m-249", "there are more: --cursor queued:")
 	_, cursor, _ := strings.Cut(r.stdout, "--cursor ")
 	cursor, _, _ = strings.Cut(cursor, "\n")
 	r = cronce(t, "sms", "list", "-n", "250", "--cursor", cursor, at)
-	r.want(t, exitFine, "m-250", "m-299", "300 queued")
+	r.want(t, exit.Fine, "m-250", "m-299", "300 queued")
 	if strings.Contains(r.stdout, "m-249") || strings.Contains(r.stdout, "there are more") {
 		t.Errorf("the second page:\n%s", r.stdout)
 	}
-	var report smsReport
+	var report smscommands.Report
 	r = cronce(t, "sms", "list", "--number", "0042", "--newer", "1h", "--state", "queued", "-n", "2", "-o", "json", at)
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 2 || report.Messages[1].ID != "m-142" || report.Next == "" {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
-	cronce(t, "sms", "list", "--older", "1h", at).want(t, exitFine, "300 queued")
+	cronce(t, "sms", "list", "--older", "1h", at).want(t, exit.Fine, "300 queued")
 	for flag, want := range map[string]string{"--cursor=x": `cursor is "x"`, "--number=12a": "suffix is", "--older=-1h": "negative", "--newer=x": "newer"} {
-		cronce(t, "sms", "list", flag, at).want(t, exitUsage, want)
+		cronce(t, "sms", "list", flag, at).want(t, exit.WrongUsage, want)
 	}
-	cronce(t, "sms", "forget", "+12025550042", at).want(t, exitFine, "3 messages deleted")
-	cronce(t, "sms", "forget", "+12025550042", at).want(t, exitFine, "0 messages deleted")
-	cronce(t, "sms", "forget", "+1 202", at).want(t, exitUsage, "allowed is a number")
-	cronce(t, "sms", "forget", at).want(t, exitUsage, "got 0 arguments")
+	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "3 messages deleted")
+	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "0 messages deleted")
+	cronce(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "allowed is a number")
+	cronce(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
 	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "m-007")
-	cronce(t, "sms", "forget", "+12025550007", at).want(t, exitRefused, "2 messages deleted", "1 message of theirs being sent")
+	cronce(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message of theirs being sent")
 }
 
 // A node serves receipts where its file says, to callers that have the token.
 func TestNodeReceipts(t *testing.T) {
 	_, url := newRedis(t)
 	at := "--redis=" + url
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exitFine)
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exit.Fine)
 	for text, want := range map[string]string{
 		"{token_env: T}":                                 "jobs[0].sms.receipts.address: is missing",
 		"{address: ':8082', token_env: T}":               "which other machines can reach",
@@ -179,53 +177,6 @@ func TestNodeReceipts(t *testing.T) {
 		"{address: '127.0.0.1:0', token_env: UNSET_VAR}": "names a variable that is not set",
 	} {
 		path := file(t, "bad.yaml", "http: {address: off}\njobs: [{kind: sms, sms: {gateway: console, receipts: "+text+"}}]\n")
-		cronce(t, "node", "--config", path, at).want(t, exitUsage, want)
+		cronce(t, "node", "--config", path, at).want(t, exit.WrongUsage, want)
 	}
-}
-
-// The gateway posts a receipt to a node; the token's file may be replaced meanwhile.
-func TestReceiptsAreServed(t *testing.T) {
-	_, url := newRedis(t)
-	at := "--redis=" + url
-	token := file(t, "token", "first\n")
-	path := file(t, "c.yaml", "jobs: [{kind: sms, sms: {gateway: console, receipts: {address: '127.0.0.1:0', token_file: "+token+"}}}]\n")
-	c, err := nodeConfig(t, "--config", path, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := newClient(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	core, logs := observer.New(zap.InfoLevel)
-	s, err := serveReceipts(c, client, zap.New(core))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.stop()
-	address := logs.FilterMessage("receipts served").All()[0].ContextMap()["address"]
-	post := func(token string, want int) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/sms/receipts", address), strings.NewReader(`{"id":"one","status":"delivered"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer.Body.Close(); answer.StatusCode != want {
-			t.Errorf("with %s: %d, want %d", token, answer.StatusCode, want)
-		}
-	}
-	post("first", http.StatusNoContent)
-	post("second", http.StatusUnauthorized)
-	if err := os.WriteFile(token, []byte("second\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	post("first", http.StatusUnauthorized)
-	post("second", http.StatusNoContent)
 }

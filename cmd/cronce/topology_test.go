@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -24,13 +25,13 @@ func addresses(servers []*redisserver.Server) string {
 func runsOn(t *testing.T, yaml string, doctor ...string) {
 	t.Helper()
 	config := file(t, "c.yaml", yaml+"jobs: [{kind: sleep, name: a, spec: '@every 1s'}, {kind: sms, spec: '@every 1s', sms: {gateway: console}}]\n")
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--config", config).want(t, exitFine, "accepted")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--config", config).want(t, exit.Fine, "accepted")
 	n := start(t, "node", "--config", config, "--http", "off")
 	eventually(t, "a run, and a message", func() bool { return len(n.logs("run finished")) > 2 && len(n.logs("messages sent")) > 0 })
-	cronce(t, "verify", "--config", config).want(t, exitFine, "each has one verdict")
-	cronce(t, "journal", "a", "--config", config).want(t, exitFine, "ran")
-	cronce(t, "sms", "list", "--config", config).want(t, exitFine, "1 sent")
-	cronce(t, "doctor", "--config", config).want(t, exitFine, doctor...)
+	cronce(t, "verify", "--config", config).want(t, exit.Fine, "each has one verdict")
+	cronce(t, "journal", "a", "--config", config).want(t, exit.Fine, "ran")
+	cronce(t, "sms", "list", "--config", config).want(t, exit.Fine, "1 sent")
+	cronce(t, "doctor", "--config", config).want(t, exit.Fine, doctor...)
 }
 
 // The master is found by asking the Sentinels.

@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 // Whatever is typed wrong ends with exit code 2, and with a line that names it.
@@ -74,7 +77,7 @@ func TestWrongUsage(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			r := cronce(t, c.args...)
-			r.want(t, exitUsage, c.want)
+			r.want(t, exit.WrongUsage, c.want)
 			if r.stdout != "" || strings.Contains(r.stderr, "hunter2") {
 				t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
 			}
@@ -88,29 +91,117 @@ func TestNoStore(t *testing.T) {
 		{"verify"}, {"journal", "a"}, {"doctor"}, {"sms", "list"}, {"sms", "send", "--to", "+12025550123", "--text", "x"},
 	} {
 		r := cronce(t, append(args, "--redis", "redis://127.0.0.1:1")...)
-		r.want(t, exitUnknown, "127.0.0.1:1")
+		r.want(t, exit.NotKnown, "127.0.0.1:1")
 	}
 }
 
 func TestVersion(t *testing.T) {
-	cronce(t, "version").want(t, exitFine, "cronce ", "go1.")
+	cronce(t, "version").want(t, exit.Fine, "cronce ", "go1.")
 	linked = "v1.2.3"
 	defer func() { linked = "" }()
-	cronce(t, "version").want(t, exitFine, "cronce v1.2.3, ")
+	cronce(t, "version").want(t, exit.Fine, "cronce v1.2.3, ")
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		cronce(t, "completion", shell).want(t, exitFine, "cronce")
+		cronce(t, "completion", shell).want(t, exit.Fine, "cronce")
 	}
 }
 
 func TestHelp(t *testing.T) {
-	cronce(t).want(t, exitFine, "cronce demo")
-	cronce(t, "sms").want(t, exitFine, "import", "list", "send")
+	cronce(t).want(t, exit.Fine, "cronce demo")
+	cronce(t, "sms").want(t, exit.Fine, "import", "list", "send")
 	r := cronce(t, "node", "--help")
-	r.want(t, exitFine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
+	r.want(t, exit.Fine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
 	if strings.Contains(r.stdout, "--demo") {
 		t.Error("a flag that is not for users is shown")
+	}
+}
+
+// The command line is refused with what it was given, shown escaped.
+func TestForgedArgument(t *testing.T) {
+	r := cronce(t, "verify", "n\x1b]0;owned\a\u202e\u009b2J\nOK 9 ticks\tin order\xff")
+	r.want(t, exit.WrongUsage, "owned")
+	if terminal.PrintableText(r.stderr) != r.stderr || strings.Contains(r.stderr, "\nOK 9") {
+		t.Errorf("%q", r.stderr)
+	}
+}
+
+// typedSlips are URLs whose password holds what ends a host: nothing of them is shown,
+// whichever reader gets them.
+var typedSlips = []string{
+	"redis://:1234/s3cr3tTAIL@h", "redis://user:p@ss3cr3t/word@h", "redis://user:1234/s3cr3t@h:1/0", "redis://s3cr3t/s3cr3t:s3cr3t@h",
+	"redis://user:12#s3cr3t@h", "redis://user:12?s3cr3t@h", "redis://user:s3cr3t@s3cr3t?s3cr3t#s3cr3t@h", "redis://s3cr3t:x@h",
+}
+
+func TestSlipsAreNotShown(t *testing.T) {
+	for _, raw := range typedSlips {
+		for _, text := range []string{"redis: " + raw, "redis: {addresses: '" + raw + "'}", "redis: {db: '" + raw + "'}", "redis: {url: '" + raw + "'}",
+			"redis: {addresses: ['" + raw + "']}", "zone: '" + raw + "'", "redis: {tls: '" + raw + "'}", "scheduler: {grace: '" + raw + "'}", "http: {address: '" + raw + "'}"} {
+			r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", text))
+			if r.code != exit.WrongUsage || strings.Contains(r.stdout+r.stderr, "s3cr3t") {
+				t.Errorf("%s: %d, %s%s", text, r.code, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
+// A node logs a misspelt variable, so that each line of its log stays JSON; other
+// commands print a line for a person.
+func TestStrayVariableIsReported(t *testing.T) {
+	_, url := newRedis(t)
+	t.Setenv("CRONCE_NAMESPCE", "s3cret")
+	const line = "cronce: warning: the environment variable \"CRONCE_NAMESPCE\" is not known, did you mean CRONCE_NAMESPACE?\n"
+	t.Setenv("CRONCE_ELEPHANTS", "s3cret")
+	if r := cronce(t, "journal", "--redis", url, "x"); !strings.Contains(r.stderr, line) || strings.Contains(r.stderr, "ELEPHANTS") {
+		t.Errorf("journal prints %q", r.stderr)
+	}
+	jobs := file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@every 1h', sleep: {for: 1s}}]\n")
+	if r := cronce(t, "node", "--check", "--config", jobs); r.code != exit.Fine || !strings.Contains(r.stderr, line) || !strings.Contains(r.stderr, "ELEPHANTS") {
+		t.Errorf("node --check prints %q", r.stderr)
+	}
+	n := startNode(t, url, "jobs: [{kind: sleep, name: a, spec: '@every 1h', sleep: {for: 1s}}]\n")
+	eventually(t, "the start", func() bool { return len(n.logs("node started")) == 1 })
+	want := `"msg":"variable not known","variable":"CRONCE_NAMESPCE","meant":"CRONCE_NAMESPACE"}`
+	if got := n.stderr.String(); strings.Contains(got, "cronce: warning") || strings.Contains(got, "s3cret") || strings.Count(got, want) != 1 {
+		t.Errorf("the node logs %s", got)
+	}
+}
+
+// Credentials that were typed in the wrong place are not repeated, whichever parser refuses
+// them there: an argument, a flag that there is not, a flag, variable or key of another kind.
+func TestMisplacedCredentials(t *testing.T) {
+	const job = "\njobs: [{kind: sleep, name: a, spec: '* * * * *'}]\n"
+	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, typedSlips...) {
+		yaml := "'" + strings.NewReplacer("'", "''", "\n", "", "\x1b", "").Replace(raw) + "'"
+		for _, args := range [][]string{
+			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "import", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
+			{"verify", "-r" + raw}, {"verify", "--" + raw}, {"verify", "--nope=" + raw}, {"verify", "-o" + raw}, {"verify", "--fail-on", raw}, {"journal", "a", "-n", raw},
+			{"demo", "--for=" + raw}, {"demo", "--nodes", raw}, {"lock", "-s" + raw}, {"lock", "-w", raw}, {"lock", "--show=" + raw},
+			{"node", "--name", raw, "--config", "../../config.yaml"}, {"verify", "--config", raw},
+			{"node", "--check", "--config", file(t, "name.yaml", "name: "+yaml+job)},
+			{"node", "--check", "--config", file(t, "sale.yaml", "shop: {sale: "+yaml+"}"+job)},
+			{"node", "--check", "--config", file(t, "job.yaml", "jobs: [{kind: sleep, spec: '* * * * *', name: "+yaml+"}]")},
+			{"node", "--check", "--config", file(t, "spec.yaml", "jobs: [{kind: sleep, name: a, spec: "+yaml+"}]")},
+			{"node", "--check", "--config", file(t, "key.yaml", "redis: {"+yaml+": 1}"+job)},
+			{"node", "--config", file(t, "file.yaml", "shop: {database: {file: "+yaml+"}}\nhttp: {address: off}"+job)},
+		} {
+			r := cronce(t, args...)
+			if shown := r.stdout + r.stderr; r.code != exit.WrongUsage || strings.Contains(shown, "s3cr3t") {
+				t.Errorf("%q: %d, %s", args, r.code, shown)
+			}
+		}
+	}
+}
+
+// What is no secret is shown as it was typed.
+func TestWrongUsageIsQuoted(t *testing.T) {
+	for text, args := range map[string][]string{
+		`unknown command "redis://h:6379"`:   {"verify", "redis://h:6379"},
+		`unknown command "daily@noon"`:       {"verify", "daily@noon"},
+		`is "10:30", allowed is RFC 3339`:    {"next", "@daily", "--from", "10:30"},
+		`is no URL of a Redis, allowed is r`: {"verify", "--redis", "redis:h"},
+	} {
+		cronce(t, args...).want(t, exit.WrongUsage, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -20,9 +21,9 @@ func TestVerifyMarkAhead(t *testing.T) {
 	cl := newCluster(t, 10, 0)
 	ahead := time.Now().Add(24 * time.Hour).UnixMilli()
 	cl.server.HSet(keysOf+"s:job", "m", strconv.FormatInt(ahead, 10))
-	cronce(t, "verify", "--redis", cl.url).want(t, exitUnknown, "job: NOT KNOWN the mark names ", "see cronce doctor")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.NotKnown, "job: NOT KNOWN the mark names ", "see cronce doctor")
 	cl.server.SetTime(time.Now().Add(time.Hour))
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "the job is decided until ")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "the job is decided until ")
 }
 
 // The state of a job is gone, and its journal or its specs are left: it is listed, named, and proven as far
@@ -31,13 +32,13 @@ func TestVerifyStateGone(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 0)
 	cl.server.Del(keysOf + "s:job")
-	cronce(t, "verify", "--redis", cl.url, "--job", "job").want(t, exitUnknown, "10   10 ", "job: NOT KNOWN it is listed among the jobs, and has no state")
+	cronce(t, "verify", "--redis", cl.url, "--job", "job").want(t, exit.NotKnown, "10   10 ", "job: NOT KNOWN it is listed among the jobs, and has no state")
 	cl.server.SetTime(time.Now().Add(time.Hour))
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "has no state")
-	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, `not known of job "job": it is listed among the jobs, and has no state`)
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "has no state")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, `not known of job "job": it is listed among the jobs, and has no state`)
 	cl.server.Del(keysOf + "j:job")
 	cl.server.Del(keysOf + "d:job")
-	cronce(t, "verify", "--redis", cl.url).want(t, exitUnknown, "no job is on record")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.NotKnown, "no job is on record")
 }
 
 // A job of the configuration that the store does not have is not known to verify, and a warning of doctor,
@@ -51,10 +52,10 @@ func TestVerifyNeverOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	const fault = "other: NOT KNOWN it is in the configuration, and not on record"
-	cronce(t, "verify", "--redis", cl.url, "--config", file).want(t, exitUnknown, fault, "10   10 ")
-	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "other").want(t, exitUnknown, fault)
-	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "job").want(t, exitFine, "10 ticks were due")
-	cronce(t, "doctor", "--redis", cl.url, "--config", file).want(t, exitFine, "warn    overdue", "not on record, though the configuration has them: other", "no tick is overdue")
+	cronce(t, "verify", "--redis", cl.url, "--config", file).want(t, exit.NotKnown, fault, "10   10 ")
+	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "other").want(t, exit.NotKnown, fault)
+	cronce(t, "verify", "--redis", cl.url, "--config", file, "--job", "job").want(t, exit.Fine, "10 ticks were due")
+	cronce(t, "doctor", "--redis", cl.url, "--config", file).want(t, exit.Fine, "warn    overdue", "not on record, though the configuration has them: other", "no tick is overdue")
 }
 
 // A list of nodes that cannot be read is named, and the jobs are proven all the same.
@@ -65,32 +66,32 @@ func TestVerifyWithoutNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := cronce(t, "verify", "--redis", cl.url)
-	r.want(t, exitUnknown, "NOT KNOWN which nodes live is not known: ", "of another type", "10   10 ", "NOT KNOWN: a part of the store cannot be read. The rest holds.")
+	r.want(t, exit.NotKnown, "NOT KNOWN which nodes live is not known: ", "of another type", "10   10 ", "NOT KNOWN: a part of the store cannot be read. The rest holds.")
 	cl.server.SetTime(time.Now().Add(time.Hour))
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFailed, "OVERDUE", "; which nodes live is not known: n was the last to be seen with this job")
-	cronce(t, "doctor", "--redis", cl.url).want(t, exitFailed, "refuse  nodes", "which nodes live is not known")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "; which nodes live is not known: n was the last to be seen with this job")
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "refuse  nodes", "which nodes live is not known")
 }
 
 // The JSON says ok exactly if the exit code is 0.
 func TestVerifyOKIsTheExitCode(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 3)
-	cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exitFine, `"ok": true`)
-	cronce(t, "verify", "--redis", cl.url, "-o", "json", "--since", "1h").want(t, exitUnknown, `"ok": false`)
-	cronce(t, "verify", "--redis", cl.url, "--since", "1h").want(t, exitUnknown, "NOT KNOWN: older lines of the journal are gone. The rest holds.")
-	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`)
+	cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exit.Fine, `"ok": true`)
+	cronce(t, "verify", "--redis", cl.url, "-o", "json", "--since", "1h").want(t, exit.NotKnown, `"ok": false`)
+	cronce(t, "verify", "--redis", cl.url, "--since", "1h").want(t, exit.NotKnown, "NOT KNOWN: older lines of the journal are gone. The rest holds.")
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exit.NotKnown, `"ok": false`)
 	failed := newCluster(t, 3, 0)
 	tick := failed.last + 1000
-	a := failed.driver.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
+	a := failed.Driver.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
 		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
-	e := failed.driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
+	e := failed.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
 		RunRef: driver.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: driver.OutcomeFailed}})[0]
 	if a.Kind != driver.KindGranted || !e.Ended {
 		t.Fatalf("claim %+v, end %+v", a, e)
 	}
-	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exitFine, `"ok": true`)
-	cronce(t, "verify", "--redis", failed.url, "-o", "json", "--fail-on", "failed").want(t, exitFailed, `"ok": false`)
-	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exitFailed, "FAILED: the last attempt of 1 ticks has failed.")
+	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exit.Fine, `"ok": true`)
+	cronce(t, "verify", "--redis", failed.url, "-o", "json", "--fail-on", "failed").want(t, exit.Failed, `"ok": false`)
+	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED: the last attempt of 1 ticks has failed.")
 }
 
 // One of two shards cannot be listed: it is named, and the jobs of the other are proven.
@@ -101,7 +102,7 @@ func TestVerifyOfOneShard(t *testing.T) {
 	proven := ""
 	for _, job := range []string{"a", "b", "c", "d", "e", "f"} {
 		opened(t, s, job)
-		if s.driver.Shard(job) == 0 {
+		if s.Driver.Shard(job) == 0 {
 			proven = job
 		}
 	}
@@ -110,8 +111,8 @@ func TestVerifyOfOneShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := file(t, "c.yaml", "redis: {shards: 2}\n")
-	cronce(t, "verify", "--redis", url, "--config", config).want(t, exitUnknown, "NOT KNOWN not all jobs are known: ", "shard 2 of 2", "\n"+proven+" ")
-	cronce(t, "verify", "--redis", url, "--config", config, "--job", proven).want(t, exitFine, "No tick was due.")
-	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exitFailed, "not all jobs are known: ", "shard 2 of 2")
-	cronce(t, "pause", "--redis", url, "--config", config, "--all", "--reason", "test").want(t, exitUnknown, "shard 2 of 2")
+	cronce(t, "verify", "--redis", url, "--config", config).want(t, exit.NotKnown, "NOT KNOWN not all jobs are known: ", "shard 2 of 2", "\n"+proven+" ")
+	cronce(t, "verify", "--redis", url, "--config", config, "--job", proven).want(t, exit.Fine, "No tick was due.")
+	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exit.Failed, "not all jobs are known: ", "shard 2 of 2")
+	cronce(t, "pause", "--redis", url, "--config", config, "--all", "--reason", "test").want(t, exit.NotKnown, "shard 2 of 2")
 }

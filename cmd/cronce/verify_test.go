@@ -10,7 +10,10 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -18,7 +21,7 @@ import (
 
 // cluster is a store in which a job has decided its ticks.
 type cluster struct {
-	*store
+	*clients.Store
 	server   *miniredis.Miniredis
 	url      string
 	schedule *spec.Schedule
@@ -36,10 +39,10 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl := &cluster{store: s, server: m, url: url, schedule: schedule, revision: schedule.Revision(time.Now())}
+	cl := &cluster{Store: s, server: m, url: url, schedule: schedule, revision: schedule.Revision(time.Now())}
 	began := time.Now().Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
-	opened := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
+	opened := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
 	if opened[0].Err != nil {
 		t.Fatal(opened[0].Err)
 	}
@@ -53,7 +56,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 }
 
 // storeAt is the store at url, as a command has it, with a setting changed.
-func storeAt(t *testing.T, url string, set func(*config.Config)) *store {
+func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store {
 	t.Helper()
 	c, err := config.Read(config.Source{}, nil, func(c *config.Config) {
 		c.Redis.URL = url
@@ -62,24 +65,24 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStore(c)
+	s, err := clients.NewStore(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.client.Close() })
+	t.Cleanup(func() { _ = s.Client.Close() })
 	return s
 }
 
 func (cl *cluster) decide(t *testing.T, tick int64, i int) {
 	t.Helper()
-	a := cl.driver.Claim(t.Context(), []driver.Claim{{
+	a := cl.Driver.Claim(t.Context(), []driver.Claim{{
 		Key: "job", Owner: fmt.Sprintf("n/%d", i), Number: tick, After: tick - 1000, TTL: time.Second, Deadline: time.Second,
 		Attempts: 1, Latest: tick + 60_000, Revision: cl.revision,
 	}})[0]
 	if a.Kind != driver.KindGranted {
 		t.Fatalf("claim %d: %+v", i, a)
 	}
-	e := cl.driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
+	e := cl.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
 		RunRef:  driver.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
 		Outcome: fmt.Sprintf("ok%d", i%2), OK: true, // neighbours that differ are not folded into one line
 	}})[0]
@@ -91,7 +94,7 @@ func (cl *cluster) decide(t *testing.T, tick int64, i int) {
 // journalKey is where the journal is, to be tampered with.
 func (cl *cluster) journalKey(t *testing.T) string {
 	t.Helper()
-	keys := cl.client.Keys(t.Context(), "*:j:job").Val()
+	keys := cl.Client.Keys(t.Context(), "*:j:job").Val()
 	if len(keys) != 1 {
 		t.Fatalf("journals: %v", keys)
 	}
@@ -101,22 +104,22 @@ func (cl *cluster) journalKey(t *testing.T) string {
 func TestVerify(t *testing.T) {
 	cl := newCluster(t, 20, 0)
 	r := cronce(t, "verify", "--redis", cl.url)
-	r.want(t, exitFine, "JOB", "RAN ONCE", "in order", "20 ticks were due, and each has one verdict.")
-	cronce(t, "verify", "--redis", cl.url, "--since", "5s").want(t, exitFine, "ticks were due")
-	cronce(t, "verify", "--redis", cl.url, "--since", "1h", "--job", "job").want(t, exitFine, "20 ticks")
-	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exitUsage, `--since is "yesterday", allowed is a duration such as 1h`)
-	cronce(t, "verify", "--redis", cl.url, "--since", "-1h").want(t, exitUsage, `--since is "-1h"`)
-	cronce(t, "verify", "--redis", cl.url, "--job", "jib").want(t, exitUsage, `job "jib" is not known in namespace "cronce"`, `did you mean "job"?`)
-	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exitUnknown, `verify: no job is on record in namespace "other" of `, "or the store lost its data")
-	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exitUnknown, `"ok": false`, "no job is on record")
-	cronce(t, "doctor", "--redis", cl.url, "--namespace", "other").want(t, exitFine, "warn    overdue", "not known: no job is on record")
+	r.want(t, exit.Fine, "JOB", "RAN ONCE", "in order", "20 ticks were due, and each has one verdict.")
+	cronce(t, "verify", "--redis", cl.url, "--since", "5s").want(t, exit.Fine, "ticks were due")
+	cronce(t, "verify", "--redis", cl.url, "--since", "1h", "--job", "job").want(t, exit.Fine, "20 ticks")
+	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exit.WrongUsage, `--since is "yesterday", allowed is a duration such as 1h`)
+	cronce(t, "verify", "--redis", cl.url, "--since", "-1h").want(t, exit.WrongUsage, `--since is "-1h"`)
+	cronce(t, "verify", "--redis", cl.url, "--job", "jib").want(t, exit.WrongUsage, `job "jib" is not known in namespace "cronce"`, `did you mean "job"?`)
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exit.NotKnown, `verify: no job is on record in namespace "other" of `, "or the store lost its data")
+	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exit.NotKnown, `"ok": false`, "no job is on record")
+	cronce(t, "doctor", "--redis", cl.url, "--namespace", "other").want(t, exit.Fine, "warn    overdue", "not known: no job is on record")
 }
 
 func TestVerifyJSON(t *testing.T) {
 	cl := newCluster(t, 3, 0)
 	r := cronce(t, "verify", "--redis", cl.url, "-o", "json")
-	r.want(t, exitFine)
-	var p proof
+	r.want(t, exit.Fine)
+	var p inspect.Proof
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +133,8 @@ func TestVerifyJSON(t *testing.T) {
 func TestVerifyYoungJob(t *testing.T) {
 	cl := newCluster(t, 12, 0)
 	const note = "when it was opened; nothing is known before"
-	cronce(t, "verify", "--redis", cl.url, "--since", "20h").want(t, exitFine, "note: job: proven since 2", note, "12 ticks")
-	var p proof
+	cronce(t, "verify", "--redis", cl.url, "--since", "20h").want(t, exit.Fine, "note: job: proven since 2", note, "12 ticks")
+	var p inspect.Proof
 	r := cronce(t, "verify", "--redis", cl.url, "--since", "20h", "-o", "json")
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Remarks) != 1 || !strings.Contains(p.Remarks[0], note) {
 		t.Errorf("%v: %q", err, p.Remarks)
@@ -159,15 +162,15 @@ func TestVerifyFindsViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t, 10, 0)
 			key := cl.journalKey(t)
-			lines := tamper(cl.client.LRange(t.Context(), key, 0, -1).Val())
-			cl.client.Del(t.Context(), key)
-			cl.client.RPush(t.Context(), key, lines)
+			lines := tamper(cl.Client.LRange(t.Context(), key, 0, -1).Val())
+			cl.Client.Del(t.Context(), key)
+			cl.Client.RPush(t.Context(), key, lines)
 			r := cronce(t, "verify", "--redis", cl.url)
-			r.want(t, exitFailed, "BROKEN: ", "job: "+name+" ")
+			r.want(t, exit.Failed, "BROKEN: ", "job: "+name+" ")
 			if r.stderr != "" {
 				t.Errorf("the table says it, stderr too: %s", r.stderr)
 			}
-			cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exitFailed, `"ok": false`, `"invariant": "`+name+`"`)
+			cronce(t, "verify", "--redis", cl.url, "-o", "json").want(t, exit.Failed, `"ok": false`, `"invariant": "`+name+`"`)
 		})
 	}
 }
@@ -177,28 +180,16 @@ func TestVerifyFindsViolations(t *testing.T) {
 func TestVerifyTooEarly(t *testing.T) {
 	cl := newCluster(t, 60, 20)
 	r := cronce(t, "verify", "--redis", cl.url, "--since", "55s")
-	r.want(t, exitUnknown, "the proof begins later: --since ")
+	r.want(t, exit.NotKnown, "the proof begins later: --since ")
 	_, since, _ := strings.Cut(strings.TrimSpace(r.stderr), "later: --since ")
-	cronce(t, "verify", "--redis", cl.url, "--since", since).want(t, exitFine, "each has one verdict")
-	cronce(t, "verify", "--redis", cl.url).want(t, exitFine)
-}
-
-// A file says whose runs must not overlap.
-func TestVerifyExclusive(t *testing.T) {
-	const yaml = "jobs: [{kind: sleep, name: a, spec: '@daily'}, {kind: sleep, name: b, spec: '@daily', overlap: allow}]\n"
-	c, err := nodeConfig(t, "--config", file(t, "c.yaml", yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := exclusiveJobs(c); !got["a"] || got["b"] || exclusiveJobs(config.Default(nil))["a"] {
-		t.Error(got)
-	}
+	cronce(t, "verify", "--redis", cl.url, "--since", since).want(t, exit.Fine, "each has one verdict")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine)
 }
 
 func TestJournal(t *testing.T) {
 	cl := newCluster(t, 5, 0)
 	r := cronce(t, "journal", "job", "--redis", cl.url)
-	r.want(t, exitFine, "VERDICT", "opened", "ok0 in 0µs")
+	r.want(t, exit.Fine, "VERDICT", "opened", "ok0 in 0µs")
 	if n := strings.Count(r.stdout, "\n"); n != 7 {
 		t.Errorf("%d lines, want header, opening and 5 ticks\n%s", n, r.stdout)
 	}
@@ -206,26 +197,11 @@ func TestJournal(t *testing.T) {
 	if n := strings.Count(r.stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want header and 2 ticks\n%s", n, r.stdout)
 	}
-	cronce(t, "journal", "jab", "--redis", cl.url).want(t, exitUsage, `did you mean "job"?`)
-	var report journalReport
+	cronce(t, "journal", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
+	var report inspect.JournalReport
 	r = cronce(t, "journal", "job", "-o", "json", "--redis", cl.url)
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Lines) != 6 || len(report.Revisions) != 1 || report.Lines[1].Outcome != "ok0" {
 		t.Errorf("%v: %+v", err, report)
-	}
-}
-
-func TestRemark(t *testing.T) {
-	for want, l := range map[string]driver.Line{
-		"":                                  {},
-		"ok in 2.0ms":                       {Verdict: driver.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
-		"failed":                            {Verdict: driver.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
-		"overlap; with all after 00:00:01":  {Verdict: driver.VerdictSkipped, Reason: "overlap", Between: driver.VerdictSkipped, From: 1000, To: 3000, At: 3000},
-		"those after 00:00:01 missed":       {Verdict: driver.VerdictRan, Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
-		"deadline; with all after 00:00:01": {Verdict: driver.VerdictMissed, Reason: "deadline", Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
-	} {
-		if got := remark(&shownLine{Line: &l}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 
@@ -236,7 +212,7 @@ func TestForeignKeysAreReported(t *testing.T) {
 	t.Run("in tests", func(t *testing.T) {
 		t.Parallel()
 		cl := newCluster(t, 10, 0)
-		foreignKeys(t, cl.store, cl.url, "10   10 ")
+		foreignKeys(t, cl.Store, cl.url, "10   10 ")
 	})
 	t.Run("on a server", func(t *testing.T) {
 		t.Parallel()
@@ -248,34 +224,34 @@ func TestForeignKeysAreReported(t *testing.T) {
 }
 
 // opened opens a job of every hour.
-func opened(t *testing.T, s *store, job string) {
+func opened(t *testing.T, s *clients.Store, job string) {
 	t.Helper()
 	schedule, err := spec.Parse("@every 1h", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := s.driver.Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
+	a := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
 	if a.Err != nil {
 		t.Fatal(a.Err)
 	}
 }
 
 // foreignKeys spoils keys of a store that has the job "job" in order, with as many ticks as said.
-func foreignKeys(t *testing.T, cl *store, url, ticks string) {
+func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 	t.Helper()
 	for _, name := range []string{"state", "journal", "specs"} {
 		opened(t, cl, name)
 	}
 	const prefix = "cronce:v1:{cronce.0}:"
 	for _, key := range []string{"s:state", "j:journal", "d:specs"} {
-		if cl.client.Del(t.Context(), prefix+key).Val() != 1 || cl.client.Set(t.Context(), prefix+key, "foreign", 0).Err() != nil {
+		if cl.Client.Del(t.Context(), prefix+key).Val() != 1 || cl.Client.Set(t.Context(), prefix+key, "foreign", 0).Err() != nil {
 			t.Fatalf("%s is not replaced", key)
 		}
 	}
-	cl.client.SAdd(t.Context(), prefix+"all", "bad%")
+	cl.Client.SAdd(t.Context(), prefix+"all", "bad%")
 	r, d := cronce(t, "verify", "--redis", url), cronce(t, "doctor", "--redis", url)
-	r.want(t, exitUnknown, "NOT KNOWN: a part of the store cannot be read. The rest holds.")
-	d.want(t, exitFailed)
+	r.want(t, exit.NotKnown, "NOT KNOWN: a part of the store cannot be read. The rest holds.")
+	d.want(t, exit.Failed)
 	for name, fault := range map[string]string{"bad%": "it is listed among the jobs, and has no state", "state": "WRONGTYPE", "journal": "WRONGTYPE", "specs": "WRONGTYPE"} {
 		if at := line(r.stdout, name+": NOT KNOWN "); !strings.Contains(at, fault) {
 			t.Errorf("verify reports of %s %q, want %s", name, at, fault)

@@ -1,0 +1,55 @@
+package clients
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// Redis builds the client of the configured Redis. It sends nothing.
+func Redis(c *config.Config) (redis.UniversalClient, error) {
+	return RedisWith(c, func(*redis.UniversalOptions) {})
+}
+
+// RedisWith builds a client with options that set changes.
+func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
+	o, err := c.RedisOptions()
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	set(o)
+	redislock.Harden(o)
+	return redis.NewUniversalClient(o), nil
+}
+
+// Driver builds the store on a client.
+func Driver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, error) {
+	d, err := redislock.New(client, redislock.Options{
+		Namespace: c.Namespace, Shards: c.Redis.Shards, GroupBy: c.Redis.GroupBy,
+		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: CheckOptions(c),
+	})
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	return d, nil
+}
+
+// CheckOptions are how a configuration wants its server checked.
+func CheckOptions(c *config.Config) redislock.CheckOptions {
+	return redislock.CheckOptions{Strict: c.Redis.Strict, AllowEviction: c.Redis.AllowEviction}
+}
+
+// noLog keeps the clients of Redis and MySQL from printing beside the log of the node; they return
+// their errors.
+type noLog struct{}
+
+func (noLog) Printf(context.Context, string, ...any) {}
+func (noLog) Print(...any)                           {}
+
+// All clients share one logger, in a variable without a lock: it is set before any of them
+// can be there.
+func init() { redis.SetLogger(noLog{}) }

@@ -1,0 +1,114 @@
+// Package clients builds the clients of a configuration: of the Redis, with its lock driver, and of
+// the database of a shop. All clients of the binary are made here.
+package clients
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A Store is what a command asks about the cluster.
+type Store struct {
+	Config *config.Config
+	Client redis.UniversalClient
+	Driver *redislock.Driver
+}
+
+// storeTimeout bounds a command that asks the store and ends.
+const storeTimeout = 2 * time.Minute
+
+// WithStore lets f ask the store that the command's flags name.
+func WithStore(cmd *cobra.Command, f func(ctx context.Context, s *Store) error) error {
+	c, err := command.LoadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := NewStore(c)
+	if err != nil {
+		return err
+	}
+	defer s.Client.Close()
+	ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
+	defer stop()
+	return f(ctx, s)
+}
+
+// NewStore builds the store of a configuration. It sends nothing; the caller closes its client.
+func NewStore(c *config.Config) (*Store, error) {
+	client, err := Redis(c)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := Driver(c, client)
+	if err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return &Store{Config: c, Client: client, Driver: driver}, nil
+}
+
+// Now is the store's clock; in a Cluster the latest of its masters'.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	readings, err := s.Driver.Now(ctx)
+	if err != nil {
+		return time.Time{}, s.Failed(err)
+	}
+	var now time.Time
+	for _, r := range readings {
+		if r.Time.After(now) {
+			now = r.Time
+		}
+	}
+	return now, nil
+}
+
+// Failed says which Redis it was, and why it failed, if that is known.
+func (s *Store) Failed(err error) error {
+	if why := s.Driver.Explain(err); why != "" {
+		err = fmt.Errorf("%s: %w", why, err)
+	}
+	return exit.Doubt(fmt.Errorf("%s: %w", s.Config.RedisName(), err))
+}
+
+// NoRecord is the doubt about a namespace without a job: a store that lost all its data looks the
+// same as one in which no node was ever started, or as another than the one that was meant.
+func (s *Store) NoRecord() error {
+	return exit.Doubt(fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.Config.Namespace, s.Config.RedisName()))
+}
+
+// Jobs lists the jobs of the namespace, or the one that is asked for. Where a part of the
+// store does not answer, the jobs of the others come with the error.
+func (s *Store) Jobs(ctx context.Context, only string) ([]string, error) {
+	keys, err := s.Driver.Keys(ctx)
+	if only != "" && slices.Contains(keys, only) {
+		return []string{only}, nil
+	}
+	if err != nil {
+		err = s.Failed(err)
+	}
+	if err != nil && only != "" {
+		return nil, err
+	}
+	if err != nil || only == "" {
+		return keys, err
+	}
+	if len(keys) == 0 {
+		return nil, s.NoRecord()
+	}
+	err = exit.Usagef("job %s is not known in namespace %q of %s", strictyaml.Quote(only), s.Config.Namespace, s.Config.RedisName())
+	if near := strictyaml.Nearest(only, keys); near != "" {
+		err = exit.Usagef("%w, did you mean %q?", err, near)
+	}
+	return nil, err
+}

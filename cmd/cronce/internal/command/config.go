@@ -1,0 +1,146 @@
+// Package command has what the commands share: the flags that name a configuration, the flag -o,
+// the signals that end a command, and groups of commands.
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/demo"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+)
+
+// ConfigFlags adds --config and the flags of overrides to a command.
+func ConfigFlags(cmd *cobra.Command, overrides []config.Override) {
+	cmd.Flags().String("config", "", "configuration file ($"+config.FileEnv+")")
+	for _, o := range overrides {
+		if o.Flag != "" {
+			cmd.Flags().String(o.Flag, "", o.Usage+" ($"+o.Env+")")
+		}
+	}
+}
+
+// LoadConfig reads the configuration of a command that needs the store, and prints its warnings. Its
+// error is wrong usage that joins every fault.
+func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
+	c, err := ReadConfig(cmd, config.StoreOverrides)
+	if c != nil {
+		warnOfMisspelt(cmd.ErrOrStderr(), c)
+	}
+	if err != nil {
+		return nil, ConfigError(err)
+	}
+	c.OnPlaintext(WarnTo(cmd.ErrOrStderr()))
+	return c, nil
+}
+
+// ConfigError makes the faults of a configuration an error of wrong usage, in the order of the file.
+func ConfigError(err error) error {
+	return exit.Usagef("configuration:\n%w", config.InFileOrder(err))
+}
+
+// WarnTo returns a function that prints warnings to w as lines for a person.
+func WarnTo(w io.Writer) func(path, text string) {
+	return func(path, text string) { fmt.Fprintf(w, "cronce: warning: %s %s\n", path, text) }
+}
+
+// ReadConfig reads the file that the command names, then environment, then flags:
+// later ones win. The config is nil if the file cannot be read or parsed.
+func ReadConfig(cmd *cobra.Command, overrides []config.Override) (*config.Config, error) {
+	return ReadConfigThen(cmd, overrides, nil)
+}
+
+// ReadConfigThen changes the configuration before it is judged.
+func ReadConfigThen(cmd *cobra.Command, overrides []config.Override, change func(*config.Config)) (*config.Config, error) {
+	name, data, err := configFile(cmd)
+	if err != nil {
+		return nil, err
+	}
+	given := func(flag string) (string, bool) {
+		value, _ := cmd.Flags().GetString(flag)
+		return value, cmd.Flags().Changed(flag)
+	}
+	return config.Read(config.Source{Name: name, Data: data, Env: os.LookupEnv, Flag: given}, overrides, change)
+}
+
+// configFile returns the file that flags or environment name; without one, none.
+func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
+	if ofDemo, _ := cmd.Flags().GetBool("demo"); ofDemo {
+		return demo.FileName, demo.File, nil
+	}
+	name, _ = cmd.Flags().GetString("config")
+	if name == "" {
+		name = os.Getenv(config.FileEnv)
+	}
+	if name == "" {
+		return "", nil, nil
+	}
+	if data, err = boundedfile.Read(name, strictyaml.MaxSize); err != nil {
+		if strictyaml.HasCredentials(name) {
+			name = notShown
+		}
+		return "", nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return name, data, nil
+}
+
+// WarnOfVariables prints the stray variables of the environment to w as lines for a person.
+func WarnOfVariables(w io.Writer, c *config.Config) { warnOf(w, c.StrayVariables(os.Environ())) }
+
+// warnOfMisspelt prints only those that are close to a known one: a command that runs
+// often must not complain each time of what a script around it may use.
+func warnOfMisspelt(w io.Writer, c *config.Config) {
+	warnOf(w, slices.DeleteFunc(c.StrayVariables(os.Environ()), func(v config.StrayVariable) bool { return v.Meant == "" }))
+}
+
+func warnOf(w io.Writer, strays []config.StrayVariable) {
+	for _, v := range strays {
+		fmt.Fprintf(w, "cronce: warning: %s\n", v)
+	}
+}
+
+// LogVariables logs the stray variables.
+func LogVariables(c *config.Config, log *zap.Logger) {
+	for _, v := range c.StrayVariables(os.Environ()) {
+		log.Warn("variable not known", zap.String("variable", v.Name), zap.String("meant", v.Meant))
+	}
+}
+
+// quotedText matches what is quoted, and the mark behind it of what was cut.
+var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"…?`)
+
+const notShown = "(credentials, not shown)"
+
+// WithoutCredentials is the text of a wrong usage without what may be a URL or a DSN with
+// credentials. It was typed where something else is allowed, so whatever found the mistake
+// (the parser of flags, of numbers, of specs) quotes it as something harmless.
+func WithoutCredentials(text string, args []string) string {
+	text = quotedText.ReplaceAllStringFunc(text, func(quoted string) string {
+		if s, err := strconv.Unquote(strings.TrimSuffix(quoted, "…")); err == nil && !strictyaml.HasCredentials(s) && !cutURL(quoted) {
+			return quoted
+		}
+		return notShown
+	})
+	for _, arg := range args {
+		if strictyaml.HasCredentials(arg) {
+			text = strings.ReplaceAll(text, arg[strings.Index(arg, ":"):], notShown) // before it may stand the name of a flag
+		}
+	}
+	return text
+}
+
+// cutURL reports whether a quoted text is the beginning of a URL, whose @ was cut off.
+func cutURL(quoted string) bool {
+	return strings.Contains(quoted, "://") && (strings.HasSuffix(quoted, "…") || strings.HasSuffix(quoted, `…"`) || strings.HasSuffix(quoted, `..."`))
+}

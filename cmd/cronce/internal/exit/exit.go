@@ -1,0 +1,141 @@
+// Package exit has the exit codes of cronce, and the errors that carry them.
+//
+// An error without a code of its own gets one from what it is: wrong usage, a refusal of the
+// store, doubt, or a failure. See [Code].
+package exit
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// The exit codes. The command lock ends with that of what it ran; where it could not
+// run it, as shells do, with the last two.
+const (
+	Fine       = 0
+	Failed     = 1 // failed, overdue, or an invariant is broken
+	WrongUsage = 2 // wrong usage or configuration
+	Refused    = 3 // refused by state or right
+	NotKnown   = 4 // not known: no answer, doubt, or the proof does not reach as far
+
+	NotExecutable = 126
+	NotFound      = 127
+)
+
+// Table explains the exit codes in the help of cronce.
+const Table = "Exit codes: 0 fine; 1 failed, overdue, or an invariant is broken; 2 wrong usage or configuration;\n" +
+	"3 refused by state or right; 4 not known: the store does not answer, or the proof does not reach as\n" +
+	"far as was asked."
+
+// Code is what an error makes of the program. Before a command has started all
+// is wrong usage.
+func Code(err error, started bool) int {
+	if e, ok := errors.AsType[*codedError](err); ok {
+		return e.code
+	}
+	_, usage := errors.AsType[*usageError](err)
+	_, argument := errors.AsType[*lock.ArgumentError](err)
+	switch {
+	case usage || argument || !started:
+		return WrongUsage
+	case RefusedByStore(err):
+		return Refused
+	case unanswered(err):
+		return NotKnown
+	}
+	return Failed
+}
+
+// RefusedByStore reports whether a store refused: the user may not, or the store is not
+// fit for what was asked.
+func RefusedByStore(err error) bool {
+	return redislock.Denied(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
+}
+
+// unanswered reports whether an error says nothing of what is: a store or a network
+// that did not answer, or that answered with an error.
+func unanswered(err error) bool {
+	if _, doubt := errors.AsType[*doubtError](err); doubt {
+		return true
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "listen" {
+		return false
+	}
+	unreached, network := errors.AsType[net.Error](err)
+	if _, local := unreached.(syscall.Errno); local {
+		network = false // of a file or a pipe: that of a connection is inside a net.OpError, which is found first
+	}
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, server := errors.AsType[redis.Error](err)
+	return network || server || certificate || errors.Is(err, zk.ErrNoServer) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// A usageError is a mistake in the command line or in the configuration.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// Usage marks an error as wrong usage; nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
+// Usagef makes an error of wrong usage.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// A doubtError is that of a store which was asked and whose answer is not known.
+type doubtError struct{ err error }
+
+func (e *doubtError) Error() string { return e.err.Error() }
+func (e *doubtError) Unwrap() error { return e.err }
+
+// Doubt marks an error as doubt: whether something was done, or is so, is not known.
+func Doubt(err error) error { return &doubtError{err} }
+
+// A codedError has an exit code of its own. A silent one was printed already: all that is
+// left is the code.
+type codedError struct {
+	err    error
+	code   int
+	silent bool
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// With gives an error an exit code.
+func With(code int, err error) error { return &codedError{err: err, code: code} }
+
+// Silently gives an exit code to an error that was printed already.
+func Silently(code int, err error) error { return &codedError{err: err, code: code, silent: true} }
+
+// Printed returns the error of a command that has printed what is not fine: the program prints
+// no more, and exits with the code.
+func Printed(code int, text string) error { return Silently(code, errors.New(text)) }
+
+// HasCode reports whether an error has an exit code already.
+func HasCode(err error) bool {
+	_, ok := errors.AsType[*codedError](err)
+	return ok
+}
+
+// IsPrinted reports whether the command has printed the error already.
+func IsPrinted(err error) bool {
+	e, ok := errors.AsType[*codedError](err)
+	return ok && e.silent
+}

@@ -1,0 +1,162 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// DoctorCommand is the command doctor.
+func DoctorCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong with the store, and say what to do",
+		Long: "Look at the Redis server (version, role, eviction, persistence, latency, clock), at the\n" +
+			"namespaces that are in use, at the nodes (which live; which left within a day, and how), at jobs whose\n" +
+			"marks lie in the future, and at what is overdue.\n\n" +
+			"Exit code 1: something must not stay as it is. 3: the server refuses this user, or a part of what was asked\n" +
+			"for and all else may stay. 4: it does not answer. A namespace in which no job is on record is a warning:\n" +
+			"doctor is of use before the first node starts.",
+		Example: "  cronce doctor --redis redis://127.0.0.1:6379",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inspect(cmd, func(ctx context.Context, s inspector) error {
+				d, unanswered := s.examine(ctx)
+				if err := d.report(cmd.OutOrStdout(), output); err != nil {
+					return err
+				}
+				if unanswered != nil { // a second answer shows whether the server refuses the user
+					again := cmp.Or(s.Client.Ping(ctx).Err(), unanswered)
+					return exit.Silently(exit.Code(exit.Doubt(again), true), again)
+				}
+				return d.fault()
+			})
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+// A diagnosis is what doctor found out.
+type diagnosis struct {
+	findings []driver.Finding
+	failed   bool  // something must not stay as it is
+	denied   error // why something could not be asked for: the user may not; nil if all could be
+}
+
+func (d *diagnosis) add(findings ...driver.Finding) {
+	d.findings = append(d.findings, findings...)
+	d.failed = d.failed || slices.ContainsFunc(findings, func(f driver.Finding) bool { return f.Level == driver.LevelRefuse })
+}
+
+// cannot adds what could not be asked for, and why; err may be nil.
+func (d *diagnosis) cannot(f driver.Finding, err error) {
+	f.Level = driver.LevelRefuse
+	d.findings = append(d.findings, f)
+	d.without(err)
+}
+
+// without counts what could not be asked for.
+func (d *diagnosis) without(err error) {
+	if err != nil && exit.RefusedByStore(err) {
+		d.denied = err
+	} else {
+		d.failed = true
+	}
+}
+
+// fault is nil if all may stay as it is.
+func (d *diagnosis) fault() error {
+	switch {
+	case d.failed:
+		return exit.Printed(exit.Failed, "something must not stay as it is")
+	case d.denied != nil:
+		return exit.Printed(exit.Refused, "the user may not ask for a part of it")
+	}
+	return nil
+}
+
+// examine gathers all findings. If the server does not answer, that is the finding.
+func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
+	d := &diagnosis{}
+	findings, err := s.check(ctx)
+	d.add(findings...)
+	if err != nil && !errors.Is(err, lock.ErrUnfit) {
+		return d, err
+	}
+	d.add(s.latency(ctx)...)
+	d.add(s.namespaces(ctx))
+	s.nodes(ctx, d)
+	s.marks(ctx, d)
+	s.overdue(ctx, d)
+	return d, nil
+}
+
+const checkTimeout = 5 * time.Second
+
+func (s inspector) check(ctx context.Context) ([]driver.Finding, error) {
+	ctx, stop := context.WithTimeout(ctx, checkTimeout)
+	defer stop()
+	return redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+}
+
+// report prints the findings.
+func (d *diagnosis) report(w io.Writer, output string) error {
+	if output == command.OutputJSON {
+		return printFindingsJSON(w, d.findings)
+	}
+	return printFindings(w, d.findings)
+}
+
+func printFindings(w io.Writer, findings []driver.Finding) error {
+	p := terminal.NewStyle(w)
+	// The first column is padded here: what paints is no part of its width.
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(table, "%s%s\t%s\n", p.Level(levelOf(f.Level), fmt.Sprintf("%-8s", f.Level)), f.Topic, terminal.Printable(f.Text))
+		if f.Fix != "" {
+			fmt.Fprintf(table, "%s\t  %s\n", p.Level(levelOf(f.Level), fmt.Sprintf("%-8s", "")), terminal.Printable(f.Fix))
+		}
+	}
+	return table.Flush()
+}
+
+// levelOf names the level of a log that looks as urgent.
+func levelOf(l driver.Level) string {
+	return map[driver.Level]string{driver.LevelOK: "info", driver.LevelWarn: "warn", driver.LevelRefuse: "error"}[l]
+}
+
+// A Finding is one of doctor, for machines.
+type Finding struct {
+	Level  string `json:"level"`
+	Topic  string `json:"topic"`
+	Server string `json:"server,omitempty"`
+	Text   string `json:"text"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func printFindingsJSON(w io.Writer, findings []driver.Finding) error {
+	reports := make([]Finding, 0, len(findings))
+	for _, f := range findings {
+		reports = append(reports, Finding{f.Level.String(), f.Topic, f.Server, f.Text, f.Fix})
+	}
+	return terminal.PrintJSON(w, reports)
+}

@@ -1,0 +1,195 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// The topics that only the doctor looks at.
+const (
+	topicLatency    = "latency"
+	topicClock      = "clock"
+	topicNamespaces = "namespaces"
+	topicMarks      = "marks"
+)
+
+const (
+	pings       = 10
+	slowStore   = 50 * time.Millisecond
+	clockWarn   = 500 * time.Millisecond
+	maxMarks    = 10 // jobs that are named; the rest is counted
+	stateBatch  = 200
+	letRead     = "let the user read the keys of the namespace"
+	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
+		"start the nodes (docs/redis.md)"
+)
+
+// latency measures round trips, and with them this machine's clock.
+func (s inspector) latency(ctx context.Context) []driver.Finding {
+	trips := map[string][]driver.ClockReading{}
+	for range pings {
+		readings, err := s.Driver.Now(ctx)
+		if err != nil {
+			return []driver.Finding{{Level: driver.LevelRefuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
+				Fix: "look at the network and at the server's log"}}
+		}
+		for _, r := range readings {
+			trips[r.Server] = append(trips[r.Server], r)
+		}
+	}
+	var findings []driver.Finding
+	for server, readings := range trips {
+		slices.SortFunc(readings, func(a, b driver.ClockReading) int { return int(trip(a) - trip(b)) })
+		findings = append(findings, latencyOf(server, readings), clockOf(server, readings[0]))
+	}
+	slices.SortStableFunc(findings, func(a, b driver.Finding) int { return strings.Compare(a.Server, b.Server) })
+	return findings
+}
+
+func trip(r driver.ClockReading) time.Duration { return r.Received.Sub(r.Sent) }
+
+func latencyOf(server string, sorted []driver.ClockReading) driver.Finding {
+	middle, most := trip(sorted[len(sorted)/2]), trip(sorted[len(sorted)-1])
+	f := driver.Finding{Topic: topicLatency, Server: server,
+		Text: fmt.Sprintf("a round trip takes %s, the longest of %d took %s", shortly(middle), len(sorted), shortly(most))}
+	if middle > slowStore {
+		f.Level = driver.LevelWarn
+		f.Fix = "bring nodes and server closer together: each tick waits for one round trip"
+	}
+	return f
+}
+
+// clockOf judges by the shortest round trip: half of it bounds the error.
+func clockOf(server string, r driver.ClockReading) driver.Finding {
+	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
+	f := driver.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
+	if offset.Abs() > trip(r)/2+time.Millisecond {
+		f.Text = fmt.Sprintf("this machine's clock is %s %s the server's", shortly(offset.Abs()), aheadOf(offset))
+	}
+	if offset.Abs() > clockWarn {
+		f.Level = driver.LevelWarn
+		f.Fix = "synchronise both with NTP; ticks follow the server's clock, so nothing runs twice or is missed by this"
+	}
+	return f
+}
+
+func aheadOf(offset time.Duration) string {
+	if offset > 0 {
+		return "ahead of"
+	}
+	return "behind"
+}
+
+// shortly shows a duration with three digits or so.
+func shortly(d time.Duration) string {
+	return terminal.Milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
+}
+
+// namespaces lists the other namespaces that use the server.
+func (s inspector) namespaces(ctx context.Context) driver.Finding {
+	found, more, err := redislock.Namespaces(ctx, s.Client, 0)
+	if err != nil {
+		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not report which are in use: " + err.Error(),
+			Fix: "let the user ask SCAN, or make sure that no other application uses " + strictyaml.Quote(s.Config.Namespace)}
+	}
+	var parts []string
+	for _, n := range found {
+		part := fmt.Sprintf("%s (%d jobs, %d locks)", n.Name, n.Series, n.Locks)
+		if n.Name == s.Config.Namespace {
+			part = "this one, " + part
+		}
+		parts = append(parts, part)
+	}
+	f := driver.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
+	if len(parts) == 0 {
+		f.Text = "none is in use"
+	}
+	if more {
+		f.Text += ", and maybe more: there are many keys"
+	}
+	return f
+}
+
+// marks finds jobs that were decided beyond the store's now: they cannot run.
+func (s inspector) marks(ctx context.Context, d *diagnosis) {
+	jobs, err := s.Driver.Keys(ctx)
+	if err != nil {
+		d.cannot(driver.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
+	}
+	if err != nil && len(jobs) == 0 {
+		return
+	}
+	var ahead []driver.Finding
+	unread := 0
+	for batch := range slices.Chunk(jobs, stateBatch) {
+		for _, state := range s.look(ctx, batch) {
+			switch f, ok := markOf(state); {
+			case state.Err != nil:
+				if unread++; unread > maxMarks {
+					d.without(state.Err)
+				} else {
+					d.cannot(f, state.Err)
+				}
+			case ok:
+				ahead = append(ahead, f)
+			}
+		}
+	}
+	switch more := unread - maxMarks; {
+	case more > 0:
+		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %d more jobs be read", more)})
+	case len(ahead)+unread == 0:
+		d.add(driver.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))})
+	}
+	d.add(fewer(ahead)...)
+}
+
+// look asks for the states of jobs. The server refuses a whole request for one key that the
+// user may not read: then each job is asked for by itself.
+func (s inspector) look(ctx context.Context, jobs []string) []driver.Series {
+	states := s.Driver.Look(ctx, jobs)
+	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
+		return states
+	}
+	for i, job := range jobs {
+		states[i] = s.Driver.Look(ctx, []string{job})[0]
+	}
+	return states
+}
+
+// fewer names the first and counts the rest.
+func fewer(ahead []driver.Finding) []driver.Finding {
+	n := len(ahead) - maxMarks
+	if n <= 0 {
+		return ahead
+	}
+	return append(ahead[:maxMarks], driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks,
+		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
+}
+
+func markOf(state driver.Series) (driver.Finding, bool) {
+	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
+	if state.Err != nil {
+		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", strictyaml.Quote(state.Key), state.Err)
+		f.Fix = "see docs/redis.md for what its key should have"
+		return f, true
+	}
+	ahead := time.Duration(state.Mark-state.Now) * time.Millisecond
+	if ahead <= series.Tolerance*time.Millisecond {
+		return f, false
+	}
+	f.Text = fmt.Sprintf("job %s is decided until %s, %s from the server's now: it does not run until then",
+		strictyaml.Quote(state.Key), terminal.UTC(state.Mark).Format(time.RFC3339), ahead.Round(time.Second))
+	f.Fix = howToRewind
+	return f, true
+}

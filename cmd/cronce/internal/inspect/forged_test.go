@@ -1,0 +1,53 @@
+package inspect
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// forged is what an attacker with the keys of the store would write.
+const forged = "n\x1b]0;owned\a\u202e\u009b2J\nOK 9 ticks\tin order\xff"
+
+// clean fails if an output has what the attacker wrote in a form that acts.
+func clean(t *testing.T, what, out string) {
+	t.Helper()
+	if !strings.Contains(out, "owned") {
+		t.Errorf("%s does not show the text: %q", what, out)
+	}
+	if terminal.PrintableText(out) != out || strings.Contains(out, "\nOK 9") {
+		t.Errorf("%s: %q", what, out)
+	}
+}
+
+// Every place that shows what others wrote shows it escaped.
+func TestForgedTexts(t *testing.T) {
+	var b bytes.Buffer
+	show := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		clean(t, what, b.String())
+		b.Reset()
+	}
+	reports := []verify.Report{{Job: forged, Missed: map[string]int{forged: 1}, Violations: []verify.Violation{{Invariant: "I1", Text: forged}}}}
+	p := &Proof{Summary: verify.Sum(reports...), Remarks: []string{forged}}
+	show("verify", printProof(&b, p))
+	show("verify -o json", terminal.PrintJSON(&b, p))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	terminal.PrintRow(table, forged, driver.Verdict(forged))
+	show("a row", table.Flush())
+	log := terminal.NewLogger("info", "json", &b)
+	log.Info("run finished", zap.String("err", forged))
+	show("the log for machines", nil)
+	terminal.NewLogger("info", "console", &b).Info("run finished", zap.String("err", forged))
+	show("the log for people", nil)
+}

@@ -1,0 +1,165 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// secondProbe is how long after the first probe overdue ticks are probed again while
+// nodes live: those may have just returned, and decide what was missed a moment later.
+const secondProbe = 3 * time.Second
+
+// waitToProbe waits for the second probe, and reports whether ctx has not ended.
+func waitToProbe(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(secondProbe):
+		return true
+	}
+}
+
+// removed is what to do with a job that is in no configuration any more.
+const removed = "if it was removed, pause it: cronce pause"
+
+// A overdueTick is what is overdue of a job, for people and machines.
+type overdueTick struct {
+	Job string `json:"job"`
+	verify.Overdue
+	AgeMs int64  `json:"age_ms"` // since its time was over
+	Cause string `json:"cause"`
+}
+
+func (l *overdueTick) String() string {
+	what := "was due and has no verdict"
+	switch l.State {
+	case "open":
+		what = fmt.Sprintf("was granted to %s with fence %d, its lease is over, and no node has settled it or taken it over", l.Node, l.Fence)
+	case "waiting":
+		what = "waits, and no run is alive that it waits for"
+	case "unstarted":
+		what = fmt.Sprintf("was granted to %s and never started, and no node has taken it", l.Node)
+	case "interrupted":
+		what = fmt.Sprintf("was given back by %s, and no node has taken it", l.Node)
+	}
+	tick := l.Tick.Format("2006-01-02T15:04:05.000Z07:00")
+	if l.Ticks > 1 {
+		tick = fmt.Sprintf("%s, and %d more up to %s,", tick, l.Ticks-1, l.Last.Format("2006-01-02T15:04:05.000Z07:00"))
+	}
+	age := (time.Duration(l.AgeMs) * time.Millisecond).Round(time.Second)
+	return fmt.Sprintf("%s: OVERDUE %s %s; its time was over %v ago; %s", l.Job, tick, what, age, l.Cause)
+}
+
+// overdueTicks are what is overdue of a job.
+func overdueTicks(r *verify.Report, s *driver.Series, f *nodeList) (all []overdueTick) {
+	for _, o := range r.Late {
+		all = append(all, overdueTick{Job: r.Job, Overdue: o, AgeMs: s.Now - o.Since.UnixMilli(), Cause: f.cause(r, s)})
+	}
+	return all
+}
+
+// risks says of a store that may forget what was decided why it may: the server evicts keys,
+// or writes too little to disk. It is "" of one that keeps them.
+func (s inspector) risks(ctx context.Context) string {
+	findings, err := s.check(ctx)
+	if err != nil && !errors.Is(err, lock.ErrUnfit) {
+		return "store risk: not known, the check of the store did not end: see cronce doctor"
+	}
+	var texts []string
+	for _, f := range findings {
+		forgets := f.Topic == driver.TopicEviction || f.Topic == driver.TopicPersistence
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != driver.LevelOK && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// risk adds what may have made the store forget to the causes of what is overdue.
+func (p *Proof) risk(text string) {
+	if text == "" {
+		return
+	}
+	for i := range p.Overdue {
+		p.Overdue[i].Cause += "; " + text
+	}
+}
+
+// Topics of doctor.
+const (
+	topicNodes   = "nodes"
+	topicOverdue = "overdue"
+)
+
+// notKnown names the jobs of which it is not known whether a tick is overdue, or not of
+// all ticks. It returns how many there are.
+func (p *Proof) notKnown(d *diagnosis) (unread int) {
+	for i := range p.Jobs {
+		r := &p.Jobs[i]
+		if len(r.Faults) == 0 || p.absent[r.Job] {
+			continue
+		}
+		if unread++; unread > maxNamed {
+			d.without(p.unread[r.Job])
+		} else {
+			d.cannot(driver.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
+				Fix: "see docs/redis.md for what its keys should have"}, p.unread[r.Job])
+		}
+	}
+	if more := unread - maxNamed; more > 0 {
+		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
+	}
+	return unread
+}
+
+// unopened warns of jobs of the configuration that the store does not have: that is normal
+// before the nodes are deployed that have them.
+func (p *Proof) unopened(d *diagnosis) {
+	if len(p.absent) > 0 {
+		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; look at the log and the /readyz of those that run",
+			Text: "not on record, though the configuration has them: " + terminal.Names(slices.Sorted(maps.Keys(p.absent)), maxNamed)})
+	}
+}
+
+// overdue reports the ticks that are overdue.
+func (s inspector) overdue(ctx context.Context, d *diagnosis) {
+	p, err := s.prove(ctx, verifyFlags{})
+	if err != nil {
+		d.cannot(driver.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
+		return
+	}
+	p.unopened(d)
+	for i, fault := range p.Faults {
+		d.cannot(driver.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
+	}
+	switch unread := p.notKnown(d) + len(p.Faults); {
+	case len(p.Jobs) == 0:
+		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.NoRecord().Error(),
+			Fix: "start the nodes; if there were some before, find out what the store lost"})
+		return
+	case len(p.Overdue)+unread == 0:
+		d.add(driver.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
+		return
+	case len(p.Overdue) == 0:
+		return
+	}
+	var all []driver.Finding
+	for i := range p.Overdue[:min(len(p.Overdue), maxNamed)] {
+		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
+	}
+	if more := len(p.Overdue) - maxNamed; more > 0 {
+		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
+	}
+	all[len(all)-1].Fix = "start nodes that have these jobs; announce a planned stop with cronce pause"
+	d.add(all...)
+}

@@ -1,0 +1,119 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// Of nodes that went, the latest is named first, however it went.
+func TestGone(t *testing.T) {
+	f := &nodeList{MemberList: driver.MemberList{Now: 10_000, Members: []driver.Member{
+		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
+	}}}
+	var names []string
+	for _, m := range f.gone() {
+		names = append(names, m.Node)
+	}
+	if got := terminal.Names(names, 9); got != "late, between, early" {
+		t.Errorf("%s", got)
+	}
+}
+
+// A mark within the tolerance is not ahead; a millisecond beyond it is, for the cause of
+// what is overdue as for doctor.
+func TestMarkAheadToTheMillisecond(t *testing.T) {
+	f := &nodeList{alive: map[string]bool{"a": true}}
+	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
+		s := driver.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
+		if _, found := markOf(s); found != ahead {
+			t.Errorf("%d ms ahead: doctor says %v", past, found)
+		}
+		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
+		if decided := cause != "a lives and has this job: its log and its /readyz say what keeps it"; decided != ahead {
+			t.Errorf("%d ms ahead: %s", past, cause)
+		}
+	}
+}
+
+// The clocks agree if they differ by no more than half the round trip that was measured,
+// and the millisecond to which they are read.
+func TestClockOf(t *testing.T) {
+	sent := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		trip, offset time.Duration
+		level        driver.Level
+		agree        bool
+	}{
+		{0, time.Millisecond, driver.LevelOK, true},
+		{0, time.Millisecond + 1, driver.LevelOK, false},
+		{40 * time.Millisecond, -21 * time.Millisecond, driver.LevelOK, true},
+		{40 * time.Millisecond, -21*time.Millisecond - 1, driver.LevelOK, false},
+		{0, clockWarn, driver.LevelOK, false},
+		{0, -clockWarn - 1, driver.LevelWarn, false},
+	} {
+		f := clockOf("", driver.ClockReading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
+		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {
+			t.Errorf("a trip of %v, off by %v: %v, %s", c.trip, c.offset, f.Level, f.Text)
+		}
+	}
+}
+
+// --since is a time that has passed.
+func TestSinceWhen(t *testing.T) {
+	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"": {}, "1h": now.Add(-time.Hour), "2027-01-01T00:00:00Z": now, "2026-12-31 12:00": now.Add(-12 * time.Hour),
+	} {
+		if got, err := sinceWhen(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"2027-01-01T00:00:01Z", "0s", "-1h", "soon"} {
+		if got, err := sinceWhen(text, now); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// Ticks that failed are a fault only if that was asked for; a job's youth is reported if its
+// journal reaches back to its opening.
+func TestFaultOfFailures(t *testing.T) {
+	p := &Proof{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Failed: 1})}
+	if err := p.fault(""); err != nil {
+		t.Error(err)
+	}
+	if err := p.fault(failOnFailed); !exit.HasCode(err) || exit.Code(err, true) != exit.Failed {
+		t.Errorf("%v", p.fault(failOnFailed))
+	}
+	begins := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		complete  bool
+		ShortTime time.Time
+		want      int
+	}{
+		{true, begins.Add(-1), 1}, {true, begins, 0}, {false, begins.Add(-1), 0}, {true, time.Time{}, 0},
+	} {
+		if got := openedSince([]verify.Report{{Job: "job", Begins: begins, Complete: c.complete}}, c.ShortTime); len(got) != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// A file says whose runs must not overlap.
+func TestVerifyExclusive(t *testing.T) {
+	const yaml = "jobs: [{kind: sleep, name: a, spec: '@daily'}, {kind: sleep, name: b, spec: '@daily', overlap: allow}]\n"
+	c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(yaml)}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := exclusiveJobs(c); !got["a"] || got["b"] || exclusiveJobs(config.Default(nil))["a"] {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,379 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+type verifyFlags struct {
+	since  string
+	job    string
+	failOn string
+	output string
+}
+
+// VerifyCommand is the command verify.
+func VerifyCommand() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Prove from the journal that every tick has one verdict",
+		Long: "Read the journal of each job, compute from the recorded specs which ticks were due,\n" +
+			"and account for each. With --config, runs of a job that may not overlap are held to that.\n\n" +
+			"A tick that ran again elsewhere, since its node had died, counts as ran once, and as taken\n" +
+			"over; ran more are ticks that were granted again without a right to it.\n\n" +
+			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
+			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
+			"nodes are dead, and with the risk of a store that may have forgotten it. Announce a planned stop with cronce pause.\n\n" +
+			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
+			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
+			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
+			"opened in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
+			"it is proven since then, and a note says so.",
+		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := f.begin(time.Now()); unreadable(err) != nil {
+				return err
+			}
+			return inspect(cmd, func(ctx context.Context, s inspector) error { return f.run(ctx, cmd.OutOrStdout(), s) })
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
+	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
+	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed")
+	command.OutputFlag(cmd, &f.output)
+	return cmd
+}
+
+// A failOnValue is what of a report makes verify fail beside what always does.
+type failOnValue string
+
+const failOnFailed = "failed"
+
+func (v *failOnValue) String() string { return string(*v) }
+func (v *failOnValue) Type() string   { return "outcome" }
+
+func (v *failOnValue) Set(s string) error {
+	if s != failOnFailed {
+		return fmt.Errorf("is %s, allowed is %s", strictyaml.Quote(s), failOnFailed)
+	}
+	*v = failOnValue(s)
+	return nil
+}
+
+// begin is from when on ticks are counted; zero: from where the proof begins.
+func (f verifyFlags) begin(now time.Time) (time.Time, error) {
+	since, err := sinceWhen(f.since, now)
+	if err != nil {
+		return since, exit.Usagef("verify: --since %w", err)
+	}
+	return since, nil
+}
+
+func (f verifyFlags) run(ctx context.Context, w io.Writer, s inspector) error {
+	p, err := s.prove(ctx, f)
+	if err != nil {
+		return err
+	}
+	fault := p.fault(f.failOn)
+	p.OK = fault == nil // a reader of the JSON need not know the exit code
+	if len(p.Overdue) > 0 {
+		p.risk(s.risks(ctx))
+	}
+	if f.output == command.OutputJSON {
+		err = terminal.PrintJSON(w, p)
+	} else {
+		err = printProof(w, p)
+	}
+	if err != nil {
+		return err
+	}
+	return fault
+}
+
+// A Proof is what verify found out.
+type Proof struct {
+	OK        bool          `json:"ok"`
+	Namespace string        `json:"namespace"`
+	Since     time.Time     `json:"since,omitzero"`
+	Now       time.Time     `json:"now"` // the store's
+	Remarks   []string      `json:"remarks,omitempty"`
+	Overdue   []overdueTick `json:"overdue,omitempty"`
+	Living    int           `json:"nodes"` // how many nodes live; 0 too where Faults say that it is not known
+	Faults    []string      `json:"faults,omitempty"`
+	verify.Summary
+
+	unread map[string]error // jobs of which not everything was read, and why
+	absent map[string]bool  // jobs of the configuration that the store does not have
+	doubts []error          // what Faults say
+}
+
+// doubt adds what keeps the proof from reaching every job.
+func (p *Proof) doubt(text string, err error) {
+	p.Faults, p.doubts = append(p.Faults, text+err.Error()), append(p.doubts, err)
+}
+
+// prove checks the journals of the namespace.
+func (s inspector) prove(ctx context.Context, f verifyFlags) (*Proof, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since, err := f.begin(now)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := s.readNodes(ctx)
+	p := &Proof{Namespace: s.Config.Namespace, Since: since, Now: now.UTC(), Living: len(nodes.alive)}
+	if err != nil {
+		p.doubt("which nodes live is not known: ", err)
+	}
+	if err := s.proveJobs(ctx, f.job, p, nodes); err != nil {
+		return nil, err
+	}
+	p.Remarks = append(p.Remarks, openedSince(p.Jobs, since)...)
+	if len(p.Jobs) == 0 {
+		p.Remarks = append(p.Remarks, s.NoRecord().Error())
+	}
+	return p, nil
+}
+
+// proveJobs checks all jobs, or only one. What is overdue is looked at again while
+// nodes live.
+func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *nodeList) error {
+	jobs, err := s.Jobs(ctx, only)
+	missing := missingJobs(s.Config, jobs, only)
+	switch {
+	case err == nil:
+	case only != "" && len(missing) > 0 && len(jobs) == 0 && exit.Code(err, true) == exit.WrongUsage: // the configuration knows it
+	case len(jobs) == 0:
+		return err
+	default:
+		p.doubt("not all jobs are known: ", err)
+		missing = nil
+	}
+	exclusive := exclusiveJobs(s.Config)
+	seen := make([]jobProof, len(jobs))
+	look := func(i int) {
+		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.known()}
+		seen[i] = s.proveJob(ctx, jobs[i], o, f)
+	}
+	again := false
+	for i := range jobs {
+		look(i)
+		again = again || len(seen[i].late) > 0
+	}
+	if again && (p.Living > 0 || f.err != nil) && waitToProbe(ctx) {
+		for i := range jobs {
+			if len(seen[i].late) > 0 {
+				look(i)
+			}
+		}
+	}
+	p.absent = map[string]bool{}
+	for _, job := range missing {
+		p.absent[job] = true
+		jobs, seen = append(jobs, job), append(seen, jobProof{report: verify.Report{Job: job, Faults: []string{neverOpened}}})
+	}
+	p.sum(jobs, seen)
+	return nil
+}
+
+// neverOpened is the fault of a job of the configuration that the store does not have.
+const neverOpened = "it is in the configuration, and not on record: no node has opened it, or the store lost it"
+
+// missingJobs are the jobs of the configuration, or the one that is asked for, that are not
+// among those of the store. Of a store without any job there is nothing to say of one.
+func missingJobs(c *config.Config, jobs []string, only string) (names []string) {
+	if len(c.Jobs) == 0 {
+		return nil
+	}
+	settings, _ := node.DryRun(c) // its faults are the nodes' concern
+	for i := range settings.Jobs {
+		name := settings.Jobs[i].Name
+		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sum adds up what was found out about the jobs.
+func (p *Proof) sum(jobs []string, seen []jobProof) {
+	reports := make([]verify.Report, len(seen))
+	p.unread = map[string]error{}
+	for i, job := range jobs {
+		reports[i] = seen[i].report
+		p.Overdue = append(p.Overdue, seen[i].late...)
+		if seen[i].paused {
+			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is paused, so that no tick of it is overdue; cronce resume %s ends that", job, job))
+		}
+		if seen[i].err != nil {
+			p.unread[job] = seen[i].err
+		}
+	}
+	p.Summary = verify.Sum(reports...)
+}
+
+// A jobProof is what was found out about one job.
+type jobProof struct {
+	report verify.Report
+	late   []overdueTick
+	paused bool
+	err    error // why the journal or the state was not read
+}
+
+// proveJob judges a journal by the state, and the store's time, after it was read. What
+// cannot be read is a fault of this job alone.
+func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *nodeList) jobProof {
+	journal, err := s.Driver.Journal(ctx, job, 0)
+	if err == nil {
+		o.State = &s.Driver.Look(ctx, []string{job})[0]
+		err = o.State.Err
+	}
+	if err != nil {
+		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
+	}
+	if o.State.Mark == 0 {
+		r := lostState(journal, o)
+		return jobProof{report: r, late: overdueTicks(&r, o.State, f)}
+	}
+	r := verify.Job(journal, o)
+	return jobProof{report: r, late: overdueTicks(&r, o.State, f), paused: o.State.Paused}
+}
+
+// lostState judges a job of which the journal and the specs are left, as far as they reach.
+func lostState(journal driver.Journal, o verify.Options) verify.Report {
+	r := verify.Report{Job: journal.Key}
+	if len(journal.Lines)+len(journal.Revisions) > 0 {
+		o.Now, o.State = time.UnixMilli(o.State.Now), nil
+		r = verify.Job(journal, o)
+	}
+	r.Faults = append(r.Faults, "it is listed among the jobs, and has no state: the store lost it, or it was deleted")
+	return r
+}
+
+// denied is why the user may not read a part of the store, nil if none was refused.
+func (p *Proof) denied() error {
+	for _, err := range slices.Concat(p.doubts, slices.Collect(maps.Values(p.unread))) {
+		if exit.RefusedByStore(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// known reports whether all could be read.
+func (p *Proof) known() bool { return p.Summary.OK() && len(p.Faults) == 0 }
+
+// openedSince reports the jobs that were opened after since. That is normal after a
+// deployment, and so is no fault. But a job that was opened again because the store
+// lost everything looks the same, so it is said.
+func openedSince(reports []verify.Report, since time.Time) (remarks []string) {
+	for i := range reports {
+		r := &reports[i]
+		if !since.IsZero() && r.Complete && r.Begins.After(since) {
+			remarks = append(remarks, fmt.Sprintf("%s: proven since %s, when it was opened; nothing is known before",
+				r.Job, r.Begins.Format(time.RFC3339)))
+		}
+	}
+	return remarks
+}
+
+// sinceWhen reads how long ago, or an instant.
+func sinceWhen(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d).UTC(), nil
+	}
+	t, err := command.ParseTime(text, time.UTC)
+	if err == nil && t.After(now) {
+		err = errNotPassed
+	}
+	if err != nil {
+		return time.Time{}, exit.Usage(&whenError{text: text, now: now, err: err})
+	}
+	return t.UTC(), nil
+}
+
+// errNotPassed is of a time that only the clock of the store can judge.
+var errNotPassed = errors.New("has not passed")
+
+// A whenError is of a text that says no time that has passed.
+type whenError struct {
+	text string
+	now  time.Time
+	err  error
+}
+
+func (e *whenError) Error() string {
+	return fmt.Sprintf("is %s, allowed is a duration such as 1h, or a time that has passed, such as %s",
+		strictyaml.Quote(e.text), e.now.Add(-time.Hour).UTC().Format(time.RFC3339))
+}
+
+func (e *whenError) Unwrap() error { return e.err }
+
+// unreadable returns the error of a flag, unless the clock of the store has to judge it.
+func unreadable(err error) error {
+	if errors.Is(err, errNotPassed) {
+		return nil
+	}
+	return err
+}
+
+// exclusiveJobs are the jobs of the file whose runs must not overlap. Without a file
+// there are none.
+func exclusiveJobs(c *config.Config) map[string]bool {
+	jobs := map[string]bool{}
+	if len(c.Jobs) == 0 {
+		return jobs
+	}
+	settings, _ := node.DryRun(c) // its faults are the nodes' concern
+	for i := range settings.Jobs {
+		j := &settings.Jobs[i]
+		jobs[j.Name] = j.Overlap != scheduler.OverlapAllow
+	}
+	return jobs
+}
+
+// fault is nil if every invariant holds, as far back as was asked for, and nothing is
+// overdue.
+func (p *Proof) fault(failOn string) error {
+	switch {
+	case !p.Sound():
+		return exit.Printed(exit.Failed, "an invariant is broken, or a tick is overdue")
+	case failOn == failOnFailed && p.Total.Failed > 0:
+		return exit.Printed(exit.Failed, "ticks have failed")
+	case len(p.Jobs) == 0:
+		return exit.Doubt(fmt.Errorf("verify: %s", p.Remarks[len(p.Remarks)-1]))
+	case p.denied() != nil:
+		return exit.Printed(exit.Refused, "the user may not read a part of the store")
+	case !p.known():
+		return exit.Printed(exit.NotKnown, "a part of the store cannot be read")
+	case p.Total.TooEarly:
+		return exit.Doubt(fmt.Errorf("verify: asked for ticks since %s, but older lines of the journal are gone and the proof begins later: --since %s",
+			p.Since.Format(time.RFC3339), p.Total.Begins.Add(time.Second).Format(time.RFC3339)))
+	}
+	return nil
+}

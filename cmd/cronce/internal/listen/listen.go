@@ -1,0 +1,58 @@
+// Package listen bounds the connections of the listeners of a node, and the hosts that they serve.
+package listen
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/netutil"
+)
+
+// How many connections a listener has open at once. More wait in the system's queue:
+// the timeouts of the server end those that are idle or slow.
+const (
+	MaxHealthConnections = 64
+	MaxShopConnections   = 4096
+)
+
+// Listen listens at an address, for at most so many connections at once.
+func Listen(address string, most int) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return netutil.LimitListener(l, most), nil
+}
+
+// anyHost allows every Host, for a server behind one that checks it.
+const anyHost = "*"
+
+// OnlyHosts refuses requests for hosts that are not listed. A page of another site can let its
+// own name lead to this address (DNS rebinding), and would then be no other site to a browser; it
+// cannot make the browser send another name. An IP address is no name, so it is always allowed,
+// and so is localhost.
+func OnlyHosts(hosts []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hostAllowed(hosts, r.Host) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.WriteHeader(http.StatusMisdirectedRequest)
+			_, _ = w.Write([]byte(`{"type":"urn:cronce:stock:host","title":"this is no server of that name: shop.hosts lists them","status":421}` + "\n"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func hostAllowed(hosts []string, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if net.ParseIP(host) != nil || strings.EqualFold(host, "localhost") || slices.Contains(hosts, anyHost) {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}

@@ -1,0 +1,63 @@
+package lockcommand
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+)
+
+const (
+	probeEvery   = 2 * time.Second // how often a waiting process probes the store
+	probeTimeout = time.Second
+)
+
+// reportDoubt writes, while a lock is waited for, why its store does not answer, once
+// each time that begins: the wait goes on, and may be without end. Nothing is
+// written any more when the returned function has returned.
+func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
+	ctx, stop := context.WithCancel(ctx)
+	var mu sync.Mutex
+	report := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			fmt.Fprintf(w, "cronce: lock %q: %s: asking on\n", key, terminal.Printable(err.Error()))
+		}
+	}
+	go func() {
+		t := time.NewTicker(probeEvery)
+		defer t.Stop()
+		for reported := false; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+			if err := s.unsure(ctx, key); err == nil {
+				reported = false
+			} else if !reported {
+				reported = true
+				report(err)
+			}
+		}
+	}()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stop()
+	}
+}
+
+// unsure is why the holder of a lock is not known; nil: the store answers.
+func (s lockStore) unsure(ctx context.Context, key string) error {
+	ctx, stop := context.WithTimeout(ctx, probeTimeout)
+	defer stop()
+	if _, err := s.Driver.Inspect(ctx, key); err != nil {
+		return s.Failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+// Package lockcommand has the command lock: run a command while holding a lock, show the holders of a
+// lock, and free one by force.
+package lockcommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+type lockFlags struct {
+	try, shared, show bool
+	secrets, force    bool
+	permits, conflict int
+	wait, ttl, grace  time.Duration
+	output, note      string
+	reason, who       string // of a forced unlock
+	fence             int64  // of the one lease that it takes
+}
+
+// limit is how many may hold the lock at once.
+func (f *lockFlags) limit() int {
+	if f.shared {
+		return lock.NoLimit
+	}
+	return f.permits
+}
+
+// Command is the command lock.
+func Command() *cobra.Command {
+	var f lockFlags
+	cmd := &cobra.Command{
+		Use:   "lock KEY [flags] -- command [argument ...]",
+		Short: "Run a command while holding a lock",
+		Long: "Run a command while holding a lock, on whatever machine, once at a time; with --permits so many at\n" +
+			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
+			"The lock is renewed until the command ends. When it is lost, or cronce is asked to stop, the command\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
+			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
+			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
+			config.FenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
+			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
+			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
+			"in it, unless --with-secrets is given.\n\n" +
+			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
+			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
+			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
+			"not say which owner holds it. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
+			"With --force-unlock --reason TEXT no command runs either: it reads which owners hold the lock, and takes it\n" +
+			"from these; with --fence from the one with that fence, which --show prints. An owner that is granted the\n" +
+			"lock meanwhile keeps it, also if the request arrives late. It is for a holder that is gone, or stuck: one\n" +
+			"that lives works on until its next renewal, up to a third of its TTL later, beside the next holder. The\n" +
+			"store keeps the operator, the time and the reason for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
+			"it, or the user may not, 4 the store did not say: look with --show.",
+		Example: "  cronce lock backup -- pg_dump shop\n" +
+			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
+			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
+			"  cronce lock catalogue --shared -- ./export.sh\n" +
+			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
+			"  cronce lock gateway --show\n" +
+			"  cronce lock backup --force-unlock --reason 'host db-3 is gone, INC-4711'\n" +
+			"  cronce lock gateway --force-unlock --fence 1795207852937123 --reason 'pod 7 hangs'",
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.force {
+				return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
+					return lockStore{s}.forceLock(ctx, cmd.OutOrStdout(), f.forcing(args[0]), f.output)
+				})
+			}
+			if f.show {
+				return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
+					return lockStore{s}.showLock(ctx, cmd.OutOrStdout(), args[0], f.output)
+				})
+			}
+			return runLocked(cmd, args[0], args[1:], f)
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().BoolVarP(&f.try, "try", "n", false, "do not wait if another holds the lock")
+	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
+	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
+	cmd.Flags().BoolVar(&f.show, "show", false, "print the holders of the lock and how many processes wait for it, and run nothing")
+	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it now, and run nothing")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show prints")
+	cmd.Flags().StringVar(&f.who, "who", "", "the person who frees it by force (default: the user of this machine)")
+	cmd.Flags().Int64Var(&f.fence, "fence", 0, "free by force only what was granted with this fence (default: all that hold the lock now)")
+	command.OutputFlag(cmd, &f.output)
+	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
+	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exit.Refused, "the exit code if another held the lock for too long, with --try or --wait")
+	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
+	cmd.Flags().StringVar(&f.note, "note", "", "what --show prints of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
+	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
+	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
+	return cmd
+}
+
+// runFlags are of use only with a command.
+var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note"}
+
+func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.force && (f.show || len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
+		return exit.Usagef("lock: with --force-unlock allowed is one key and --reason, as in lock backup --force-unlock --reason 'db-3 is gone'")
+	case f.force && f.reason == "":
+		return exit.Usagef("lock: --force-unlock needs a --reason, which is kept")
+	case f.force && cmd.Flags().Changed("fence") && f.fence < 1:
+		return exit.Usagef("lock: --fence is %d, allowed is 1 to %d, as --show prints it", f.fence, int64(driver.MaxNumber))
+	case f.force:
+		asked := f.forcing(args[0])
+		asked.ID = "checked"
+		return exit.Usage(driver.CheckForce(&asked))
+	case slices.ContainsFunc(forceFlags, cmd.Flags().Changed):
+		return exit.Usagef("lock: --reason, --who and --fence are for --force-unlock")
+	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
+		return exit.Usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
+	case f.show:
+		return exit.Usage(driver.CheckKey(args[0]))
+	case cmd.ArgsLenAtDash() != 1 || len(args) < 2:
+		return exit.Usagef("lock: allowed is one key, then -- and a command, as in lock backup -- pg_dump shop")
+	case f.try && f.wait != 0:
+		return exit.Usagef("lock: --try does not wait, --wait is %v: give one of them", f.wait)
+	case f.wait < 0:
+		return exit.Usagef("lock: --wait is %v, allowed is 0 or more", f.wait)
+	case f.conflict < 0 || f.conflict > 255:
+		return exit.Usagef("lock: --conflict-exit-code is %d, allowed is 0 to 255", f.conflict)
+	case f.grace <= 0:
+		return exit.Usagef("lock: --grace is %v, allowed is more than 0", f.grace)
+	case f.shared && cmd.Flags().Changed("permits"):
+		return exit.Usagef("lock: --shared has no bound, --permits is %d: give one of them", f.permits)
+	case f.permits < 1 || f.permits >= lock.NoLimit:
+		return exit.Usagef("lock: --permits is %d, allowed is 1 to %d", f.permits, lock.NoLimit-1)
+	}
+	if err := errors.Join(driver.CheckKey(args[0]), driver.CheckTTL(f.ttl), driver.CheckNote(f.note)); err != nil {
+		return exit.Usage(err)
+	}
+	if _, err := exec.LookPath(args[1]); err != nil {
+		return notRun(err)
+	}
+	return nil
+}
+
+// forcing is the forced unlock that is asked for.
+func (f *lockFlags) forcing(key string) driver.ForceRequest {
+	return driver.ForceRequest{Key: key, By: command.Caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
+}
+
+// notRun is the error of a command that could not be run, with the code that shells
+// have for it.
+func notRun(err error) error {
+	code := exit.NotExecutable
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = exit.NotFound
+	}
+	return exit.With(code, fmt.Errorf("lock: %w", err))
+}
+
+// A lockStore is the store of the command lock.
+type lockStore struct{ *clients.Store }
+
+func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error {
+	c, err := command.LoadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	opened, err := clients.NewStore(c)
+	if err != nil {
+		return err
+	}
+	s := lockStore{opened}
+	defer s.Client.Close()
+	defer s.Driver.Close()
+	ctx, stop := command.WithSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
+	defer stop()
+	over := s.reportDoubt(ctx, cmd.ErrOrStderr(), key)
+	lease, err := s.lease(ctx, key, f)
+	over()
+	if err != nil {
+		return err
+	}
+	environ := os.Environ()
+	if !f.secrets {
+		environ = c.ChildEnv(environ)
+	}
+	err = execute(lease, argv, environ, f.grace, cmd)
+	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer stop()
+	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
+	switch released := lease.Release(ctx); {
+	case lost || errors.Is(released, lock.ErrLost):
+		return fmt.Errorf("lock %q was lost: others may have had it before the command ended", key)
+	case err == nil && released != nil:
+		return s.Failed(released)
+	}
+	return err
+}
+
+// releaseTimeout bounds the release; the lock's TTL ends it otherwise.
+const releaseTimeout = 5 * time.Second
+
+// lease takes the lock, or says what keeps it from that. The wait has a bound, which
+// begins when the store has been asked whether it is fit: connecting to it is not part of
+// the wait. The lease's context ends with ctx.
+func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
+	if err := s.fitForLocks(ctx); err != nil {
+		return nil, err
+	}
+	wait := ctx
+	if f.wait > 0 {
+		var stop context.CancelFunc
+		wait, stop = context.WithTimeout(ctx, f.wait)
+		defer stop()
+	}
+	locker := lock.New(s.Driver, lockNode())
+	acquire := locker.Acquire
+	if f.try {
+		acquire = locker.TryAcquire
+	}
+	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
+	if err != nil { // what it may have been granted is given back before the process ends
+		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer stop()
+		_ = locker.Wait(undone)
+	}
+	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+		if ctx.Err() != nil {
+			return nil, held // it was asked to stop, and would have waited on
+		}
+		return nil, exit.With(f.conflict, held)
+	}
+	if err != nil {
+		return nil, s.Failed(err)
+	}
+	return lease, nil
+}
+
+// fitTime bounds the questions to a store that may be unfit.
+const fitTime = 3 * time.Second
+
+// fitForLocks refuses a store that cannot keep what a lock promises. A store that does
+// not answer is not refused: the lock is asked for in any case, and that waits. The
+// layout of the namespace is not recorded, as lock.Open does: series are not this
+// command's.
+func (s lockStore) fitForLocks(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, fitTime)
+	defer stop()
+	if _, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config)); errors.Is(err, lock.ErrUnfit) {
+		return fmt.Errorf("%s: %w", s.Config.RedisName(), err)
+	}
+	return nil
+}
+
+// execute runs the command until it ends, or is stopped because the lease's
+// context ended.
+func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s streams) error {
+	c := exec.CommandContext(lease.Context(), argv[0], argv[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
+	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = grace
+	c.SysProcAttr = childprocess.InOurGroup()
+	err := c.Run()
+	if c.ProcessState == nil && err != nil {
+		return notRun(err)
+	}
+	if err == nil {
+		return nil
+	}
+	code := c.ProcessState.ExitCode()
+	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	if code == exit.Fine { // it ended well after the request to stop
+		return nil
+	}
+	return exit.Printed(code, fmt.Sprintf("the command ended with %d", code))
+}
+
+// streams are what a command reads and writes.
+type streams interface {
+	InOrStdin() io.Reader
+	OutOrStdout() io.Writer
+	ErrOrStderr() io.Writer
+}

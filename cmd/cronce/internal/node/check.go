@@ -1,0 +1,119 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/shop"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// DryRun finds everything that is wrong with the jobs, without secrets and
+// without connecting.
+func DryRun(c *config.Config) (scheduler.Config, error) {
+	unused := &redis.Options{Addr: "unused"}
+	redislock.Harden(unused) // else it would look up its name when it is made
+	client := redis.NewClient(unused)
+	defer client.Close()
+	s, err := shop.Open(c, client, true)
+	if err != nil {
+		return scheduler.Config{}, err
+	}
+	defer s.Close()
+	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, dry: true})
+	store, err := redislock.New(client, redislock.Options{})
+	if err == nil {
+		settings.Store = store
+		_, err = scheduler.New(settings)
+	}
+	return settings, c.Locate(errors.Join(faults, err))
+}
+
+// checkConfig prints what the jobs of a configuration would do next.
+func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
+	settings, err := DryRun(c)
+	if err != nil {
+		return command.ConfigError(err)
+	}
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.RedisName()))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
+	for i := range settings.Jobs {
+		checkRow(table, &settings.Jobs[i], settings.Zone, now)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return printRemarks(w, settings, now)
+}
+
+func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {
+	s, err := spec.Parse(job.Spec, zone)
+	if err != nil {
+		return // newScheduler has refused it
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t", terminal.Printable(job.Name), terminal.Printable(s.Text()), s.Zone())
+	day := ""
+	at := now
+	for range 3 {
+		if at = s.Next(at).UTC(); at.IsZero() {
+			break
+		}
+		if date := at.Format(time.DateOnly); date != day {
+			fmt.Fprintf(w, "%s ", date)
+			day = date
+		}
+		fmt.Fprintf(w, "%s  ", at.Format(time.TimeOnly))
+	}
+	fmt.Fprintln(w)
+}
+
+func printRemarks(w io.Writer, settings scheduler.Config, now time.Time) error {
+	for i := range settings.Jobs {
+		s, err := spec.Parse(settings.Jobs[i].Spec, settings.Zone)
+		if err != nil {
+			continue
+		}
+		for _, remark := range s.Remarks() {
+			fmt.Fprintf(w, "note: %s: %s\n", terminal.Printable(settings.Jobs[i].Name), terminal.Printable(remark))
+		}
+		if s.Next(now).IsZero() {
+			fmt.Fprintf(w, "note: %s: spec %q has no tick left: the job never runs\n", settings.Jobs[i].Name, s.Text())
+		}
+	}
+	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")
+	return err
+}
+
+// LoadConfig reads what a node has to know: its jobs must be fine as well.
+func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
+	c, err := command.ReadConfig(cmd, config.NodeOverrides)
+	return Checked(cmd, c, err)
+}
+
+// Checked adds what is wrong with the jobs of a configuration. A misspelt variable may
+// be the cause: a node that starts logs it instead, as it does all warnings.
+func Checked(cmd *cobra.Command, c *config.Config, err error) (*config.Config, error) {
+	if c != nil {
+		_, faults := DryRun(c)
+		if err = errors.Join(err, faults); err != nil {
+			command.WarnOfVariables(cmd.ErrOrStderr(), c)
+		}
+	}
+	if err != nil {
+		return nil, command.ConfigError(err)
+	}
+	c.OnPlaintext(command.WarnTo(cmd.ErrOrStderr()))
+	return c, nil
+}

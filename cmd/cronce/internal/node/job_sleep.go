@@ -1,0 +1,34 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// sleepKind does nothing for a while: to try policies with.
+func sleepKind(c *config.Config, at string, j *config.Job, _ resources) (scheduler.Job, error) {
+	var pause time.Duration
+	if j.Sleep != nil {
+		pause = time.Duration(j.Sleep.For)
+	}
+	job := scheduler.Job{Func: func(ctx context.Context, _ *scheduler.Run) error { return sleep(ctx, pause) }}
+	if pause < 0 {
+		return job, c.Fault(at+".sleep.for", "is %v, allowed is 0 or more", pause)
+	}
+	return job, nil
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,119 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/jobs/sms"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// smsKind sends what is due in the outbox of the namespace.
+func smsKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
+	var s config.SMS
+	if j.SMS != nil {
+		s = *j.SMS
+	}
+	outbox, outboxErr := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace, Retention: time.Duration(s.Retention)})
+	gateway, gatewayErr := smsGateway(c, at+".sms", &s, p)
+	quiet, quietErr := quietHours(c, at+".sms", &s)
+	err := errors.Join(smsFaults(c, at+".sms", outboxErr), gatewayErr, smsBounds(c, at+".sms", &s), quietErr)
+	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is reported already
+		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
+	}
+	options := []sms.Option{sms.Quiet(quiet)}
+	if s.Batch > 0 {
+		options = append(options, sms.Batch(s.Batch))
+	}
+	if s.Concurrency > 0 {
+		options = append(options, sms.Concurrency(s.Concurrency))
+	}
+	if s.Rate > 0 {
+		options = append(options, sms.Rate(s.Rate))
+	}
+	if s.Attempts > 0 {
+		options = append(options, sms.Attempts(s.Attempts))
+	}
+	return sms.Job(outbox, gateway, options...), nil
+}
+
+func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Gateway, error) {
+	switch s.Gateway {
+	case "console":
+		if s.URL != "" || s.TokenEnv != "" || s.TokenFile != "" || s.Timeout != 0 {
+			return nil, c.Fault(at+".gateway", "console takes no url, token or timeout: write http, or leave them out")
+		}
+		return sms.NewConsole(p.out), nil
+	case "http":
+	default: // also without one: messages must not end on a console because a line was forgotten
+		return nil, c.Fault(at+".gateway", "is %s, allowed is console or http", strictyaml.Quote(s.Gateway))
+	}
+	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout)}
+	if !p.dry {
+		token, err := c.SecretSource(at+".token", s.TokenFile, s.TokenEnv)
+		if err != nil {
+			return nil, err
+		}
+		h.Token = sms.Secret(token().Text())
+		if h.Token != "" {
+			if err := c.TokenInPlain(at+".url", s.URL); err != nil {
+				return nil, err
+			}
+		}
+		if s.TokenFile != "" {
+			h.TokenSource = func() sms.Secret { return sms.Secret(token().Text()) }
+		}
+	}
+	g, err := sms.NewHTTP(h)
+	if err != nil {
+		return nil, smsFaults(c, at, err)
+	}
+	return g, nil
+}
+
+// quietHours reads the part of the day in which only urgent messages leave.
+func quietHours(c *config.Config, at string, s *config.SMS) (sms.QuietHours, error) {
+	zone, err := config.ParseZone(s.QuietZone)
+	switch {
+	case err != nil:
+		return sms.QuietHours{}, c.Fault(at+".quiet_zone", "%v", err)
+	case s.Quiet == "" && s.QuietZone != "":
+		return sms.QuietHours{}, c.Fault(at+".quiet_zone", "is set, and there are no quiet hours: set quiet")
+	case s.Quiet == "":
+		return sms.QuietHours{}, nil
+	}
+	q, err := sms.ParseQuietHours(s.Quiet, zone)
+	return q, smsFaults(c, at, err)
+}
+
+// smsBounds refuses what sms would move to the nearest allowed value.
+func smsBounds(c *config.Config, at string, s *config.SMS) error {
+	var errs []error
+	for _, n := range []struct {
+		key        string
+		value, max int
+	}{{"batch", s.Batch, 1_000_000}, {"concurrency", s.Concurrency, 100}, {"rate", s.Rate, 10_000}, {"attempts", s.Attempts, 1000}} {
+		if n.value < 0 || n.value > n.max {
+			errs = append(errs, c.Fault(at+"."+n.key, "is %d, allowed is 1 to %d", n.value, n.max))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// smsFaults gives faults of package sms their places in the file.
+func smsFaults(c *config.Config, at string, err error) error {
+	var errs []error
+	for _, e := range config.Split(err) {
+		f, ok := errors.AsType[*sms.FieldError](e)
+		if ok && f.Field == "namespace" {
+			continue // config.faults has refused it
+		}
+		if ok {
+			e = c.Fault(at+"."+f.Field, "is %s, allowed is %s", f.Value, f.Allowed)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,141 @@
+// Package node has the command node: it makes the jobs of a configuration, runs a node of the cluster
+// with them, and serves the health and the receipts of the node. [DryRun] does the same without a
+// connection, to check a configuration.
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/shop"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/metrics"
+)
+
+// Flags are those of the command node beside the settings of the file. The zero value is a plain node.
+type Flags struct {
+	check       bool
+	clockOffset time.Duration
+	demo        bool
+}
+
+// Command is the command node.
+func Command() *cobra.Command {
+	var f Flags
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Run a node: start N of them, and each tick runs on one",
+		Long: "Run a node of the cluster until SIGTERM, SIGINT or SIGHUP, then drain: running jobs have\n" +
+			"scheduler.grace to end. A second signal ends the process at once. Under nohup SIGHUP does\n" +
+			"nothing.\n\n" +
+			"Flags win over the environment, the environment over the file. Secrets come from\n" +
+			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
+			"reads neither them nor certificates, so it does not check whether they are right.",
+		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	command.ConfigFlags(cmd, config.NodeOverrides)
+	cmd.Flags().BoolVar(&f.check, "check", false, "check the configuration and print the next ticks, without connecting")
+	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift what this node believes the time to be; changes nothing but a warning")
+	cmd.Flags().BoolVar(&f.demo, "demo", false, "run the jobs of the demo, and drain when standard input ends")
+	_ = cmd.Flags().MarkHidden("demo") // for demo alone: its nodes end with it, however it ends
+	return cmd
+}
+
+func (f Flags) run(cmd *cobra.Command) error {
+	c, err := LoadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	if f.check {
+		command.WarnOfVariables(cmd.ErrOrStderr(), c)
+		return checkConfig(cmd.OutOrStdout(), c, time.Now())
+	}
+	ctx, stop := command.WithSignals(cmd.Context())
+	defer stop()
+	if f.demo {
+		ctx, stop = endWith(ctx, cmd.InOrStdin())
+		defer stop()
+	}
+	return Run(ctx, c, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// endWith returns a context that also ends when r does.
+func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() { // ends with the process: nothing can interrupt a Read of standard input
+		_, _ = io.Copy(io.Discard, r)
+		stop()
+	}()
+	return ctx, stop
+}
+
+// Run runs a node until ctx ends. It serves its health from the beginning,
+// and its shop once the node is ready: the Redis answers then, and is fit.
+func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
+	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
+	c.OnPlaintext(func(path, text string) {
+		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
+	})
+	c.OnStale(func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) })
+	if !f.demo { // there the environment is meant for other nodes
+		command.LogVariables(c, log)
+	}
+	client, err := clients.Redis(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s, err := shop.Open(c, client, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if s.Tokens, err = shop.ReadTokens(c, log); err != nil {
+		return err
+	}
+	node, measured, err := newNode(c, client, s, f, stdout, log)
+	if err != nil {
+		return err
+	}
+	log = log.With(zap.String("node", node.ID()))
+	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), s.Remarks()...) }, metricsHandler(measured, s), log)
+	if err != nil {
+		return err
+	}
+	defer health.stop()
+	receipts, err := serveReceipts(c, client, log)
+	if err != nil {
+		return err
+	}
+	defer receipts.stop()
+	return s.Run(ctx, node, log)
+}
+
+// newNode returns a node of the configuration, and its metrics.
+func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Flags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, *metrics.Metrics, error) {
+	driver, err := clients.Driver(c, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	measured := metrics.New()
+	settings, faults := schedulerConfig(c, resources{client: client, out: stdout, shop: s})
+	settings.Store, settings.Logger, settings.Observer, settings.ClockOffset = driver, log, measured, f.clockOffset
+	node, err := scheduler.New(settings)
+	if err := errors.Join(faults, err); err != nil {
+		return nil, nil, command.ConfigError(c.Locate(err))
+	}
+	measured.Watch(node)
+	return node, measured, nil
+}

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+)
+
+// The gateway posts a receipt to a node; the token's file may be replaced meanwhile.
+func TestReceiptsAreServed(t *testing.T) {
+	m := miniredis.RunT(t)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("first\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yaml := "jobs: [{kind: sms, sms: {gateway: console, receipts: {address: '127.0.0.1:0', token_file: " + token + "}}}]\n"
+	c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(yaml)}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	defer client.Close()
+	core, logs := observer.New(zap.InfoLevel)
+	s, err := serveReceipts(c, client, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	address := logs.FilterMessage("receipts served").All()[0].ContextMap()["address"]
+	post := func(token string, want int) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/sms/receipts", address), strings.NewReader(`{"id":"one","status":"delivered"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Body.Close(); answer.StatusCode != want {
+			t.Errorf("with %s: %d, want %d", token, answer.StatusCode, want)
+		}
+	}
+	post("first", http.StatusNoContent)
+	post("second", http.StatusUnauthorized)
+	if err := os.WriteFile(token, []byte("second\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	post("first", http.StatusUnauthorized)
+	post("second", http.StatusNoContent)
+}

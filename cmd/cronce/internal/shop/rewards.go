@@ -1,0 +1,86 @@
+package shop
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/jobs/reward"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/lock"
+)
+
+// handler serves the sale, and rewards beside it. Done frees what they use.
+func (s *Shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, done func(), err error) {
+	options := s.gate
+	options.Log, options.Tokens = log, s.Tokens
+	sale := stock.NewHandler(s.Sale, options)
+	s.served.Store(sale)
+	if s.rewards == nil {
+		return sale, func() {}, nil
+	}
+	rewards, done, err := s.rewards(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/families/", rewards)
+	mux.Handle("/", sale)
+	return mux, done, nil
+}
+
+// openRewards makes what serves the rewards of a shop; nil without the section. It connects
+// to nothing; dry, it reads no token either. Without a token nothing is served.
+func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
+	r := c.Shop.Rewards
+	if r == nil {
+		return nil, nil
+	}
+	if (r.TokenEnv == "") == (r.TokenFile == "") {
+		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing or both set, needed is one of them")
+	}
+	if dry {
+		return nil, nil
+	}
+	token, err := c.SecretSource("shop.rewards.token", r.TokenFile, r.TokenEnv)
+	if err == nil && token().Text() == "" {
+		err = c.Fault("shop.rewards.token_env", "names a variable that is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := func() string { return token().Text() }
+	return func(ctx context.Context, log *zap.Logger) (http.Handler, func(), error) {
+		ctx, stop := context.WithTimeout(ctx, firstLookTime)
+		defer stop()
+		book, err := reward.Open(ctx, db, dialect)
+		if err != nil {
+			return nil, nil, fmt.Errorf("shop.rewards: %w", err)
+		}
+		desk, done, err := NewDesk(c, client, book, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reward.NewHandler(desk, now, log), done, nil
+	}, nil
+}
+
+// NewDesk is where the rewards of the shop are claimed. Done frees what it uses.
+func NewDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *zap.Logger) (desk *reward.Desk, done func(), err error) {
+	driver, err := clients.Driver(c, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := reward.Options{Logger: log}
+	if r := c.Shop.Rewards; r != nil {
+		o.OfferedOnly = r.OfferedOnly
+	}
+	desk, err = reward.NewDesk(book, lock.New(driver, c.Name), o)
+	return desk, func() { _ = driver.Close() }, err
+}

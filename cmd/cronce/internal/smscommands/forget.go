@@ -1,0 +1,47 @@
+package smscommands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+func forgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "forget NUMBER|PERSON",
+		Short: "Delete all messages of a person, and say how many",
+		Long: "Delete all messages of a person, whatever became of them, and say how many. The person is\n" +
+			"named by the number, or by what sms send --person said. Their ids are forgotten as well: accepted\n" +
+			"again the messages are new. Exit code 3: a run has some of them, ask again.",
+		Example: "  cronce sms forget +12025550123",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("sms forget: got %d arguments, allowed is one number or person", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				f, err := o.Forget(ctx, args[0])
+				if _, ok := errors.AsType[*sms.FieldError](err); ok {
+					return exit.Usage(err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
+				if err == nil && f.Busy > 0 {
+					err = exit.With(exit.Refused, fmt.Errorf("%s of theirs being sent: ask again", terminal.Plural(f.Busy, "message")))
+				}
+				return err
+			})
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	return cmd
+}
