@@ -6,13 +6,47 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock/driver"
 )
+
+// CheckStore finds out with [Check], and Options.Check, whether client and server are
+// fit, and with [Driver.Agree] whether this process lays its namespace out as the
+// others do. What is a warning there is a risk here. Its error is a *RefusedError;
+// unless that is lock.ErrUnfit no server answered. Masters of a Cluster that do not
+// answer are a risk as long as one does: they keep no process from its work with the
+// others.
+func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
+	findings, err := Check(ctx, d.client, d.check)
+	partly := err != nil && !errors.Is(err, driver.ErrUnfit) && slices.ContainsFunc(findings, answers)
+	if err == nil || partly {
+		err = d.Agree(ctx)
+	}
+	if refused, is := errors.AsType[*RefusedError](err); is && partly && !errors.Is(err, driver.ErrUnfit) {
+		findings, err = append(findings, refused.Findings...), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var risks []driver.Risk
+	for _, f := range findings {
+		if f.Level != driver.LevelOK {
+			risks = append(risks, driver.Risk{Topic: f.Topic, Server: f.Server, Text: f.Text, Fix: f.Fix})
+		}
+	}
+	return risks, nil
+}
+
+// answers reports whether a finding is that a server answers.
+func answers(f driver.Finding) bool {
+	return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK
+}
 
 // CheckOptions change what [Check] refuses. The zero value refuses what breaks a
 // promise and warns of the rest.
@@ -124,18 +158,6 @@ func checkClient(client redis.UniversalClient) []driver.Finding {
 	return found
 }
 
-// limits are how often a client repeats a request, and whether it respects the
-// deadlines of contexts.
-func limits(client redis.UniversalClient) (retries int, deadlines, known bool) {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().MaxRetries, c.Options().ContextTimeoutEnabled, true
-	case *redis.ClusterClient:
-		return c.Options().MaxRetries, c.Options().ContextTimeoutEnabled, true
-	}
-	return 0, false, false
-}
-
 // checkServer looks at one server.
 func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []driver.Finding {
 	server := address(c)
@@ -161,4 +183,143 @@ func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOp
 // denied reports whether the server answered that the user may not ask this.
 func denied(err error) bool {
 	return redis.HasErrorPrefix(err, "NOPERM")
+}
+
+// An info is what a server reports of itself.
+type info struct {
+	fields  map[string]string // of INFO; empty if the user may not ask
+	saves   string            // when it writes snapshots
+	asked   bool              // whether saves is known
+	server  string
+	cluster bool // the client is one for a Cluster
+	options CheckOptions
+}
+
+// parseInfo reads the reply to INFO: lines of name:value, and titles.
+func parseInfo(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, found := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		if found && !strings.HasPrefix(name, "#") {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+func (i *info) finding(level driver.Level, topic, text, fix string) driver.Finding {
+	return driver.Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
+}
+
+// unreported is the finding about what the user may not ask, or the server does not know.
+func (i *info) unreported(topic, what string) driver.Finding {
+	level := driver.LevelWarn
+	if i.options.Strict {
+		level = driver.LevelRefuse
+	}
+	return i.finding(level, topic, "the server does not report "+what, "let the user ask INFO and CONFIG|GET, or make sure yourself")
+}
+
+func (i *info) version() driver.Finding {
+	version, known := i.fields["redis_version"]
+	major, minor, ok := parseVersion(version)
+	switch {
+	case !known || !ok:
+		return i.unreported(driver.TopicVersion, "its version")
+	case major < 6 || major == 6 && minor < 2:
+		return i.finding(driver.LevelRefuse, driver.TopicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
+	}
+	return i.finding(driver.LevelOK, driver.TopicVersion, "the server is Redis "+version, "")
+}
+
+func parseVersion(s string) (major, minor int, ok bool) {
+	first, rest, found := strings.Cut(s, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	major, err1 := strconv.Atoi(first)
+	minor, err2 := strconv.Atoi(second)
+	return major, minor, found && err1 == nil && err2 == nil
+}
+
+func (i *info) role() driver.Finding {
+	role, known := i.fields["role"]
+	switch {
+	case !known:
+		return i.unreported(driver.TopicRole, "whether it is a master")
+	case role != "master":
+		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
+			"connect to the master, or through Sentinel")
+	case i.fields["cluster_enabled"] == "1" && !i.cluster:
+		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is part of a Cluster, the client is for a single server", "use a client for a Cluster")
+	}
+	return i.finding(driver.LevelOK, driver.TopicRole, "the server is a master", "")
+}
+
+func (i *info) eviction() driver.Finding {
+	const fix = "set maxmemory-policy to noeviction"
+	policy, known := i.fields["maxmemory_policy"]
+	text := fmt.Sprintf("maxmemory-policy is %s, maxmemory %s bytes", policy, i.fields["maxmemory"])
+	switch {
+	case !known:
+		return i.unreported(driver.TopicEviction, "whether it evicts keys")
+	case policy == "noeviction":
+		return i.finding(driver.LevelOK, driver.TopicEviction, text, "")
+	case i.fields["maxmemory"] == "0":
+		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": with a bound on its memory the server would evict locks and marks, and numbers would run twice", fix)
+	case i.options.AllowEviction:
+		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+	}
+	return i.finding(driver.LevelRefuse, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+}
+
+func (i *info) persistence() driver.Finding {
+	const fix = "set appendonly to yes"
+	log, known := i.fields["aof_enabled"]
+	switch {
+	case !known:
+		return i.unreported(driver.TopicPersistence, "whether its data outlives its process")
+	case log == "1":
+		return i.finding(driver.LevelOK, driver.TopicPersistence, "the server writes a log of all changes", "")
+	case !i.asked && i.options.Strict:
+		return i.unreported(driver.TopicPersistence, "whether it writes snapshots, and writes no log of changes")
+	case !i.asked:
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not report whether it writes snapshots", fix)
+	case i.saves == "":
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: what was decided is forgotten when its process ends", fix)
+	}
+	return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server only writes snapshots: what was decided after the last one is forgotten when its process ends", fix)
+}
+
+// agreement is how long the record stays after the last start that agreed with it:
+// as long as the series do.
+const agreement = 90 * 24 * time.Hour
+
+// Agree makes sure that the processes of a namespace look for the same series and
+// locks at the same keys. The first to call it records Options.Shards and
+// Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
+// days after the last that agreed: they would be granted what somebody else has.
+// So is a server that does not answer, or may not write. Call it once, before the Driver is used, as
+// [Driver.Fit] does; only those who call it are compared.
+func (d *Driver) Agree(ctx context.Context) error {
+	key := d.keys.shards[0] + "layout"
+	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
+	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
+	if err != nil {
+		return refusal([]driver.Finding{unrecorded(d.client, err)})
+	}
+	if found := fmt.Sprint(reply); found != own {
+		return refusal([]driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicLayout, Server: address(d.client),
+			Text: fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
+			Fix:  "use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
+	}
+	return nil
+}
+
+// unrecorded is doubt: the server, or an operator, may make it go on.
+func unrecorded(client redis.UniversalClient, err error) driver.Finding {
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client),
+			Text: "the server did not record how the namespace is laid out: " + err.Error(),
+			Fix:  "let its user do what AccessRules names, and see that it has memory", Err: err}
+	}
+	return unreachable(client, err)
 }

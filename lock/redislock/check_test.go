@@ -126,14 +126,14 @@ func TestCheckRestricted(t *testing.T) {
 	found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})
 	checked(t, found, err, told, "")
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
-	checked(t, found, err, strings.Replace(told, "=warn", "=refuse", 1), "does not tell")
+	checked(t, found, err, strings.Replace(told, "=warn", "=refuse", 1), "does not report")
 
 	c = restricted(t, admin, "cronce", "-info")
 	const untold = "client=ok connection=ok eviction=warn persistence=warn role=warn version=warn"
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{})
 	checked(t, found, err, untold, "")
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
-	checked(t, found, err, strings.NewReplacer("=warn", "=refuse").Replace(untold), "does not tell")
+	checked(t, found, err, strings.NewReplacer("=warn", "=refuse").Replace(untold), "does not report")
 }
 
 // A server in this process tells little: it can be used, and not strictly.

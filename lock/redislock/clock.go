@@ -3,7 +3,6 @@ package redislock
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,48 +47,6 @@ func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return readings, nil
 }
 
-// eachMaster calls f for each server that judges leases: side by side in a
-// Cluster.
-func eachMaster(ctx context.Context, client redis.UniversalClient, f func(context.Context, redis.UniversalClient) error) error {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		return f(ctx, client)
-	}
-	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, c) })
-}
-
-// address is the one that the client was given.
-func address(client redis.UniversalClient) string {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().Addr
-	case *redis.ClusterClient:
-		return strings.Join(c.Options().Addrs, ",")
-	}
-	return "redis"
-}
-
-// Beat records that node lives for ttl more. The reading is of the server with
-// the list, in a Cluster one of several.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	if err := driver.CheckBeat(node, ttl); err != nil {
-		return driver.BeatAnswer{}, err
-	}
-	sent := time.Now()
-	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
-	if err != nil {
-		return driver.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
-	}
-	r, nodes, ok := readReading(reply)
-	if !ok || len(nodes) == 0 {
-		return driver.BeatAnswer{}, unreadable("beat", reply)
-	}
-	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
-	nodes = slices.DeleteFunc(nodes, func(n string) bool { return driver.CheckName("node", n) != nil })
-	slices.Sort(nodes)
-	return driver.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
-}
-
 // readReading reads {us, process, text...}.
 func readReading(reply any) (r driver.ClockReading, rest []string, ok bool) {
 	texts, ok := readTexts(reply)
@@ -110,40 +67,20 @@ func readTexts(reply any) ([]string, bool) {
 	return texts, ok
 }
 
-// Leave takes node off the list of those that live, and records when it left.
-func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := driver.CheckName("node", node); err != nil {
-		return err
-	}
-	if _, err := d.run(ctx, d.scripts.leave, []string{d.nodes()}, []any{node}); err != nil {
-		return fmt.Errorf("redislock: leave: %w", err)
-	}
-	return nil
+// An instant is the store's clock, in microseconds since 1970.
+type instant int64
+
+func (t instant) ms() int64 { return int64(t) / 1000 }
+
+// until is how long a number is not due.
+func (t instant) until(number int64) time.Duration {
+	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
 }
 
-// Members reads the list of nodes and changes nothing. What cannot be a node is
-// left out.
-func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
-	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
-	if err != nil {
-		return driver.MemberList{}, fmt.Errorf("redislock: members: %w", err)
+func readClock(text string) (instant, error) {
+	us, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || us <= 0 {
+		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
 	}
-	r, rest, ok := readReading(reply)
-	if !ok || len(rest)%2 != 0 {
-		return driver.MemberList{}, unreadable("members", reply)
-	}
-	roll := driver.MemberList{Now: r.Time.UnixMilli()}
-	for pair := range slices.Chunk(rest, 2) {
-		score, err := strconv.ParseFloat(pair[1], 64)
-		if err != nil || driver.CheckName("node", pair[0]) != nil || math.Abs(score) > driver.MaxNumber {
-			continue
-		}
-		m := driver.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
-		roll.Members = append(roll.Members, m)
-	}
-	roll.Members = driver.LatestMembers(roll.Members, roll.Now)
-	return roll, nil
+	return instant(us), nil
 }
-
-// nodes is the key of the list. It lives in the first shard.
-func (d *Driver) nodes() string { return d.keys.shards[0] + "nodes" }

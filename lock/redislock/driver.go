@@ -201,58 +201,11 @@ func (d *Driver) evaluate(ctx context.Context, s *script, r *request) (any, erro
 	return reply, err
 }
 
-// failed lets a client of a Cluster look again who has which slots. By itself it
-// does so when a server tells it that a key has moved: one that died tells
-// nothing, and would be asked on for a minute. It looks in the background, and
-// once for all that fail at the time.
-func (d *Driver) failed(ctx context.Context, err error) {
-	if cluster, ok := d.client.(*redis.ClusterClient); ok && err != nil {
-		cluster.ReloadState(ctx)
-	}
-}
+// Namespace returns Options.Namespace, or its default.
+func (d *Driver) Namespace() string { return d.ns }
 
-// prompt reports whether a client ends its requests with the deadline of their
-// context, or soon after it was cancelled.
-func prompt(client redis.UniversalClient) bool {
-	_, deadlines, _ := limits(client)
-	return deadlines && readTimeout(client) > 0
-}
+// Shards returns Options.Shards.
+func (d *Driver) Shards() int { return len(d.keys.shards) }
 
-// readTimeout is how long a client waits for an answer; 0 or less: without end,
-// or nobody knows.
-func readTimeout(client redis.UniversalClient) time.Duration {
-	switch c := client.(type) {
-	case *redis.Client:
-		return c.Options().ReadTimeout
-	case *redis.ClusterClient:
-		return c.Options().ReadTimeout
-	}
-	return 0
-}
-
-// bounded returns when ctx ends. If f does not do so by itself it runs beside:
-// that costs as much as a third of a round trip.
-func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, error) {
-	var none T
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	if prompt || ctx.Done() == nil {
-		return f()
-	}
-	type reply struct {
-		value T
-		err   error
-	}
-	done := make(chan reply, 1)
-	go func() {
-		v, err := f()
-		done <- reply{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
-}
+// Shard returns the shard that a series lives in.
+func (d *Driver) Shard(key string) int { return d.keys.shard(key) }

@@ -12,12 +12,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Shards returns Options.Shards.
-func (d *Driver) Shards() int { return len(d.keys.shards) }
-
-// Shard returns the shard that a series lives in.
-func (d *Driver) Shard(key string) int { return d.keys.shard(key) }
-
 // explanations are what the first word of a server's error means.
 var explanations = []struct{ prefix, text string }{
 	{"WRONGPASS", "the user or the password is wrong"},
@@ -102,4 +96,29 @@ func speaks(client redis.UniversalClient, encrypted bool) bool {
 		return (c.Options().TLSConfig != nil) == encrypted
 	}
 	return false
+}
+
+// AccessRules are what a user of a [Driver] must be allowed, as the arguments of
+// ACL SETUSER after its name and password: the keys and the channels of the
+// namespace, and the commands of the scripts and of the one subscription. It is
+// enough for all but [Check] and [Namespaces], which also ask CONFIG|GET and SCAN.
+// A Cluster needs [ClusterAccessRules] too. Without +info all else works, and
+// nobody is told that the server was restarted or replaced.
+func AccessRules(namespace string) []string {
+	return []string{
+		"resetkeys", "~" + namespace + ":v1:*", "resetchannels", "&" + namespace + ":v1:i:*", "nocommands",
+		"+ping", "+hello", "+auth", "+select", "+client|setname",
+		"+eval", "+evalsha", "+time", "+info",
+		"+get", "+mget", "+set", "+del", "+incrby", "+exists", "+pexpire", "+pttl",
+		"+hmget", "+hset", "+hdel", "+hgetall", "+hscan",
+		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
+		"+sadd", "+smembers", "+srem",
+		"+zadd", "+zcard", "+zrange", "+zrem", "+zremrangebyscore",
+		"+publish", "+subscribe", "+wait",
+	}
+}
+
+// ClusterAccessRules are what a client for a Cluster asks beside AccessRules.
+func ClusterAccessRules() []string {
+	return []string{"+cluster|slots", "+cluster|shards", "+readonly", "+asking", "+command"}
 }

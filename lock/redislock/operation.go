@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -142,24 +141,6 @@ func (op *operation[Q, A]) shape(texts []string, n int) (instant, error) {
 		return 0, fmt.Errorf("%w: %d parts, want %d", errUnreadable, len(texts), want)
 	}
 	return readClock(texts[0])
-}
-
-// An instant is the store's clock, in microseconds since 1970.
-type instant int64
-
-func (t instant) ms() int64 { return int64(t) / 1000 }
-
-// until is how long a number is not due.
-func (t instant) until(number int64) time.Duration {
-	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
-}
-
-func readClock(text string) (instant, error) {
-	us, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || us <= 0 {
-		return 0, fmt.Errorf("%w: the clock says %.40q", errUnreadable, text)
-	}
-	return instant(us), nil
 }
 
 func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
