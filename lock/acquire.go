@@ -121,7 +121,7 @@ func (l *Locker) check(a *driver.Acquisition, o *Options) error {
 	if a.Limit > 1 && !l.shares {
 		return fmt.Errorf("lock: acquire %q with the limit %s: %w", a.Key, limitText(a.Limit), ErrUnsupported)
 	}
-	return l.checkReplicas(a.Replicas)
+	return driver.Front{Driver: l.driver}.CheckReplicas(a.Replicas)
 }
 
 // An asking is a request to a driver that may grant a key.

@@ -13,8 +13,8 @@ import (
 // [driver.Numbered]. It is safe for concurrent use.
 type Claimer struct {
 	locker  *Locker
-	store   driver.Numbered // nil if the store has no series
-	floors  floors          // a store may count the fences of series and of plain keys apart
+	store   driver.Front
+	floors  floors // a store may count the fences of series and of plain keys apart
 	endings endings
 }
 
@@ -27,9 +27,7 @@ type Claimed struct {
 // Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make
 // one per Locker.
 func (l *Locker) Claimer() *Claimer {
-	c := &Claimer{locker: l}
-	c.store, _ = l.driver.(driver.Numbered)
-	return c
+	return &Claimer{locker: l, store: driver.Front{Driver: l.driver}}
 }
 
 // Owner returns a fresh owner, as [Locker.Owner] does: each claim needs its own, and keeps
@@ -52,29 +50,13 @@ func (c *Claimer) Claim(ctx context.Context, cs []driver.Claim) []Claimed {
 // be never.
 func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]Claimed)) {
 	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Answer = &driver.Answer{Err: err} })
-	if err := c.prepare(cs); err != nil {
-		then(doubt(err))
-		return
-	}
+	c.floors.raise(cs)
 	sent := time.Now()
 	first := context.AfterFunc(ctx, func() { then(doubt(ctx.Err())) })
 	answers := c.store.Claim(ctx, cs)
 	if first() {
 		then(c.lease(context.WithoutCancel(ctx), cs, answers, sent))
 	}
-}
-
-// prepare completes claims, or refuses what the store cannot answer.
-func (c *Claimer) prepare(cs []driver.Claim) error {
-	if c.store == nil {
-		return ErrUnsupported
-	}
-	c.floors.raise(cs)
-	most := 0
-	for i := range cs {
-		most = max(most, cs[i].Replicas)
-	}
-	return c.locker.checkReplicas(most)
 }
 
 // lease makes the leases of what was granted, some at a time, and keeps them.

@@ -111,14 +111,6 @@ func (l *Locker) owner(note string) string {
 	return l.Owner() + " " + note
 }
 
-// checkReplicas refuses to ask a store for replicas that it cannot wait for.
-func (l *Locker) checkReplicas(n int) error {
-	if _, can := l.driver.(driver.Replicated); can {
-		return nil
-	}
-	return driver.CheckNoReplicas(n)
-}
-
 // doubtful reports whether err is doubt and the question may be asked again.
 func doubtful(err error) bool {
 	if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrUnsupported) || errors.Is(err, driver.ErrFree) {

@@ -137,7 +137,8 @@ func TestReplicasUnsupported(t *testing.T) {
 		wantErr(t, "acquire", err, lock.ErrUnsupported)
 		_, err = l.AcquireAll(t.Context(), []string{"k", "l"}, lock.Options{Replicas: 1})
 		wantErr(t, "several", err, lock.ErrUnsupported)
-		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Replicas: 1}})[0].Err, lock.ErrUnsupported)
+		claim := driver.Claim{Key: "job", Owner: l.Owner(), Number: 1, TTL: lock.DefaultTTL, Attempts: 1, Replicas: 1}
+		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []driver.Claim{claim})[0].Err, lock.ErrUnsupported)
 		if n := store.acquires.Load(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}

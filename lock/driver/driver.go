@@ -23,6 +23,9 @@ import (
 // answers ([HeldError], [ErrLost]) is doubt: the store may or may not have done what
 // was asked. A method returns when ctx ends. All methods may be called concurrently.
 //
+// A driver trusts its requests: a lock.Locker, a lock.Claimer or a [Front] has validated
+// them. It refuses only what its own server cannot keep.
+//
 // What a store can do beyond plain leases it declares by also implementing
 // [Waiter], [Sharer], [MultiAcquirer], [Inspector], [Forcer], [Adopter], [Numbered],
 // [Peeker], [Journaled], [Clocked], [Membership], [Replicated], [StoreChecker],
@@ -100,7 +103,6 @@ type Waiter interface {
 	// When ctx ends Wait gives its place up, and what it may have been granted,
 	// within a short time of its own. Then the error wraps that of ctx, and the
 	// last answer or doubt: a *HeldError says that the key was held to the end.
-	// Any other error is an *ArgumentError: nothing was sent.
 	//
 	// Wait calls a.NoteRefusal, from any goroutine, with each answer that the key is held
 	// and each doubt, before it waits on. It returns at once.

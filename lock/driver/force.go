@@ -15,7 +15,7 @@ type Forcer interface {
 	// stays kept, and so do leases with other fences. Force returns ErrFree, and changes
 	// nothing, if no owner holds the key under such a fence. Asked again with an ID that
 	// is among the key's records it changes nothing and returns that record. Any other
-	// error is doubt, or an *ArgumentError.
+	// error is doubt.
 	//
 	// A lease that was taken is lost: its renewal and its release are answered with
 	// ErrForced, for at least as long as the lease had left.

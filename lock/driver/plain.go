@@ -14,7 +14,7 @@ type Adopter interface {
 	// ones and to.Fence, and the limit of the lease. Those that wait go on waiting. It
 	// returns ErrLost, and changes nothing, if the lease of from is not alive. Asked
 	// again by an owner that has the key it returns that owner's grant. Any other error
-	// is doubt, or an *ArgumentError. Of to neither Barge, Limit nor Replicas counts.
+	// is doubt. Of to neither Barge, Limit nor Replicas counts.
 	//
 	// The lease that was taken is lost: its renewal and its release are answered with
 	// ErrHandedOver, for at least as long as it had left.

@@ -14,7 +14,7 @@ func CheckAdoption(from *LeaseRef, to *Acquisition) error {
 	case from.Owner == to.Owner:
 		return refuse("owner", quote(to.Owner), "a fresh one")
 	}
-	return first(CheckRelease(from), inRange("fence", from.Fence, 1), CheckAcquisition(to))
+	return first(checkLease(from.Key, from.Owner, from.Fence, 1), CheckAcquisition(to))
 }
 
 // CheckForce refuses a forced unlock that no store could answer.
@@ -41,14 +41,12 @@ func checkReplicas(n int) error {
 
 // CheckAcquisition refuses what no store could answer.
 func CheckAcquisition(a *Acquisition) error {
-	return first(
-		CheckKey(a.Key),
-		CheckName("owner", a.Owner),
-		CheckTTL(a.TTL),
-		inRange("fence", a.Fence, 0),
-		checkLimit(a.Limit),
-		checkReplicas(a.Replicas),
-	)
+	return first(checkLease(a.Key, a.Owner, a.Fence, 0), CheckTTL(a.TTL), checkLimit(a.Limit), checkReplicas(a.Replicas))
+}
+
+// checkLease refuses what names a plain lease, with a fence from least on.
+func checkLease(key, owner string, fence, least int64) error {
+	return first(CheckKey(key), CheckName("owner", owner), inRange("fence", fence, least))
 }
 
 func checkLimit(limit int) error {
@@ -82,22 +80,12 @@ func CheckAcquireAll(as []Acquisition) error {
 
 // CheckRenewal refuses a renewal of a plain lease that no store could answer.
 func CheckRenewal(h *LeaseRef) error {
-	return first(
-		CheckKey(h.Key),
-		CheckName("owner", h.Owner),
-		CheckTTL(h.TTL),
-		inRange("fence", h.Fence, 1),
-		checkReplicas(h.Replicas),
-	)
+	return first(checkLease(h.Key, h.Owner, h.Fence, 1), CheckTTL(h.TTL), checkReplicas(h.Replicas))
 }
 
 // CheckRelease refuses a release of a plain lease that no store could answer.
 func CheckRelease(h *LeaseRef) error {
-	return first(
-		CheckKey(h.Key),
-		CheckName("owner", h.Owner),
-		inRange("fence", h.Fence, 0),
-	)
+	return checkLease(h.Key, h.Owner, h.Fence, 0)
 }
 
 // CheckOpen refuses what no store could answer.

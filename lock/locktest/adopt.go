@@ -268,7 +268,7 @@ func adoptArguments(s *stand) {
 	} {
 		from, to := h, s.acquisition(long)
 		c.change(&from, &to)
-		_, err := s.adopt(from, to)
+		_, err := s.front().Adopt(s.ctx, from, to)
 		s.refused(err, c.argument)
 	}
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {

@@ -79,7 +79,7 @@ func badClaims(s *stand) {
 		for _, b := range andKeys(badClaim, func(c *driver.Claim, key string) { c.Key = key }) {
 			c := s.next(1)
 			b.spoil(&c)
-			a := s.numbered.Claim(s.done(), []driver.Claim{c})[0]
+			a := s.front().Claim(s.done(), []driver.Claim{c})[0]
 			equal(s, "the kind", a.Kind, driver.KindUnknown)
 			s.refused(a.Err, b.argument)
 		}
@@ -93,16 +93,16 @@ func badRuns(s *stand) {
 		for _, b := range andKeys(badRun, func(r *driver.RunRef, key string) { r.Key = key }) {
 			r := run
 			b.spoil(&r)
-			s.refused(s.numbered.RenewRuns(s.done(), []driver.RunRef{r})[0].Err, b.argument)
-			s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: r}})[0].Err, b.argument)
+			s.refused(s.front().RenewRuns(s.done(), []driver.RunRef{r})[0].Err, b.argument)
+			s.refused(s.front().ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: r}})[0].Err, b.argument)
 		}
 		r := run
 		r.TTL = driver.MinTTL - 1
-		s.refused(s.numbered.RenewRuns(s.done(), []driver.RunRef{r})[0].Err, "TTL")
-		s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Kind: driver.EndGivenBack + 1}})[0].Err, "kind")
-		s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
+		s.refused(s.front().RenewRuns(s.done(), []driver.RunRef{r})[0].Err, "TTL")
+		s.refused(s.front().ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Kind: driver.EndGivenBack + 1}})[0].Err, "kind")
+		s.refused(s.front().ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
 		for _, text := range []string{strings.Repeat("x", driver.MaxErrorText+1), "\xff"} {
-			s.refused(s.numbered.ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Error: text}})[0].Err, "error")
+			s.refused(s.front().ReleaseRuns(s.done(), []driver.EndRequest{{RunRef: run, Error: text}})[0].Err, "error")
 		}
 	})
 	run.TTL = 0
@@ -111,12 +111,12 @@ func badRuns(s *stand) {
 
 func badOthers(s *stand) {
 	for _, key := range badKeys {
-		s.refused(s.numbered.Open(s.done(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
-		s.refused(s.numbered.Look(s.done(), []string{key})[0].Err, "key")
-		s.refused(s.numbered.Pause(s.done(), key, 1).Err, "key")
-		s.refused(s.numbered.Resume(s.done(), key, 1).Err, "key")
+		s.refused(s.front().Open(s.done(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
+		s.refused(s.front().Look(s.done(), []string{key})[0].Err, "key")
+		s.refused(s.front().Pause(s.done(), key, 1).Err, "key")
+		s.refused(s.front().Resume(s.done(), key, 1).Err, "key")
 		if s.journaled != nil {
-			_, err := s.journaled.Journal(s.done(), key, 1)
+			_, err := s.front().Journal(s.done(), key, 1)
 			s.refused(err, "key")
 		}
 	}
@@ -126,18 +126,18 @@ func badOthers(s *stand) {
 		"policies": {Key: "job", Node: "n", Policies: "a|b"},
 		"mark":     {Key: "job", Node: "n", Mark: -1},
 	} {
-		s.refused(s.numbered.Open(s.done(), []driver.OpenRequest{o})[0].Err, argument)
+		s.refused(s.front().Open(s.done(), []driver.OpenRequest{o})[0].Err, argument)
 	}
 	for _, change := range []int64{0, -1, driver.MaxNumber + 1} {
-		s.refused(s.numbered.Pause(s.done(), "job", change).Err, "change")
-		s.refused(s.numbered.Resume(s.done(), "job", change).Err, "change")
+		s.refused(s.front().Pause(s.done(), "job", change).Err, "change")
+		s.refused(s.front().Resume(s.done(), "job", change).Err, "change")
 	}
 }
 
 func badAmongGood(s *stand) {
 	cs := s.fleet(4)
 	cs[1].Owner, cs[3].Key = "", "\n"
-	for i, a := range s.numbered.Claim(s.ctx, cs) {
+	for i, a := range s.front().Claim(s.ctx, cs) {
 		want := driver.KindGranted
 		if i%2 == 1 {
 			want = driver.KindUnknown

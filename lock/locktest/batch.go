@@ -119,7 +119,7 @@ func batchMixed(s *stand) {
 			cs[i].TTL, want[i] = 0, driver.KindUnknown // refused
 		}
 	}
-	for i, a := range s.numbered.Claim(s.ctx, cs) {
+	for i, a := range s.front().Claim(s.ctx, cs) {
 		if a.Kind != want[i] {
 			s.Errorf("claim %d: %v, want %v", i, name(a.Kind), name(want[i]))
 		}

@@ -294,7 +294,7 @@ func forceDoubt(s *stand) {
 }
 
 func forceArguments(s *stand) {
-	forcer := s.driver.(driver.Forcer)
+	forcer := s.front()
 	for _, c := range []struct {
 		argument string
 		change   func(f *driver.ForceRequest)

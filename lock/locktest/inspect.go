@@ -30,7 +30,7 @@ func inspectExpired(s *stand) {
 }
 
 func inspectArguments(s *stand) {
-	_, err := s.driver.(driver.Inspector).Inspect(s.ctx, "")
+	_, err := s.front().Inspect(s.ctx, "")
 	if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "key" {
 		s.Fatalf("the error is %v, want one that names the key", err)
 	}

@@ -130,7 +130,7 @@ func memberClock(s *stand) {
 }
 
 func memberRefused(s *stand) {
-	m := s.driver.(driver.Membership)
+	m := s.front()
 	for _, node := range []string{"", "a|b", "a;b", "a\n", strings.Repeat("x", driver.MaxKey+1)} {
 		_, err := m.Beat(s.done(), node, long)
 		s.refused(err, "node")
@@ -141,7 +141,7 @@ func memberRefused(s *stand) {
 	_, err = m.Beat(s.done(), "a", long)
 	s.canceled("beat", err)
 	s.canceled("leave", m.Leave(s.done(), "a"))
-	_, err = m.Members(s.done())
+	_, err = s.driver.(driver.Membership).Members(s.done())
 	s.canceled("members", err)
 	s.beat("b", long, "b")
 }

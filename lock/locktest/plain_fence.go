@@ -211,23 +211,23 @@ func plainArguments(s *stand) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel() // what is refused is not sent
 	for _, key := range badKeys {
-		_, err := s.driver.Acquire(ctx, driver.Acquisition{Key: key, Owner: "n/1", TTL: long})
+		_, err := s.front().Acquire(ctx, driver.Acquisition{Key: key, Owner: "n/1", TTL: long})
 		s.refused(err, "key")
-		_, err = s.driver.Renew(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1, TTL: long})
+		_, err = s.front().Renew(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1, TTL: long})
 		s.refused(err, "key")
-		s.refused(s.driver.Release(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1}), "key")
+		s.refused(s.front().Release(ctx, driver.LeaseRef{Key: key, Owner: "n/1", Fence: 1}), "key")
 	}
 	for argument, a := range map[string]driver.Acquisition{
 		"owner": {Key: "key", TTL: long},
 		"TTL":   {Key: "key", Owner: "n/1", TTL: driver.MinTTL - 1},
 		"fence": {Key: "key", Owner: "n/1", TTL: long, Fence: -1},
 	} {
-		_, err := s.driver.Acquire(ctx, a)
+		_, err := s.front().Acquire(ctx, a)
 		s.refused(err, argument)
 	}
-	_, err := s.driver.Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", Fence: 1, TTL: driver.MaxTTL + 1})
+	_, err := s.front().Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", Fence: 1, TTL: driver.MaxTTL + 1})
 	s.refused(err, "TTL")
-	_, err = s.driver.Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", TTL: long})
+	_, err = s.front().Renew(ctx, driver.LeaseRef{Key: "key", Owner: "n/1", TTL: long})
 	s.refused(err, "fence")
-	s.refused(s.driver.Release(ctx, driver.LeaseRef{Key: "key", Owner: "a|b", Fence: 1}), "owner")
+	s.refused(s.front().Release(ctx, driver.LeaseRef{Key: "key", Owner: "a|b", Fence: 1}), "owner")
 }

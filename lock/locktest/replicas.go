@@ -25,15 +25,15 @@ func (s *stand) short(err error) (waited bool) {
 func plainReplicas(s *stand) {
 	a := s.acquisition(long)
 	a.Replicas = driver.MaxReplicas
-	_, err := s.driver.Acquire(s.ctx, a)
+	_, err := s.front().Acquire(s.ctx, a)
 	s.short(err)
 	s.acquire(s.acquisition(long)) // nothing is left of it
-	if w, waits := s.driver.(driver.Waiter); waits {
+	if _, waits := s.driver.(driver.Waiter); waits {
 		b := s.acquisition(long)
 		b.Key, b.Replicas = "another", driver.MaxReplicas
 		ctx, stop := context.WithTimeout(s.ctx, short)
 		defer stop()
-		if g, err := w.Wait(ctx, b); err == nil {
+		if g, err := s.front().Wait(ctx, b); err == nil {
 			s.Fatalf("waiting with replicas that are not there it is granted %+v", g)
 		}
 		b = s.acquisition(long)
@@ -46,7 +46,7 @@ func claimReplicas(s *stand) {
 	s.open()
 	c := s.next(1)
 	c.Replicas = driver.MaxReplicas
-	a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]
+	a := s.front().Claim(s.ctx, []driver.Claim{c})[0]
 	equal(s, "the kind", name(a.Kind), name(driver.KindUnknown))
 	if !s.short(a.Err) {
 		s.claimed(s.next(1), driver.KindGranted)

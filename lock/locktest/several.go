@@ -240,12 +240,12 @@ func severalArguments(s *stand) {
 	owners[1].Owner = "other/1"
 	bad[1].TTL = short - 1
 	for argument, as := range map[string][]driver.Acquisition{"keys": nil, "key": twice, "owner": owners, "TTL": bad} {
-		_, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
+		_, err := s.front().AcquireAll(s.ctx, as)
 		s.refused(err, argument)
 	}
-	_, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, s.acquisitions(many...))
+	_, err := s.front().AcquireAll(s.ctx, s.acquisitions(many...))
 	s.refused(err, "keys")
-	errs := s.driver.(driver.MultiAcquirer).ReleaseAll(s.ctx, []driver.LeaseRef{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
+	errs := s.front().ReleaseAll(s.ctx, []driver.LeaseRef{{Key: "a", Owner: "n/1"}, {Key: "", Owner: "n/1"}})
 	if len(errs) != 2 || errs[0] != nil {
 		s.Fatalf("the answers are %v", errs)
 	}

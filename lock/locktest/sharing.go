@@ -349,9 +349,9 @@ func sharingDoubt(s *stand) {
 
 func sharingArguments(s *stand) {
 	for _, limit := range []int{-1, -driver.NoLimit} {
-		_, err := s.driver.Acquire(s.ctx, s.sharing(limit))
+		_, err := s.front().Acquire(s.ctx, s.sharing(limit))
 		s.refused(err, "limit")
 	}
-	_, err := s.driver.(driver.Sharer).Holders(s.ctx, "")
+	_, err := s.front().Holders(s.ctx, "")
 	s.refused(err, "key")
 }

@@ -37,6 +37,9 @@ func newStand(t *testing.T, env Env) *stand {
 	return s
 }
 
+// front returns what validates requests before the driver gets them.
+func (s *stand) front() driver.Front { return driver.Front{Driver: s.driver} }
+
 // owner returns a fresh owner.
 func (s *stand) owner() string {
 	s.owners++

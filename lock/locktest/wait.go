@@ -249,7 +249,7 @@ func waitArguments(s *stand) {
 		"owner": {Key: "key", TTL: long},
 		"TTL":   {Key: "key", Owner: "a/1", TTL: short - 1},
 	} {
-		_, err := s.driver.(driver.Waiter).Wait(s.ctx, a)
+		_, err := s.front().Wait(s.ctx, a)
 		if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != argument {
 			s.Errorf("the error is %v, want one that names %s", err, argument)
 		}

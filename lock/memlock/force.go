@@ -53,9 +53,6 @@ func (l *lease) holder() taken.Holder {
 
 // Force takes a key from those that hold it.
 func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
-	if err := driver.CheckForce(&f); err != nil {
-		return driver.ForceRecord{}, err
-	}
 	if err := doubt(ctx, "free by force", f.Key); err != nil {
 		return driver.ForceRecord{}, err
 	}
@@ -85,9 +82,6 @@ func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceR
 
 // ForceRecords returns the records of a key that was freed by force.
 func (s *Store) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	if err := doubt(ctx, "read the records of", key); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ type member struct{ until, left int64 }
 
 // Beat records that node lives for ttl more, and returns the nodes that live.
 func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	if err := ask(ctx, "beat of", node, driver.CheckBeat(node, ttl)); err != nil {
+	if err := doubt(ctx, "beat of", node); err != nil {
 		return driver.BeatAnswer{}, err
 	}
 	s.mu.Lock()
@@ -49,7 +49,7 @@ func (s *Store) members(ms int64) []driver.Member {
 
 // Leave takes node off the list of those that live, and records when it left.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	if err := ask(ctx, "leave of", node, driver.CheckName("node", node)); err != nil {
+	if err := doubt(ctx, "leave of", node); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -62,7 +62,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 
 // Members reads the list of nodes and changes nothing.
 func (s *Store) Members(ctx context.Context) (driver.MemberList, error) {
-	if err := ask(ctx, "list", "the nodes", nil); err != nil {
+	if err := doubt(ctx, "list", "the nodes"); err != nil {
 		return driver.MemberList{}, err
 	}
 	s.mu.Lock()

@@ -1,7 +1,6 @@
 package memlock
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -16,7 +15,7 @@ func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Seri
 	us := s.now().UnixMicro()
 	for i := range os {
 		o := &os[i]
-		if err := ask(ctx, "open", o.Key, driver.CheckOpen(o)); err != nil {
+		if err := doubt(ctx, "open", o.Key); err != nil {
 			out[i] = driver.Series{Key: o.Key, Err: err}
 			continue
 		}
@@ -54,8 +53,8 @@ func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	ended := ctx.Err() != nil
 	for i := range cs {
 		c := &cs[i]
-		if err := cmp.Or(driver.CheckClaim(c), driver.CheckNoReplicas(c.Replicas)); ended || err != nil {
-			out[i].Err = ask(ctx, "claim", c.Key, err)
+		if ended {
+			out[i].Err = doubt(ctx, "claim", c.Key)
 			continue
 		}
 		r := s.look(c.Key)
@@ -71,7 +70,7 @@ func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.Rene
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i := range rs {
-		if err := ask(ctx, "renew", rs[i].Key, driver.CheckRunRenewal(&rs[i])); err != nil {
+		if err := doubt(ctx, "renew", rs[i].Key); err != nil {
 			out[i].Err = err
 			continue
 		}
@@ -89,8 +88,8 @@ func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []drive
 	ended := ctx.Err() != nil
 	for i := range es {
 		e := &es[i]
-		if err := driver.CheckEnd(e); ended || err != nil {
-			out[i].Err = ask(ctx, "release", e.Key, err)
+		if ended {
+			out[i].Err = doubt(ctx, "release", e.Key)
 			continue
 		}
 		r := s.look(e.Key)
@@ -106,7 +105,7 @@ func (s *Store) Look(ctx context.Context, keys []string) []driver.Series {
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i, key := range keys {
-		if err := ask(ctx, "look at", key, driver.CheckKey(key)); err != nil {
+		if err := doubt(ctx, "look at", key); err != nil {
 			out[i] = driver.Series{Key: key, Err: err}
 			continue
 		}
@@ -126,7 +125,7 @@ func (s *Store) Resume(ctx context.Context, key string, change int64) driver.Ser
 }
 
 func (s *Store) change(ctx context.Context, what, key string, change int64, do func(us int64, r *record)) driver.Series {
-	if err := ask(ctx, what, key, driver.CheckChange(key, change)); err != nil {
+	if err := doubt(ctx, what, key); err != nil {
 		return driver.Series{Key: key, Err: err}
 	}
 	s.mu.Lock()
@@ -159,12 +158,4 @@ func (s *Store) writer(r *record) series.Writer {
 	s.pen.to = &r.journal
 	s.pen.lines, s.pen.budget = s.options.lines(), s.options.total()
 	return &s.pen
-}
-
-// ask returns why a request is not carried out, or nil.
-func ask(ctx context.Context, what, key string, bad error) error {
-	if bad != nil {
-		return bad
-	}
-	return doubt(ctx, what, key)
 }

@@ -22,23 +22,12 @@ type lease struct {
 
 // Acquire asks for a key once.
 func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := check(&a); err != nil {
-		return driver.Grant{}, err
-	}
 	if err := doubt(ctx, "acquire", a.Key); err != nil {
 		return driver.Grant{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ask(&a)
-}
-
-// check refuses what no store could answer, and what this one cannot.
-func check(a *driver.Acquisition) error {
-	if err := driver.CheckAcquisition(a); err != nil {
-		return err
-	}
-	return driver.CheckNoReplicas(a.Replicas)
 }
 
 // ask grants a key if the owner fits beside its holders and nobody waits for it,
@@ -164,9 +153,6 @@ func first(held []lease) time.Time {
 
 // Renew moves the deadline of a lease that is alive to now + TTL.
 func (s *Store) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := driver.CheckRenewal(&h); err != nil {
-		return driver.Grant{}, err
-	}
 	if err := doubt(ctx, "renew", h.Key); err != nil {
 		return driver.Grant{}, err
 	}
@@ -184,9 +170,6 @@ func (s *Store) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, err
 
 // Release frees a key.
 func (s *Store) Release(ctx context.Context, h driver.LeaseRef) error {
-	if err := driver.CheckRelease(&h); err != nil {
-		return err
-	}
 	if err := doubt(ctx, "release", h.Key); err != nil {
 		return err
 	}

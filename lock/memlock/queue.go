@@ -29,9 +29,6 @@ const (
 // and so on for as many as fit; if one does not take the key by then, the next in
 // the queue gets it.
 func (s *Store) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := check(&a); err != nil {
-		return driver.Grant{}, err
-	}
 	a.Barge = false
 	p := newPlace(&a)
 	var err error
@@ -138,9 +135,6 @@ func (s *Store) setQueue(key string, q []*place) {
 
 // Inspect looks at a key.
 func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return driver.KeyState{}, err
-	}
 	if err := doubt(ctx, "inspect", key); err != nil {
 		return driver.KeyState{}, err
 	}
@@ -155,9 +149,6 @@ func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error
 
 // Holders tells who holds a key.
 func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	if err := doubt(ctx, "look at the holders of", key); err != nil {
 		return nil, err
 	}

@@ -9,14 +9,6 @@ import (
 
 // AcquireAll asks for all keys in one step.
 func (s *Store) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
-	if err := driver.CheckAcquireAll(as); err != nil {
-		return nil, err
-	}
-	for i := range as {
-		if err := driver.CheckNoReplicas(as[i].Replicas); err != nil {
-			return nil, err
-		}
-	}
 	if err := doubt(ctx, "acquire", as[0].Key); err != nil {
 		return nil, err
 	}

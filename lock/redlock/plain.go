@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,18 +19,14 @@ const maxSplit = 5 * time.Second
 // agree, or after a millisecond; if they were not needed, they are told of the
 // lease then, unless it is released before. It returns a *lock.HeldError only if a
 // majority says that one other owner has the key. Asked again by the same owner while a
-// server is late, it may grant a greater fence than before. Any other error that is no
-// *lock.ArgumentError is doubt. What was granted without a majority is undone,
-// on servers that do not answer in the background.
+// server is late, it may grant a greater fence than before. Any other error
+// is doubt. What was granted without a majority is undone, on servers that do not answer in the background.
 //
 // While votes are split between owners that ask at once, Acquire asks again: the
 // owner with the most votes keeps them and asks soon, the others give theirs back
 // and wait longer each time. A split that lasts longer than a quarter of the TTL,
 // or 5 s if that is less, is doubt: owners that died may have the votes between them.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
-		return driver.Grant{}, err
-	}
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
@@ -117,9 +112,6 @@ func valid(operation string, fence int64, sent time.Time, left, ttl time.Duratio
 // have lost the key, or have it under another fence, get it again. It works on
 // servers at maxmemory.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := driver.CheckRenewal(&h); err != nil {
-		return driver.Grant{}, err
-	}
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: renew: %w", err)
 	}
@@ -144,9 +136,6 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 // lock.ErrForgotten if so many servers had forgotten the lease that another owner may
 // have had the key meanwhile. It works on servers at maxmemory.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
-	if err := driver.CheckRelease(&h); err != nil {
-		return err
-	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: release: %w", err)
 	}

@@ -128,9 +128,6 @@ func (l *lease) refusal(key string) error { return &driver.HeldError{Key: key, L
 
 // Holders tells who holds a key, with one statement.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	l, _, err := d.look(ctx, key)
 	if err != nil {
 		return nil, failed("holders", err)
@@ -156,9 +153,6 @@ func (l *lease) tell() []driver.Holder {
 
 // Inspect looks at a key, with two statements.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return driver.KeyState{}, err
-	}
 	l, _, err := d.look(ctx, key)
 	if err != nil {
 		return driver.KeyState{}, failed("inspect", err)

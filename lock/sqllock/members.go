@@ -35,9 +35,6 @@ func spans(us int64) [4]span {
 
 // Beat records that node lives for ttl more, with three statements.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	if err := driver.CheckBeat(node, ttl); err != nil {
-		return driver.BeatAnswer{}, err
-	}
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
 	if err != nil {
 		return driver.BeatAnswer{}, failed("beat", err)
@@ -119,9 +116,6 @@ func (d *Driver) each(ctx context.Context, s session, of span, most, behind int,
 
 // Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := driver.CheckName("node", node); err != nil {
-		return err
-	}
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.quit, d.ns, node) })
 	return failed("leave", err)
 }

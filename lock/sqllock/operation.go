@@ -18,7 +18,6 @@ type operation[Q, A any] struct {
 	opens bool // it makes rows, and sees revisions
 	reads bool // it writes nothing
 	key   func(*Q) string
-	check func(*Q) error
 	apply func(r *record, us int64, q *Q) (A, error)
 	doubt func(*Q, error) A
 }
@@ -27,15 +26,11 @@ type operation[Q, A any] struct {
 // order.
 func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	out := make([]A, len(qs))
-	order := make([]int, 0, len(qs))
-	for i := range qs {
-		if err := o.check(&qs[i]); err != nil {
-			out[i] = o.doubt(&qs[i], err)
-			continue
-		}
-		order = append(order, i)
+	order := make([]int, len(qs))
+	for i := range order {
+		order[i] = i
 	}
-	// Who locks rows in one order cannot wait for another in a circle.
+	// Transactions that lock rows in one order cannot wait for each other in a circle.
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(o.key(&qs[a]), o.key(&qs[b])) })
 	for some := range slices.Chunk(order, maxBatch) {
 		answers, err := o.some(ctx, d, qs, some)

@@ -11,23 +11,11 @@ import (
 )
 
 // Acquire asks for the key once: with one statement if it is free, and nobody
-// waits, and it was used before. An error that is neither a *lock.HeldError nor
-// a *lock.ArgumentError is doubt.
+// waits, and it was used before. An error that is no
+// *lock.HeldError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := check(driver.CheckAcquisition(&a), a.Replicas); err != nil {
-		return driver.Grant{}, err
-	}
 	g, err := d.acquire(ctx, &a)
 	return g, failed("acquire", err)
-}
-
-// check refuses a request that is bad, or that asks for replicas: a database
-// waits for all that it is set to, or for none.
-func check(bad error, replicas int) error {
-	if bad != nil {
-		return bad
-	}
-	return driver.CheckNoReplicas(replicas)
 }
 
 // failed says what failed. Answers need no more words.
@@ -103,9 +91,6 @@ func (d *Driver) ask(ctx context.Context, a *driver.Acquisition) (g driver.Grant
 
 // Renew moves the deadline to now + TTL, with one statement if the owner is alone.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := check(driver.CheckRenewal(&h), h.Replicas); err != nil {
-		return driver.Grant{}, err
-	}
 	renewed, err := d.renew(ctx, &h)
 	switch {
 	case err != nil:
@@ -143,9 +128,6 @@ func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, e
 // Release frees the key, with one statement if the owner is alone and nobody
 // waits, or keeps it for the next in its queue.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
-	if err := driver.CheckRelease(&h); err != nil {
-		return err
-	}
 	err := d.release(ctx, &h)
 	if err == nil {
 		d.sweep()

@@ -12,7 +12,6 @@ var openings = operation[driver.OpenRequest, driver.Series]{
 	name:  "open",
 	opens: true,
 	key:   func(o *driver.OpenRequest) string { return o.Key },
-	check: driver.CheckOpen,
 	apply: open,
 	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 }
@@ -38,7 +37,6 @@ func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 var claims = operation[driver.Claim, driver.Answer]{
 	name:  "claim",
 	key:   func(c *driver.Claim) string { return c.Key },
-	check: func(c *driver.Claim) error { return check(driver.CheckClaim(c), c.Replicas) },
 	apply: func(r *record, us int64, c *driver.Claim) (driver.Answer, error) { return r.Claim(us, c, r), nil },
 	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
 }
@@ -50,9 +48,8 @@ func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 }
 
 var renewals = operation[driver.RunRef, driver.RenewAnswer]{
-	name:  "renew",
-	key:   func(r *driver.RunRef) string { return r.Key },
-	check: func(r *driver.RunRef) error { return check(driver.CheckRunRenewal(r), r.Replicas) },
+	name: "renew",
+	key:  func(r *driver.RunRef) string { return r.Key },
 	apply: func(r *record, us int64, ref *driver.RunRef) (driver.RenewAnswer, error) {
 		return r.Renew(us, ref), nil
 	},
@@ -66,9 +63,8 @@ func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.Ren
 }
 
 var endings = operation[driver.EndRequest, driver.EndAnswer]{
-	name:  "release",
-	key:   func(e *driver.EndRequest) string { return e.Key },
-	check: driver.CheckEnd,
+	name: "release",
+	key:  func(e *driver.EndRequest) string { return e.Key },
 	apply: func(r *record, us int64, e *driver.EndRequest) (driver.EndAnswer, error) {
 		return r.Release(us, e, r), nil
 	},
@@ -91,7 +87,6 @@ var looks = operation[string, driver.Series]{
 	name:  "look",
 	reads: true,
 	key:   func(key *string) string { return *key },
-	check: func(key *string) error { return driver.CheckKey(*key) },
 	apply: func(r *record, us int64, key *string) (driver.Series, error) { return r.Series(us, *key), nil },
 	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 }
@@ -104,9 +99,8 @@ type change struct {
 
 func changes(name string, do func(r *record, us, number int64)) *operation[change, driver.Series] {
 	return &operation[change, driver.Series]{
-		name:  name,
-		key:   func(c *change) string { return c.key },
-		check: func(c *change) error { return driver.CheckChange(c.key, c.number) },
+		name: name,
+		key:  func(c *change) string { return c.key },
 		apply: func(r *record, us int64, c *change) (driver.Series, error) {
 			do(r, us, c.number)
 			return series.Changed(r.Series(us, c.key)), nil

@@ -9,14 +9,8 @@ import (
 
 // AcquireAll asks for all keys in one transaction, at one instant.
 func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
-	if err := driver.CheckAcquireAll(as); err != nil {
-		return nil, err
-	}
 	keys := make([]string, len(as))
 	for i := range as {
-		if err := driver.CheckNoReplicas(as[i].Replicas); err != nil {
-			return nil, err
-		}
 		keys[i] = as[i].Key
 	}
 	slices.Sort(keys)

@@ -12,9 +12,6 @@ import (
 // Force takes a key from those that hold it, in one transaction; one statement more if no
 // owner does.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
-	if err := driver.CheckForce(&f); err != nil {
-		return driver.ForceRecord{}, err
-	}
 	made, err := d.force(ctx, &f)
 	return made, failed("force", err)
 }
@@ -92,9 +89,6 @@ func (t *turn) taken(owner string) {
 
 // ForceRecords returns the records of a key that was freed by force, with one statement.
 func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	b, now, err := d.book(ctx, key)
 	if err != nil {
 		return nil, failed("forcings", err)
@@ -104,9 +98,6 @@ func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 
 // Adopt gives a key from one owner to another, in one transaction.
 func (d *Driver) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
-	if err := driver.CheckAdoption(&from, &to); err != nil {
-		return driver.Grant{}, err
-	}
 	g, err := d.adopt(ctx, &from, &to)
 	return g, failed("adopt", err)
 }

@@ -26,9 +26,6 @@ const (
 // granted. After doubt it asks again. When ctx ends it gives the place up, for
 // which it may take two seconds; a place that it cannot give up is passed over.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := check(driver.CheckAcquisition(&a), a.Replicas); err != nil {
-		return driver.Grant{}, err
-	}
 	a.Barge = false
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", err)

@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -17,9 +16,6 @@ import (
 // owner's node takes the number of the old one, in one step that removes that. So its
 // place in the queue is the same, and no other is first in between.
 func (d *Driver) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
-	if err := cmp.Or(driver.CheckAdoption(&from, &to), driver.CheckNoReplicas(to.Replicas)); err != nil {
-		return driver.Grant{}, err
-	}
 	return bounded(ctx, d, "adopt", func(c *zk.Conn) (driver.Grant, error) { return d.adopt(ctx, c, &from, &to) }, nil)
 }
 

@@ -92,9 +92,6 @@ func (d *Driver) queue(c *zk.Conn, key string) (queue, error) {
 // Inspect looks at a key. The time left is told by what the leader's clock seems
 // to be.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return driver.KeyState{}, err
-	}
 	return bounded(ctx, d, "inspect", func(c *zk.Conn) (driver.KeyState, error) { return d.inspect(c, key) }, nil)
 }
 
@@ -118,9 +115,6 @@ func (d *Driver) inspect(c *zk.Conn, key string) (driver.KeyState, error) {
 
 // Holders tells who holds a key, the time left as Inspect does.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	return bounded(ctx, d, "holders", func(c *zk.Conn) ([]driver.Holder, error) {
 		q, err := d.queue(c, key)
 		if err != nil {

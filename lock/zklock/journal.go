@@ -94,9 +94,6 @@ func (d *Driver) drop(c *zk.Conn, path string, numbers []int64) {
 
 // Journal returns the newest n lines of a series, oldest first.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return driver.Journal{}, err
-	}
 	return bounded(ctx, d, "journal", func(c *zk.Conn) (driver.Journal, error) { return d.journal(c, key, n) }, nil)
 }
 

@@ -15,9 +15,6 @@ import (
 // Beat records that node lives for ttl more: its node holds the ttl, and was written
 // at the time of the beat. It stays for a day after the last one.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	if err := driver.CheckBeat(node, ttl); err != nil {
-		return driver.BeatAnswer{}, err
-	}
 	return bounded(ctx, d, "beat", func(c *zk.Conn) (driver.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
 }
 
@@ -128,9 +125,6 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (driver.Me
 
 // Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := driver.CheckName("node", node); err != nil {
-		return err
-	}
 	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
 		_, err := c.Set(d.paths.nodes+"/"+escape(node), []byte(left), -1)
 		return gone(err)

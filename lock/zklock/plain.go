@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,15 +11,11 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once. An error that is neither a *lock.HeldError nor a
-// *lock.ArgumentError is doubt.
+// Acquire asks for the key once. An error that is no *lock.HeldError is doubt.
 //
 // Barge is of no use here: the release of a key is the grant to who waits for
 // it, so that it is never free while others wait.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
-		return driver.Grant{}, err
-	}
 	return bounded(ctx, d, "acquire", func(c *zk.Conn) (driver.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
 }
 
@@ -225,9 +220,6 @@ func (d *Driver) create(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, s
 // Renew moves the deadline to now + TTL. A lease lives in the session that
 // acquired it: for any other Driver it is lost.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := cmp.Or(driver.CheckRenewal(&h), driver.CheckNoReplicas(h.Replicas)); err != nil {
-		return driver.Grant{}, err
-	}
 	return bounded(ctx, d, "renew", func(c *zk.Conn) (driver.Grant, error) {
 		g, err := d.renew(c, &h)
 		if errors.Is(err, driver.ErrLost) {
@@ -258,9 +250,6 @@ func (d *Driver) renew(c *zk.Conn, h *driver.LeaseRef) (driver.Grant, error) {
 
 // Release frees the key, which is at once that of the next in its queue.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
-	if err := driver.CheckRelease(&h); err != nil {
-		return err
-	}
 	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) {
 		err := d.release(c, &h)
 		if errors.Is(err, driver.ErrLost) {

@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/go-zookeeper/zk"
@@ -13,9 +12,8 @@ import (
 // The kinds of requests about series. What they do is in lock/series.
 var (
 	openings = kind[driver.OpenRequest, driver.Series]{
-		what:  "open",
-		key:   func(o *driver.OpenRequest) string { return o.Key },
-		check: driver.CheckOpen,
+		what: "open",
+		key:  func(o *driver.OpenRequest) string { return o.Key },
 		step: func(r *record, us int64, o *driver.OpenRequest) driver.Series {
 			r.Open(us, o, r)
 			return r.Series(us, o.Key)
@@ -25,37 +23,30 @@ var (
 	claims = kind[driver.Claim, driver.Answer]{
 		what:  "claim",
 		key:   func(q *driver.Claim) string { return q.Key },
-		check: func(q *driver.Claim) error { return cmp.Or(driver.CheckClaim(q), driver.CheckNoReplicas(q.Replicas)) },
 		step:  func(r *record, us int64, q *driver.Claim) driver.Answer { return r.Claim(us, q, r) },
 		doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
 	}
 	renewals = kind[driver.RunRef, driver.RenewAnswer]{
-		what: "renew",
-		key:  func(q *driver.RunRef) string { return q.Key },
-		check: func(q *driver.RunRef) error {
-			return cmp.Or(driver.CheckRunRenewal(q), driver.CheckNoReplicas(q.Replicas))
-		},
+		what:  "renew",
+		key:   func(q *driver.RunRef) string { return q.Key },
 		step:  func(r *record, us int64, q *driver.RunRef) driver.RenewAnswer { return r.Renew(us, q) },
 		doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
 	}
 	endings = kind[driver.EndRequest, driver.EndAnswer]{
 		what:  "release",
 		key:   func(q *driver.EndRequest) string { return q.Key },
-		check: driver.CheckEnd,
 		step:  func(r *record, us int64, q *driver.EndRequest) driver.EndAnswer { return r.Release(us, q, r) },
 		doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
 	}
 	looks = kind[string, driver.Series]{
 		what:  "look",
 		key:   func(key *string) string { return *key },
-		check: func(key *string) error { return driver.CheckKey(*key) },
 		step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
 		doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 	}
 	changes = kind[change, driver.Series]{
-		what:  "pause or resume",
-		key:   func(q *change) string { return q.key },
-		check: func(q *change) error { return driver.CheckChange(q.key, q.number) },
+		what: "pause or resume",
+		key:  func(q *change) string { return q.key },
 		step: func(r *record, us int64, q *change) driver.Series {
 			q.do(r, us, q.number)
 			return series.Changed(r.Series(us, q.key))

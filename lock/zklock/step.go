@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 type kind[Q, A any] struct {
 	what  string
 	key   func(*Q) string
-	check func(*Q) error
 	step  func(r *record, us int64, q *Q) A
 	doubt func(q *Q, err error) A
 }
@@ -27,26 +27,17 @@ const (
 
 // ask answers a batch, each request in its place.
 func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
-	out := make([]A, len(qs))
-	var good []int
-	var own []Q // the caller may be gone before the last of them is carried out
-	for i := range qs {
-		if err := k.check(&qs[i]); err != nil {
-			out[i] = k.doubt(&qs[i], err)
-			continue
-		}
-		good, own = append(good, i), append(own, qs[i])
+	if len(qs) == 0 {
+		return nil
 	}
-	if len(good) == 0 {
-		return out
-	}
+	own := slices.Clone(qs) // the caller may be gone before the last of them is carried out
 	answers, err := bounded(ctx, d, k.what, func(c *zk.Conn) ([]A, error) { return k.carryOut(ctx, c, d, own), nil }, nil)
-	for n, i := range good {
-		if err != nil {
-			out[i] = k.doubt(&qs[i], err)
-			continue
-		}
-		out[i] = answers[n]
+	if err == nil {
+		return answers
+	}
+	out := make([]A, len(qs))
+	for i := range qs {
+		out[i] = k.doubt(&qs[i], err)
 	}
 	return out
 }

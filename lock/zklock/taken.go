@@ -58,9 +58,6 @@ func raced(err error) bool {
 // record. An owner that comes to share the key in the same moment may keep it. A key that more
 // than 1,000 owners share is refused with lock.ErrUnsupported: take some of the fences.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
-	if err := driver.CheckForce(&f); err != nil {
-		return driver.ForceRecord{}, err
-	}
 	made, err := bounded(ctx, d, "force", func(c *zk.Conn) (driver.ForceRecord, error) { return d.force(ctx, c, &f) }, nil)
 	return made, err
 }
@@ -147,9 +144,6 @@ func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder,
 // ForceRecords returns the records of a key that was freed by force. They may be as old as
 // the server that answers lags behind.
 func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	return bounded(ctx, d, "forcings", func(c *zk.Conn) ([]driver.ForceRecord, error) {
 		b, err := d.book(c, key)
 		if err != nil || !b.there {

@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +25,6 @@ const (
 // which it may take a second; then it is given up beside, and by the end of the
 // session at the latest.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := cmp.Or(driver.CheckAcquisition(&a), driver.CheckNoReplicas(a.Replicas)); err != nil {
-		return driver.Grant{}, err
-	}
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("zklock: wait: %w", err)
 	}

@@ -1,0 +1,148 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Front validates requests before a driver gets them. It answers a request that no store
+// can answer with an [*ArgumentError], and one that this store cannot answer with
+// ErrUnsupported, and sends the others of the batch. A lock.Locker and a lock.Claimer
+// validate what they send; a program that asks a driver itself asks it through a Front.
+// It is safe for concurrent use.
+type Front struct{ Driver Driver }
+
+// to returns the driver of a front as one that has a capability.
+func to[T any](f Front) (T, error) {
+	d, can := f.Driver.(T)
+	if !can {
+		return d, fmt.Errorf("lock: the store cannot do that: %w", ErrUnsupported)
+	}
+	return d, nil
+}
+
+// CheckReplicas refuses to ask the driver for replicas that it cannot wait for.
+func (f Front) CheckReplicas(n int) error {
+	if _, can := f.Driver.(Replicated); can {
+		return nil
+	}
+	return CheckNoReplicas(n)
+}
+
+// Acquire is that of a [Driver].
+func (f Front) Acquire(ctx context.Context, a Acquisition) (Grant, error) {
+	if err := first(CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
+		return Grant{}, err
+	}
+	return f.Driver.Acquire(ctx, a)
+}
+
+// Renew is that of a [Driver].
+func (f Front) Renew(ctx context.Context, h LeaseRef) (Grant, error) {
+	if err := first(CheckRenewal(&h), f.CheckReplicas(h.Replicas)); err != nil {
+		return Grant{}, err
+	}
+	return f.Driver.Renew(ctx, h)
+}
+
+// Release is that of a [Driver].
+func (f Front) Release(ctx context.Context, h LeaseRef) error {
+	if err := CheckRelease(&h); err != nil {
+		return err
+	}
+	return f.Driver.Release(ctx, h)
+}
+
+// Wait is that of a [Waiter].
+func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
+	d, can := to[Waiter](f)
+	if err := first(CheckAcquisition(&a), f.CheckReplicas(a.Replicas), can); err != nil {
+		return Grant{}, err
+	}
+	return d.Wait(ctx, a)
+}
+
+// AcquireAll is that of a [MultiAcquirer].
+func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error) {
+	d, can := to[MultiAcquirer](f)
+	if err := first(CheckAcquireAll(as), can); err != nil {
+		return nil, err
+	}
+	for i := range as {
+		if err := f.CheckReplicas(as[i].Replicas); err != nil {
+			return nil, err
+		}
+	}
+	return d.AcquireAll(ctx, as)
+}
+
+// ReleaseAll is that of a [MultiAcquirer].
+func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
+	d, can := to[MultiAcquirer](f)
+	check := func(h *LeaseRef) error { return first(CheckRelease(h), can) }
+	return pass(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
+}
+
+// Adopt is that of an [Adopter].
+func (f Front) Adopt(ctx context.Context, from LeaseRef, by Acquisition) (Grant, error) {
+	d, can := to[Adopter](f)
+	if err := first(CheckAdoption(&from, &by), f.CheckReplicas(by.Replicas), can); err != nil {
+		return Grant{}, err
+	}
+	return d.Adopt(ctx, from, by)
+}
+
+// Force is that of a [Forcer].
+func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
+	d, can := to[Forcer](f)
+	if err := first(CheckForce(&r), can); err != nil {
+		return ForceRecord{}, err
+	}
+	return d.Force(ctx, r)
+}
+
+// ForceRecords is that of a [Forcer].
+func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, error) {
+	d, can := to[Forcer](f)
+	if err := first(CheckKey(key), can); err != nil {
+		return nil, err
+	}
+	return d.ForceRecords(ctx, key)
+}
+
+// Inspect is that of an [Inspector].
+func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
+	d, can := to[Inspector](f)
+	if err := first(CheckKey(key), can); err != nil {
+		return KeyState{}, err
+	}
+	return d.Inspect(ctx, key)
+}
+
+// Holders is that of a [Sharer].
+func (f Front) Holders(ctx context.Context, key string) ([]Holder, error) {
+	d, can := to[Sharer](f)
+	if err := first(CheckKey(key), can); err != nil {
+		return nil, err
+	}
+	return d.Holders(ctx, key)
+}
+
+// Beat is that of a [Membership].
+func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
+	d, can := to[Membership](f)
+	if err := first(CheckBeat(node, ttl), can); err != nil {
+		return BeatAnswer{}, err
+	}
+	return d.Beat(ctx, node, ttl)
+}
+
+// Leave is that of a [Membership].
+func (f Front) Leave(ctx context.Context, node string) error {
+	d, can := to[Membership](f)
+	if err := first(CheckName("node", node), can); err != nil {
+		return err
+	}
+	return d.Leave(ctx, node)
+}

@@ -1,0 +1,106 @@
+package driver
+
+import "context"
+
+// Open is that of a [Numbered] driver.
+func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
+	d, can := to[Numbered](f)
+	return pass(os, func(o *OpenRequest) error { return first(CheckOpen(o), can) },
+		func(os []OpenRequest) []Series { return d.Open(ctx, os) },
+		func(out *Series, o *OpenRequest, err error) { *out = Series{Key: o.Key, Err: err} })
+}
+
+// Claim is that of a [Numbered] driver.
+func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
+	d, can := to[Numbered](f)
+	return pass(cs, func(c *Claim) error { return first(CheckClaim(c), f.CheckReplicas(c.Replicas), can) },
+		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
+		func(out *Answer, _ *Claim, err error) { out.Err = err })
+}
+
+// RenewRuns is that of a [Numbered] driver.
+func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
+	d, can := to[Numbered](f)
+	return pass(rs, func(r *RunRef) error { return first(CheckRunRenewal(r), f.CheckReplicas(r.Replicas), can) },
+		func(rs []RunRef) []RenewAnswer { return d.RenewRuns(ctx, rs) },
+		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
+}
+
+// ReleaseRuns is that of a [Numbered] driver.
+func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
+	d, can := to[Numbered](f)
+	return pass(es, func(e *EndRequest) error { return first(CheckEnd(e), can) },
+		func(es []EndRequest) []EndAnswer { return d.ReleaseRuns(ctx, es) },
+		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
+}
+
+// Look is that of a [Numbered] driver.
+func (f Front) Look(ctx context.Context, keys []string) []Series {
+	d, can := to[Numbered](f)
+	return pass(keys, func(key *string) error { return first(CheckKey(*key), can) },
+		func(keys []string) []Series { return d.Look(ctx, keys) },
+		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
+}
+
+// Pause is that of a [Numbered] driver.
+func (f Front) Pause(ctx context.Context, key string, change int64) Series {
+	d, can := to[Numbered](f)
+	if err := first(CheckChange(key, change), can); err != nil {
+		return Series{Key: key, Err: err}
+	}
+	return d.Pause(ctx, key, change)
+}
+
+// Resume is that of a [Numbered] driver.
+func (f Front) Resume(ctx context.Context, key string, change int64) Series {
+	d, can := to[Numbered](f)
+	if err := first(CheckChange(key, change), can); err != nil {
+		return Series{Key: key, Err: err}
+	}
+	return d.Resume(ctx, key, change)
+}
+
+// Journal is that of a [Journaled] driver.
+func (f Front) Journal(ctx context.Context, key string, n int) (Journal, error) {
+	d, can := to[Journaled](f)
+	if err := first(CheckKey(key), can); err != nil {
+		return Journal{}, err
+	}
+	return d.Journal(ctx, key, n)
+}
+
+// pass sends the requests that check accepts in one batch, and refuses each other one in
+// its place.
+func pass[Q, A any](qs []Q, check func(*Q) error, send func([]Q) []A, refuse func(*A, *Q, error)) []A {
+	var bad map[int]error
+	for i := range qs {
+		if err := check(&qs[i]); err != nil {
+			if bad == nil {
+				bad = map[int]error{}
+			}
+			bad[i] = err
+		}
+	}
+	if bad == nil {
+		return send(qs)
+	}
+	good := make([]Q, 0, len(qs))
+	for i := range qs {
+		if bad[i] == nil {
+			good = append(good, qs[i])
+		}
+	}
+	var answers []A
+	if len(good) > 0 {
+		answers = send(good)
+	}
+	out := make([]A, len(qs))
+	for i := range qs {
+		if err := bad[i]; err != nil {
+			refuse(&out[i], &qs[i], err)
+			continue
+		}
+		out[i], answers = answers[0], answers[1:]
+	}
+	return out
+}
