@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // An AppendLog is what an append log of Redis has of a sale's orders.
@@ -206,7 +208,7 @@ type placedAs struct {
 // decidedAbout returns the disputed orders under some ids that an operator has decided about: such an order may have
 // gone on under another id, or its money has gone back, and the book does not have it under this one.
 func (b *Database) decidedAbout(ctx context.Context, sale string, ids []string) (map[placedAs]bool, error) {
-	query := "SELECT order_id, store_has FROM stock_decision WHERE sale = ? AND action IN (?, ?, ?) AND order_id IN (" + marks(len(ids)) + ")"
+	query := "SELECT order_id, store_has FROM stock_decision WHERE sale = ? AND action IN (?, ?, ?) AND order_id IN (" + sqltext.Marks(len(ids)) + ")"
 	decided := map[placedAs]bool{}
 	err := eachRow(ctx, b.db, b.dialect, query, argsOf(ids, sale, string(Accept), string(Refund), string(Drop)), func(row *sql.Rows) error {
 		var id, line string

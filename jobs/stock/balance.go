@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // balanceCheck is the name of the constraint by which a database refuses books that
@@ -40,8 +42,8 @@ type balance struct{ put, reserved, sold, oversold int64 }
 // balances reads the books of products.
 func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]balance, error) {
 	found := make(map[string]balance, len(skus))
-	for some := range slices.Chunk(skus, maxRows) {
-		query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + marks(len(some)) + ")"
+	for some := range slices.Chunk(skus, sqltext.MaxRows) {
+		query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + sqltext.Marks(len(some)) + ")"
 		err := eachRow(ctx, tx.tx, tx.dialect, query, argsOf(some, tx.sale), func(row *sql.Rows) error {
 			var sku string
 			var b balance
@@ -67,9 +69,9 @@ func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift)
 	}
 	t := productTable()
 	for _, sku := range skus {
-		t.add(sku, int64(0), int64(0), int64(0))
+		t.Add(sku, int64(0), int64(0), int64(0))
 	}
-	if err := tx.write(ctx, &t, unlessThere(tx.dialect)); err != nil {
+	if err := tx.write(ctx, &t, sqltext.UnlessThere(tx.dialect)); err != nil {
 		return err
 	}
 	books, err := tx.balances(ctx, skus)
@@ -112,7 +114,7 @@ func (tx *transaction) addShifts(ctx context.Context, skus []string, shifts map[
 		cases, names = append(cases, sku), append(names, sku)
 	}
 	query := "UPDATE product SET reserved = reserved + CASE sku" + reserved.String() + " ELSE 0 END, sold = sold + CASE sku" + sold.String() +
-		" ELSE 0 END WHERE sale = ? AND sku IN (" + marks(len(skus)) + ")"
+		" ELSE 0 END WHERE sale = ? AND sku IN (" + sqltext.Marks(len(skus)) + ")"
 	args := slices.Concat(cases, cases, []any{tx.sale}, names)
 	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), args...)
 	return err
@@ -140,16 +142,16 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 		return nil, err
 	}
 	t := productTable()
-	t.columns = append(t.columns, column{name: "price"}, column{name: "currency"}, column{name: "buyer_limit"}, column{name: "starts_at"}, column{name: "ends_at"})
+	t.Columns = append(t.Columns, sqltext.Column{Name: "price"}, sqltext.Column{Name: "currency"}, sqltext.Column{Name: "buyer_limit"}, sqltext.Column{Name: "starts_at"}, sqltext.Column{Name: "ends_at"})
 	for _, total := range totals {
 		put := books[total.sku].put
 		if total.put < put {
 			lower = append(lower, total)
 		}
-		t.add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency,
+		t.Add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency,
 			total.offer.BuyerLimit, instant(total.offer.Starts), instant(total.offer.Ends))
 	}
-	return lower, tx.write(ctx, &t, upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}, nil))
+	return lower, tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}, nil))
 }
 
 // lowerTotals writes what was put in of products, as far as their orders allow. The

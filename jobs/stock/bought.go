@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // What a buyer has of a product is what the buyer's open and paid orders have of it, whether
@@ -27,9 +29,9 @@ func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]str
 // bought counts what buyers have, by buyer:sku.
 func (b *Database) bought(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
 	has := map[string]int64{}
-	for some := range slices.Chunk(buyers, maxRows) {
+	for some := range slices.Chunk(buyers, sqltext.MaxRows) {
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
-			" WHERE o.sale = ? AND o.buyer IN (" + marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
+			" WHERE o.sale = ? AND o.buyer IN (" + sqltext.Marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
 		err := eachRow(ctx, b.db, b.dialect, query, argsOf(some, sale), func(row *sql.Rows) error {
 			var buyer, sku string
 			var n int64

@@ -3,9 +3,15 @@ package stock
 import (
 	"context"
 	"database/sql"
+	"embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/cronce/cronce/internal/database"
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // A Database is where orders are kept: tables product, orders and order_item. It
@@ -55,7 +61,7 @@ func (b *Database) transact(ctx context.Context, sale string, f func(tx *transac
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, after a commit
-	if bound := bound(b.dialect); bound != "" {
+	if bound := sqltext.Bound(b.dialect); bound != "" {
 		if _, err := tx.ExecContext(ctx, bound); err != nil {
 			return fmt.Errorf("bound the transaction: %w", err)
 		}
@@ -107,7 +113,7 @@ func (b *Database) find(ctx context.Context, sale string, ids []string) (map[str
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing but its own settings
-	if _, err := tx.ExecContext(ctx, bound(b.dialect)); err != nil {
+	if _, err := tx.ExecContext(ctx, sqltext.Bound(b.dialect)); err != nil {
 		return nil, err
 	}
 	return find(ctx, tx, b.dialect, sale, ids)
@@ -119,11 +125,11 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+marks(len(ids))+")", argsOf(ids, sale)
+	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, sale)
 	if d == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // the limit keeps it to one key after the other
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
-		args = []any{sale, textArray(ids)}
+		args = []any{sale, sqltext.TextArray(ids)}
 	}
 	found := make(map[string]row)
 	err := eachRow(ctx, q, d, query, args, func(rows *sql.Rows) error {
@@ -138,3 +144,79 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	}
 	return found, nil
 }
+
+// write inserts the rows of a table, in as few statements as possible. The suffix
+// says what happens to rows that are there already.
+func (tx *transaction) write(ctx context.Context, t *sqltext.Table, suffix string) error {
+	return t.Write(ctx, tx.tx, tx.dialect, tx.sale, suffix)
+}
+
+//go:embed migrations
+var migrations embed.FS
+
+// Migrate creates the tables, or brings them up to date; the jobs do it too. Nodes
+// may do so at the same moment. The user must be allowed to create tables, unless
+// they are there already.
+func (b *Database) Migrate(ctx context.Context) error {
+	b.migrating.Lock()
+	defer b.migrating.Unlock()
+	if b.migrated {
+		return nil
+	}
+	if err := database.Migrate(ctx, b.db, b.dialect, migrations, "stock_schema"); err != nil {
+		return fmt.Errorf("stock: create or update the tables: %w", err)
+	}
+	b.migrated = true
+	return nil
+}
+
+// A querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// eachRow calls f for each row that a query finds. F scans the row, and asks the database for nothing: a
+// transaction has one connection.
+func eachRow(ctx context.Context, q querier, d Dialect, query string, args []any, f func(row *sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, d.Bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// textRows reads what a query of one column of text finds.
+func (b *Database) textRows(ctx context.Context, query string, args ...any) (all []string, err error) {
+	err = eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
+		var text string
+		err := row.Scan(&text)
+		all = append(all, text)
+		return err
+	})
+	return all, err
+}
+
+// argsOf are arguments for texts, of a query or a script, and those that stand before them.
+func argsOf(texts []string, before ...any) []any {
+	args := slices.Grow(before, len(texts))
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
+}
+
+// A Dialect is the kind of a database.
+type Dialect = database.Dialect
+
+// The dialects. The zero value is SQLite.
+const (
+	SQLite     = database.SQLite     // one host; open it with a busy timeout
+	MySQL      = database.MySQL      // and MariaDB
+	PostgreSQL = database.PostgreSQL // with any driver of database/sql
+)

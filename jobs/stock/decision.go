@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // Decisions returns what operators did, the latest first, up to the latest n. It needs
@@ -44,11 +46,11 @@ func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
 
 // record writes what an operator did.
 func (tx *transaction) record(ctx context.Context, d Decision) error {
-	t := table{name: "stock_decision", clock: "made_at", columns: []column{
-		{name: "id"}, {name: "made_by"}, {name: "action"}, {name: "order_id"}, {name: "sku"}, {name: "new_id"},
-		{name: "store_has"}, {name: "book_has"}, {name: "reason"},
+	t := sqltext.Table{Name: "stock_decision", Clock: "made_at", Columns: []sqltext.Column{
+		{Name: "id"}, {Name: "made_by"}, {Name: "action"}, {Name: "order_id"}, {Name: "sku"}, {Name: "new_id"},
+		{Name: "store_has"}, {Name: "book_has"}, {Name: "reason"},
 	}}
-	t.add(rand.Text(), d.By, string(d.Action), d.Order, d.SKU, d.NewID, d.storeHas, d.bookHas, d.Reason)
+	t.Add(rand.Text(), d.By, string(d.Action), d.Order, d.SKU, d.NewID, d.storeHas, d.bookHas, d.Reason)
 	if err := tx.write(ctx, &t, ""); err != nil {
 		return fmt.Errorf("record the decision: %w", err)
 	}
@@ -73,17 +75,17 @@ func (b *Database) decided(ctx context.Context, sale string, d Decision, placed 
 // writeDisputes writes disputed orders as they are now, and removes those that have
 // ended without the book: they hold nothing any more.
 func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
-	t := table{name: "stock_dispute", clock: "found_at", columns: []column{
-		{name: "order_id"}, {name: "placed_at"}, {name: "state"}, {name: "record"}, {name: "book_has"},
+	t := sqltext.Table{Name: "stock_dispute", Clock: "found_at", Columns: []sqltext.Column{
+		{Name: "order_id"}, {Name: "placed_at"}, {Name: "state"}, {Name: "record"}, {Name: "book_has"},
 	}}
 	for _, d := range p.disputes {
 		line, err := booked{Record: d.record}.line()
 		if err != nil {
 			return err
 		}
-		t.add(d.record.ID, d.record.Placed.UnixMilli(), string(d.record.State), line, d.instead)
+		t.Add(d.record.ID, d.record.Placed.UnixMilli(), string(d.record.State), line, d.instead)
 	}
-	if err := tx.write(ctx, &t, upsert(tx.dialect, "stock_dispute", "sale, order_id, placed_at", []string{"state", "record", "book_has"}, nil)); err != nil {
+	if err := tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "stock_dispute", "sale, order_id, placed_at", []string{"state", "record", "book_has"}, nil)); err != nil {
 		return err
 	}
 	query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")

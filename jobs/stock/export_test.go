@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -19,6 +18,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/database"
+	"github.com/cronce/cronce/jobs/stock/internal/admission"
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // Release is one run of releaseExpired, with a lease and steps that the test
@@ -99,8 +100,8 @@ func Statements() ([]string, error) {
 	decisions, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_decisions.sql")
 	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00009_events.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), string(decisions), string(events), unlessThere(MySQL), unlessEvent(MySQL), bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
-		upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
+		string(tables), string(book), string(checks), string(prices), string(decisions), string(events), sqltext.UnlessThere(MySQL), unlessEvent(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		sqltext.Upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
 	}, errors.Join(err, err2, err3, err4, err5, err6)
 }
 
@@ -177,21 +178,19 @@ func ProblemNames() (names []string) {
 
 // ClientAddress is the address that a request counts for.
 func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
-	return clientAddress(r, HandlerOptions{TrustedProxies: trusted}.filled().TrustedProxies)
+	return admission.ClientAddress(r, HandlerOptions{TrustedProxies: trusted}.filled().TrustedProxies)
 }
 
 // MaxRated is how many keys a limiter remembers.
-const MaxRated = maxRated
+const MaxRated = admission.MaxKeys
 
 // RatedBuyers are the buyers that the limiter of a Handler remembers.
 func RatedBuyers(h *Handler) []string {
-	h.buyers.mu.Lock()
-	defer h.buyers.mu.Unlock()
-	return slices.Collect(maps.Keys(h.buyers.keys))
+	return h.buyers.Keys()
 }
 
 // Limiter returns what says how long a key must wait at a time.
-func Limiter(r Rate) func(key string, now time.Time) time.Duration { return newLimiter(r).wait }
+func Limiter(r Rate) func(key string, now time.Time) time.Duration { return r.limiter().Wait }
 
 // Collect reads the records of an append log, of the sale whose keys have a prefix.
 func Collect(r io.Reader, prefix string) (map[string]string, error) {

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/admission"
 )
 
 // Defaults of HandlerOptions.
@@ -18,10 +21,6 @@ const (
 	DefaultWait     = 100 * time.Millisecond
 	DefaultTimeout  = 800 * time.Millisecond
 )
-
-// maxQueued is how many requests of a share may wait for a place at once. While the store
-// answers they have one within a few milliseconds.
-const maxQueued = 4096
 
 // A share is a kind of requests that has places of its own: none takes those of another.
 type share int
@@ -54,44 +53,6 @@ func (h *Handler) timeout(r route) time.Duration {
 	}
 	return h.options.Timeout
 }
-
-// A lane has the places of a share.
-type lane struct {
-	places chan struct{} // holds a value for each request that is being served
-	queue  chan struct{} // and for each that waits
-	wait   time.Duration
-}
-
-func newLane(places int, wait time.Duration) *lane {
-	return &lane{places: make(chan struct{}, places), queue: make(chan struct{}, maxQueued), wait: wait}
-}
-
-// enter takes a place, and reports whether there was one in time. A place that was taken is
-// left by leave.
-func (l *lane) enter(ctx context.Context) bool {
-	select {
-	case l.places <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case l.queue <- struct{}{}:
-		defer func() { <-l.queue }()
-	default:
-		return false
-	}
-	patience := time.NewTimer(l.wait)
-	defer patience.Stop()
-	select {
-	case l.places <- struct{}{}:
-		return true
-	case <-patience.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-func (l *lane) leave() { <-l.places }
 
 // A NotAdmittedError is the error by which HandlerOptions.Admit refuses a request: 403, or 429 if it
 // says when to ask again.
@@ -153,7 +114,7 @@ func (b broken) Read([]byte) (int, error) { return 0, b.err }
 func (h *Handler) enter(route route, r *http.Request, body func() io.ReadCloser) (leave func(), p *problem) {
 	share := route.share()
 	if share != sharePayments && !slices.Equal(route.roles, []Role{Seller}) {
-		if wait := h.addresses.wait(clientAddress(r, h.options.TrustedProxies), time.Now()); wait > 0 {
+		if wait := h.addresses.Wait(admission.ClientAddress(r, h.options.TrustedProxies), time.Now()); wait > 0 {
 			return nil, tooMany("address", wait)
 		}
 	}
@@ -165,11 +126,40 @@ func (h *Handler) enter(route route, r *http.Request, body func() io.ReadCloser)
 		}
 	}
 	l := h.lanes[share]
-	if !l.enter(r.Context()) {
+	if !l.Enter(r.Context()) {
 		h.tally.shed.Add(1)
 		return nil, overloaded()
 	}
-	return l.leave, nil
+	return l.Leave, nil
+}
+
+// DefaultBurst is how many requests may come at once where a Rate does not say it.
+const DefaultBurst = 10
+
+// A Rate is how often something may be done. The zero Rate is any number of times.
+type Rate struct {
+	PerMinute int // 0: any number
+	Burst     int // how many of them at once; 0: DefaultBurst
+}
+
+// limiter makes what holds each of many keys to the rate; nil for the zero Rate.
+func (r Rate) limiter() *admission.Limiter {
+	return admission.NewLimiter(r.PerMinute, cmp.Or(max(r.Burst, 0), DefaultBurst))
+}
+
+// ratedBuyers is under which a request's context has the limiter of buyers.
+type ratedBuyers struct{}
+
+// mayOrder returns nil if a buyer may place an order now.
+func mayOrder(ctx context.Context, buyer string) error {
+	l, _ := ctx.Value(ratedBuyers{}).(*admission.Limiter)
+	if !isName(buyer) {
+		return nil // without one, or refused for it: no limiter remembers a name of any length
+	}
+	if wait := l.Wait(buyer, time.Now()); wait > 0 {
+		return tooMany("buyer", wait)
+	}
+	return nil
 }
 
 // Counts are what a Handler has answered since it was made.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/jobs/stock/internal/admission"
 )
 
 // A Handler serves a sale over HTTP:
@@ -47,8 +49,8 @@ type Handler struct {
 	shared atomic.Int64 // when a token of several roles was logged last, Unix ns
 
 	options           HandlerOptions
-	lanes             [shares]*lane
-	buyers, addresses *limiter
+	lanes             [shares]*admission.Lane
+	buyers, addresses *admission.Limiter
 	tally             answerTally
 }
 
@@ -93,7 +95,7 @@ func (o HandlerOptions) filled() HandlerOptions {
 	fill(&o.InFlight, DefaultInFlight)
 	fill(&o.Wait, DefaultWait)
 	fill(&o.Timeout, DefaultTimeout)
-	o.TrustedProxies = unmapped(o.TrustedProxies)
+	o.TrustedProxies = admission.Unmapped(o.TrustedProxies)
 	return o
 }
 
@@ -103,9 +105,9 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 		panic("stock: NewHandler needs a sale")
 	}
 	options = options.filled()
-	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, options: options, buyers: newLimiter(options.BuyerRate), addresses: newLimiter(options.AddressRate)}
+	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, options: options, buyers: options.BuyerRate.limiter(), addresses: options.AddressRate.limiter()}
 	for i := range h.lanes {
-		h.lanes[i] = newLane(max(1, options.InFlight), options.Wait)
+		h.lanes[i] = admission.NewLane(max(1, options.InFlight), options.Wait)
 	}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

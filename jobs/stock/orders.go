@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // An OrderQuery says which orders to list, and how many.
@@ -114,7 +116,7 @@ func (b *Database) candidates(ctx context.Context, sale string, q OrderQuery, af
 
 // readThese reads up to MaxPage orders, those that are in the state, if one is given.
 func (b *Database) readThese(ctx context.Context, sale string, state State, ids []string) ([]booked, error) {
-	query := "SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id IN (" + marks(len(ids)) + ")"
+	query := "SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id IN (" + sqltext.Marks(len(ids)) + ")"
 	args := argsOf(ids, sale)
 	if state != "" {
 		query, args = query+" AND status = ?", append(args, string(state))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // An outbox is where the events of a sale are, as its book says, whose row is locked: so
@@ -43,8 +45,8 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 // insertEvents inserts the events but for those that are there, and reports whether there were no
 // others. Only then the book is moved on: numbers have no gaps.
 func (tx *transaction) insertEvents(ctx context.Context, moves []transition, there map[string]bool) (written bool, err error) {
-	t := table{name: "stock_event", clock: "written_at", columns: []column{
-		{name: "seq"}, {name: "order_id"}, {name: "placed_at"}, {name: "kind"}, {name: "at"}, {name: "payload"},
+	t := sqltext.Table{Name: "stock_event", Clock: "written_at", Columns: []sqltext.Column{
+		{Name: "seq"}, {Name: "order_id"}, {Name: "placed_at"}, {Name: "kind"}, {Name: "at"}, {Name: "payload"},
 	}}
 	seq := tx.events.seq
 	for _, m := range moves {
@@ -53,7 +55,7 @@ func (tx *transaction) insertEvents(ctx context.Context, moves []transition, the
 				continue
 			}
 			seq++
-			t.add(seq, m.record.ID, m.record.Placed.UnixMilli(), string(s.kind), s.at.UnixMilli(), m.line(s))
+			t.Add(seq, m.record.ID, m.record.Placed.UnixMilli(), string(s.kind), s.at.UnixMilli(), m.line(s))
 		}
 	}
 	if seq == tx.events.seq {
@@ -120,7 +122,7 @@ func (b *Database) eventsAt(ctx context.Context, sale string, seqs []int64) ([]E
 	for _, seq := range seqs {
 		args = append(args, seq)
 	}
-	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq IN (" + marks(len(seqs)) + ") ORDER BY seq")
+	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq IN (" + sqltext.Marks(len(seqs)) + ") ORDER BY seq")
 	return b.readEvents(ctx, sale, query, args...)
 }
 

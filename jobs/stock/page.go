@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // A booked order is one as the book has it.
@@ -90,7 +92,7 @@ func these(orders []booked) (condition string, args []any) {
 	for i := range orders {
 		args = append(args, orders[i].ID)
 	}
-	return "order_id IN (" + marks(len(orders)) + ")", args
+	return "order_id IN (" + sqltext.Marks(len(orders)) + ")", args
 }
 
 // items reads the items of a page of orders.

@@ -45,6 +45,7 @@ const noVersion = "none"
 
 func isVersion(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 
+// deleteProduct serves the deletion of a product.
 func deleteProduct(s *Sale, r *http.Request) (reply, error) {
 	condition, err := conditionOf(r)
 	if err != nil {

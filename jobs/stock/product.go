@@ -2,8 +2,11 @@ package stock
 
 import (
 	"context"
+	"crypto/sha1" // as the scripts have it: it distinguishes versions, and guards nothing
+	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Bounds of what is put in.
@@ -104,4 +107,60 @@ func parseProduct(sku string, values []string) (p Product, err error) {
 	p.SKU = sku
 	p.Offer, err = parseOffer(values[len(into)])
 	return p, err
+}
+
+// Delete ends the sale of a product of which nothing is reserved: from then on it is not known to
+// buyers and sellers. What was sold of it stays in the book, and can come back by a refund or
+// return. Put and SetOffer begin it again; its total goes on from what was sold, which it counts.
+// It is refused with a *FieldError, ErrUnknownSKU, ErrReserved, or, where the condition does not
+// hold, ErrVersion. It may be called again.
+func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
+	if err := checkSKU("sku", sku); err != nil {
+		return fmt.Errorf("stock: delete: %w", err)
+	}
+	answer, at, err := s.change(ctx, deleteScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), sku, c.text())
+	switch {
+	case err != nil:
+	case is(answer, "ok", 1):
+		if err = s.entered(ctx, at, sku); err == nil {
+			return nil
+		}
+	case is(answer, "unknown", 1):
+		err = s.forgotten(ErrUnknownSKU)
+	case is(answer, "reserved", 2):
+		err = fmt.Errorf("%s: %w", answer[1], ErrReserved)
+	case is(answer, "version", 2):
+		err = ErrVersion
+	default:
+		err = strange(answer)
+	}
+	return fmt.Errorf("stock: delete %s: %w", quote(sku), err)
+}
+
+// A Condition says for which version of a product a change is meant. The zero Condition is for
+// any, and for a product that is not known.
+type Condition struct {
+	Absent   bool     // only while it is not known; nothing else counts then
+	Known    bool     // only while it is known
+	Versions []string // only while it is one of these: see Product.Version
+}
+
+// text is the condition as the store wants it.
+func (c Condition) text() string {
+	switch {
+	case c.Absent:
+		return "-"
+	case len(c.Versions) > 0:
+		return strings.Join(c.Versions, ",")
+	case c.Known:
+		return "*"
+	}
+	return ""
+}
+
+// Version distinguishes what a seller may change of a product, what was put in and how it is sold, from
+// what that was before. It does not change with its orders.
+func (p Product) Version() string {
+	sum := sha1.Sum([]byte(strconv.FormatInt(p.Put, 10) + " " + p.line()))
+	return hex.EncodeToString(sum[:])[:16]
 }

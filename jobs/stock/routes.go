@@ -1,6 +1,7 @@
 package stock
 
 import (
+	_ "embed" // the description
 	"errors"
 	"net/http"
 	"reflect"
@@ -150,3 +151,12 @@ func refundOrder(s *Sale, r *http.Request, form refundForm) (reply, error) {
 func returnOrder(s *Sale, r *http.Request, form returnForm) (reply, error) {
 	return ofRecord(s.Return(r.Context(), r.PathValue("id"), form.Reference))
 }
+
+// openAPI is the description of what a Handler serves, for machines. A test makes it from the
+// routes, and compares.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// describe serves the description, without a token: it says nothing of a sale.
+func describe(_ *Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }

@@ -6,15 +6,17 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // writeSupplies writes what was added to products, in the transaction that raises their totals.
 func (tx *transaction) writeSupplies(ctx context.Context, supplies []supply) error {
-	t := table{name: "stock_supply", clock: "settled_at", columns: []column{{name: "sku"}, {name: "reference"}, {name: "quantity"}}}
+	t := sqltext.Table{Name: "stock_supply", Clock: "settled_at", Columns: []sqltext.Column{{Name: "sku"}, {Name: "reference"}, {Name: "quantity"}}}
 	for _, a := range supplies {
-		t.add(a.sku, a.reference, a.quantity)
+		t.Add(a.sku, a.reference, a.quantity)
 	}
-	return tx.write(ctx, &t, upsert(tx.dialect, "stock_supply", "sale, sku, reference", []string{"quantity"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "stock_supply", "sale, sku, reference", []string{"quantity"}, nil))
 }
 
 // supplies returns which of some supplies the book has, with their quantities, by field.
@@ -23,7 +25,7 @@ func (b *Database) supplies(ctx context.Context, sale string, wanted []supply) (
 		return nil, err
 	}
 	found := map[string]int64{}
-	for some := range slices.Chunk(wanted, maxRows) {
+	for some := range slices.Chunk(wanted, sqltext.MaxRows) {
 		query, args := "SELECT sku, reference, quantity FROM stock_supply WHERE sale = ? AND (", []any{sale}
 		for i, a := range some {
 			if i > 0 {

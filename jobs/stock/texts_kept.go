@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 const (
@@ -273,11 +275,11 @@ func (c *courier) keptTexts(ctx context.Context, t *textRun, after int64) (k kep
 
 // keepTexts remembers the texts of events that were put into an outbox.
 func (tx *transaction) keepTexts(ctx context.Context, target string, seqs []int64) error {
-	t := table{name: "stock_text", clock: "put_at", columns: []column{{name: "target"}, {name: "seq"}}}
+	t := sqltext.Table{Name: "stock_text", Clock: "put_at", Columns: []sqltext.Column{{Name: "target"}, {Name: "seq"}}}
 	for _, seq := range seqs {
-		t.add(target, seq)
+		t.Add(target, seq)
 	}
-	if err := tx.write(ctx, &t, upsert(tx.dialect, "stock_text", "sale, target, seq", []string{"put_at"}, nil)); err != nil {
+	if err := tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "stock_text", "sale, target, seq", []string{"put_at"}, nil)); err != nil {
 		return fmt.Errorf("remember texts: %w", err)
 	}
 	return nil
@@ -315,7 +317,7 @@ func (b *Database) forgetTexts(ctx context.Context, sale, target string, fence i
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {
 			return err
 		}
-		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target = ? AND seq IN ("+marks(len(seqs))+")"), args...)
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target = ? AND seq IN ("+sqltext.Marks(len(seqs))+")"), args...)
 		return err
 	})
 	if err != nil {

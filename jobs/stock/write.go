@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // settle writes a haul in one transaction: see transaction.settle.
@@ -229,22 +231,22 @@ func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
 }
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
-	t := table{name: "orders", clock: "settled_at", columns: []column{
-		{name: "id"}, {name: "receiver"}, {name: "buyer"}, {name: "phone"}, {name: "amount"}, {name: "currency"}, {name: "status"},
-		{name: "placed_at"}, {name: "due_at"}, {name: "changed_at"}, {name: "payments"},
+	t := sqltext.Table{Name: "orders", Clock: "settled_at", Columns: []sqltext.Column{
+		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "phone"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
+		{Name: "placed_at"}, {Name: "due_at"}, {Name: "changed_at"}, {Name: "payments"},
 	}}
 	for _, r := range orders {
-		t.add(r.ID, r.Receiver, r.Buyer, r.Phone, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
+		t.Add(r.ID, r.Receiver, r.Buyer, r.Phone, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
-	return tx.write(ctx, &t, upsert(tx.dialect, "orders", "sale, id",
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "orders", "sale, id",
 		[]string{"receiver", "buyer", "phone", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
-	t := table{name: "order_item", columns: []column{{name: "order_id"}, {name: "sku"}, {name: "quantity"}, {name: "price"}, {name: "amount"}}}
+	t := sqltext.Table{Name: "order_item", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "sku"}, {Name: "quantity"}, {Name: "price"}, {Name: "amount"}}}
 	for _, r := range orders {
 		for _, item := range r.Items {
-			t.add(r.ID, item.SKU, item.Quantity, item.Price, item.Amount())
+			t.Add(r.ID, item.SKU, item.Quantity, item.Price, item.Amount())
 		}
 	}
 	return tx.write(ctx, &t, "")
@@ -252,15 +254,15 @@ func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
 
 // writePayments writes all payments of orders: those that are there become what they are.
 func (tx *transaction) writePayments(ctx context.Context, orders []Record) error {
-	t := table{name: "payment", columns: []column{{name: "order_id"}, {name: "reference"}, {name: "kind"}, {name: "amount"}, {name: "currency"}, {name: "refunds"}, {name: "at"}}}
+	t := sqltext.Table{Name: "payment", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "reference"}, {Name: "kind"}, {Name: "amount"}, {Name: "currency"}, {Name: "refunds"}, {Name: "at"}}}
 	for _, r := range orders {
 		for _, p := range r.Payments {
-			t.add(r.ID, p.Reference, string(p.Kind), p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
+			t.Add(r.ID, p.Reference, string(p.Kind), p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
 		}
 	}
-	return tx.write(ctx, &t, upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))
 }
 
-func productTable() table {
-	return table{name: "product", columns: []column{{name: "sku"}, {name: "put_in"}, {name: "reserved"}, {name: "sold"}}}
+func productTable() sqltext.Table {
+	return sqltext.Table{Name: "product", Columns: []sqltext.Column{{Name: "sku"}, {Name: "put_in"}, {Name: "reserved"}, {Name: "sold"}}}
 }
