@@ -267,3 +267,30 @@ func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 		t.Errorf("the row of the other job is %q", row)
 	}
 }
+
+// Why says what became of a tick that ran, one that no node has decided, and one to come, and
+// that nothing is known while the store does not answer.
+func TestWhy(t *testing.T) {
+	cl := newCluster(t, 20, 0)
+	last := time.UnixMilli(cl.last).UTC().Format("2006-01-02T15:04:05Z")
+	cronce(t, "why", "job", last, "--redis", cl.url).want(t, exit.Fine, "job, tick ", "on n as attempt 1, 0s after the tick", "VERDICT", "ran ", "in 0µs")
+	cl.server.SetTime(time.Now().Add(2 * time.Minute))
+	r := cronce(t, "why", "job", "1m", "--redis", cl.url)
+	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce verify --job job")
+	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
+	cronce(t, "why", "job", "1h", "--redis", cl.url).want(t, exit.Fine, "Not due: the job was opened at ")
+	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", allowed is RFC 3339`)
+	cronce(t, "why", "jab", "last", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
+	cronce(t, "why", "job", "--redis", cl.url).want(t, exit.WrongUsage, "why: got 1 arguments")
+	var answer struct {
+		State, Sentence string
+		Evidence        []map[string]any
+	}
+	if r = cronce(t, "why", "job", last, "-o", "json", "--redis", cl.url); json.Unmarshal([]byte(r.stdout), &answer) != nil || answer.Sentence == "" || len(answer.Evidence) != 1 {
+		t.Errorf("%s", r.stdout)
+	}
+	cronce(t, "pause", "job", "--reason", "a test", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.Fine, "Paused: the job is paused", "See: cronce resume job")
+	cl.server.Close()
+	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.NotKnown)
+}

@@ -1,0 +1,196 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// WhyCommand is the command why.
+func WhyCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "why <job> <time>",
+		Short: "Say what became of one tick of a job, and why",
+		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from.\n\n" +
+			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" for the latest one),\n" +
+			"\"last\" or \"next\", or how long ago (2h: the latest tick by then).\n\n" +
+			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
+		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return exit.Usagef("why: got %d arguments, allowed are the name of one job and a time", len(args))
+			}
+			return inspect(cmd, func(ctx context.Context, s inspector) error {
+				return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
+			})
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	command.OutputFlag(cmd, &output)
+	return cmd
+}
+
+func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string) error {
+	if _, err := s.Jobs(ctx, job); err != nil {
+		return err
+	}
+	j, err := s.Driver.Journal(ctx, job, 0)
+	if err != nil {
+		return s.Failed(err)
+	}
+	state := s.Driver.Look(ctx, []string{job})[0]
+	if state.Err != nil {
+		return s.Failed(state.Err)
+	}
+	tick, note, err := tickNamed(at, why.InForce(j.Revisions), terminal.UTC(state.Now))
+	if err != nil {
+		return exit.Usagef("why: time %w", err)
+	}
+	answer := why.Explain(why.Question{Tick: tick, Journal: j, State: state, Cause: s.causeOf(ctx, j, &state)})
+	if err := printWhy(w, &j, &state, answer, note, output); err != nil {
+		return err
+	}
+	switch answer.State {
+	case why.Overdue:
+		return exit.Printed(exit.Failed, "the tick is overdue")
+	case why.NotKnown:
+		return exit.Printed(exit.NotKnown, "what became of the tick is not known")
+	}
+	return nil
+}
+
+// causeOf says why no node decides what is overdue of a job; empty: nothing is.
+func (s inspector) causeOf(ctx context.Context, j driver.Journal, state *driver.Series) string {
+	r := verify.Job(j, verify.Options{State: state, Now: terminal.UTC(state.Now)})
+	if len(r.Late) == 0 {
+		return ""
+	}
+	f, _ := s.readNodes(ctx) // which says itself that it is not known
+	return f.cause(&r, state)
+}
+
+// tickNamed returns the instant that a text means, and what else is to be said of it. The
+// schedule is that of the job; nil: it is not known.
+func tickNamed(text string, s *spec.Schedule, now time.Time) (tick time.Time, note string, err error) {
+	zone := time.UTC
+	if s != nil {
+		zone = s.Zone()
+	}
+	ago, isAgo := time.ParseDuration(strings.TrimPrefix(text, "-"))
+	switch {
+	case s != nil && text == "last":
+		tick = s.Prev(now)
+	case s != nil && text == "next":
+		tick = s.Next(now)
+	case s != nil && isAgo == nil && ago >= 0:
+		tick = s.Prev(now.Add(-ago))
+	default:
+		return localTime(text, zone, now)
+	}
+	if tick.IsZero() {
+		return tick, "", fmt.Errorf("is %s, and the job has no such tick", strictyaml.Quote(text))
+	}
+	return tick, "", nil
+}
+
+// localTime reads RFC 3339 or a local time. One without a day is the latest that has passed. Of
+// a local time that daylight saving leaves out, or has twice, the note says which instant is
+// meant.
+func localTime(text string, zone *time.Location, now time.Time) (at time.Time, note string, err error) {
+	full := text
+	if _, err := time.Parse("15:04", text); err == nil {
+		full = now.In(zone).Format("2006-01-02 ") + text
+		if t, err := command.ParseTime(full, zone); err == nil && t.After(now) {
+			full = now.In(zone).AddDate(0, 0, -1).Format("2006-01-02 ") + text
+		}
+	}
+	if at, err = command.ParseTime(full, zone); err != nil {
+		return at, "", fmt.Errorf("is %s, allowed is RFC 3339 (2026-03-29T01:00:00Z), a local time (2026-03-29 01:00 or 01:00), last, next, or how long ago (2h)", strictyaml.Quote(text))
+	}
+	if _, err := time.Parse(time.RFC3339, full); err == nil {
+		return at, "", nil
+	}
+	if shown := at.Format("15:04"); !strings.Contains(full, shown) && len(full) > len("2006-01-02") {
+		begin, _ := at.ZoneBounds()
+		return begin, fmt.Sprintf("%s does not exist in %s: the clock went forward at %s", full, zone, begin.UTC().Format(time.RFC3339)), nil
+	}
+	first, second := bothOf(at)
+	if !first.Equal(second) {
+		note = fmt.Sprintf("%s exists twice in %s: this is the first, %s is the second", full, zone, second.UTC().Format(time.RFC3339))
+	}
+	return first, note, nil
+}
+
+// bothOf returns the two instants that have the local time of one, or that instant twice if it
+// is the only one. Clocks go back by an hour, or by half of one on Lord Howe Island.
+func bothOf(at time.Time) (first, second time.Time) {
+	for _, by := range []time.Duration{30 * time.Minute, time.Hour} {
+		if before := at.Add(-by); before.Format(time.DateTime) == at.Format(time.DateTime) {
+			return before, at
+		}
+		if after := at.Add(by); after.Format(time.DateTime) == at.Format(time.DateTime) {
+			return at, after
+		}
+	}
+	return at, at
+}
+
+// A whyReport is the answer for machines.
+type whyReport struct {
+	why.Answer
+	Note     string        `json:"note,omitempty"`
+	Evidence []journalLine `json:"evidence"`
+}
+
+func printWhy(w io.Writer, j *driver.Journal, state *driver.Series, a why.Answer, note, output string) error {
+	evidence := evidenceOf(j, state, a.Evidence)
+	if output == command.OutputJSON {
+		return terminal.PrintJSON(w, whyReport{a, note, journalReportOf(j, evidence).Lines})
+	}
+	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(&a), a.State)
+	if note != "" {
+		fmt.Fprintln(w, terminal.Printable(note))
+	}
+	fmt.Fprintln(w, terminal.Printable(a.Sentence))
+	if a.Next != "" {
+		fmt.Fprintf(w, "See: %s\n", a.Next)
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return printLines(w, j, evidence, output)
+}
+
+// localOf shows the tick in the zone of the spec.
+func localOf(a *why.Answer) string {
+	zone, err := time.LoadLocation(a.Zone)
+	if err != nil || zone == time.UTC {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", a.Tick.In(zone).Format("15:04:05"), a.Zone)
+}
+
+// evidenceOf are the lines of a journal with these indexes.
+func evidenceOf(j *driver.Journal, state *driver.Series, indexes []int) (lines []shownLine) {
+	killed := killedAttempts(j.Lines, state)
+	for _, i := range indexes {
+		lines = append(lines, shownLine{&j.Lines[i], killed[i]})
+	}
+	return lines
+}

@@ -1,0 +1,45 @@
+package why
+
+import (
+	"fmt"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// An attempt is one grant of the tick, with its end.
+type attempt struct {
+	*driver.Line        // of the grant
+	Outcome      string // empty: the journal has no end of it
+	Error        string
+	Ended        int64
+}
+
+// attempts are the grants of the tick, in order.
+func (c *tickCase) attempts() (all []attempt) {
+	for _, l := range c.own {
+		switch {
+		case l.Verdict == driver.VerdictRan:
+			all = append(all, attempt{l, l.Outcome, l.Error, l.Ended})
+		case l.Verdict == driver.VerdictEnded && len(all) > 0:
+			last := &all[len(all)-1]
+			last.Outcome, last.Error, last.Ended = l.Outcome, l.Error, l.At
+			if l.Ended != 0 {
+				last.Ended = l.Ended
+			}
+		}
+	}
+	return all
+}
+
+// fate says of an attempt that another one followed how it ended.
+func (a *attempt) fate() string {
+	switch a.Outcome {
+	case "":
+		return "did not end it before its lease was over"
+	case driver.OutcomeUnstarted:
+		return "never began"
+	case driver.OutcomeInterrupted:
+		return "was drained during the run"
+	}
+	return fmt.Sprintf("ended it as %s", a.Outcome)
+}

@@ -1,0 +1,149 @@
+package why_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// The job ticks every five minutes. Its journal begins at 02:30, and the tick in question is
+// 03:00, unless a case names another.
+var tick = time.Date(2027, 3, 26, 3, 0, 0, 0, time.UTC)
+
+// at is an instant so many seconds after the tick.
+func at(seconds float64) int64 { return tick.UnixMilli() + int64(seconds*1000) }
+
+func opened() driver.Line {
+	return driver.Line{Verdict: driver.VerdictOpened, At: at(-1800), From: at(-1800), To: at(-1800), Revision: "r1"}
+}
+
+// ran is a grant of the tick so many seconds after 03:00 to a node, late by so much.
+func ran(of float64, node string, late float64, attempt int, fence int64) driver.Line {
+	return driver.Line{Verdict: driver.VerdictRan, At: at(of + late), From: at(of - 300), To: at(of), Node: node, Revision: "r1", Attempt: attempt, Fence: fence}
+}
+
+// with is a grant that ended so many seconds after it.
+func with(l driver.Line, outcome string, took float64, text string) driver.Line {
+	l.Outcome, l.Error, l.Ended = outcome, text, l.At+int64(took*1000)
+	return l
+}
+
+func TestExplain(t *testing.T) {
+	alive := func(fence int64, left float64) driver.Run {
+		return driver.Run{Number: at(0), State: driver.RunOpen, Fence: fence, Attempt: 1, Until: at(20 + left)}
+	}
+	for name, tc := range map[string]struct {
+		lines     []driver.Line
+		runs      []driver.Run
+		tick      float64 // seconds after 03:00
+		now       float64 // 0: 20 seconds after 03:00
+		mark      float64 // seconds after 03:00
+		paused    bool
+		truncated bool
+		cause     string
+		spec      string // empty: every five minutes
+		zone      string // empty: UTC
+		state     why.State
+		want      string
+	}{
+		"ran": {lines: []driver.Line{with(ran(0, "pod-b", .003, 1, 7), "ok", .212, "")},
+			state: why.Ran, want: "Ran on pod-b as attempt 1, 3ms after the tick, ok in 212ms (fence 7)."},
+		"ran after a takeover": {lines: []driver.Line{ran(0, "pod-a", .004, 1, 7), with(ran(0, "pod-c", 10.9, 2, 8), "ok", 1, "")},
+			state: why.Ran, want: "pod-a was granted it at 03:00:00.004 and did not end it before its lease was over; ran on pod-c as attempt 2, 10.9s after the tick, ok in 1s (fence 8)."},
+		"ran again after a drain": {lines: []driver.Line{with(ran(0, "pod-a", .004, 1, 7), "interrupted", 2, ""), with(ran(0, "pod-c", 3, 2, 8), "ok", 1, "")},
+			state: why.Ran, want: "pod-a was granted it at 03:00:00.004 and was drained during the run; ran on pod-c as attempt 2, 3s after the tick, ok in 1s (fence 8)."},
+		"failed": {lines: []driver.Line{with(ran(0, "pod-b", .003, 1, 7), "failed", 9.1, "connection refused.")},
+			state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended as failed after 9.1s: connection refused."},
+		"failed, the end in a line of its own": {lines: []driver.Line{ran(0, "pod-b", .003, 1, 7), {Verdict: driver.VerdictEnded, At: at(60), From: at(0), To: at(0), Attempt: 1, Fence: 7, Outcome: "timeout"}},
+			now: 70, state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended as timeout after 59.997s."},
+		"runs": {lines: []driver.Line{ran(0, "pod-b", .003, 1, 7)}, runs: []driver.Run{alive(7, 8)},
+			state: why.Running, want: "It runs on pod-b as attempt 1, 3ms after the tick (fence 7); its lease lives 8s more."},
+		"its node died": {lines: []driver.Line{ran(0, "pod-b", .003, 1, 7)}, runs: []driver.Run{alive(7, -12)}, cause: "no node lives: pod-b fell silent before 03:00:10",
+			state: why.Overdue, want: "It was granted on pod-b as attempt 1, 3ms after the tick; that lease ended 12s ago, and no node has settled the tick or taken it over: no node lives: pod-b fell silent before 03:00:10."},
+		"skipped": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6), {Verdict: driver.VerdictSkipped, At: at(.1), From: at(-300), To: at(0), Reason: "overlap", Node: "pod-b", Revision: "r1", Blocker: at(-300), BlockerFence: 6}},
+			state: why.Skipped, want: "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+		"skipped with others": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6), {Verdict: driver.VerdictSkipped, At: at(300), From: at(-300), To: at(300), Between: driver.VerdictSkipped, Reason: "overlap", Revision: "r1", Blocker: at(-300), BlockerFence: 6}},
+			now: 310, mark: 300, state: why.Skipped, want: "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+		"waits": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6), {Verdict: driver.VerdictWaiting, At: at(.1), From: at(-300), To: at(0), Revision: "r1", Fence: 7, Blocker: at(-300), BlockerFence: 6}},
+			runs:  []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(28)}, {Number: at(0), State: driver.RunWaiting, Fence: 7}},
+			state: why.Waiting, want: "Waits since 03:00:00.100 for the end of the run of 02:55:00 on pod-a."},
+		"superseded": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6), {Verdict: driver.VerdictWaiting, At: at(.1), From: at(-300), To: at(0), Revision: "r1", Fence: 7, Blocker: at(-300), BlockerFence: 6},
+			{Verdict: driver.VerdictSuperseded, At: at(300), From: at(0), To: at(0), Revision: "r1", Fence: 7}}, now: 310, mark: 300,
+			state: why.Superseded, want: "Superseded: it waited for the run of 02:55:00 on pod-a, and before that ended, a later tick took its place."},
+		"missed by its deadline": {lines: []driver.Line{{Verdict: driver.VerdictMissed, At: at(61.2), From: at(-300), To: at(0), Reason: "deadline", Revision: "r1"}},
+			now: 70, state: why.Missed, want: "Missed: the first claim that could start it came 1m1.2s late, after its deadline."},
+		"missed with others": {lines: []driver.Line{{Verdict: driver.VerdictRan, At: at(901), From: at(-600), To: at(900), Between: driver.VerdictMissed, Revision: "r1", Node: "pod-a", Attempt: 1, Fence: 9, Outcome: "ok", Ended: at(902)}},
+			now: 910, mark: 900, state: why.Missed, want: "Missed with 3 others: no node claimed it between 02:50:00 and 03:15:01, and the job's misfire policy ran at most the latest ones."},
+		"paused": {lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
+			state: why.Paused, want: "Paused: the job was paused. A node recorded it at 03:00:01."},
+		"paused with others": {lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(86400), From: at(-600), To: at(86400), Between: driver.VerdictPaused, Revision: "r1"}},
+			now: 86410, mark: 86400, state: why.Paused, want: "Paused: the job was paused. A node recorded it at 2027-03-27 03:00:00, with all ticks after 02:50:00."},
+		"lost": {lines: []driver.Line{ran(0, "pod-a", .004, 1, 7), {Verdict: driver.VerdictLost, At: at(12), From: at(0), To: at(0), Fence: 7, Attempt: 1, Revision: "r1"}},
+			state: why.Lost, want: "Lost: pod-a was granted it at 03:00:00.004 as attempt 1, and did not end it before its lease was over, and no other node may run the tick again."},
+		"overdue": {tick: 0, now: 720, mark: -300, cause: "no node lives", state: why.Overdue,
+			want: "Overdue: it was due 12m0s ago, and no node has decided it: no node lives."},
+		"not decided yet": {now: 2, mark: -300, state: why.Undecided, want: "Not decided yet: it was due 2s ago, and its deadline is not over."},
+		"due in a pause":  {now: 2, mark: -300, paused: true, state: why.Paused, want: "Paused: the job is paused, and the next claim or its resumption records that."},
+		"due, behind a run": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6)}, runs: []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(28)}}, now: 2, mark: -300,
+			state: why.Undecided, want: "Not decided yet: it was due 2s ago, and the run of 02:55:00 on pod-a is alive."},
+		"drained, and left": {lines: []driver.Line{with(ran(0, "pod-a", .004, 1, 7), "interrupted", 2, "")}, runs: []driver.Run{{Number: at(0), State: driver.RunGivenBack, Fence: 7, Attempt: 1, Until: at(2)}}, now: 5,
+			state: why.Waiting, want: "It ran on pod-a as attempt 1, 4ms after the tick and was interrupted by a drain; a node runs it again soon."},
+		"never began": {lines: []driver.Line{with(ran(0, "pod-a", .004, 1, 7), "unstarted", 2, "")}, runs: []driver.Run{{Number: at(0), State: driver.RunUnstarted, Fence: 7, Until: at(2)}}, now: 60, cause: "no node lives",
+			state: why.Overdue, want: "It was granted on pod-a as attempt 1, 4ms after the tick, and never began; no node starts it: no node lives."},
+		"not a tick": {tick: 60, now: 70, state: why.NotATick, want: `Not a tick: "*/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 03:00:00 +00:00 and Fri 2027-03-26 03:05:00 +00:00.`},
+		"future":     {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
+		"future of a paused job": {tick: 300, now: 50, paused: true, state: why.Future,
+			want: "Due in 4m10s. The job is paused: unless it is resumed before, the tick is recorded as paused."},
+		"before the job was opened": {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
+		"before the proof":          {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
+		"a line cannot be read": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
+			state: why.NotKnown, want: "Not known: a line of the journal cannot be read, and it may be about this tick."},
+		"passed without a line": {mark: 0, state: why.NotKnown, want: "Not known: later ticks are decided, and no line of the journal is about this one."},
+		"in the zone of the spec": {zone: "Europe/Berlin", lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
+			state: why.Paused, want: "Paused: the job was paused. A node recorded it at 04:00:01."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := tc.now
+			if now == 0 {
+				now = 20
+			}
+			use := driver.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(now)}
+			if tc.zone != "" {
+				use.Zone = tc.zone
+			}
+			got := why.Explain(why.Question{
+				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause,
+				Journal: driver.Journal{Key: "report", Lines: append([]driver.Line{opened()}, tc.lines...), Revisions: []driver.RevisionUse{use}, Truncated: tc.truncated},
+				State:   driver.Series{Key: "report", Now: at(now), Mark: at(tc.mark), Paused: tc.paused, Runs: tc.runs},
+			})
+			if got.State != tc.state || got.Sentence != tc.want {
+				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, tc.state, tc.want)
+			}
+		})
+	}
+}
+
+func ExampleExplain() {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }
+	a := why.Explain(why.Question{
+		Tick: start.Add(5 * time.Second),
+		Journal: driver.Journal{
+			Key:       "sendSms",
+			Revisions: []driver.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
+			Lines: []driver.Line{
+				{Verdict: driver.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
+				{Verdict: driver.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok", Ended: at(6)},
+			},
+		},
+		State: driver.Series{Key: "sendSms", Now: at(8), Mark: at(5)},
+	})
+	fmt.Println(a.State)
+	fmt.Println(a.Sentence)
+	// Output:
+	// ran
+	// Ran on a as attempt 1, 0s after the tick, ok in 1s (fence 101).
+}
