@@ -63,8 +63,8 @@ func joined(calls []*call) *request {
 	return r
 }
 
-// send sends a batch and completes its calls. It is nobody's own: its calls may return
-// before it does.
+// send sends a batch and completes its calls. Its context is that of no caller: a caller may
+// return before its call completes.
 func (p *pipeline) send(b *batch) {
 	ctx, stop := context.WithTimeout(context.Background(), p.limit)
 	defer stop()

@@ -296,9 +296,9 @@ const agreement = 90 * 24 * time.Hour
 // Agree makes sure that the processes of a namespace look for the same series and
 // locks at the same keys. The first to call it records Options.Shards and
 // Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
-// days after the last that agreed: they would be granted what somebody else has.
+// days after the last that agreed: they would be granted what another process has.
 // So is a server that does not answer, or may not write. Call it once, before the Driver is used, as
-// [Driver.Fit] does; only those who call it are compared.
+// [Driver.Fit] does; only processes that call it are compared.
 func (d *Driver) Agree(ctx context.Context) error {
 	key := d.keys.shards[0] + "layout"
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)

@@ -137,8 +137,8 @@ var kinds = map[byte]driver.Kind{
 // of one, then +number|fence|attempt|verdict for each settled number. It reports
 // whether that is an answer to c.
 func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) {
-	head, settled, some := strings.Cut(text, "+")
-	head, about, told := strings.Cut(head, ";")
+	head, settled, settles := strings.Cut(text, "+")
+	head, about, hasRun := strings.Cut(head, ";")
 	f := fields{rest: head}
 	letter := f.letter(f.text())
 	kind, ok := kinds[letter]
@@ -150,7 +150,7 @@ func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) 
 		err := driver.CheckFence(fence+1, int64(at))
 		return driver.Answer{Now: now, Err: err}, err != nil
 	}
-	if told {
+	if hasRun {
 		r, good := readRun(about)
 		ok = ok && good && fits(kind, &r, c, at)
 		speak(&a, &r, now)
@@ -160,13 +160,13 @@ func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) 
 	if fence != 0 {
 		a.Number, a.Fence = c.Number, fence
 	}
-	if some {
+	if settles {
 		var good bool
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
 	wait(&a, c, at)
-	return a, ok && !f.bad && told == needsRun(kind, told) && (kind != driver.KindWaiting || fence != 0)
+	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != driver.KindWaiting || fence != 0)
 }
 
 // fits reports whether an answer of this kind may speak of r. What allows to run
@@ -184,14 +184,14 @@ func fits(kind driver.Kind, r *driver.Run, c *driver.Claim, at instant) bool {
 	return true
 }
 
-// needsRun reports whether an answer of this kind speaks of a run; told is the
-// answer where both may be.
-func needsRun(kind driver.Kind, told bool) bool {
+// needsRun reports whether an answer of this kind has a run; may is the result where both
+// are right.
+func needsRun(kind driver.Kind, may bool) bool {
 	switch kind {
 	case driver.KindGranted, driver.KindOver, driver.KindHeld, driver.KindOrphan:
 		return true
 	case driver.KindPassed, driver.KindWaiting:
-		return told
+		return may
 	}
 	return false
 }

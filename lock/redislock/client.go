@@ -54,7 +54,7 @@ func prompt(client redis.UniversalClient) bool {
 }
 
 // readTimeout is how long a client waits for an answer; 0 or less: without end,
-// or nobody knows.
+// or it is unknown.
 func readTimeout(client redis.UniversalClient) time.Duration {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -125,10 +125,10 @@ func address(client redis.UniversalClient) string {
 	return "redis"
 }
 
-// failed lets a client of a Cluster look again who has which slots. By itself it
-// does so when a server tells it that a key has moved: one that died tells
-// nothing, and would be asked on for a minute. It looks in the background, and
-// once for all that fail at the time.
+// failed has a client of a Cluster read again which master has which slots. By itself a
+// client does so when a server answers that a key has moved: one that died answers nothing,
+// and would be sent requests for a minute more. The client reads in the background, and
+// once for all requests that fail at the time.
 func (d *Driver) failed(ctx context.Context, err error) {
 	if cluster, ok := d.client.(*redis.ClusterClient); ok && err != nil {
 		cluster.ReloadState(ctx)

@@ -17,7 +17,7 @@
 //	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease, or
 //	                                       its last fence, up to 10 s after its grant
 //	<ns>:v1:q:{<lock>}             list    the owners that wait for it; 10 to 20 s
-//	<ns>:v1:h:{<lock>}             hash    who shares it; expires with the last lease
+//	<ns>:v1:h:{<lock>}             hash    the owners that share it; expires with the last lease
 //	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
 //	<ns>:v1:m:{<lock>}             zset    their limits; the same
 //	<ns>:v1:t:{<lock>}             hash    leases that were taken by force, or adopted; as long as they had left
@@ -34,7 +34,7 @@
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.
 //
 // The 90 days begin again with a claim on another day than the last, with Open,
-// and with Look when less than 60 are left. A series that nobody opens or looks
+// and with Look when less than 60 are left. A series that no node opens or looks
 // at for so long is forgotten.
 //
 // # Waiting
@@ -80,9 +80,9 @@
 // A lock that one owner has at a time is one string, and costs what it would cost
 // if no lock could be shared. Only readers and holders of permits have the three
 // keys beside it. An acquisition or release that meets the other kind takes a
-// second request. The first of a queue that would keep others waiting who fit
+// second request. The first of a queue that would keep others waiting that fit
 // beside the holders, as a writer does behind readers, must look for itself: if it
-// was not heard of for 5 seconds it loses its place.
+// asked nothing for 5 seconds it loses its place.
 //
 // # Several locks
 //
@@ -117,7 +117,7 @@
 // and back they last longer; a server that was emptied has forgotten them. Holders
 // learn of this with their next renewal: see lock.ErrForgotten and
 // lock.Locker.OnStoreEvent, and TestServerForgets and TestServerClockSteps there. That
-// the server was restarted, or another took its place, is told by its run id, also
+// the server was restarted, or another took its place, shows in its run id, also
 // when no lease of this process is concerned: TestServerIsReplaced.
 //
 // The fence of a grant is the server's time in µs, or one more than the last. The last
@@ -145,8 +145,8 @@
 //	+sadd +smembers +srem +zadd +zcard +zrange +zrem +zremrangebyscore
 //	+publish +subscribe +wait
 //
-// Without +info all works, but nobody is told that the server was restarted or
-// replaced, and [Check] cannot tell what the server is.
+// Without +info all works, but no process learns that the server was restarted or
+// replaced, and [Check] does not know what the server is.
 //
 // Redis 6.2 knows no rules for single subcommands: write +client there.
 package redislock

@@ -103,7 +103,7 @@ func speaks(client redis.UniversalClient, encrypted bool) bool {
 // namespace, and the commands of the scripts and of the one subscription. It is
 // enough for all but [Check] and [Namespaces], which also ask CONFIG|GET and SCAN.
 // A Cluster needs [ClusterAccessRules] too. Without +info all else works, and
-// nobody is told that the server was restarted or replaced.
+// no process learns that the server was restarted or replaced.
 func AccessRules(namespace string) []string {
 	return []string{
 		"resetkeys", "~" + namespace + ":v1:*", "resetchannels", "&" + namespace + ":v1:i:*", "nocommands",

@@ -38,7 +38,7 @@ func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, erro
 	return all, err
 }
 
-// inspect tells how many places the queue has and who holds the lock.
+// inspect returns how many places the queue has and the holders of the lock.
 func (d *Driver) inspect(ctx context.Context, key string) (places int, all []driver.Holder, err error) {
 	if err := driver.CheckKey(key); err != nil {
 		return 0, nil, err
@@ -95,7 +95,7 @@ func readAlone(text string, left time.Duration) ([]driver.Holder, bool) {
 }
 
 // readHolders reads the owners that share a lock, without those whose time is
-// over, in the order of their grants; those for whom a place is kept come last.
+// over, in the order of their grants; owners for which a place is kept come last.
 func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
 	var all, kept []driver.Holder
 	for pair := range slices.Chunk(parts, 2) {

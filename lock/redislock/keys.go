@@ -168,7 +168,7 @@ const (
 )
 
 // Namespaces lists the namespaces in use on the server, or on the masters of a
-// Cluster, by name. It looks at about limit keys of each server, whoever's they
+// Cluster, by name. It looks at about limit keys of each server, of whatever application they
 // are, and reports whether there are more; a limit of 0 is a million. It asks
 // SCAN, which the user of [AccessRules] may not.
 func Namespaces(ctx context.Context, client redis.UniversalClient, limit int) (found []Namespace, more bool, err error) {

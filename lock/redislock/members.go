@@ -37,7 +37,7 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 	if err := driver.CheckName("node", node); err != nil {
 		return err
 	}
-	if _, err := d.run(ctx, d.scripts.leave, []string{d.nodes()}, []any{node}); err != nil {
+	if _, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, 0}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Peek tells which numbers are decided, up to 200 of one shard with one script
+// Peek returns which numbers are decided, up to 200 of one shard with one script
 // that writes nothing. On each tick that is what all nodes but one ask, so it is
 // made to cost little: settled runs are a letter each, and share their answer.
 func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {

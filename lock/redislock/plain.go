@@ -30,7 +30,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 	return g, err
 }
 
-// asking is the request of who asks for a lock.
+// asking is the request of an owner that asks for a lock.
 func (d *Driver) asking(a *driver.Acquisition) *request {
 	r := d.requestFor(a.Key)
 	r.text(a.Owner)

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An inbox is the channel on which a process is told that a lock is kept for one
+// An inbox is the channel on which a process is notified that a lock is kept for one
 // of its owners. It is open while owners wait.
 type inbox struct {
 	client  redis.UniversalClient
@@ -20,13 +20,13 @@ type inbox struct {
 	sub atomic.Pointer[redis.PubSub] // nil: closed; written under the mutex
 
 	mu     sync.Mutex
-	owners map[string]*calls
+	owners map[string]*notices
 	ready  chan struct{} // closed once the server knows of sub
 	idle   *time.Timer   // ends sub when no call waits
 }
 
-// calls are the notices for one owner.
-type calls struct {
+// notices are the notifications of one owner.
+type notices struct {
 	woken chan struct{} // holds one wake-up: look now
 	next  chan struct{} // the same: the lock is kept for another, look when its time is over
 }
@@ -37,16 +37,16 @@ func newInbox(client redis.UniversalClient, namespace string) *inbox {
 	return &inbox{
 		client:  client,
 		channel: namespace + ":v1:i:" + uuid.NewString(),
-		owners:  make(map[string]*calls),
+		owners:  make(map[string]*notices),
 	}
 }
 
 // open reports whether the inbox is open already.
 func (b *inbox) open() bool { return b.sub.Load() != nil }
 
-// join opens the inbox if it is closed. It returns what the owner is told, and what
-// is closed once messages arrive.
-func (b *inbox) join(owner string) (told *calls, ready chan struct{}) {
+// join opens the inbox if it is closed. It returns the notices of the owner, and what is
+// closed once messages arrive.
+func (b *inbox) join(owner string) (n *notices, ready chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.idle != nil {
@@ -56,11 +56,11 @@ func (b *inbox) join(owner string) (told *calls, ready chan struct{}) {
 	if !b.open() {
 		b.ready = make(chan struct{})
 		b.sub.Store(b.client.Subscribe(context.Background()))
-		go b.listen(b.sub.Load(), b.ready)
+		go b.receive(b.sub.Load(), b.ready)
 	}
-	told = &calls{make(chan struct{}, 1), make(chan struct{}, 1)}
-	b.owners[owner] = told
-	return told, b.ready
+	n = &notices{make(chan struct{}, 1), make(chan struct{}, 1)}
+	b.owners[owner] = n
+	return n, b.ready
 }
 
 func (b *inbox) leave(owner string) {
@@ -91,45 +91,45 @@ func (b *inbox) close() {
 	}
 }
 
-// listen wakes owners until sub is closed. After each reconnection all are
+// receive wakes owners until sub is closed. After each reconnection all are
 // woken, since messages may have been lost.
-func (b *inbox) listen(sub *redis.PubSub, ready chan struct{}) {
+func (b *inbox) receive(sub *redis.PubSub, ready chan struct{}) {
 	_ = sub.Subscribe(context.Background(), b.channel) // what follows tries again
-	told := false
+	subscribed := false
 	for message := range sub.ChannelWithSubscriptions() {
 		switch m := message.(type) {
 		case *redis.Message:
-			b.tell(m.Payload)
+			b.notify(m.Payload)
 		case *redis.Subscription:
-			if !told {
+			if !subscribed {
 				close(ready)
-				told = true
+				subscribed = true
 			}
 			b.wakeAll()
 		}
 	}
 }
 
-// tell passes a message on: the owner that is to look now, or with a | before it the
+// notify passes a message on: the owner that is to look now, or with a | before it the
 // one that comes after that.
-func (b *inbox) tell(message string) {
+func (b *inbox) notify(message string) {
 	owner, next := strings.CutPrefix(message, "|")
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch told := b.owners[owner]; {
-	case told == nil:
+	switch n := b.owners[owner]; {
+	case n == nil:
 	case next:
-		signal(told.next)
+		signal(n.next)
 	default:
-		signal(told.woken)
+		signal(n.woken)
 	}
 }
 
 func (b *inbox) wakeAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, told := range b.owners {
-		signal(told.woken)
+	for _, n := range b.owners {
+		signal(n.woken)
 	}
 }
 
@@ -140,7 +140,7 @@ func signal(woken chan struct{}) {
 	}
 }
 
-// Close ends the subscription that waiting needs; who waits goes on by looking.
+// Close ends the subscription that waiting needs; waiters go on by looking.
 // The driver can be used on, and opens the subscription again with the next
 // waiter. The client is left open. The error is always nil.
 func (d *Driver) Close() error {

@@ -104,7 +104,7 @@ func (d *Driver) master(ctx context.Context, key string) (pipeliner, error) {
 }
 
 // redirected is the master that an error of another one names, and whether it
-// has to be told that the key is on its way there. Nil: none, or one that the
+// requires an ASKING first, since the key is on its way there. Nil: none, or one that the
 // client does not know yet.
 func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (node pipeliner, asking bool) {
 	asking = redis.HasErrorPrefix(err, "ASK ")

@@ -19,12 +19,12 @@ type script struct {
 
 // scripts are the operations, each named as its file.
 type scripts struct {
-	acquire, wait, renew, release                   *script
-	sharedAcquire, sharedRenew, sharedRelease       *script
-	force, forcings, adopt, why, inspect            *script
-	open, claim, peek, look, pause, resume, recount *script
-	renewRuns, releaseRuns                          *script
-	beat, leave, members, now, agree, touch         *script
+	acquire, wait, renew, release             *script
+	sharedAcquire, sharedRenew, sharedRelease *script
+	force, forcings, adopt, why, inspect      *script
+	open, claim, peek, look, pause, recount   *script
+	renewRuns, releaseRuns                    *script
+	beat, members, now, agree, touch          *script
 }
 
 var embedded = load(func(name string) string {
@@ -65,12 +65,10 @@ func load(source func(name string) string) *scripts {
 		peek:          read("peek"),
 		look:          read("look"),
 		pause:         read("pause"),
-		resume:        read("resume"),
 		recount:       read("recount"),
 		renewRuns:     read("renew_runs"),
 		releaseRuns:   read("release_runs"),
 		beat:          read("beat"),
-		leave:         read("leave"),
 		members:       read("members"),
 		now:           read("now"),
 		agree:         read("agree"),

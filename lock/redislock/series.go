@@ -64,7 +64,7 @@ func (r *request) series(name string) {
 }
 
 // Look reads series, up to 200 of one shard with one script. It changes nothing
-// but the expiry of keys that nobody has used for a month.
+// but the expiry of keys that no node has used for a month.
 func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 	return looks.ask(ctx, d, keys)
 }
@@ -73,41 +73,40 @@ func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 type change struct {
 	key    string
 	number int64
+	resume bool
 }
 
-func changes(name string, script func(*scripts) *script, add func(*request, string, *change)) *operation[change, driver.Series] {
-	return &operation[change, driver.Series]{
+// change makes a change of a series.
+func (d *Driver) change(ctx context.Context, name string, c change) driver.Series {
+	changes := operation[change, driver.Series]{
 		name:   name,
-		script: script,
+		script: func(s *scripts) *script { return s.pause },
 		key:    func(c *change) string { return c.key },
 		check:  func(c *change) error { return driver.CheckChange(c.key, c.number) },
-		begin:  func(*Driver, *request) {},
-		add:    add,
+		begin:  beginVerdicts,
+		add: func(r *request, name string, c *change) {
+			r.key("s:", name)
+			r.key("j:", name)
+			r.number(c.number)
+			r.text(string(flag(c.resume)))
+		},
 		read: func(now instant, text string, c *change) (driver.Series, bool) {
 			s, ok := readSeries(now, text, c.key)
 			return series.Changed(s), ok
 		},
 		doubt: func(c *change, err error) driver.Series { return driver.Series{Key: c.key, Err: err} },
 	}
+	return changes.ask(ctx, d, []change{c})[0]
 }
 
 // Pause stops the grants of a series. It works on a server at maxmemory.
 func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
-	return changes("pause", func(s *scripts) *script { return s.pause }, func(r *request, name string, c *change) {
-		r.key("none", "")
-		r.key("s:", name)
-		r.number(c.number)
-	}).ask(ctx, d, []change{{key, number}})[0]
+	return d.change(ctx, "pause", change{key: key, number: number})
 }
 
 // Resume ends a pause. It works on a server at maxmemory.
 func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
-	return changes("resume", func(s *scripts) *script { return s.resume }, func(r *request, name string, c *change) {
-		beginVerdicts(d, r)
-		r.key("s:", name)
-		r.key("j:", name)
-		r.number(c.number)
-	}).ask(ctx, d, []change{{key, number}})[0]
+	return d.change(ctx, "resume", change{key: key, number: number, resume: true})
 }
 
 // readSeries reads since|other|mark|fence|last|pause, then ;run for each that is

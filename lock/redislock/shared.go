@@ -54,7 +54,7 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 }
 
 // readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First: n
-// is -1, for the first of a queue that must be heard of.
+// is -1, for the first of a queue that must look for itself.
 func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
@@ -92,7 +92,7 @@ func (d *Driver) renewShared(ctx context.Context, h *driver.LeaseRef) (driver.Gr
 	return d.renewed(ctx, &r, h)
 }
 
-// freeShared frees locks of one slot, whoever holds them, and gives up a place in
+// freeShared frees locks of one slot, also those that several owners share, and gives up a place in
 // their queues.
 func (d *Driver) freeShared(ctx context.Context, hs []driver.LeaseRef, place string) []error {
 	names, errs := make([]string, len(hs)), make([]error, len(hs))
@@ -150,7 +150,7 @@ func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]dri
 // doubt: the owner may have some of the locks.
 func (d *Driver) giveBack(ctx context.Context, as []driver.Acquisition, groups [][]int, err error) error {
 	if _, held := errors.AsType[*driver.HeldError](err); !held {
-		return err // who asks again gets the same, and who does not undoes it
+		return err // an owner that asks again gets the same, and one that does not undoes it
 	}
 	for _, group := range groups {
 		hs := make([]driver.LeaseRef, len(group))

@@ -41,10 +41,10 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 		}
 	}
 	a.NoteRefusal(err)
-	calls, ready := d.inbox.join(a.Owner)
+	notices, ready := d.inbox.join(a.Owner)
 	defer d.inbox.leave(a.Owner)
 	pause(ctx, subscribed, ready)
-	w := waiter{driver: d, a: &a, calls: calls, seat: d.seat(ready)}
+	w := waiter{driver: d, a: &a, notices: notices, seat: d.seat(ready)}
 	return w.wait(ctx, err)
 }
 
@@ -77,11 +77,11 @@ func (s seat) expiry() time.Duration {
 
 // A waiter is one call of Wait.
 type waiter struct {
-	driver *Driver
-	a      *driver.Acquisition
-	calls  *calls
-	seat   seat
-	first  bool // of the queue of a lock that is shared: it must be heard of
+	driver  *Driver
+	a       *driver.Acquisition
+	notices *notices
+	seat    seat
+	first   bool // of the queue of a lock that is shared: it must look for itself
 }
 
 // wait asks until it is granted. Last is the answer so far.
@@ -136,9 +136,9 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 		select {
 		case <-t.C:
 			return
-		case <-w.calls.woken:
+		case <-w.notices.woken:
 			return
-		case <-w.calls.next:
+		case <-w.notices.next:
 			t.Reset(min(time.Until(until), reserved+minRelook))
 		case <-ctx.Done():
 			return

@@ -2,16 +2,14 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS     the lock, its queue, its holders, their ends, their limits
--- KEYS[7]  how leases were taken: see take.lua
+-- KEYS[7]  how leases were taken: see shared.lua
 -- ARGV     the holder, its fence, the other owner, TTL in ms, the highest fence that it
 --          has seen
 -- returns  as acquire: {0, "0", 0} if the holder's lease is not alive
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
--- include: remember.lua
 -- include: shared.lua
--- include: take.lua
 
 call('PEXPIRE', KEYS[1], 1)
 local s, me, seen = at(2), ARGV[3], tonumber(ARGV[5])

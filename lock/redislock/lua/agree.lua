@@ -1,4 +1,4 @@
--- agree records how a namespace is laid out, unless somebody has.
+-- agree records how a namespace is laid out, unless another process has.
 --
 -- KEYS[1]  the record: a string
 -- ARGV     the layout, ms that it stays

@@ -1,11 +1,15 @@
--- beat records that a node lives and returns all that do.
+-- beat records that a node lives and returns all that do, or records that it leaves.
 --
 -- KEYS[1]  the nodes
--- ARGV     node, ms that it lives for
--- returns  {the store's µs, its process, then the nodes}
+-- ARGV     node, ms that it lives for, or 0: it leaves
+-- returns  {the store's µs, its process, then the nodes}; 1 when it leaves
 
--- include: process.lua
 -- include: nodes.lua
+
+if ARGV[2] == '0' then
+  call('ZADD', KEYS[1], 'XX', int(-ms), ARGV[1])
+  return 1
+end
 
 local NAME = 200   -- the longest name, in bytes
 local MOST = 10000 -- how many nodes are kept

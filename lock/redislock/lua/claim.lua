@@ -28,8 +28,8 @@ local DAY = 86400000
 local FURTHEST = int(us + 1000 * DAY) -- the highest fence that is believed
 local SKIP, ALLOW, REPLACE = 0, 2, 3
 
--- spent is the answer of the latest spending, given again. Who waits is told of
--- the run that it waits for.
+-- spent is the answer of the latest spending, given again. A waiter is answered
+-- with the run that it waits for.
 local function spent(s)
   local kind, fence = match(s.spent, '|(%a)|(%d+)$')
   local h = kind == 'w' and lively(s)
@@ -52,11 +52,11 @@ local known = {}
 local function terms(packed)
   local t = known[packed]
   if t then return t end
-  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, who = match(packed, TERMS)
+  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, by = match(packed, TERMS)
   t = {
     till = int(ms + tonumber(ttl)), deadline = tonumber(deadline), late = late, attempts = tonumber(attempts),
     rerun = rerun == '1', window = tonumber(window), overlap = tonumber(overlap), backlog = backlog == '1',
-    latest = tonumber(latest), node = who,
+    latest = tonumber(latest), node = by,
   }
   known[packed] = t
   return t
@@ -95,7 +95,7 @@ local function move(s, c)
   return from
 end
 
--- waiting is a run that nobody was granted yet.
+-- waiting is a run that no node was granted yet.
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',

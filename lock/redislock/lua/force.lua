@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS     the lock, its queue, its holders, their ends, their limits
--- KEYS[7]  how leases were taken: see take.lua
+-- KEYS[7]  how leases were taken: see shared.lua
 -- KEYS[8]  the records, a list, the latest last
 -- ARGV     ID, by, reason, how many records are kept, ms until they expire, how many
 --          owners a record names, the first and the last of the fences, or 0 and 0 for all
@@ -13,9 +13,7 @@
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
--- include: remember.lua
 -- include: shared.lua
--- include: take.lua
 
 call('PEXPIRE', KEYS[1], 1)
 local s, taken, records = at(2), KEYS[7], KEYS[8]

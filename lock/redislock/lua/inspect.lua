@@ -1,4 +1,4 @@
--- inspect tells who has a plain lock. It changes nothing: the write to a key
+-- inspect returns the holders of a plain lock. It changes nothing: the write to a key
 -- that never exists proves that this is a master.
 --
 -- KEYS[1]  a key that never exists

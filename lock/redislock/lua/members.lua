@@ -4,7 +4,6 @@
 -- KEYS[1]  the nodes
 -- returns  {the store's µs, its process, then for each node its name and its score}
 
--- include: process.lua
 -- include: nodes.lua
 
 local out = {int(us), process()}

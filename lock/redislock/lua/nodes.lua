@@ -1,4 +1,4 @@
--- The first part of the scripts on the list of nodes: a sorted set whose scores are
+-- The part that the scripts on the list of nodes share. The list is a sorted set whose scores are
 -- the store's ms until which each node lives, or, negative, when it left.
 --
 -- What is read is bounded, and what cannot be a node is dropped, some at a time: a
@@ -23,3 +23,10 @@ end
 
 -- living are the nodes that live, those first whose time ends first.
 local function living() return range('(' .. int(ms), int(ms + DAY), LIVING) end
+
+-- process is the server's run id, which is another after a restart and on another server;
+-- '' if the user may not ask.
+local function process()
+  local info = redis.pcall('INFO', 'server')
+  return type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+end

@@ -3,7 +3,6 @@
 -- KEYS, ARGV  none
 -- returns     {the store's µs, its process}
 
--- include: process.lua
+-- include: nodes.lua
 
-local time = redis.call('TIME')
-return {string.format('%.0f', time[1] * 1000000 + time[2]), process()}
+return {int(us), process()}

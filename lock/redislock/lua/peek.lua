@@ -1,4 +1,4 @@
--- peek tells which numbers are decided, and answers as claim would answer an
+-- peek returns which numbers are decided, and answers as claim would answer an
 -- owner that it has not seen. It writes nothing.
 --
 -- KEYS[1]  a key that never exists: the write to it proves a master
@@ -8,7 +8,7 @@
 -- then the number of each, or one for all
 -- returns  lines: the store's µs; a letter for each number; then a line for each
 --          whose letter has one
--- letters  - claim it: it is not decided, or who knows; d, l it is the mark and
+-- letters  - claim it: it is not decided, or that is unknown; d, l it is the mark and
 --          its run is done, or lost; o, b, u, w it is the mark and its run is in
 --          that state, and the line is attempt|fence|until|owner; = the line is
 --          the answer

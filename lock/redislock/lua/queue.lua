@@ -28,10 +28,10 @@ local function read(text)
   return fence
 end
 
--- tell publishes to the inbox of a place, and reports whether its process may be
+-- notify publishes to the inbox of a place, and reports whether its process may be
 -- there. A "+" before the inbox says that the server had confirmed the subscription:
 -- if no connection has it now, the process is gone.
-local function tell(place, prefix)
+local function notify(place, prefix)
   local mark, inbox, owner = string.match(place, '^(%+?)([^|]*)|([^|]*)')
   return redis.call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
@@ -45,17 +45,17 @@ end
 
 local MOST = 2000 -- places that one step looks at: no queue is longer, unless it was tampered with
 
--- hint tells the next in the queue that the lock is kept for another: it may have to
+-- hint notifies the next in the queue that the lock is kept for another: it may have to
 -- look when that one does not answer. Places of processes that are gone are dropped.
 local function hint(queue)
   for _ = 1, MOST do
     local place = redis.call('LINDEX', queue, 0)
-    if not place or tell(place, '|') then return end
+    if not place or notify(place, '|') then return end
     redis.call('LPOP', queue)
   end
 end
 
--- pass keeps a free lock for the first in its queue whose process is there, or who
+-- pass keeps a free lock for the first in its queue whose process is there, or that
 -- asks, and wakes it; processes that are gone lose their places. If none is there
 -- the server may have lost all connections: then it is kept for the first. It
 -- returns false if there is none, and nil if that one wants to share. Its first write
@@ -69,7 +69,7 @@ local function pass(lock, queue, fence, asker)
     if not owner then
       back(queue, places, 1, rest)
       return nil
-    elseif owner == asker or tell(place, '') or #places > MOST then
+    elseif owner == asker or notify(place, '') or #places > MOST then
       break
     end
     place = redis.call('LPOP', queue)

@@ -1,17 +1,18 @@
 -- The parts of plain locks that owners may share, before the scripts that use
--- them. They serve every lock, whoever holds it; queue.lua is the short way for
+-- them. They serve every lock; queue.lua is the short way for
 -- locks that one owner has at a time.
 --
--- Who holds a lock alone, or is to, is kept as queue.lua says, and so is the last
--- fence of a lock that is free. A lock that is
--- shared is the string "+fence", with the last fence, beside
+-- A lock with one holder is kept as queue.lua says, and so is the last fence of a lock
+-- that is free. A lock that is shared is the string "+fence", with the last fence, beside
 --   holders  a hash: owner = "fence|until|limit|", or while a place is kept for one
 --            from the queue "order|until|limit|inbox"; '' = "ms|place", when the
---            first of the queue was last heard of
+--            first of the queue last gave a sign of life
 --   ends     a sorted set of the owners by the ms until which each holds it
 --   limits   a sorted set of the owners by their limits
--- All four expire with the last holder. In the queue, who wants to share is
--- "inbox|owner|limit".
+-- All four expire with the last holder. In the queue, an owner that wants to share
+-- is "inbox|owner|limit".
+
+-- include: remember.lua
 
 local call, match, sub = redis.call, string.match, string.sub
 local tonumber = tonumber
@@ -186,12 +187,12 @@ local function settle(s)
   call('PEXPIRE', s.limits, rest)
 end
 
--- heard remembers that the first of the queue was heard of now.
-local function heard(s, place) call('HSET', s.holders, '', int(ms) .. '|' .. place) end
+-- alive remembers that the first of the queue gave a sign of life now.
+local function alive(s, place) call('HSET', s.holders, '', int(ms) .. '|' .. place) end
 
--- tell publishes to the inbox of a place, and reports whether its process may be
+-- notify publishes to the inbox of a place, and reports whether its process may be
 -- there: see queue.lua.
-local function tell(place, prefix)
+local function notify(place, prefix)
   local mark, inbox, owner = match(place, '^(%+?)([^|]*)|([^|]*)')
   return call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
@@ -203,8 +204,8 @@ local function absent(s, place)
   if not s.shared then return false end
   local when, seen = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
   if seen == place and tonumber(when) <= ms then return ms - when > ABSENT end
-  heard(s, place)
-  return not tell(place, '')
+  alive(s, place)
+  return not notify(place, '')
 end
 
 -- keep keeps the lock for the owner of a place.
@@ -219,12 +220,12 @@ local function keep(s, place)
   end
 end
 
--- hint tells the next in the queue that the lock is kept for another: it may have to
+-- hint notifies the next in the queue that the lock is kept for another: it may have to
 -- look when that one does not answer.
 local function hint(s)
   for _ = 1, MOST do
     local place = call('LINDEX', s.queue, 0)
-    if not place or tell(place, '|') then return end
+    if not place or notify(place, '|') then return end
     call('LPOP', s.queue)
   end
 end
@@ -244,7 +245,7 @@ local function serve(s)
       call('LPOP', s.queue)
     else
       call('LPOP', s.queue)
-      if owner == s.asker or tell(place, '') or n == MOST then
+      if owner == s.asker or notify(place, '') or n == MOST then
         keep(s, place)
         kept = true
       else
@@ -261,7 +262,7 @@ local function serve(s)
   end
 end
 
--- displace sends those for whom the lock is only kept back to the queue, if an
+-- displace sends the owners for which the lock is only kept back to the queue, if an
 -- owner fits without them and not beside them. Beside more than MANY it does not look.
 local function displace(s, limit)
   if fits(s, limit) or s.count > MANY then return end
@@ -317,4 +318,28 @@ local function grant(s, me, ttl, seen, limit)
     put(s, me, fence, int(limit), ttl)
   end
   return fence
+end
+
+-- How leases were taken is remembered in a hash for as long as they had left: owner =
+-- "how|fence". The renewal of a holder asks it why the lease is lost. It has TAKEN leases
+-- at most, counted in the field '': then it begins anew, and the earlier ones are answered
+-- without a cause.
+
+local TAKEN = 1000
+
+-- take takes the lock from an owner that holds it. The fence that is remembered is one
+-- that no owner has: a release that finds its own there is answered as the one that freed
+-- the lock.
+local function take(s, taken, owner, h, how)
+  local rest = left(s, h)
+  s.taken = s.taken or tonumber(call('HMGET', taken, '')[1] or 0)
+  if s.taken >= TAKEN then
+    call('DEL', taken)
+    s.taken = 0
+  end
+  s.taken = s.taken + 1
+  call('HSET', taken, '', int(s.taken), owner, how .. '|' .. h.fence)
+  if call('PTTL', taken) < rest then call('PEXPIRE', taken, rest) end
+  s.last = s.last + 1
+  drop(s, owner)
 end

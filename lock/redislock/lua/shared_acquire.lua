@@ -1,5 +1,5 @@
 -- shared_acquire asks for locks that owners may share, all or none, and takes a place
--- in the queue if the answer is no. Who has a place keeps it.
+-- in the queue if the answer is no. An owner that has a place keeps it.
 --
 -- KEYS[1]  a key that never exists
 -- then for each lock
@@ -11,13 +11,12 @@
 -- returns  {1, fence, ms left, ...} if the leases are the owner's, also when it
 --          asks again; {0, "0", ms left, n} if others have the n-th lock, or wait
 --          for it: then the owner has none of them. n is -1 for the first of the
---          queue of a lock that is shared: it must be heard of; {3, fence, the store's
+--          queue of a lock that is shared: it must look for itself; {3, fence, the store's
 --          µs} if a fence would lie more than a day ahead: the owner has none of them
 --
 -- The first write is a SET, as in queue.lua: only a master that has memory
 -- accepts it.
 
--- include: remember.lua
 -- include: shared.lua
 
 local me, place = ARGV[1], ARGV[2]
@@ -37,7 +36,7 @@ for i = 1, (#KEYS - 1) / 5 do
 end
 
 if place ~= '' and locks[1].shared and call('LINDEX', locks[1].queue, 0) == place then
-  heard(locks[1], place)
+  alive(locks[1], place)
 end
 
 for i, s in ipairs(locks) do

@@ -1,5 +1,5 @@
 -- shared_release frees locks that owners may share, each for itself, and gives up a
--- place in a queue. What becomes free is kept for those who wait.
+-- place in a queue. What becomes free is kept for the owners that wait.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- then for each lock
@@ -10,7 +10,6 @@
 -- returns  for each lock 1 if it is not the owner's any more, 0 if others have it, 3
 --          if it is free, and not known to have been freed by this owner
 
--- include: remember.lua
 -- include: shared.lua
 
 call('PEXPIRE', KEYS[1], 1)

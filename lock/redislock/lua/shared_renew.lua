@@ -7,7 +7,6 @@
 --
 -- An expiry is the first write: a store at maxmemory accepts what follows.
 
--- include: remember.lua
 -- include: shared.lua
 
 call('PEXPIRE', KEYS[1], 1)

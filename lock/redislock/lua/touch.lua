@@ -1,4 +1,4 @@
--- touch writes something, for a WAIT to wait for: it counts who has what its own
+-- touch writes something, for a WAIT to wait for: it counts the replicas that have what its own
 -- connection wrote, and since Redis 7.2 a script that had nothing to write, since
 -- it was asked before, leaves it nothing to wait for. The PEXPIRE comes first: a
 -- server at maxmemory accepts what follows.

@@ -1,7 +1,7 @@
 -- why says how a lease was taken, which is not alive.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  how leases were taken: see take.lua
+-- KEYS[2]  how leases were taken: see shared.lua
 -- ARGV     owner, fence
 -- returns  how, or nothing if that is not known
 
