@@ -1,9 +1,9 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -14,9 +14,9 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultNamespace    = "cronce"
+	DefaultNamespace    = driver.DefaultNamespace
 	DefaultShards       = 1
-	DefaultJournalLines = 1000
+	DefaultJournalLines = driver.DefaultJournalLines
 	DefaultJournalBytes = 256 << 20
 	DefaultAckTimeout   = 500 * time.Millisecond
 )
@@ -111,7 +111,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, err
 	}
 	if _, ring := client.(*redis.Ring); ring || client == nil {
-		return nil, refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
+		return nil, driver.Refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
 	}
 	budget := max(o.JournalBytes/int64(o.Shards), 1)
 	return &Driver{
@@ -131,46 +131,27 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
-	}
-	if o.Shards == 0 {
-		o.Shards = DefaultShards
-	}
-	if o.JournalLines == 0 {
-		o.JournalLines = DefaultJournalLines
-	}
-	if o.JournalBytes == 0 {
-		o.JournalBytes = DefaultJournalBytes
-	}
-	if o.AckTimeout == 0 {
-		o.AckTimeout = DefaultAckTimeout
-	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Shards = cmp.Or(o.Shards, DefaultShards)
+	o.JournalLines = cmp.Or(o.JournalLines, DefaultJournalLines)
+	o.JournalBytes = cmp.Or(o.JournalBytes, DefaultJournalBytes)
+	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
 	return o
 }
 
-var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 func (o Options) check() error {
+	if err := cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
+		return err
+	}
 	switch {
-	case !namespace.MatchString(o.Namespace):
-		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
 	case o.Shards < 1 || o.Shards > maxShards:
-		return refuse("Options.Shards", strconv.Itoa(o.Shards), "1 to 1024")
+		return driver.Refuse("Options.Shards", strconv.Itoa(o.Shards), "1 to 1024")
 	case o.GroupBy != "" && (len(o.GroupBy) > 16 || driver.CheckKey(o.GroupBy) != nil):
-		return refuse("Options.GroupBy", strconv.Quote(o.GroupBy), "up to 16 bytes of printable UTF-8")
-	case o.JournalLines < 1:
-		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
-	case o.JournalBytes < 1:
-		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+		return driver.Refuse("Options.GroupBy", strconv.Quote(o.GroupBy), "up to 16 bytes of printable UTF-8")
 	case o.AckTimeout < time.Millisecond || o.AckTimeout > maxAckTimeout:
-		return refuse("Options.AckTimeout", o.AckTimeout.String(), "1ms to 1m")
+		return driver.Refuse("Options.AckTimeout", o.AckTimeout.String(), "1ms to 1m")
 	}
 	return nil
-}
-
-func refuse(argument, value, allowed string) error {
-	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
 // run runs a script, together with those of other callers when there are many.

@@ -25,7 +25,7 @@ func (d *Driver) ClockFrom(key string) {
 // What tests of the formats need.
 var (
 	Escape   = escape
-	Unescape = unescape
+	Unescape = driver.Unescape
 	ReadLine = readLine
 
 	ReadGrants  = readGrants

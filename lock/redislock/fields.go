@@ -47,7 +47,7 @@ func (f *fields) end() string {
 
 // raw undoes the escapes of a field.
 func (f *fields) raw(s string) string {
-	s, ok := unescape(s)
+	s, ok := driver.Unescape(s)
 	f.bad = f.bad || !ok
 	return s
 }

@@ -134,7 +134,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	var known []string
 	keys := make([]string, 0, len(names))
 	for _, name := range names {
-		if key, ok := unescape(name); ok {
+		if key, ok := driver.Unescape(name); ok {
 			keys = append(keys, key)
 		} else {
 			known = append(known, name) // no series has this name: a request for it says so

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A layout names the keys of a namespace.
@@ -94,65 +96,13 @@ func (l *layout) grouped(key string) int {
 	return len(key)
 }
 
-const hexDigits = "0123456789ABCDEF"
+// names escapes the names in keys and stored texts: none of the separators of the stored
+// texts is left, and no brace that would move a slot.
+var names = driver.NewEscaping("._~:/-")
 
-// escape writes s with nothing but [A-Za-z0-9._~:/%-] in it. Two texts never
-// have one escape, and none of the separators of the stored texts is left.
-func escape(s string) string {
-	odd := 0
-	for i := range len(s) {
-		if !plainByte[s[i]] {
-			odd++
-		}
-	}
-	if odd == 0 {
-		return s
-	}
-	return string(appendEscaped(make([]byte, 0, len(s)+2*odd), s))
-}
+func escape(s string) string { return names.Escape(s) }
 
-// appendEscaped appends the escape of s.
-func appendEscaped(b []byte, s string) []byte {
-	from := 0 // of what is plain
-	for i := range len(s) {
-		if c := s[i]; !plainByte[c] {
-			b = append(append(b, s[from:i]...), '%', hexDigits[c>>4], hexDigits[c&15])
-			from = i + 1
-		}
-	}
-	return append(b, s[from:]...)
-}
-
-var plainByte = func() (plain [256]bool) {
-	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/-" {
-		plain[c] = true
-	}
-	return plain
-}()
-
-// unescape undoes escape, and reports whether s can have come from it.
-func unescape(s string) (string, bool) {
-	if strings.IndexByte(s, '%') < 0 {
-		return s, true
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b = append(b, s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", false
-		}
-		hi, lo := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
-		if hi < 0 || lo < 0 {
-			return "", false
-		}
-		b = append(b, byte(hi<<4|lo))
-		i += 2
-	}
-	return string(b), true
-}
+func appendEscaped(b []byte, s string) []byte { return names.Append(b, s) }
 
 // A Namespace is one that is in use on a server.
 type Namespace struct {
@@ -227,7 +177,7 @@ func (s *survey) count(keys []string) {
 	defer s.mu.Unlock()
 	for _, key := range keys {
 		name, rest, _ := strings.Cut(key, ":v1:")
-		if !namespace.MatchString(name) {
+		if driver.CheckNamespace(name) != nil {
 			continue
 		}
 		n := s.names[name]

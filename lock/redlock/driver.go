@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,7 +18,7 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultNamespace   = "cronce"
+	DefaultNamespace   = driver.DefaultNamespace
 	DefaultNodeTimeout = 50 * time.Millisecond
 	DefaultFenceMemory = 10 * time.Minute
 )
@@ -73,7 +72,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, err
 	}
 	if n := len(clients); n != 3 && n != 5 && n != 7 {
-		return nil, refuse("clients", strconv.Itoa(n)+" clients", "3, 5 or 7: an even number adds a server and no majority")
+		return nil, driver.Refuse("clients", strconv.Itoa(n)+" clients", "3, 5 or 7: an even number adds a server and no majority")
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop, workers: newWorkers(), rest: restAfter}
@@ -109,30 +108,20 @@ func (d *Driver) Close() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
-	}
-	if o.NodeTimeout == 0 {
-		o.NodeTimeout = DefaultNodeTimeout
-	}
-	if o.FenceMemory == 0 {
-		o.FenceMemory = DefaultFenceMemory
-	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.NodeTimeout = cmp.Or(o.NodeTimeout, DefaultNodeTimeout)
+	o.FenceMemory = cmp.Or(o.FenceMemory, DefaultFenceMemory)
 	return o
 }
 
-var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 func (o Options) check() error {
 	switch {
-	case !namespace.MatchString(o.Namespace):
-		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
 	case o.NodeTimeout < time.Millisecond || o.NodeTimeout > 10*time.Second:
-		return refuse("Options.NodeTimeout", o.NodeTimeout.String(), "1ms to 10s")
+		return driver.Refuse("Options.NodeTimeout", o.NodeTimeout.String(), "1ms to 10s")
 	case o.FenceMemory < time.Second || o.FenceMemory > 24*time.Hour:
-		return refuse("Options.FenceMemory", o.FenceMemory.String(), "1s to 24h")
+		return driver.Refuse("Options.FenceMemory", o.FenceMemory.String(), "1s to 24h")
 	}
-	return nil
+	return driver.CheckNamespace(o.Namespace)
 }
 
 // single returns the client of one server that no other client is of.
@@ -140,21 +129,17 @@ func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client
 	argument := "clients[" + strconv.Itoa(i) + "]"
 	one, ok := c.(*redis.Client)
 	if !ok || one == nil || one.Options().Addr == "FailoverClient" {
-		return nil, refuse(argument, fmt.Sprintf("%T", c), "a client of one server, with no Cluster, Ring or Sentinel between")
+		return nil, driver.Refuse(argument, fmt.Sprintf("%T", c), "a client of one server, with no Cluster, Ring or Sentinel between")
 	}
 	o := one.Options()
 	switch {
 	case !o.ContextTimeoutEnabled:
-		return nil, refuse(argument, "a client that ignores the deadlines of contexts", "one with ContextTimeoutEnabled")
+		return nil, driver.Refuse(argument, "a client that ignores the deadlines of contexts", "one with ContextTimeoutEnabled")
 	case seen[o.Addr]:
-		return nil, refuse(argument, "a second client of "+o.Addr, "one client for each server")
+		return nil, driver.Refuse(argument, "a second client of "+o.Addr, "one client for each server")
 	}
 	seen[o.Addr] = true
 	return one, nil
-}
-
-func refuse(argument, value, allowed string) error {
-	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }
 
 // keys are the lock's keys on every server: of its lease, and of the last one that

@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"regexp"
@@ -15,9 +16,9 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultNamespace    = "cronce"
+	DefaultNamespace    = driver.DefaultNamespace
 	DefaultPoll         = 10 * time.Millisecond
-	DefaultJournalLines = 1000
+	DefaultJournalLines = driver.DefaultJournalLines
 	DefaultJournalBytes = 256 << 20
 )
 
@@ -113,13 +114,13 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	g, known := grammars[d]
 	switch {
 	case db == nil:
-		return nil, refuse("db", "nil", "an open database")
+		return nil, driver.Refuse("db", "nil", "an open database")
 	case !known:
-		return nil, refuse("dialect", strconv.Itoa(int(d)), "PostgreSQL, MySQL or SQLite")
+		return nil, driver.Refuse("dialect", strconv.Itoa(int(d)), "PostgreSQL, MySQL or SQLite")
 	case strings.Contains(o.Tables, ".") && d != PostgreSQL:
-		return nil, refuse("Options.Tables", strconv.Quote(o.Tables), "no schema on "+d.String())
+		return nil, driver.Refuse("Options.Tables", strconv.Quote(o.Tables), "no schema on "+d.String())
 	case o.Listen != nil && d != PostgreSQL:
-		return nil, refuse("Options.Listen", "a Listener", "nil on "+d.String())
+		return nil, driver.Refuse("Options.Listen", "a Listener", "nil on "+d.String())
 	}
 	g.prefix = o.Tables
 	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
@@ -130,43 +131,26 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 func (d *Driver) Namespace() string { return d.ns }
 
 func (o Options) withDefaults() Options {
-	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
-	}
-	if o.Poll == 0 {
-		o.Poll = DefaultPoll
-	}
-	if o.JournalLines == 0 {
-		o.JournalLines = DefaultJournalLines
-	}
-	if o.JournalBytes == 0 {
-		o.JournalBytes = DefaultJournalBytes
-	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	o.JournalLines = cmp.Or(o.JournalLines, DefaultJournalLines)
+	o.JournalBytes = cmp.Or(o.JournalBytes, DefaultJournalBytes)
 	return o
 }
-
-var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 var tablePrefix = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,30}$`)
 
 func (o Options) check() error {
+	if err := cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
+		return err
+	}
 	switch {
-	case !namespace.MatchString(o.Namespace):
-		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
 	case o.Tables != "" && !tablePrefix.MatchString(o.Tables):
-		return refuse("Options.Tables", strconv.Quote(o.Tables), tablePrefix.String())
+		return driver.Refuse("Options.Tables", strconv.Quote(o.Tables), tablePrefix.String())
 	case o.Poll < minPoll || o.Poll > maxPoll:
-		return refuse("Options.Poll", o.Poll.String(), fmt.Sprintf("%v to %v", minPoll, maxPoll))
+		return driver.Refuse("Options.Poll", o.Poll.String(), fmt.Sprintf("%v to %v", minPoll, maxPoll))
 	case o.Inside < 0 || o.Inside > maxInside:
-		return refuse("Options.Inside", strconv.Itoa(o.Inside), fmt.Sprintf("0 to %d", maxInside))
-	case o.JournalLines < 1:
-		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
-	case o.JournalBytes < 1:
-		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+		return driver.Refuse("Options.Inside", strconv.Itoa(o.Inside), fmt.Sprintf("0 to %d", maxInside))
 	}
 	return nil
-}
-
-func refuse(argument, value, allowed string) error {
-	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }

@@ -1,11 +1,11 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +18,9 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultNamespace    = "cronce"
+	DefaultNamespace    = driver.DefaultNamespace
 	DefaultSession      = 20 * time.Second
-	DefaultJournalLines = 1000
+	DefaultJournalLines = driver.DefaultJournalLines
 	DefaultJournalBytes = 64 << 20
 )
 
@@ -109,12 +109,10 @@ func New(servers []string, o Options) (*Driver, error) {
 func (d *Driver) Namespace() string { return d.options.Namespace }
 
 func (o Options) withDefaults() Options {
-	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
-	}
-	if o.Session == 0 {
-		o.Session = DefaultSession
-	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Session = cmp.Or(o.Session, DefaultSession)
+	o.JournalLines = cmp.Or(o.JournalLines, DefaultJournalLines)
+	o.JournalBytes = cmp.Or(o.JournalBytes, DefaultJournalBytes)
 	if o.Dial == nil {
 		o.Dial = net.DialTimeout
 	}
@@ -124,37 +122,19 @@ func (o Options) withDefaults() Options {
 	if o.ACL == nil {
 		o.ACL = zk.WorldACL(zk.PermAll)
 	}
-	if o.JournalLines == 0 {
-		o.JournalLines = DefaultJournalLines
-	}
-	if o.JournalBytes == 0 {
-		o.JournalBytes = DefaultJournalBytes
-	}
 	return o
 }
-
-var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func (o Options) check(servers []string) error {
 	switch {
 	case len(servers) == 0 || slices.Contains(servers, ""):
-		return refuse("servers", strconv.Quote(strings.Join(servers, ",")), "host:port of 1 server or more")
-	case !namespace.MatchString(o.Namespace):
-		return refuse("Options.Namespace", strconv.Quote(o.Namespace), namespace.String())
+		return driver.Refuse("servers", strconv.Quote(strings.Join(servers, ",")), "host:port of 1 server or more")
 	case o.Namespace == "zookeeper":
-		return refuse("Options.Namespace", strconv.Quote(o.Namespace), "another name: it is ZooKeeper's own")
+		return driver.Refuse("Options.Namespace", strconv.Quote(o.Namespace), "another name: it is ZooKeeper's own")
 	case o.Session < minSession || o.Session > maxSession:
-		return refuse("Options.Session", o.Session.String(), fmt.Sprintf("%v to %v", minSession, maxSession))
-	case o.JournalLines < 1:
-		return refuse("Options.JournalLines", strconv.Itoa(o.JournalLines), "1 or more")
-	case o.JournalBytes < 1:
-		return refuse("Options.JournalBytes", strconv.FormatInt(o.JournalBytes, 10), "1 or more")
+		return driver.Refuse("Options.Session", o.Session.String(), fmt.Sprintf("%v to %v", minSession, maxSession))
 	}
-	return nil
-}
-
-func refuse(argument, value, allowed string) error {
-	return &driver.ArgumentError{Argument: argument, Value: value, Allowed: allowed}
+	return cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes))
 }
 
 // Close ends the session, and with it at once all plain leases of this Driver.
