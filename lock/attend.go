@@ -19,70 +19,80 @@ var errSilent = errors.New("the store has not answered")
 // has an answer, or is known to get none. A context without an end costs no goroutine.
 // A panic of ask is the caller's, as if attend had called it here; once the caller has
 // left it ends the process.
-func attend[T interface{ Release(context.Context) error }](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
+func attend[T grant](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
 	}
-	var (
-		latest   = &noted{ctx: ctx}
-		held     T
-		err      error
-		panicked any    // what ask panicked with
-		exited   = true // ask ended its goroutine
-	)
-	w := l.workers.join()
-	w.work <- func() {
-		defer func() {
-			panicked = recover()
-			if !w.over.Swap(true) {
-				w.done <- struct{}{}
-				return
-			}
-			defer l.behind.end()
-			close(w.work) // its caller has left: the worker ends
-			if panicked != nil {
-				panic(panicked) // no caller is left to recover it
-			}
-			if !exited && err == nil {
-				_ = held.Release(ctx) // ctx has ended, so this takes a second at most; its TTL ends it otherwise
-			}
-		}()
-		held, err = ask(latest)
-		exited = false
-	}
-	take := func() (T, error) {
-		switch {
-		case panicked != nil:
-			l.workers.leave(w)
-			panic(panicked)
-		case exited:
-			l.workers.leave(nil) // its goroutine has ended
-			runtime.Goexit()
-		}
-		l.workers.leave(w)
-		return held, err
-	}
+	latest := &noted{ctx: ctx}
+	r := &attended[T]{done: make(chan struct{}), exited: true}
+	go func() {
+		defer r.end(ctx, &l.behind)
+		r.held, r.err = ask(latest)
+		r.exited = false
+	}()
 	select {
-	case <-w.done:
-		return take()
+	case <-r.done:
+		return r.take()
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(undoGrace)
 	defer t.Stop()
 	select {
-	case <-w.done:
-		return take()
+	case <-r.done:
+		return r.take()
 	case <-t.C:
 	}
 	l.behind.begin()
-	if w.over.Swap(true) {
+	if r.over.Swap(true) {
 		l.behind.end()
-		<-w.done
-		return take()
+		<-r.done
+		return r.take()
 	}
-	l.workers.leave(nil)
 	var none T
 	return none, failed(latest.answer())
+}
+
+// A grant is what may be granted to a caller that has left, and is given back then.
+type grant interface {
+	Release(ctx context.Context) error
+}
+
+// attended is a call of ask on a goroutine of its own.
+type attended[T grant] struct {
+	done chan struct{} // closed when ask has returned and its caller waits
+	over atomic.Bool   // set by the end of ask or by the caller that leaves, whichever is first
+
+	held     T
+	err      error
+	panicked any  // what ask panicked with
+	exited   bool // ask ended its goroutine
+}
+
+// end is deferred by the goroutine that calls ask.
+func (r *attended[T]) end(ctx context.Context, b *behind) {
+	r.panicked = recover()
+	if !r.over.Swap(true) {
+		close(r.done)
+		return
+	}
+	defer b.end()
+	if r.panicked != nil {
+		panic(r.panicked) // no caller is left to recover it
+	}
+	if !r.exited && r.err == nil {
+		_ = r.held.Release(ctx) // ctx has ended, so this takes a second at most; its TTL ends it otherwise
+	}
+}
+
+// take returns what ask has returned, or ends the caller as ask has ended its goroutine.
+func (r *attended[T]) take() (T, error) {
+	switch {
+	case r.panicked != nil:
+		panic(r.panicked)
+	case r.exited:
+		runtime.Goexit()
+	}
+	return r.held, r.err
 }
 
 // inTime is attend for a question whose answer holds nothing.

@@ -59,11 +59,10 @@ func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]
 	}
 }
 
-// lease makes the leases of what was granted, some at a time, and keeps them.
+// lease makes the leases of what was granted, and keeps them.
 func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []driver.Answer, sent time.Time) []Claimed {
 	all := make([]Claimed, len(answers))
 	leases := make([]*Lease, 0, len(answers))
-	var room []Lease
 	for i := range answers {
 		a := &all[i]
 		a.Answer = &answers[i]
@@ -74,20 +73,13 @@ func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []drive
 			*a.Answer = driver.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
 			continue
 		}
-		if len(room) == 0 {
-			room = make([]Lease, min(leaseRoom, len(answers)-i))
-		}
-		a.Lease, room = &room[0], room[1:]
+		a.Lease = new(Lease)
 		c.granted(a.Lease, base, &cs[i], a.Answer, sent)
 		leases = append(leases, a.Lease)
 	}
 	c.locker.renewer.add(c.locker.renewer.now(), leases...)
 	return all
 }
-
-// leaseRoom is how many leases are allocated together. One that is held for long
-// keeps as many.
-const leaseRoom = 16
 
 func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *driver.Answer, sent time.Time) {
 	c.floors.saw(q.Key, a.Fence)

@@ -43,8 +43,8 @@ func TestCrowdGivesUp(t *testing.T) {
 	}
 }
 
-// A crowd of keys that were asked for leaves no memory behind but for a few lines.
-func TestSpareLinesAreFew(t *testing.T) {
+// A crowd of keys that were asked for leaves no memory behind.
+func TestNoLineIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(new(memlock.Store), "a")
 		var wg sync.WaitGroup
@@ -64,8 +64,8 @@ func TestSpareLinesAreFew(t *testing.T) {
 			t.Errorf("%d keys have lines, want 200", n)
 		}
 		wg.Wait()
-		if lines, spare := l.Lines(), l.SpareLines(); lines != 0 || spare != 64 {
-			t.Errorf("%d lines are left, and %d spare ones, want 0 and 64", lines, spare)
+		if lines := l.Lines(); lines != 0 {
+			t.Errorf("%d lines are left, want none", lines)
 		}
 	})
 }

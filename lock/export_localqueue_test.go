@@ -19,13 +19,6 @@ func (l *Locker) Lines() int {
 	return len(l.local.lines)
 }
 
-// SpareLines is how many lines are kept for other keys.
-func (l *Locker) SpareLines() int {
-	l.local.mu.Lock()
-	defer l.local.mu.Unlock()
-	return len(l.local.spare)
-}
-
 // Stall keeps the line of a key busy until the returned function is called.
 func (l *Locker) Stall(key string) (goOn func()) {
 	l.local.mu.Lock()

@@ -15,12 +15,7 @@ import (
 type localQueues struct {
 	mu    sync.Mutex
 	lines map[string]*localQueue
-	spare []*localQueue // without members, to be used again; at most spareLines
 }
-
-// spareLines is how many lines are kept for other keys: a crowd of keys must not cost
-// memory for ever.
-const spareLines = 64
 
 // abreast is how many readers of one line ask the store at the same time: each
 // may take a place in its queue.
@@ -105,13 +100,7 @@ func (t *localQueues) begin(key string) *localQueue {
 	if t.lines == nil {
 		t.lines = make(map[string]*localQueue)
 	}
-	var l *localQueue
-	if last := len(t.spare) - 1; last >= 0 {
-		l, t.spare[last] = t.spare[last], nil
-		t.spare = t.spare[:last]
-	} else {
-		l = new(localQueue)
-	}
+	l := new(localQueue)
 	t.lines[key] = l
 	return l
 }
@@ -126,10 +115,6 @@ func (t *localQueues) exit(key string, l *localQueue) {
 	defer t.mu.Unlock()
 	if t.lines[key] == l && l.members.Load() == 0 {
 		delete(t.lines, key)
-		l.waits.Store(false)
-		if len(t.spare) < spareLines {
-			t.spare = append(t.spare, l)
-		}
 	}
 }
 

@@ -26,7 +26,6 @@ type Locker struct {
 	renewer     renewer
 	local       localQueues
 	storeEvents storeEvents
-	workers     workers
 	behind      behind
 	events      events
 }

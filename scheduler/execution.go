@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler/internal/runs"
-	"github.com/cronce/cronce/scheduler/internal/slab"
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
@@ -27,14 +26,12 @@ type executions struct {
 	node      string
 	logger    *zap.Logger
 	registry  *registry
-	room      slab.Slab[execution]
 	last      atomic.Pointer[tickText]
 }
 
 // work returns the call of the job's function with what an attempt is.
 func (x *executions) work(a *runs.Attempt) runs.Work {
-	e := x.room.New()
-	e.fn = x.registry.function(a.Job)
+	e := &execution{fn: x.registry.function(a.Job)}
 	e.run = Run{
 		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
 		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Fence(), Attempt: a.Attempt,

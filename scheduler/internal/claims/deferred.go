@@ -20,7 +20,6 @@ type Share struct {
 type deferred struct {
 	shares []*Share
 	open   []*Share // those that are being filled, by shard
-	spare  *Share   // one that is empty
 }
 
 func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max(shards, 1))} }
@@ -30,11 +29,7 @@ func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max
 func (d *deferred) add(at int64, t dueTick) {
 	s := &d.open[t.e.Shard]
 	if *s == nil {
-		*s = d.spare
-		if d.spare = nil; *s == nil {
-			*s = new(Share)
-		}
-		(*s).at = at
+		*s = &Share{at: at}
 		d.shares = append(d.shares, *s)
 	}
 	(*s).ticks = append((*s).ticks, t)
@@ -80,14 +75,6 @@ func (d *deferred) shift(step int64) {
 	}
 }
 
-// reuse takes back a share that was answered.
-func (d *deferred) reuse(s *Share) {
-	clear(s.ticks)
-	clear(s.Peeks)
-	s.ticks, s.Peeks = s.ticks[:0], s.Peeks[:0]
-	d.spare = s
-}
-
 // Shard returns the shard of the store that the share goes to. Without ticks it has none.
 func (s *Share) Shard() (shard int, ok bool) {
 	if len(s.ticks) == 0 {
@@ -97,9 +84,8 @@ func (s *Share) Shard() (shard int, ok bool) {
 }
 
 // Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
-// are not known to be decided. An answer of nil says that; answered is false if the store
-// may be reading the share still.
-func (c *Claims) Peeked(s *Share, answers []*driver.Answer, answered bool, now int64) {
+// are not known to be decided. An answer of nil says that.
+func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {
@@ -110,8 +96,5 @@ func (c *Claims) Peeked(s *Share, answers []*driver.Answer, answered bool, now i
 		case t.open() && !c.draining:
 			c.retries.add(now, t.claim())
 		}
-	}
-	if answered {
-		c.deferred.reuse(s)
 	}
 }

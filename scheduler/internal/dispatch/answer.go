@@ -61,12 +61,10 @@ func verdict(answers []lock.Claimed) (heard bool, failed error) {
 
 // attempt makes an attempt of a grant. The mutex is held.
 func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
-	r := d.room.New()
-	r.Grant = runs.Grant{
+	return &runs.Attempt{Grant: runs.Grant{
 		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
 		Backlog: p.Chained(), Void: d.claims.Void(p),
-	}
-	return r
+	}}
 }
 
 // apply does what follows from answers outside of the claims.

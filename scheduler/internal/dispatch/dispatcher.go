@@ -15,7 +15,6 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/signal"
-	"github.com/cronce/cronce/scheduler/internal/slab"
 )
 
 // Runs execute granted ticks. The dispatcher calls them without holding its mutex.
@@ -72,7 +71,6 @@ type Dispatcher struct {
 	claims  *claims.Claims
 	timer   timer
 	lead    lead
-	room    slab.Slab[runs.Attempt]
 	sending int // requests without an answer
 	answers Answers
 	woke    time.Time // when the dispatcher woke last; zero: not yet

@@ -57,7 +57,7 @@ func (d *Dispatcher) peeked(s *claims.Share, answers []*driver.Answer, err error
 		s.Report(answers, d.cfg.Events)
 	}
 	d.mu.Lock()
-	d.claims.Peeked(s, answers, err == nil, d.cfg.Clock.Ms())
+	d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
 	d.arm()
 	d.mu.Unlock()
 	d.returned()

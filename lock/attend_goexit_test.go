@@ -30,7 +30,7 @@ func (s *exiting) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gra
 // While a caller waits, others come and go. Each is served, also after one whose driver
 // has ended its goroutine; and no goroutine is left when the last one has left: the
 // bubble would not end.
-func TestWorkersServeTheNextCaller(t *testing.T) {
+func TestGoexitOfADriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &exiting{Store: memlock.New(memlock.Options{})}
 		l := lock.New(s, "a")
