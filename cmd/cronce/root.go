@@ -25,7 +25,7 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	root.AddCommand(demoCommand(), node.Command(), inspect.VerifyCommand(), inspect.JournalCommand(), inspect.WhyCommand(), inspect.DoctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+	root.AddCommand(demoCommand(), node.Command(), inspect.VerifyCommand(), inspect.OverdueCommand(), inspect.JournalCommand(), inspect.WhyCommand(), inspect.DoctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root
 }

@@ -276,7 +276,7 @@ func TestWhy(t *testing.T) {
 	cronce(t, "why", "job", last, "--redis", cl.url).want(t, exit.Fine, "job, tick ", "on n as attempt 1, 0s after the tick", "VERDICT", "ran ", "in 0µs")
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "why", "job", "1m", "--redis", cl.url)
-	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce verify --job job")
+	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce overdue --job job")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
 	cronce(t, "why", "job", "1h", "--redis", cl.url).want(t, exit.Fine, "Not due: the job was opened at ")
 	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", allowed is RFC 3339`)
@@ -293,4 +293,20 @@ func TestWhy(t *testing.T) {
 	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.Fine, "Paused: the job is paused", "See: cronce resume job")
 	cl.server.Close()
 	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.NotKnown)
+}
+
+// Overdue names what no node has decided, and why, and is fine once it is paused. While the store does
+// not answer it is not known, never fine and never overdue.
+func TestOverdue(t *testing.T) {
+	cl := newCluster(t, 20, 0)
+	cronce(t, "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 jobs, 0 nodes live.")
+	cl.server.SetTime(time.Now().Add(2 * time.Minute))
+	cronce(t, "overdue", "--redis", cl.url).want(t, exit.Failed, "job: OVERDUE ", "more up to ", "was due and has no verdict", "no node lives")
+	cronce(t, "overdue", "--job", "job", "-o", "json", "--redis", cl.url).want(t, exit.Failed, `"ok": false`, `"state": "undecided"`, `"nodes": 0`)
+	cronce(t, "overdue", "--job", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
+	cronce(t, "overdue", "--namespace", "other", "--redis", cl.url).want(t, exit.NotKnown, "overdue: no job is on record")
+	cronce(t, "pause", "job", "--reason", "a test", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, "overdue", "-o", "json", "--redis", cl.url).want(t, exit.Fine, `"ok": true`, `"overdue": []`)
+	cl.server.Close()
+	cronce(t, "overdue", "--redis", cl.url).want(t, exit.NotKnown)
 }

@@ -122,7 +122,7 @@ func (c *tickCase) open(before, where string) (State, string, string) {
 		return Running, sentence(before + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more.", where, r.Fence, left)), ""
 	case r.State == driver.RunOpen:
 		return Overdue, sentence(before + fmt.Sprintf("it was granted %s; that lease ended %v ago, and no node has settled the tick or taken it over%s.",
-			where, -left, c.cause())), "cronce verify --job " + c.Journal.Key
+			where, -left, c.cause())), "cronce overdue --job " + c.Journal.Key
 	case r.State == driver.RunUnstarted:
 		return c.left(before+"it was granted "+where+", and never began", "starts it")
 	}
@@ -135,7 +135,7 @@ func (c *tickCase) left(text, does string) (State, string, string) {
 		return Waiting, sentence(text + "; no node " + does + " while the job is paused."), "cronce resume " + c.Journal.Key
 	}
 	if c.late() != nil {
-		return Overdue, sentence(text + "; no node " + does + c.cause() + "."), "cronce verify --job " + c.Journal.Key
+		return Overdue, sentence(text + "; no node " + does + c.cause() + "."), "cronce overdue --job " + c.Journal.Key
 	}
 	return Waiting, sentence(text + "; a node " + does + " soon."), ""
 }
@@ -143,7 +143,7 @@ func (c *tickCase) left(text, does string) (State, string, string) {
 func (c *tickCase) waiting(l *driver.Line) (State, string, string) {
 	text := fmt.Sprintf("Waits since %s for the end of %s", c.clock(l.At), c.blocker(l))
 	if c.late() != nil {
-		return Overdue, text + ", which is not alive any more" + c.cause() + ".", "cronce verify --job " + c.Journal.Key
+		return Overdue, text + ", which is not alive any more" + c.cause() + ".", "cronce overdue --job " + c.Journal.Key
 	}
 	return Waiting, text + ".", ""
 }
@@ -154,7 +154,7 @@ func (c *tickCase) undecided() (State, string, string) {
 	case c.State.Paused:
 		return Paused, "Paused: the job is paused, and the next claim or its resumption records that.", "cronce resume " + c.Journal.Key
 	case c.late() != nil:
-		return Overdue, fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", due, c.cause()), "cronce verify --job " + c.Journal.Key
+		return Overdue, fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", due, c.cause()), "cronce overdue --job " + c.Journal.Key
 	}
 	for i := range c.State.Runs {
 		if r := &c.State.Runs[i]; r.State == driver.RunOpen && r.Until > c.State.Now {
