@@ -52,8 +52,10 @@
 // Every verdict is a line in the job's journal, and package
 // [github.com/cronce/cronce/scheduler/verify] checks it.
 //
-// # Logs
+// # Logs and events
 //
 // One line when a run starts and one when it ends, on the winning node only; the
-// messages and keys are constant. Losing a tick to another node is debug.
+// messages and keys are constant. Losing a tick to another node is debug. An [Observer]
+// gets all other lines as typed events; package
+// [github.com/cronce/cronce/scheduler/metrics] counts them for Prometheus.
 package scheduler
