@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/database"
-	"github.com/cronce/cronce/jobs/stock/internal/admission"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
@@ -176,21 +173,10 @@ func ProblemNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// ClientAddress is the address that a request counts for.
-func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
-	return admission.ClientAddress(r, HandlerOptions{TrustedProxies: trusted}.filled().TrustedProxies)
-}
-
-// MaxRated is how many keys a limiter remembers.
-const MaxRated = admission.MaxKeys
-
 // RatedBuyers are the buyers that the limiter of a Handler remembers.
 func RatedBuyers(h *Handler) []string {
 	return h.buyers.Keys()
 }
-
-// Limiter returns what says how long a key must wait at a time.
-func Limiter(r Rate) func(key string, now time.Time) time.Duration { return r.limiter().Wait }
 
 // Collect reads the records of an append log, of the sale whose keys have a prefix.
 func Collect(r io.Reader, prefix string) (map[string]string, error) {
