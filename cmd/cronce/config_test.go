@@ -191,7 +191,7 @@ scheduler: {grace: -1s}
 	}
 }
 
-// What is too large, or too small, is reported for each key by itself.
+// Each key with too large or too small a value is reported by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
 		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, allowed is 0 to 10000",
@@ -304,7 +304,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// What the file says about Sentinels reaches the client.
+// The client gets the Sentinels of the file.
 func TestSentinel(t *testing.T) {
 	t.Setenv("OF_THE_SENTINELS", "sentinels'")
 	t.Setenv(config.PasswordEnv, "redis's")
@@ -358,7 +358,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// What the file says reaches the jobs; what it does not say is left to their kind.
+// Jobs get the settings of the file; their kind has the others.
 func TestJobsOfFile(t *testing.T) {
 	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
 zone: Asia/Shanghai

@@ -105,7 +105,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// What the environment says about another Redis is not for the one inside.
+// Variables about another Redis are not for the one inside.
 func TestDemoEnvironment(t *testing.T) {
 	t.Setenv(config.PasswordEnv, "of another Redis")
 	t.Setenv("CRONCE_NAMESPACE", "of another Redis")

@@ -147,7 +147,7 @@ func TestOverdueIsTold(t *testing.T) {
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "no tick is overdue", "1 live: other")
 }
 
-// What failed is shown, and fails verify where that was asked for.
+// Failed ticks are shown, and fail verify where that was asked for.
 func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)

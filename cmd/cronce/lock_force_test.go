@@ -50,7 +50,7 @@ func TestLockForce(t *testing.T) {
 	}
 }
 
-// What stands in the place of a record is shown escaped, and keeps nothing else from
+// A foreign value in the place of a record is shown escaped, and keeps nothing else from
 // being shown.
 func TestLockForceForged(t *testing.T) {
 	m, url := newRedis(t)

@@ -270,7 +270,7 @@ func TestLockShared(t *testing.T) {
 	free(t, m)
 }
 
-// What is shown are the holders of a lock, with a table or for machines.
+// --show prints the holders of a lock, as a table or for machines.
 func TestLockShow(t *testing.T) {
 	m, url := newRedis(t)
 	show := func(more ...string) result {

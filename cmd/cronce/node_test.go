@@ -110,7 +110,7 @@ func TestHangUpDrains(t *testing.T) {
 	}
 }
 
-// What does not end within the graces is interrupted, and the node ends all the same.
+// A run that does not end within the graces is interrupted, and the node ends all the same.
 func TestDrainInterrupts(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)

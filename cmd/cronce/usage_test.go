@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// Whatever is typed wrong ends with exit code 2, and with a line that names it.
+// Each mistake in a command line ends with exit code 2, and with a line that names it.
 func TestWrongUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1" // no server listens there, and no server must be asked
 	for _, c := range []struct {
@@ -194,7 +194,7 @@ func TestMisplacedCredentials(t *testing.T) {
 	}
 }
 
-// What is no secret is shown as it was typed.
+// A text that is no secret is shown as it was typed.
 func TestWrongUsageIsQuoted(t *testing.T) {
 	for text, args := range map[string][]string{
 		`unknown command "redis://h:6379"`:   {"verify", "redis://h:6379"},

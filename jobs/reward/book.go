@@ -113,12 +113,12 @@ func (b *Book) Find(ctx context.Context, family, reward string) (Record, bool, e
 		return Record{}, false, nil
 	}
 	if err != nil {
-		return Record{}, false, fmt.Errorf("look for the record: %w", err)
+		return Record{}, false, fmt.Errorf("read the record: %w", err)
 	}
 	return r, true, nil
 }
 
-// enter brings a fence to the database before the first look: from then on no
+// enter brings a fence to the database before the first read: from then on no
 // lower one writes.
 func (b *Book) enter(ctx context.Context, c Claim, fence int64) error {
 	if _, err := b.db.ExecContext(ctx, b.raise, c.Family, c.Reward, fence); err != nil {

@@ -123,7 +123,7 @@ func release(ctx context.Context, lease *lock.Lease) {
 }
 
 // under claims with the lock held. The fence goes to the database before the
-// look: a holder that was stopped before this one, and wakes up, writes no more.
+// read: a holder that was stopped before this one, and wakes up, writes no more.
 func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
 	ctx, fence := lease.Context(), lease.Fence()
 	if err := d.book.enter(ctx, c, fence); err != nil {

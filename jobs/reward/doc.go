@@ -1,7 +1,7 @@
 // Package reward records which family got which reward: once, however many of
 // its members ask, at whatever moment and on whatever node.
 //
-// [Desk.Claim] looks and records while it holds a lock on family and reward, so
+// [Desk.Claim] reads and records while it holds a lock on family and reward, so
 // that what has to be done before a reward is recorded ([Options.Prepare]) is
 // done for one member and not for five that ask at once. The lock saves that work;
 // it is not what makes the record the only one. Two more things stand behind it,
@@ -10,7 +10,7 @@
 //   - A unique key on family and reward. Whatever becomes of the lock (its store
 //     failed over, a caller records without it), a second record is impossible.
 //   - The fence of the lease. A claim takes its fence to the database with its
-//     first look, and writes only if no higher one was seen since. A member whose
+//     first read, and writes only if no higher one was seen since. A member whose
 //     process was stopped beyond its lease and wakes up gets guard.ErrStale: it
 //     cannot overtake the member that was granted the lock after it.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// What a reward's state does not allow. Nothing was changed.
+// The refusals of a step that the state of a reward does not allow. Nothing was changed.
 var (
 	ErrNoReward   = errors.New("the family has no such reward")
 	ErrNotOffered = errors.New("the reward was not offered to the family")

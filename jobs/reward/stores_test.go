@@ -131,7 +131,7 @@ func await[T any](t *testing.T, c <-chan T) T {
 	panic("unreachable")
 }
 
-// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+// MySQL takes the statements for MariaDB, on which the tests run.
 func TestStatementsAreMySQL(t *testing.T) {
 	all, err := reward.Statements()
 	if err != nil {

@@ -81,7 +81,7 @@ func TestRetryAndCancel(t *testing.T) {
 	}
 }
 
-// What failed is queued again in steps, a cancelled message is not, nor sent when it is
+// Failed messages are queued again in steps, a cancelled message is not, nor sent when it is
 // accepted again; one by one it can be.
 func TestRetryFailed(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {

@@ -32,7 +32,7 @@
 //
 // # When a message leaves
 //
-// What is due leaves by its [Priority], as fast as [Concurrency] and [Rate] allow, until
+// Due messages leave by their [Priority], as fast as [Concurrency] and [Rate] allow, until
 // nothing is due or the run's time is nearly over. Of [Message.Until], of [QuietHours] and of
 // the lease each request is judged just before it begins, by the store's clock: no request
 // begins for a message that may have expired, and none but for an urgent one while it is quiet.

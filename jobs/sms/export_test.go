@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// What only tests of this package may reach.
+// Names for the tests of this package alone.
 var (
 	Clean = clean
 	Delay = delay

@@ -33,12 +33,12 @@ type flow struct {
 	before   int             // of them, those that were: by far the most were refused
 	flying   int             // of them, those without an answer: in the line or at the gateway
 	unjudged []answered      // of them, those whose refusal may be about the gateway
-	dry      time.Time       // nothing was due at the last look, which was then; zero: something was
+	dry      time.Time       // nothing was due at the last probe, which was then; zero: something was
 }
 
-// lookAgain is how soon a run looks again for what is due, where nothing was and it waits for
+// probeAgain is how soon a run probes again for due messages, where there were none and it waits for
 // answers: they may take long, and a message that is accepted meanwhile shall not.
-const lookAgain = time.Second
+const probeAgain = time.Second
 
 // answered is what the requests for a piece came to.
 type answered struct {
@@ -132,7 +132,7 @@ func (f *flow) resume(ctx context.Context) error {
 func (f *flow) room() int {
 	room := min(f.window-len(f.held), f.sender.batch-f.sum.taken-len(f.held))
 	switch {
-	case !f.dry.IsZero() && (f.flying == 0 || time.Since(f.dry) < lookAgain), !f.end.IsZero() && !time.Now().Before(f.end):
+	case !f.dry.IsZero() && (f.flying == 0 || time.Since(f.dry) < probeAgain), !f.end.IsZero() && !time.Now().Before(f.end):
 		return 0
 	case f.flying > 0 && (room < f.window/4 || f.sum.tried > 0): // the message that tries goes alone
 		return 0
@@ -202,10 +202,10 @@ func (f *flow) exchange(ctx context.Context, e errand) {
 }
 
 // collect waits for one answer, and takes those that are there with it. It does not wait
-// longer than until it is time to look again for what is due.
+// longer than until it is time to probe again for due messages.
 func (f *flow) collect() {
 	if f.flying > 0 {
-		again := time.NewTimer(lookAgain)
+		again := time.NewTimer(probeAgain)
 		defer again.Stop()
 		select {
 		case a := <-f.answers:

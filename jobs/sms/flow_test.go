@@ -104,7 +104,7 @@ func (b *bubble) accept(m sms.Message) {
 	accept(b.t, b.outbox, m, true)
 }
 
-// What is urgent leaves first, what is low last, and the low are not kept for ever by a lane
+// Urgent messages leave first, low ones last, and the low are not kept for ever by a lane
 // that never ends.
 func TestPriorities(t *testing.T) {
 	inBubble(t, 20, func(t *testing.T, b *bubble) {

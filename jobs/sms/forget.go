@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// scanLength is about how many messages one script looks at.
+// scanLength is about how many messages one script reads.
 const scanLength = 500
 
 // Forgotten is what Forget has done.
@@ -17,7 +17,7 @@ type Forgotten struct {
 
 // Forget deletes the messages of a person, whatever their state, and that there were such
 // ids: accepted again they are new. Recipient is a number (+12025550123), or a
-// Message.Person. Messages that are accepted meanwhile may stay. All messages are looked through, a
+// Message.Person. Messages that are accepted meanwhile may stay. All messages are read, a
 // few hundred in one step. After an error some may be deleted: ask again.
 func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error) {
 	var f Forgotten

@@ -147,7 +147,7 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent(err), Pause: unsent(err)}
 	}
 	defer reply.Body.Close()
-	// What the reply says is of no interest, and may repeat what we sent.
+	// The body of the reply is of no interest, and may repeat the request.
 	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReply))
 	return judge(reply)
 }

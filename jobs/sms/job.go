@@ -58,7 +58,7 @@ func Concurrency(n int) Option {
 // or more, a smaller value is 1. A run counts only if other messages got through in it
 // and this one may have been accepted all the same (500, 502, 504, no answer, an error
 // that is no *GatewayError): without an end its recipient might get it again and again.
-// What is about us or the gateway counts never. The pauses between runs grow from 5 s
+// A fault of this side or of the gateway never counts. The pauses between runs grow from 5 s
 // to 15 min, so that the default is over after about three hours. Without it:
 // DefaultAttempts.
 func Attempts(n int) Option { return func(s *sender) { s.attempts = min(max(1, n), maxAttempts) } }

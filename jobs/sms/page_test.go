@@ -69,7 +69,7 @@ func TestPages(t *testing.T) {
 		if got := pages(t, o, q); !slices.Equal(got, want[100:]) {
 			t.Errorf("after the hundredth has left: %d messages, the first %v, want 350 from %s", len(got), got[:3], want[100])
 		}
-		// What ended comes latest first.
+		// Ended messages come latest first.
 		var ended []string
 		for _, r := range p.Records[50:] {
 			ended = append(ended, r.Message.ID)

@@ -323,7 +323,7 @@ func TestRefusedMessagesGetTheirTurn(t *testing.T) {
 	})
 }
 
-// What is stored of a pause is not believed if it makes no sense.
+// A stored pause that makes no sense is not believed.
 func TestAbsurdPause(t *testing.T) {
 	for _, until := range []string{"", "soon", "-1", "9223372036854775807", "1e300"} {
 		t.Run(until, func(t *testing.T) {

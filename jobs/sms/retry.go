@@ -38,7 +38,7 @@ type bar struct {
 	until   time.Time // it may leave then; zero: it may now
 }
 
-// bar looks at the time that the store has at the least and at the most: no message is sent
+// bar compares with the time that the store has at the least and at the most: no message is sent
 // that may have expired, and none while it may be quiet.
 func (s *sender) bar(m Message, c clock) bar {
 	earliest, latest := c.now()
@@ -115,7 +115,7 @@ func within(ctx context.Context, d time.Duration) time.Duration {
 
 // safely sends once. A panic of the gateway, or of the error that it returns, becomes
 // an error: outside the job's own goroutine it would end the process. The error is
-// looked at here alone; what is returned is only its text, and the GatewayError in it, whose
+// read here alone; what is returned is only its text, and the GatewayError in it, whose
 // time is bounded for the message as it is for the gateway.
 func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	defer func() {

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// What the gateway says, request by request, and what comes of the message in one
+// The answers of the gateway, request by request, and what comes of the message in one
 // run. Times are virtual.
 func TestRetry(t *testing.T) {
 	busy := &sms.GatewayError{Status: 503}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What was given back does not count as taken: neither against the batch, nor in what the
+// Messages that were given back do not count as taken: neither against the batch, nor in what the
 // run says of itself. Another handful makes sense only if a request was made.
 func TestTally(t *testing.T) {
 	p := Piece{Message: Message{ID: "a", To: "+12025550101"}}

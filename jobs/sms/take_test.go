@@ -198,7 +198,7 @@ func TestMarkMoves(t *testing.T) {
 	}
 }
 
-// What must wait is not given before it is due, and then with a higher attempt.
+// A message that must wait is not taken before it is due, and then with a higher attempt.
 func TestRetryWaits(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)

@@ -96,7 +96,7 @@ func final(err error) bool {
 	return true
 }
 
-// What a run does: the fences of one such job do not compare with another's.
+// The jobs whose runs have fences: those of one job do not compare with those of another.
 const (
 	settling    = "settle"
 	releasing   = "release"

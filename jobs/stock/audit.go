@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// How an audit looks at the counts of products: as often as it takes to meet a moment at
+// How an audit reads the counts of products: as often as it takes to meet a moment at
 // which nothing is on its way to the book, but no more often than this.
 const (
-	maxLooks  = 10
-	lookAgain = 100 * time.Millisecond
+	maxReads  = 10
+	readAgain = 100 * time.Millisecond
 )
 
 // maxAudited is how many reserved orders, and buyers, a run of reconcile compares, of each side. The next run
@@ -282,8 +282,8 @@ func (s *Sale) auditProducts(ctx context.Context) ([]Difference, error) {
 	return all, nil
 }
 
-// view looks at the counts, up to maxLooks times until nothing is on its way: only then
-// can each count be judged. Of several looks at counts that are on their way the last counts, at which
+// view reads the counts, up to maxReads times until nothing is on its way: only then
+// can each count be judged. Of several reads of counts that are on their way the last counts, at which
 // it also finds out of which products something is.
 func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 	for look := 1; ; look++ {
@@ -296,7 +296,7 @@ func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 		if v.disputed, err = s.disputedShifts(ctx, b); err != nil {
 			return view{}, err
 		}
-		if look == maxLooks && v.before.unsettled > 0 {
+		if look == maxReads && v.before.unsettled > 0 {
 			if v.way, err = s.way(ctx, b, v.began); err != nil {
 				return view{}, err
 			}
@@ -305,11 +305,11 @@ func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 			return view{}, err
 		}
 		v.constant(look == 1)
-		if v.still() || look == maxLooks {
+		if v.still() || look == maxReads {
 			return v, nil
 		}
 		select {
-		case <-time.After(lookAgain):
+		case <-time.After(readAgain):
 		case <-ctx.Done():
 			return view{}, context.Cause(ctx)
 		}

@@ -100,7 +100,7 @@ func (b balance) after(sku string, s shift) error {
 	return nil
 }
 
-// maxCases is how many products one statement changes: it looks for each in a list.
+// maxCases is how many products one statement changes: it finds each in a list.
 const maxCases = 100
 
 // addShifts adds to counts of rows that are there. An upsert would not do: databases

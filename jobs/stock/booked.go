@@ -35,7 +35,7 @@ func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[stri
 	defer stop()
 	orders, err := s.options.Book.readThese(bounded, s.ID(), "", ids)
 	if err != nil && s.options.Settled {
-		return nil, fmt.Errorf("look into the book: %w", err)
+		return nil, fmt.Errorf("read the book: %w", err)
 	}
 	found, open := map[string]Record{}, []string(nil)
 	for _, o := range orders {
@@ -62,7 +62,7 @@ func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[stri
 func (s *Sale) missing(ctx context.Context, epoch string, ids []string) ([]string, error) {
 	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf, keyFresh, keyDue), argsOf(ids, epoch)...)
 	if err != nil {
-		return nil, fmt.Errorf("stock: look for orders: %w", err)
+		return nil, fmt.Errorf("stock: find orders: %w", err)
 	}
 	return missing, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// What a buyer has of a product is what the buyer's open and paid orders have of it, whether
+// A buyer has of a product the quantity of the buyer's open and paid orders, whether
 // or not its offer had a limit when they were placed. The store has a count for each buyer
 // and product, the field buyer:sku; the book counts its orders.
 
@@ -96,14 +96,14 @@ func (s *Sale) auditBuyers(ctx context.Context, b *Database, w *walk) ([]Differe
 }
 
 // compareBought compares what some buyers have. A count that differs counts only when it has
-// differed by the same in two looks at which nothing of its buyer was on its way to the book.
+// differed by the same in two reads at which nothing of its buyer was on its way to the book.
 func (s *Sale) compareBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
 	before, err := s.lookAtBought(ctx, b, fields)
 	if err != nil || len(before) == 0 {
 		return nil, err
 	}
 	select {
-	case <-time.After(lookAgain):
+	case <-time.After(readAgain):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -266,7 +266,7 @@ func TestExactBeginAndEndOfASale(t *testing.T) {
 	wantProduct(t, s, "tea", 9, 6, 3, 0)
 }
 
-// What a buyer's side sends and is answered.
+// The requests of a buyer, and their answers.
 func TestBuyersOverHTTP(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What commands keeps of one command. What is longer is read, and left out.
+// Bounds of the part of a command that is kept. Longer parts are read, and left out.
 const (
 	longestText = 1 << 20 // bytes of an argument: no record of an order is as long
 	longestArgs = 16 << 20

@@ -13,15 +13,15 @@ type view struct {
 	database      map[string]Product
 	disputed      map[string]shift // by product, what disputed orders have on the shelf
 
-	marks int64            // how many orders were marked as settled at the first of several looks
+	marks int64            // how many orders were marked as settled at the first of several reads
 	began int64            // when that was, by the store's clock
-	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all looks
+	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all reads
 
-	way *way // which orders are on their way to the book, at the last look; nil: none is, or it is not known
+	way *way // which orders are on their way to the book, at the last read; nil: none is, or it is not known
 }
 
 // constant remembers by how much the book has more sold than was marked as settled, as
-// long as it is the same in each look: what is written and not marked yet changes.
+// long as it is the same in each read: what is written and not marked yet changes.
 func (v *view) constant(first bool) {
 	if first {
 		v.marks, v.began, v.ahead = v.before.marks, v.before.now, map[string]int64{}
@@ -36,7 +36,7 @@ func (v *view) constant(first bool) {
 	}
 }
 
-// through reports whether all that was on its way of a product at the first look has been marked as settled
+// through reports whether all that was on its way of a product at the first read has been marked as settled
 // since. What is written and not marked yet, as by a run that is slow or was killed, explains that the book has
 // more; an order that is kept back explains it of its own products alone.
 func (v *view) through(sku string) bool {

@@ -115,7 +115,7 @@ func (p place) wantSums(t testing.TB) {
 	p.wantLines(t, unequal)
 }
 
-// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+// MySQL takes the statements for MariaDB, on which the tests run.
 func TestStatementsAreMySQL(t *testing.T) {
 	all, err := stock.Statements()
 	if err != nil {

@@ -11,7 +11,7 @@
 //
 // For every product, at every moment, stock + reserved + sold = what was put in,
 // and none is negative. No lock is taken for that, and none would be enough: what
-// keeps the promise is that each change is one step of the store, which looks and
+// keeps the promise is that each change is one step of the store, which checks and
 // writes at once.
 //
 // # Idempotence

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// What a sale says no to. Nothing was changed then.
+// The refusals of a sale. Nothing was changed.
 var (
 	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
 	ErrUnknownSKU   = errors.New("the product is not known")                 // no seller has put it in
@@ -32,7 +32,7 @@ var (
 )
 
 // ErrStoreFull says that the store has no memory for what was asked: nothing was changed.
-// What gives something back goes on, and makes room.
+// Changes that give something back go on, and make room.
 var ErrStoreFull = errors.New("the store is full")
 
 // ErrUnconfirmed says that an order was reserved, paid or cancelled, but that too

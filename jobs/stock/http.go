@@ -81,7 +81,7 @@ type HandlerOptions struct {
 	// request is the last in it that is not theirs. An IPv4-mapped range, ::ffff:10.0.0.0/104, is that
 	// of the IPv4 addresses. Nil: it is that of the peer.
 	TrustedProxies []netip.Prefix
-	// Admit is asked before each order that is placed, and may look at a token of a captcha or
+	// Admit is asked before each order that is placed, and may check a token of a captcha or
 	// a queue in the headers. A *NotAdmittedError refuses the order, any other error is doubt. The body
 	// is there to be read. It is called concurrently, before the request has a place, with a
 	// context that ends with the request's Timeout. Nil: all are admitted.

@@ -26,7 +26,7 @@ func TestUnreadableTotalsAreKeptBack(t *testing.T) {
 		if _, err := s.Supply(t.Context(), "mug", "note-1", 10); err != nil {
 			t.Fatal(err)
 		}
-		// What sellers change is in the database at once: here it loses three of these products.
+		// Changes of sellers are in the database at once: here it loses three of these products.
 		p.do(t, "DELETE FROM stock_supply")
 		p.do(t, "DELETE FROM product WHERE sku <> 'tea'")
 		hset := func(list string, fields ...any) {

@@ -386,7 +386,7 @@ func TestHTTPLists(t *testing.T) {
 	}
 }
 
-// What is to be refunded is listed until a refund names it.
+// A payment that is to be refunded is listed until a refund names it.
 func TestToRefund(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{})

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// lookUp looks for orders that were settled a while ago, each once. One that the
+// lookUp finds orders that were settled a while ago, each once. One that the
 // database has lost since is settled again.
 func (r *reconciler) lookUp(ctx context.Context) error {
 	for {
@@ -17,7 +17,7 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 		keys := r.sale.keys(keyFence+reconciling, keyRecent)
 		pairs, err := r.sale.fenced(ctx, recentScript, keys, r.work.fence, r.after.Milliseconds(), maxBatch)
 		if err != nil {
-			return fmt.Errorf("stock: look for settled orders: %w", err)
+			return fmt.Errorf("stock: find settled orders: %w", err)
 		}
 		if len(pairs) < 2 {
 			return nil

@@ -217,7 +217,7 @@ func TestStoreGoesBack(t *testing.T) {
 	}
 }
 
-// What was accepted, and not settled when the store lost it in part, is taken over
+// An order that was accepted, and not settled when the store lost it in part, is taken over
 // as far as the store still has it and the book has room; the rest is listed.
 func TestRestoreTakesOver(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {

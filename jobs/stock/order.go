@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/internal/legible"
 )
 
-// What an order may have at most.
+// Bounds of an order.
 const (
 	MaxItems    = 50                // of one order
 	MaxQuantity = 1_000_000         // of one item
@@ -112,7 +112,7 @@ func (o Order) Validate() error {
 	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))
-		return errors.Join(faults...) // a flood of items is not looked at
+		return errors.Join(faults...) // a flood of items is not checked one by one
 	}
 	return errors.Join(append(faults, o.itemFaults()...)...)
 }

@@ -29,7 +29,7 @@ var ErrNoBook = errors.New("the sale keeps no book")
 
 // Orders returns a page of the orders that the book has, in the order of their ids. The book
 // is behind the store by about a second; [Sale.Order] is not. With a state and a product a
-// page may have fewer orders than Limit, also none, and a Next: it looks at no more than
+// page may have fewer orders than Limit, also none, and a Next: it reads no more than
 // 10,000 orders. It is refused with a *FieldError, or with ErrNoBook.
 func (s *Sale) Orders(ctx context.Context, q OrderQuery) (OrderPage, error) {
 	page, err := s.orders(ctx, q)
@@ -81,7 +81,7 @@ func (s *Sale) orders(ctx context.Context, q OrderQuery) (page OrderPage, err er
 	return page, nil
 }
 
-// maxSteps is how often a page looks for more orders, where few of those it finds fit.
+// maxSteps is how often a page reads more orders, where few of those it finds fit.
 const maxSteps = 20
 
 // text distinguishes queries.

@@ -88,7 +88,7 @@ func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
 
 // close asks a script that changes an order. One that the store has forgotten is put back
 // from the book first: what becomes of a payment may come long after Options.Retention.
-// What a refusal has recorded is waited for too.
+// The replicas must have what a refusal has recorded, too.
 func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script, keys []string, args ...any) (Record, error) {
 	r, err := s.closeOnce(ctx, id, script, keys, args)
 	if errors.Is(err, ErrUnknownOrder) {
@@ -104,7 +104,7 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 
 // closeOnce asks a script once. Where the book is waited for, a refusal is believed only of a
 // store that has all that the book has: one that went back refuses a step of an order whose
-// step before it has lost. A store that goes back after the look is noticed by the script.
+// step before it has lost. The script notices a store that goes back after this check.
 func (s *Sale) closeOnce(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (Record, error) {
 	r, refusal, err := s.closeAsked(ctx, id, script, keys, args)
 	if err == nil && refusal != nil && s.options.Settled {

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// What is settled into an empty PostgreSQL is found by the primary key of orders, though it
+// Orders that are settled into an empty PostgreSQL are found by the primary key of orders, though it
 // has no statistics yet and keeps its first plans: an index that only begins with the sale
 // would read every order for each item.
 func TestSettleReadsByKey(t *testing.T) {

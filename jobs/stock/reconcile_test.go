@@ -110,7 +110,7 @@ func TestDatabaseLosesOrders(t *testing.T) {
 	})
 }
 
-// What is not as it must be is reported, and left as it is.
+// Each finding is reported, and left as it is.
 func TestBroken(t *testing.T) {
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	for _, c := range []struct {

@@ -68,7 +68,7 @@ func (r Record) String() string { return r.Order.String() + ", " + string(r.Stat
 // GoString is String, so that %#v shows no receiver either.
 func (r Record) GoString() string { return r.String() }
 
-// A body is what no script looks at, as it is stored: equal content gives equal
+// A body is the part of a record that no script reads, as it is stored: equal content gives equal
 // bytes.
 type body struct {
 	Buyer    string `json:"buyer,omitempty"` // the first: see lua/order.lua

@@ -113,7 +113,7 @@ func (r *releaser) run(ctx context.Context) error {
 func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error) {
 	ids, err := s.fenced(ctx, overdueScript, s.keys(keyFence+releasing, keyDue, keyFresh), fence, n)
 	if err != nil {
-		return nil, fmt.Errorf("stock: look for overdue orders: %w", err)
+		return nil, fmt.Errorf("stock: find overdue orders: %w", err)
 	}
 	return ids, nil
 }

@@ -185,7 +185,7 @@ func TestPut(t *testing.T) {
 	})
 }
 
-// What is not allowed is named, and nothing is sent.
+// An error names each field that is not allowed, and nothing is sent.
 func TestBadInput(t *testing.T) {
 	s := newSale(t, connect(t, "127.0.0.1:1"), stock.Options{})
 	with := func(change func(*stock.Order)) error {

@@ -161,7 +161,7 @@ func (s *Sale) acknowledgedKey(epoch string) string {
 	return s.key(keyAcknowledged + epoch + ":" + s.process)
 }
 
-// adopt looks why the store has refused what an epoch was known for. Nil: the shelf
+// adopt reads why the store has refused what an epoch was known for. Nil: the shelf
 // was rebuilt since, and the new epoch is known now.
 func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
 	if s.options.Book == nil {
@@ -197,8 +197,8 @@ func closedShelf(why string) error {
 
 // Look compares the store with the book, closes a shelf that has lost something,
 // and opens a new one. It returns nil when stock is known, an ErrStockUnknown that says
-// why it is not, an ErrForeign among them, or what kept it from looking: then what was
-// known before still holds. Every process looks before it sells, and should look
+// why it is not, an ErrForeign among them, or what kept it from reading: then what was
+// known before still holds. Every process calls it before it sells, and should call it
 // again each second (see Sale.Watch). It does nothing without Options.Book.
 func (s *Sale) Look(ctx context.Context) error {
 	if s.options.Book == nil {
@@ -283,11 +283,11 @@ func foreign(b book, other string) error {
 // watchEvery is how often a process compares the store with the book.
 const watchEvery = time.Second
 
-// Watch looks each second until ctx ends, and logs when stock is not known (stock
+// Watch calls Look each second until ctx ends, and logs when stock is not known (stock
 // unknown, an error) and when it is again (stock known): see Sale.Look. After a rebuild it
 // logs each order that this process has acknowledged and that is nowhere any more (order
 // lost), of the last ten thousand. Between two
-// looks a process notices by itself only that the store has lost what it
+// calls a process notices by itself only that the store has lost what it
 // had answered to this process. It returns at once without Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 	if s.options.Book == nil {

@@ -27,7 +27,7 @@ func (s *Sale) SkipEvent(ctx context.Context, target string, seq int64, d Decisi
 }
 
 func (tx *transaction) skip(ctx context.Context, target string, seq int64, d Decision) error {
-	// It locks the row that a run locks before it looks where the cursor is.
+	// It locks the row that a run locks before it reads where the cursor is.
 	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_fence SET fence = fence WHERE sale = ? AND job = ?"), tx.sale, delivering+target); err != nil {
 		return err
 	}

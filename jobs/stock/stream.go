@@ -39,7 +39,7 @@ type Stream struct {
 	options StreamOptions
 
 	mu  sync.Mutex
-	top int64 // where the stream was when it was looked at last, or added to
+	top int64 // where the stream was when it was last read, or added to
 }
 
 // NewStream returns a Stream for the events of a sale, in the Redis of the client. Its error
@@ -96,7 +96,7 @@ func (s *Stream) reached(top int64) {
 	s.top = top
 }
 
-// expected is where the stream is, if it has lost nothing since it was looked at.
+// expected is where the stream is, if it has lost nothing since it was read.
 func (s *Stream) expected() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 	if b := s.options.Book; b != nil {
 		known, err := b.supplies(ctx, s.ID(), []supply{a})
 		if err != nil {
-			return Product{}, fmt.Errorf("look into the book: %w", err)
+			return Product{}, fmt.Errorf("read the book: %w", err)
 		}
 		if quantity, ok := known[a.field()]; ok && quantity != a.quantity {
 			return Product{}, ErrReference

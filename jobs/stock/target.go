@@ -33,7 +33,7 @@ type Delivery struct {
 	// Passable says that later events have got through meanwhile. The next one is put aside when
 	// that was so five times: it does not keep the others.
 	Passable bool
-	// Outage says that Err is what an outage looks like, and may be about the next event alone. When that has
+	// Outage says that Err may be an outage, and may be about the next event alone. When that has
 	// lasted for five minutes, Deliver is called with the next event alone, with one of another order, and
 	// with the next event again: if it took only the other, later events have got through.
 	Outage bool

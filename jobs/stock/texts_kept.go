@@ -19,7 +19,7 @@ const (
 	keptSteps  = 4   // such steps of a run, where nothing is lost
 )
 
-// errTextsLost ends a run that finds another place than it has set: the next run looks after it.
+// errTextsLost ends a run that finds another place than it has set: the next run checks it.
 var errTextsLost = errors.New("the outbox has lost texts, or another run was there")
 
 // A place is the number of the last event whose text is in the outbox, and a word that is fresh
@@ -83,7 +83,7 @@ func (t *textRun) sure(ctx context.Context, events []Event, put []int64) error {
 }
 
 // reach moves the place on: the texts of all events up to seq are in the outbox. It fails if texts were
-// lost since the run has looked.
+// lost since the run has checked it.
 func (t *textRun) reach(ctx context.Context, seq int64) error {
 	if seqOf(t.place) >= seq {
 		return nil
@@ -159,7 +159,7 @@ func (t *Texts) lookFrom(seq int64) {
 }
 
 // putLost puts all texts into the outbox again that the database remembers and the outbox does not know: its store
-// has lost data. While it does, and while it looks whether all are there, the place has a word of its own, so that a
+// has lost data. While it does, and while it checks whether all are there, the place has a word of its own, so that a
 // further loss is noticed.
 func (c *courier) putLost(ctx context.Context, t *textRun) error {
 	var lost []Event

@@ -11,7 +11,7 @@ import (
 // A way is of which products orders are on their way to the book.
 type way struct {
 	all  products // of any of these orders
-	late products // of those that were on their way at the first of several looks already
+	late products // of those that were on their way at the first of several reads already
 }
 
 // products are some, or all that there are.
@@ -29,7 +29,7 @@ func (p *products) add(items []Item) {
 }
 
 // way reads which orders are on their way, up to maxBatch of each list: where there are more it can be all
-// products. Since is when the first look was. Of an order that cannot be read the book may know the items.
+// products. Since is when the first read was. Of an order that cannot be read the book may know the items.
 func (s *Sale) way(ctx context.Context, b *Database, since int64) (*way, error) {
 	fresh, err := s.idsOf(ctx, keyFresh, 0) // orders go from this list to the next one
 	if err != nil {

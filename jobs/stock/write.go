@@ -53,7 +53,7 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	}
 	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(h.records))
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for the orders: %w", err)
+		return nil, nil, fmt.Errorf("find the orders: %w", err)
 	}
 	p := plan(h.records, found, h.ahead)
 	if err := tx.writePlan(ctx, p); err != nil {

@@ -39,7 +39,7 @@ func (c *Config) inPlain(path, text string) error {
 	return nil
 }
 
-// redisInPlain looks at a password for a Redis, or for Sentinels.
+// redisInPlain checks the way of a password to a Redis, or to Sentinels.
 func (c *Config) redisInPlain(o *redis.UniversalOptions) error {
 	secret := o.Password != "" || o.CredentialsProvider != nil || o.SentinelPassword != ""
 	if !secret || o.TLSConfig != nil || !slices.ContainsFunc(o.Addrs, remote) {
@@ -60,7 +60,7 @@ func remote(address string) bool {
 	return !local
 }
 
-// TokenInPlain looks at a URL that a token is sent to.
+// TokenInPlain checks a URL that a token is sent to.
 func (c *Config) TokenInPlain(path, url string) error {
 	if !gatewayInPlain(url) {
 		return nil

@@ -78,7 +78,7 @@ func (c *Config) encrypt(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// keepAlive is how often an idle connection is looked after, as the client does by itself.
+// keepAlive is how often the client probes an idle connection; its own default.
 const keepAlive = 5 * time.Minute
 
 // passwords reads those of the Redis and of its Sentinels.

@@ -71,7 +71,7 @@ func TestSlipsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the URL is, nothing of it is in an error, and its password is not shown.
+// No error has any part of the URL, and its password is not shown.
 func FuzzRedisURL(f *testing.F) {
 	f.Add("redis://u:", "@h:1/2")
 	f.Add("rediss://", "%zz@[::1]:x?a=b#c")

@@ -7,7 +7,7 @@ import (
 )
 
 // A Secret prints as ***, however it is printed: what it hides is behind a
-// function, where neither fmt nor reflection looks. The zero Secret is empty.
+// function, which neither fmt nor reflection reads. The zero Secret is empty.
 type Secret struct{ reveal func() string }
 
 func newSecret(s string) Secret {

@@ -27,10 +27,10 @@ func DoctorCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong with the store, and say what to do",
-		Long: "Look at the Redis server (version, role, eviction, persistence, latency, clock), at the\n" +
-			"namespaces that are in use, at the nodes (which live; which left within a day, and how), at jobs whose\n" +
-			"marks lie in the future, and at what is overdue.\n\n" +
+		Short: "Check the store for faults, and say what to do",
+		Long: "Check the Redis server (version, role, eviction, persistence, latency, clock), the namespaces\n" +
+			"that are in use, the nodes (which live; which left within a day, and how), jobs whose marks lie in the\n" +
+			"future, and overdue ticks.\n\n" +
 			"Exit code 1: something must not stay as it is. 3: the server refuses this user, or a part of what was asked\n" +
 			"for and all else may stay. 4: it does not answer. A namespace in which no job is on record is a warning:\n" +
 			"doctor is of use before the first node starts.",
@@ -139,7 +139,7 @@ func printFindings(w io.Writer, findings []driver.Finding) error {
 	return table.Flush()
 }
 
-// levelOf names the level of a log that looks as urgent.
+// levelOf names the level of a log that is as urgent.
 func levelOf(l driver.Level) string {
 	return map[driver.Level]string{driver.LevelOK: "info", driver.LevelWarn: "warn", driver.LevelRefuse: "error"}[l]
 }

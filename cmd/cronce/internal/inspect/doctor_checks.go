@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The topics that only the doctor looks at.
+// The topics that only doctor has.
 const (
 	topicLatency    = "latency"
 	topicClock      = "clock"
@@ -41,7 +41,7 @@ func (s inspector) latency(ctx context.Context) []driver.Finding {
 		readings, err := s.Driver.Now(ctx)
 		if err != nil {
 			return []driver.Finding{{Level: driver.LevelRefuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
-				Fix: "look at the network and at the server's log"}}
+				Fix: "check the network and the server's log"}}
 		}
 		for _, r := range readings {
 			trips[r.Server] = append(trips[r.Server], r)
@@ -132,7 +132,7 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	var ahead []driver.Finding
 	unread := 0
 	for batch := range slices.Chunk(jobs, stateBatch) {
-		for _, state := range s.look(ctx, batch) {
+		for _, state := range s.states(ctx, batch) {
 			switch f, ok := markOf(state); {
 			case state.Err != nil:
 				if unread++; unread > maxMarks {
@@ -154,9 +154,9 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	d.add(fewer(ahead)...)
 }
 
-// look asks for the states of jobs. The server refuses a whole request for one key that the
+// states reads the states of jobs. The server refuses a whole request for one key that the
 // user may not read: then each job is asked for by itself.
-func (s inspector) look(ctx context.Context, jobs []string) []driver.Series {
+func (s inspector) states(ctx context.Context, jobs []string) []driver.Series {
 	states := s.Driver.Look(ctx, jobs)
 	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
 		return states

@@ -126,7 +126,7 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 // before the nodes are deployed that have them.
 func (p *Proof) unopened(d *diagnosis) {
 	if len(p.absent) > 0 {
-		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; look at the log and the /readyz of those that run",
+		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; check the log and the /readyz of those that run",
 			Text: "not on record, though the configuration has them: " + terminal.Names(slices.Sorted(maps.Keys(p.absent)), maxNamed)})
 	}
 }

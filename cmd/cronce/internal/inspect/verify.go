@@ -157,7 +157,7 @@ func (s inspector) prove(ctx context.Context, f verifyFlags) (*Proof, error) {
 	return p, nil
 }
 
-// proveJobs checks all jobs, or only one. What is overdue is looked at again while
+// proveJobs checks all jobs, or only one. It reads a job with an overdue tick again while
 // nodes live.
 func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *nodeList) error {
 	jobs, err := s.Jobs(ctx, only)

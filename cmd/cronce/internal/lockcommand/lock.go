@@ -70,7 +70,7 @@ func Command() *cobra.Command {
 			"lock meanwhile keeps it, also if the request arrives late. It is for a holder that is gone, or stuck: one\n" +
 			"that lives works on until its next renewal, up to a third of its TTL later, beside the next holder. The\n" +
 			"store keeps the operator, the time and the reason for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
-			"it, or the user may not, 4 the store did not say: look with --show.",
+			"it, or the user may not, 4 the store did not say: ask with --show.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +

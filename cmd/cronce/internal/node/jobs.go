@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// What a kind of job is made with.
+// The resources of a node are what its kinds of jobs are made with.
 type resources struct {
 	client redis.UniversalClient
 	out    io.Writer  // for what a job prints

@@ -43,7 +43,7 @@ func Kinds() []Kind {
 		{Name: "sql-conditional", About: "UPDATE … WHERE stock >= 1", SQL: true, open: (*Env).openSQLConditional},
 		{Name: "zookeeper", About: "a lock of ours in ZooKeeper, its fence at the stock", open: (*Env).openZooKeeper,
 			prepare: (*Env).askZooKeeper, forget: (*Env).forgetZooKeeper, recover: (*Env).fillAgain},
-		{Name: reserveName, About: "jobs/stock: look, take and record in one script", Keeps: true, open: (*Env).openReserve, recover: (*Env).rebuild},
+		{Name: reserveName, About: "jobs/stock: check, take and record in one script", Keeps: true, open: (*Env).openReserve, recover: (*Env).rebuild},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 const reserveName = "reserve"
 
-// Reserve takes an item out of stock with the script of package stock: it looks,
+// Reserve takes an item out of stock with the script of package stock: it checks,
 // takes and records the order in one step of the store, and answers a repeated
 // order the same. The work comes after, with the item set aside: no buyer waits for
 // it, and if it fails, or the process dies in it, the item goes back in time.
@@ -60,7 +60,7 @@ func (s *saleShelf) Left(ctx context.Context) (int, error) {
 	return int(p.Stock), err
 }
 
-// Orders implements [Shelf]. It looks for each order, so as not to believe the
+// Orders implements [Shelf]. It reads each order, so as not to believe the
 // sale's own counts, and compares with them.
 func (s *saleShelf) Orders(ctx context.Context) (n int, err error) {
 	for _, id := range s.orders {

@@ -18,7 +18,7 @@ type SetNX struct {
 	Client redis.UniversalClient
 	Key    string
 	TTL    time.Duration
-	Poll   time.Duration // how often to look whether it is free, on average
+	Poll   time.Duration // how often to probe whether it is free, on average
 }
 
 // Buy implements [Strategy].

@@ -24,7 +24,7 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Let five members claim one reward at once: without a lock, and with package jobs/reward",
 		Long: "Let five members of a family claim one reward at the same moment, each as from a pod of its own: first\n" +
-			"with code that looks and then records, which leaves five records; then with package jobs/reward, which\n" +
+			"with code that reads and then records, which leaves five records; then with package jobs/reward, which\n" +
 			"leaves one, and answers the other four with the member that has it. Redis and an SQLite file are inside this process.\n\n" +
 			"Exit code: 1 if it came out otherwise.",
 		Args: cobra.NoArgs,

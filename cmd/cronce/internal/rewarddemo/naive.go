@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// errTaken is all that code which looks first can say.
+// errTaken is all that code which reads first can return.
 var errTaken = errors.New("refused: the family has it")
 
-// A naiveBook records rewards as most first versions do: it looks whether there is
+// A naiveBook records rewards as most first versions do: it reads whether there is
 // a record, and if there is none, writes one. No lock keeps others out between the
 // two, and no unique key refuses a second record.
 type naiveBook struct {
 	db   *sql.DB
-	work func() // between looking and recording
+	work func() // between reading and recording
 }
 
 func newNaiveBook(ctx context.Context, db *sql.DB, work func()) (*naiveBook, error) {
@@ -45,17 +45,17 @@ func (b *naiveBook) records(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// together is work that lasts until n have begun it: they have all looked then,
+// together is work that lasts until n have begun it: they have all read then,
 // as they have when they are quick.
 func together(ctx context.Context, n int32) func() {
 	var begun atomic.Int32
-	allLooked := make(chan struct{})
+	allRead := make(chan struct{})
 	return func() {
 		if begun.Add(1) == n {
-			close(allLooked)
+			close(allRead)
 		}
 		select {
-		case <-allLooked:
+		case <-allRead:
 		case <-ctx.Done():
 		}
 	}

@@ -1,5 +1,5 @@
 // Package rewarddemo lets five members of a family claim one reward at the same moment: with code
-// that looks and then records, and with package jobs/reward.
+// that reads and then records, and with package jobs/reward.
 package rewarddemo
 
 import (
@@ -99,7 +99,7 @@ func Run(ctx context.Context, w io.Writer, asJSON bool, openFile func(name strin
 	defer s.close()
 	naive, err := s.naive(ctx)
 	if err != nil {
-		return fmt.Errorf("reward demo: look, then record: %w", err)
+		return fmt.Errorf("reward demo: read, then record: %w", err)
 	}
 	guarded, err := s.guarded(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func Run(ctx context.Context, w io.Writer, asJSON bool, openFile func(name strin
 	return err
 }
 
-// naive lets the members claim with code that looks, then records.
+// naive lets the members claim with code that reads, then records.
 func (s *stores) naive(ctx context.Context) (*Way, error) {
 	book, err := newNaiveBook(ctx, s.db, together(ctx, members))
 	if err != nil {
@@ -215,7 +215,7 @@ func printWays(w io.Writer, naive, guarded *Way) error {
 		title string
 		*Way
 	}{
-		{"Look, then record; no lock, no unique key:", naive},
+		{"Read, then record; no lock, no unique key:", naive},
 		{"Package jobs/reward: a lock on family and reward, and a unique key behind it:", guarded},
 	} {
 		fmt.Fprintln(w, way.title)

@@ -86,7 +86,7 @@ func (f *File) Fault(path, format string, args ...any) *Error {
 	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...)}
 }
 
-// Unreadable reports whether the file is no YAML, or none that is looked into: then
+// Unreadable reports whether the file is no YAML, or none that is parsed: then
 // nothing is known of what it says.
 func (f *File) Unreadable() bool { return f.unreadable }
 

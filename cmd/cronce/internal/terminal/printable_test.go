@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a terminal would obey is shown, and cannot end a line or a column.
+// A control sequence is shown, and cannot end a line or a column.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"job-1, 5 µs, 東京, \\ \"x\" 'y'": "job-1, 5 µs, 東京, \\ \"x\" 'y'",

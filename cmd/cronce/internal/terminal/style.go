@@ -65,7 +65,7 @@ func (p *Style) message(level, text string) string {
 	return p.Level(level, padded)
 }
 
-// Level marks what a person should look at.
+// Level colours a text by the level of its log line.
 func (p *Style) Level(level, text string) string {
 	switch level {
 	case "error":
