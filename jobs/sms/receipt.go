@@ -2,9 +2,133 @@ package sms
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/internal/bearer"
 )
+
+// Bounds of a receipt over HTTP.
+const (
+	maxReceipt  = 4 << 10 // bytes of its body
+	receiptTime = 5 * time.Second
+)
+
+// Receipts serves receipts over HTTP:
+//
+//	POST /sms/receipts
+//	Authorization: Bearer <token>
+//	Content-Type: application/json
+//
+//	{"id":"…","status":"delivered"}
+//	{"id":"…","status":"undelivered","reason":"absent subscriber"}
+//
+// The answer is 204 whether the message is known or not: it does not say which ids there
+// are. A receipt may be sent again, and has to be after 503, which is doubt. Without the
+// token the answer is 401; 422 says that the body is not of this form.
+type Receipts struct {
+	outbox *Outbox
+	token  func() Secret
+	log    *zap.Logger
+	logged atomic.Int64 // when the last doubt was logged, Unix ns
+}
+
+// NewReceipts returns a handler. Token is asked for the token for each request, so that it
+// can be replaced; while it is empty every request is refused. It may be called
+// concurrently. The logger may be nil. It panics without an outbox or a token.
+func NewReceipts(o *Outbox, token func() Secret, log *zap.Logger) *Receipts {
+	if o == nil || token == nil {
+		panic("sms: NewReceipts needs an outbox and a token")
+	}
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &Receipts{outbox: o, token: token, log: log}
+}
+
+// ServeHTTP serves one request.
+func (h *Receipts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	status := h.serve(w, r)
+	switch status {
+	case http.StatusNoContent:
+		w.WriteHeader(status)
+		return
+	case http.StatusUnauthorized:
+		bearer.Demand(w, r, "receipts")
+	case http.StatusMethodNotAllowed:
+		w.Header().Set("Allow", http.MethodPost)
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, strings.ToLower(http.StatusText(status)), status)
+}
+
+// serve returns the status of the answer. Without the token nothing is said but that.
+func (h *Receipts) serve(w http.ResponseWriter, r *http.Request) int {
+	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	case !bearer.Is(r, string(h.token())):
+		return http.StatusUnauthorized
+	case r.URL.Path != "/sms/receipts":
+		return http.StatusNotFound
+	case r.Method != http.MethodPost:
+		return http.StatusMethodNotAllowed
+	case err != nil || kind != "application/json":
+		return http.StatusUnsupportedMediaType
+	}
+	receipt, err := readReceipt(http.MaxBytesReader(w, r.Body, maxReceipt))
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return http.StatusRequestEntityTooLarge
+	}
+	if err != nil {
+		return http.StatusUnprocessableEntity
+	}
+	ctx, stop := context.WithTimeout(r.Context(), receiptTime)
+	defer stop()
+	switch err := h.outbox.Receive(ctx, receipt); {
+	case err == nil, errors.Is(err, ErrUnknown):
+		return http.StatusNoContent
+	default:
+		if last, now := h.logged.Load(), time.Now().UnixNano(); now-last >= int64(time.Second) && h.logged.CompareAndSwap(last, now) {
+			h.log.Warn("receipt in doubt", zap.Error(err))
+		}
+		return http.StatusServiceUnavailable
+	}
+}
+
+// readReceipt reads a body of one JSON object with the documented fields.
+func readReceipt(body io.Reader) (Receipt, error) {
+	var form struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		Reason string `json:"reason"`
+	}
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&form); err != nil {
+		return Receipt{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Receipt{}, errors.Join(errors.New("there is something behind the receipt"), err)
+	}
+	if form.Status != keyDelivered && form.Status != keyUndelivered {
+		return Receipt{}, fmt.Errorf("status is %s, allowed is delivered or undelivered", quote(form.Status))
+	}
+	if !idPattern.MatchString(form.ID) {
+		return Receipt{}, fmt.Errorf("id is %s", quote(form.ID))
+	}
+	return Receipt{ID: form.ID, Delivered: form.Status == keyDelivered, Reason: form.Reason}, nil
+}
 
 // A Receipt is what a gateway says of a message after it has accepted it.
 type Receipt struct {

@@ -182,7 +182,7 @@ func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, s
 // tryAgain delivers events that were put aside and are to be tried again, each by itself, after
 // all others: one that fails again keeps none of them. It is put aside again then, unless the target
 // says when it takes events again, and has taken none in this run.
-func (c *courier) tryAgain(ctx context.Context) error {
+func (c *deliveryRun) tryAgain(ctx context.Context) error {
 	sale, target := c.sale.ID(), c.target.Name()
 	events, err := c.book.asideAgain(ctx, sale, target)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *courier) tryAgain(ctx context.Context) error {
 // busy leaves the target alone as long as it says about an event that was tried again, and is the error
 // of the run. Events that come meanwhile wait, too: not for long, since it may be about this one alone. It
 // says nothing of the next one, which has not failed by it.
-func (c *courier) busy(ctx context.Context, seq int64, d Delivery) error {
+func (c *deliveryRun) busy(ctx context.Context, seq int64, d Delivery) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is not the target's
 	}

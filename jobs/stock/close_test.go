@@ -13,9 +13,9 @@ import (
 // those that come later, too.
 func TestCloseEndsWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c scribe
+		var c bookWriter
 		writes, ended := 0, 0
-		inscribe := func(ctx context.Context, entries []*entry) {
+		writeEntries := func(ctx context.Context, entries []*entry) {
 			writes++
 			<-ctx.Done()
 			time.Sleep(time.Second) // a transaction is rolled back
@@ -27,7 +27,7 @@ func TestCloseEndsWriting(t *testing.T) {
 		write := func(patience time.Duration) error {
 			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
-			return c.write(ctx, &entry{done: make(chan struct{})}, inscribe)
+			return c.write(ctx, &entry{done: make(chan struct{})}, writeEntries)
 		}
 		if err := write(time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the first: %v, want the end of its time", err)

@@ -58,12 +58,12 @@ func DeliverEvents(s *Sale, t Target) (scheduler.Job, error) {
 	}
 	return scheduler.Job{
 		Name: DeliverEventsName + "." + t.Name(), Spec: DeliverEventsSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
-		Func: func(ctx context.Context, run *scheduler.Run) error { return newCourier(s, t, workOf(run)).run(ctx) },
+		Func: func(ctx context.Context, run *scheduler.Run) error { return newDeliveryRun(s, t, workOf(run)).run(ctx) },
 	}, nil
 }
 
-// A courier is one run of deliverEvents.
-type courier struct {
+// A deliveryRun is one run of deliverEvents.
+type deliveryRun struct {
 	sale   *Sale
 	book   *Database
 	target Target
@@ -73,11 +73,11 @@ type courier struct {
 	done   int   // events of this run
 }
 
-func newCourier(s *Sale, t Target, w work) *courier {
-	return &courier{sale: s, book: s.options.Book, target: t, work: w}
+func newDeliveryRun(s *Sale, t Target, w work) *deliveryRun {
+	return &deliveryRun{sale: s, book: s.options.Book, target: t, work: w}
 }
 
-func (c *courier) run(ctx context.Context) (err error) {
+func (c *deliveryRun) run(ctx context.Context) (err error) {
 	if err := c.work.may(ctx, "enrol"); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *courier) run(ctx context.Context) (err error) {
 }
 
 // passes delivers until nothing is left, for a while.
-func (c *courier) passes(ctx context.Context) error {
+func (c *deliveryRun) passes(ctx context.Context) error {
 	for end := time.Now().Add(deliverTime); time.Now().Before(end); {
 		if more, err := c.pass(ctx); err != nil || !more {
 			return err
@@ -125,7 +125,7 @@ func (c *courier) passes(ctx context.Context) error {
 
 // position asks a target that knows what it has. One that has lost something gets it again,
 // as far as the book still has it.
-func (c *courier) position(ctx context.Context) error {
+func (c *deliveryRun) position(ctx context.Context) error {
 	p, ok := c.target.(positioned)
 	if !ok {
 		return nil
@@ -148,7 +148,7 @@ func (c *courier) position(ctx context.Context) error {
 }
 
 // pass delivers some events, and reports whether there may be more.
-func (c *courier) pass(ctx context.Context) (more bool, err error) {
+func (c *deliveryRun) pass(ctx context.Context) (more bool, err error) {
 	if err := c.work.may(ctx, "read"); err != nil {
 		return false, err
 	}
@@ -199,7 +199,7 @@ func (c *courier) pass(ctx context.Context) (more bool, err error) {
 
 // room refuses to put more events aside than there may be: something else is wrong with a
 // target that refuses so many.
-func (c *courier) room(ctx context.Context, events []Event, d Delivery) (Delivery, error) {
+func (c *deliveryRun) room(ctx context.Context, events []Event, d Delivery) (Delivery, error) {
 	n, err := c.book.countAside(ctx, c.sale.ID(), c.target.Name())
 	if err != nil || n+len(d.Refused) <= maxAside {
 		return d, err
@@ -216,7 +216,7 @@ func (c *courier) room(ctx context.Context, events []Event, d Delivery) (Deliver
 }
 
 // deliver gives events to the target, for a while.
-func (c *courier) deliver(ctx context.Context, events []Event) Delivery {
+func (c *deliveryRun) deliver(ctx context.Context, events []Event) Delivery {
 	bounded, stop := context.WithTimeout(ctx, passTime)
 	defer stop()
 	d := c.target.Deliver(bounded, events)
@@ -232,7 +232,7 @@ func (c *courier) deliver(ctx context.Context, events []Event) Delivery {
 
 // trouble leaves the target alone for a while, since it did not take an event, and is the error of
 // the run.
-func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
+func (c *deliveryRun) trouble(ctx context.Context, seq int64, d Delivery) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // it is not the target's
 	}
@@ -253,14 +253,14 @@ func (c *courier) trouble(ctx context.Context, seq int64, d Delivery) error {
 }
 
 // leave writes down for how long the target is left alone, and why, which is the error of the run.
-func (c *courier) leave(ctx context.Context, seq int64, a advance) error {
+func (c *deliveryRun) leave(ctx context.Context, seq int64, a advance) error {
 	if err := c.move(ctx, a); err != nil {
 		return err
 	}
 	return fmt.Errorf("event %d, asked again in %v: %w", seq, a.wait.Round(time.Millisecond), a.err)
 }
 
-func (c *courier) move(ctx context.Context, a advance) error {
+func (c *deliveryRun) move(ctx context.Context, a advance) error {
 	a.from = c.stored
 	err := c.book.advance(ctx, c.sale.ID(), c.target.Name(), c.work.fence, a)
 	if err == nil {
@@ -281,7 +281,7 @@ const (
 // outage, one of another order is delivered, and then itself once more: a target that takes the one and
 // refuses the other before and after is not out. That is counted as if later events had got through. The
 // cursor does not move by the other one: the target gets it again.
-func (c *courier) alone(ctx context.Context, events []Event) Delivery {
+func (c *deliveryRun) alone(ctx context.Context, events []Event) Delivery {
 	first := c.deliver(ctx, events[:1])
 	if first.Err == nil || ctx.Err() != nil {
 		return first

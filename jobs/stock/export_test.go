@@ -128,14 +128,14 @@ func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
 
 // Deliver is one run of deliverEvents, with a lease and steps that the test decides about.
 func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(string) error) error {
-	return newCourier(s, t, testWork(fence, step)).run(ctx)
+	return newDeliveryRun(s, t, testWork(fence, step)).run(ctx)
 }
 
 // DeliverLogging is one run of deliverEvents with a log.
 func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *zap.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
-	return newCourier(s, t, w).run(ctx)
+	return newDeliveryRun(s, t, w).run(ctx)
 }
 
 // Sweep deletes events that all targets have for longer than retention.

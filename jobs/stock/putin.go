@@ -18,7 +18,7 @@ func (s *Sale) entered(ctx context.Context, at point, sku string) error {
 	if s.options.Book == nil {
 		return nil
 	}
-	return s.await(ctx, &s.clerk, entry{sku: sku, at: at}, s.enter)
+	return s.await(ctx, &s.productWriter, entry{sku: sku, at: at}, s.enter)
 }
 
 // enter writes what was put in of the products of entries in one transaction, or each in its own

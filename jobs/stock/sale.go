@@ -71,14 +71,14 @@ type Options struct {
 // A Sale keeps the stock of some products and the orders for them in Redis. It may
 // be used concurrently, and by many processes at once.
 type Sale struct {
-	client  redis.UniversalClient
-	options Options
-	prefix  string
-	process string // random: distinguishes this sale's use of the store from that of all others
-	shelf   shelf
-	scribe  scribe // writes orders into the book
-	clerk   scribe // and what sellers change
-	answers answers
+	client        redis.UniversalClient
+	options       Options
+	prefix        string
+	process       string // random: distinguishes this sale's use of the store from that of all others
+	shelf         shelf
+	orderWriter   bookWriter // writes orders into the book
+	productWriter bookWriter // and what sellers change
+	answers       answers
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)

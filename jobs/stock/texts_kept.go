@@ -105,7 +105,7 @@ func (t *textRun) move(ctx context.Context, to string) error {
 
 // lookAfterTexts asks the outbox what became of the texts that the database remembers, and forgets those
 // that have ended. Those that the outbox has lost are put into it again, under the same ids.
-func (c *courier) lookAfterTexts(ctx context.Context) error {
+func (c *deliveryRun) lookAfterTexts(ctx context.Context) error {
 	texts, ok := c.target.(*Texts)
 	if !ok {
 		return nil
@@ -127,7 +127,7 @@ func (c *courier) lookAfterTexts(ctx context.Context) error {
 
 // forgetEnded forgets texts that have ended, of some of those that the database remembers: the next run goes
 // on behind them. One that the outbox does not know was deleted there, since nothing is lost.
-func (c *courier) forgetEnded(ctx context.Context, t *textRun) error {
+func (c *deliveryRun) forgetEnded(ctx context.Context, t *textRun) error {
 	for range keptSteps {
 		k, err := c.keptTexts(ctx, t, t.lookedAt())
 		if err != nil {
@@ -161,7 +161,7 @@ func (t *Texts) lookFrom(seq int64) {
 // putLost puts all texts into the outbox again that the database remembers and the outbox does not know: its store
 // has lost data. While it does, and while it checks whether all are there, the place has a word of its own, so that a
 // further loss is noticed.
-func (c *courier) putLost(ctx context.Context, t *textRun) error {
+func (c *deliveryRun) putLost(ctx context.Context, t *textRun) error {
 	var lost []Event
 	defer func() {
 		if len(lost) > 0 {
@@ -190,7 +190,7 @@ func (c *courier) putLost(ctx context.Context, t *textRun) error {
 }
 
 // eachKept calls f with all texts that the database remembers, some at a time, as an outbox has them from one place on.
-func (c *courier) eachKept(ctx context.Context, t *textRun, f func(kept) error) error {
+func (c *deliveryRun) eachKept(ctx context.Context, t *textRun, f func(kept) error) error {
 	if err := t.mark(ctx); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (c *courier) eachKept(ctx context.Context, t *textRun, f func(kept) error) 
 }
 
 // putAgain puts lost texts into the outbox. Those that have no text any more are done with, as those that have ended.
-func (c *courier) putAgain(ctx context.Context, t *textRun, k kept) error {
+func (c *deliveryRun) putAgain(ctx context.Context, t *textRun, k kept) error {
 	d := t.putAll(ctx, k.lost)
 	if d.Err != nil {
 		return d.Err
@@ -227,7 +227,7 @@ type kept struct {
 }
 
 // keptTexts asks the outbox about texts that come after one. It fails if the place is another one.
-func (c *courier) keptTexts(ctx context.Context, t *textRun, after int64) (k kept, err error) {
+func (c *deliveryRun) keptTexts(ctx context.Context, t *textRun, after int64) (k kept, err error) {
 	if err := c.work.may(ctx, "look after texts"); err != nil {
 		return k, err
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	maxScribed  = 200                   // orders that one transaction writes for callers that wait
-	scribePause = 20 * time.Millisecond // after which an order is written again that the book had no room for
+	maxWritten = 200                   // orders that one transaction writes for callers that wait
+	writePause = 20 * time.Millisecond // after which an order is written again that the book had no room for
 )
 
-// A scribe writes records into the book for callers that wait for it. Those that come
+// A bookWriter writes records into the book for callers that wait for it. Those that come
 // while a transaction is under way go into the next one together. One goroutine writes
 // for as long as any waits: a caller goes on at the end of its own time, also while the
-// database does not answer. The goroutine ends with the scribe: see Sale.Close.
-type scribe struct {
+// database does not answer. The goroutine ends with the bookWriter: see Sale.Close.
+type bookWriter struct {
 	mu      sync.Mutex
 	busy    bool // the goroutine runs
 	waiting []*entry
@@ -35,11 +35,11 @@ var errClosed = errors.New("the sale is closed")
 // once the store has done what they ask for. A sale without Options.Book has nothing to end. It may be called
 // again. It closes neither the client nor the database.
 func (s *Sale) Close() {
-	s.scribe.close()
-	s.clerk.close()
+	s.orderWriter.close()
+	s.productWriter.close()
 }
 
-func (c *scribe) close() {
+func (c *bookWriter) close() {
 	c.mu.Lock()
 	c.closed = true
 	if c.stop != nil {
@@ -72,17 +72,17 @@ func (s *Sale) settle(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {
 		return nil
 	}
-	return s.await(ctx, &s.scribe, entry{record: r, at: at}, s.inscribe)
+	return s.await(ctx, &s.orderWriter, entry{record: r, at: at}, s.writeRecords)
 }
 
 // await has an entry written, and again while the book has no room for it.
-func (s *Sale) await(ctx context.Context, c *scribe, e entry, inscribe func(context.Context, []*entry)) error {
+func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries func(context.Context, []*entry)) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	for {
 		try := e
 		try.done = make(chan struct{})
-		err := c.write(ctx, &try, inscribe)
+		err := c.write(ctx, &try, writeEntries)
 		if err == nil || errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Sale) await(ctx context.Context, c *scribe, e entry, inscribe func(cont
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
 		select { // what gives it room is on its way to the book, such as an order that has expired
-		case <-time.After(scribePause):
+		case <-time.After(writePause):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
@@ -98,8 +98,8 @@ func (s *Sale) await(ctx context.Context, c *scribe, e entry, inscribe func(cont
 }
 
 // write has a record written, and returns what became of it, or that ctx has ended.
-func (c *scribe) write(ctx context.Context, e *entry, inscribe func(context.Context, []*entry)) error {
-	if !c.add(ctx, e, inscribe) {
+func (c *bookWriter) write(ctx context.Context, e *entry, writeEntries func(context.Context, []*entry)) error {
+	if !c.add(ctx, e, writeEntries) {
 		return errClosed
 	}
 	select {
@@ -118,8 +118,8 @@ func (c *scribe) write(ctx context.Context, e *entry, inscribe func(context.Cont
 	}
 }
 
-// add lets an entry wait, and begins to write if that is not under way. It reports whether the scribe still writes.
-func (c *scribe) add(ctx context.Context, e *entry, inscribe func(context.Context, []*entry)) bool {
+// add lets an entry wait, and begins to write if that is not under way. It reports whether the bookWriter still writes.
+func (c *bookWriter) add(ctx context.Context, e *entry, writeEntries func(context.Context, []*entry)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -129,17 +129,17 @@ func (c *scribe) add(ctx context.Context, e *entry, inscribe func(context.Contex
 	if !c.busy {
 		c.busy = true
 		ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-		c.writing.Go(func() { c.writeAll(ctx, inscribe) })
+		c.writing.Go(func() { c.writeAll(ctx, writeEntries) })
 	}
 	return true
 }
 
 // writeAll writes what waits, until nothing does. The transaction is that of many callers: it does
-// not end with the context of one, but with the scribe.
-func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []*entry)) {
+// not end with the context of one, but with the bookWriter.
+func (c *bookWriter) writeAll(ctx context.Context, writeEntries func(context.Context, []*entry)) {
 	for {
 		c.mu.Lock()
-		some := slices.Clone(c.waiting[:min(maxScribed, len(c.waiting))])
+		some := slices.Clone(c.waiting[:min(maxWritten, len(c.waiting))])
 		c.waiting = slices.Delete(c.waiting, 0, len(some))
 		c.busy = len(some) > 0
 		c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []
 			return
 		}
 		bounded, stop := context.WithTimeout(ctx, askTime)
-		inscribe(bounded, some)
+		writeEntries(bounded, some)
 		stop()
 		for _, e := range some {
 			close(e.done)
@@ -155,23 +155,23 @@ func (c *scribe) writeAll(ctx context.Context, inscribe func(context.Context, []
 	}
 }
 
-// inscribe writes entries in one transaction, or each in its own when that is refused. Where
+// writeRecords writes entries in one transaction, or each in its own when that is refused. Where
 // they need what was put in a moment ago, that goes before them.
-func (s *Sale) inscribe(ctx context.Context, entries []*entry) {
-	err := s.inscribeOnce(ctx, entries, false)
+func (s *Sale) writeRecords(ctx context.Context, entries []*entry) {
+	err := s.writeRecordsOnce(ctx, entries, false)
 	_, bring := unbalanced(err)
 	if bring {
-		err = s.inscribeOnce(ctx, entries, true)
+		err = s.writeRecordsOnce(ctx, entries, true)
 	}
 	if err == nil || len(entries) == 1 {
 		return
 	}
 	for i := range entries {
-		_ = s.inscribeOnce(ctx, entries[i:i+1], bring) // the entry has it
+		_ = s.writeRecordsOnce(ctx, entries[i:i+1], bring) // the entry has it
 	}
 }
 
-func (s *Sale) inscribeOnce(ctx context.Context, entries []*entry, bring bool) error {
+func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring bool) error {
 	records := make([]Record, 0, len(entries))
 	seen := map[string]bool{}
 	for _, e := range entries {
