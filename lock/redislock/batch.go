@@ -18,8 +18,8 @@ type batch struct {
 }
 
 // A command is one EVALSHA of a batch. It serves one call, or all calls of the batch whose
-// script joins: such a script is given the keys of each call, one after the other, and the
-// arguments likewise, and returns a list with a reply for each.
+// script joins: such a script is given the first key of each call, then the second of each,
+// the arguments of one call after the other, and returns a list with a reply for each.
 type command struct {
 	calls   []*call
 	script  *script
@@ -55,8 +55,13 @@ func commands(calls []*call, apart bool) []*command {
 // joined is the request of all these calls.
 func joined(calls []*call) *request {
 	r := requests.Get().(*request)
+	for k := range calls[0].request.keys.ends {
+		for _, c := range calls {
+			r.keys.b = append(r.keys.b, c.request.keys.at(k)...)
+			r.keys.end()
+		}
+	}
 	for _, c := range calls {
-		r.keys.join(c.request.keys)
 		r.args.join(c.request.args)
 		r.once = r.once || c.request.once
 	}

@@ -385,12 +385,12 @@ func TestBatchGrantsEach(t *testing.T) {
 		"at the remembered fence":    {now - 1, now, false, []any{int64(1), fmt.Sprint(now + 1), int64(1000)}},
 		"below the remembered fence": {now - 1, now + 1, false, []any{int64(1), fmt.Sprint(now + 2), int64(1000)}},
 	} {
-		keys := []string{"lock " + name, "queue " + name, "beside " + name, "queue beside " + name}
+		keys := []string{"lock " + name, "beside " + name, "queue " + name, "queue beside " + name}
 		if test.remembered != 0 {
 			must(t, c.Set(t.Context(), keys[0], test.remembered, time.Second).Err())
 		}
 		if test.waits {
-			must(t, c.RPush(t.Context(), keys[1], "inbox|b/1").Err())
+			must(t, c.RPush(t.Context(), keys[2], "inbox|b/1").Err())
 		}
 		got, err := redislock.AcquireReplies(t.Context(), c, keys, "a/1", 1000, test.seen, 0, "a/2", 1000, 0, 0)
 		if want := []any{test.want, now}; err != nil || !reflect.DeepEqual(got, want) {
@@ -398,7 +398,7 @@ func TestBatchGrantsEach(t *testing.T) {
 		}
 	}
 	must(t, c.Set(t.Context(), "lock", now-1, time.Second).Err())
-	keys := []string{"lock", "queue", "lock", "queue"}
+	keys := []string{"lock", "lock", "queue", "queue"}
 	got, err := redislock.AcquireReplies(t.Context(), c, keys, "a/1", 1000, 0, 0, "a/2", 1000, 0, 0)
 	if want := []any{now, []any{int64(0), "0", int64(1000)}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("two that ask for a lock that was freed are answered %v, %v, want %v", got, err, want)

@@ -43,6 +43,14 @@ func (t *texts) appendTo(all []string) []string {
 
 func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
 
+// at is one of the texts.
+func (t *texts) at(i int) []byte {
+	if i == 0 {
+		return t.b[:t.ends[0]]
+	}
+	return t.b[t.ends[i-1]:t.ends[i]]
+}
+
 // join appends the texts of another.
 func (t *texts) join(o texts) {
 	from := len(t.b)
@@ -82,7 +90,7 @@ func (d *Driver) requestFor(key string) *request {
 }
 
 // firstKey is the key that decides which server the request is for.
-func (r *request) firstKey() string { return string(r.keys.b[:r.keys.ends[0]]) }
+func (r *request) firstKey() string { return string(r.keys.at(0)) }
 
 // requestOf returns a request with keys and arguments, which are texts and whole
 // numbers.

@@ -1,7 +1,7 @@
 -- acquire asks for plain locks, each for itself: an answer about one lock says nothing
 -- about another.
 --
--- KEYS     for each lock the lock and its queue
+-- KEYS     the locks, then the queue of each
 -- ARGV     for each lock the owner, the TTL in ms, the highest fence that the asker has
 --          seen, and 1 to barge
 -- returns  for each lock
@@ -19,16 +19,15 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local instant = string.format('%.0f', now)
-local locks, queues, replies, rest, granted = {}, {}, {}, {}, {}
-for i = 1, #KEYS / 2 do locks[i], queues[i] = KEYS[2 * i - 1], KEYS[2 * i] end
-local waited = redis.call('EXISTS', unpack(queues)) > 0
-local texts = redis.call('MGET', unpack(locks))
+local n, replies, rest, granted = #KEYS / 2, {}, nil, nil
+local waited = redis.call('EXISTS', unpack(KEYS, n + 1)) > 0
+local texts = redis.call('MGET', unpack(KEYS, 1, n))
 
-for i, lock in ipairs(locks) do
-  local text, at = texts[i], 4 * i - 3
+for i = 1, n do
+  local lock, text, at = KEYS[i], texts[i], 4 * i - 3
   local last = text and not string.find(text, '%D') and tonumber(text) -- of a lock that was freed
   local won
-  if granted[lock] or now <= tonumber(ARGV[at + 2]) or waited and redis.call('EXISTS', queues[i]) == 1 then
+  if granted and granted[lock] or now <= tonumber(ARGV[at + 2]) or waited and redis.call('EXISTS', KEYS[n + i]) == 1 then
     won = false
   elseif not text then
     won = redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1], 'NX')
@@ -36,17 +35,22 @@ for i, lock in ipairs(locks) do
     won = redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1])
   end
   if won then
-    granted[lock], replies[i] = true, now
+    replies[i] = now
+    if n > 1 then
+      granted = granted or {}
+      granted[lock] = true
+    end
   else
+    rest = rest or {}
     rest[#rest + 1] = i
   end
 end
-if #rest == 0 then return replies end
+if not rest then return replies end
 
 -- include: queue.lua
 
 for _, i in ipairs(rest) do
   local at = 4 * i - 3
-  replies[i] = attempt(ask, locks[i], queues[i], ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3] == '1')
+  replies[i] = attempt(ask, KEYS[i], KEYS[n + i], ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3] == '1')
 end
 return replies

@@ -1,7 +1,7 @@
 -- release frees plain locks, each for itself, or keeps a lock for the first in its queue.
 -- An owner that never saw its answer does not know its fence, and says 0.
 --
--- KEYS     for each lock the lock and its queue
+-- KEYS     the locks, then the queue of each
 -- ARGV     for each lock fence|owner
 -- returns  for each lock 1 if it is not the owner's any more, 0 if another owner has it,
 --          2 if it is for shared_release, 3 if it is free, and not known to have been
@@ -10,25 +10,25 @@
 -- A lock that no owner waits for takes one SET. The other locks need the functions of
 -- queue.lua, which Redis makes anew each time it runs a script.
 
-local locks, queues, replies, rest = {}, {}, {}, {}
-for i = 1, #KEYS / 2 do locks[i], queues[i] = KEYS[2 * i - 1], KEYS[2 * i] end
-local waited = redis.call('EXISTS', unpack(queues)) > 0
-local texts = redis.call('MGET', unpack(locks))
+local n, replies, rest = #KEYS / 2, {}, nil
+local waited = redis.call('EXISTS', unpack(KEYS, n + 1)) > 0
+local texts = redis.call('MGET', unpack(KEYS, 1, n))
 
-for i, lock in ipairs(locks) do
+for i = 1, n do
   local freed = false
-  if texts[i] == ARGV[i] and not (waited and redis.call('EXISTS', queues[i]) == 1) then
+  if texts[i] == ARGV[i] and not (waited and redis.call('EXISTS', KEYS[n + i]) == 1) then
     local fence = string.match(ARGV[i], '^%d+')
     local till = string.format('%.0f', fence / 1000 + 10000) -- as remember does
-    freed = not redis.pcall('SET', lock, fence, 'PXAT', till).err
+    freed = not redis.pcall('SET', KEYS[i], fence, 'PXAT', till).err
   end
   if freed then
     replies[i] = 1
   else
+    rest = rest or {}
     rest[#rest + 1] = i
   end
 end
-if #rest == 0 then return replies end
+if not rest then return replies end
 
 -- include: queue.lua
 
@@ -58,6 +58,6 @@ local function release(lock, queue, lease)
 end
 
 for _, i in ipairs(rest) do
-  replies[i] = attempt(release, locks[i], queues[i], ARGV[i])
+  replies[i] = attempt(release, KEYS[i], KEYS[n + i], ARGV[i])
 end
 return replies
