@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Check asks every server who it is and returns what is wrong with them, joined:
@@ -59,4 +61,41 @@ func (n *node) identify(ctx context.Context) (string, error) {
 		return "", unfit(fmt.Sprintf("redlock: check: %s is part of a Cluster: use independent masters", addr))
 	}
 	return fields["run_id"], nil
+}
+
+var _ driver.StoreChecker = (*Driver)(nil)
+
+// unfit is an error of a server that must not be used. It is lock.ErrUnfit.
+type unfit string
+
+func (e unfit) Error() string { return string(e) }
+
+func (e unfit) Is(target error) bool { return target == driver.ErrUnfit }
+
+// CheckStore asks every server as [Driver.Check] does. Servers that are replicas, parts of a
+// Cluster or one and the same refuse the store: the error is lock.ErrUnfit. Those that
+// do not answer are a risk while a majority does, and doubt otherwise.
+func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
+	all := d.inspect(ctx)
+	var risks []driver.Risk
+	var wrong []error
+	for i, err := range all[:len(d.nodes)] {
+		switch {
+		case err == nil:
+		case errors.Is(err, driver.ErrUnfit):
+			wrong = append(wrong, err)
+		default:
+			text := strings.TrimPrefix(err.Error(), "redlock: check: "+d.nodes[i].addr()+": ")
+			risks = append(risks, driver.Risk{Topic: "connection", Server: d.nodes[i].addr(), Text: "the server does not answer: " + text,
+				Fix: "check its address, its user and password, and the network: the lock has one server less to lose"})
+		}
+	}
+	wrong = append(wrong, all[len(d.nodes):]...)
+	switch {
+	case len(wrong) > 0:
+		return nil, errors.Join(wrong...)
+	case len(d.nodes)-len(risks) < d.majority:
+		return nil, errors.Join(all...)
+	}
+	return risks, nil
 }

@@ -44,19 +44,19 @@ type Options struct {
 // stay the caller's; Close the Driver before them. All methods may be called
 // concurrently. They return when their context ends.
 type Driver struct {
-	options  Options
-	nodes    []*node
-	majority int
-	attempts atomic.Int64 // numbers the requests, so that a late one is known
-	stop     context.CancelFunc
-	closing  sync.RWMutex   // held while Close waits: no request begins beside that
-	asking   sync.WaitGroup // requests under way
-	sweepers sync.WaitGroup
-	workers  *workers
-	fences   fences
-	untold   untold
-	strays   strays
-	rest     time.Duration // restAfter, but for tests
+	options     Options
+	nodes       []*node
+	majority    int
+	attempts    atomic.Int64 // numbers the requests, so that a late one is known
+	stop        context.CancelFunc
+	closing     sync.RWMutex   // held while Close waits: no request begins beside that
+	asking      sync.WaitGroup // requests under way
+	sweepers    sync.WaitGroup
+	workers     *workers
+	fences      fences
+	deferred    deferred
+	outstanding outstanding
+	rest        time.Duration // restAfter, but for tests
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -98,7 +98,7 @@ func (d *Driver) Close() error {
 	for _, n := range d.nodes {
 		n.close()
 	}
-	d.untold.close()
+	d.deferred.close()
 	d.closing.Lock()
 	d.asking.Wait() // before the sweepers: a late answer may start one
 	d.workers.close()

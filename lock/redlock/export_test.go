@@ -118,9 +118,9 @@ func (d *Driver) Settle() {
 
 // Untold is how many leases only a majority knows of, until the others are told.
 func (d *Driver) Untold() int {
-	d.untold.mu.Lock()
-	defer d.untold.mu.Unlock()
-	return len(d.untold.leases)
+	d.deferred.mu.Lock()
+	defer d.deferred.mu.Unlock()
+	return len(d.deferred.leases)
 }
 
 // AskRestAfter sets how long a majority is left alone.

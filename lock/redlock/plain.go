@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -93,7 +94,7 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64
 	}
 	g, err := valid("acquire", fence, sent, b.left(), a.TTL)
 	if err == nil {
-		d.tellRest(a, attempt, fence, b)
+		d.sendRest(a, attempt, fence, b)
 	}
 	return g, err
 }
@@ -115,7 +116,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: renew: %w", err)
 	}
-	d.untold.take(&h) // all are told here
+	d.deferred.take(&h) // all servers are asked here
 	sent, attempt := time.Now(), d.attempts.Add(1)
 	r := d.give(renewScript, h.Key, h.Owner, attempt, h.TTL, h.Fence)
 	b := d.ask(ctx, d.patience(h.TTL), r, question{first: d.all()})
@@ -144,9 +145,9 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	// A server that voted late, or will when it goes on, has the owner's lease
 	// under a fence that was never a grant's.
 	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
-	untold := d.untold.take(&h)
-	d.strays.free(lease{h.Key, h.Owner}, rest, h.TTL)
-	q := question{first: d.all() &^ untold, rest: untold, enough: ballot.released, late: func(n *node, a *answer) {
+	deferred := d.deferred.take(&h)
+	d.outstanding.free(lease{h.Key, h.Owner}, rest, h.TTL)
+	q := question{first: d.all() &^ deferred, rest: deferred, enough: ballot.released, late: func(n *node, a *answer) {
 		if a.err != nil || a.code == odd {
 			d.sweepNode(n, rest, h.TTL)
 		}
@@ -174,7 +175,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 // waits for them twice.
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
-	d.strays.free(lease{a.Key, a.Owner}, r, a.TTL)
+	d.outstanding.free(lease{a.Key, a.Owner}, r, a.TTL)
 	undone := d.ask(ctx, d.patience(a.TTL), r, question{first: b.voted(yes)})
 	for i := range undone.answers {
 		if err := b.answers[i].err; err != nil {
@@ -199,4 +200,25 @@ func (d *Driver) doubt(ctx context.Context, operation string, b ballot) error {
 		err = fmt.Errorf("%w: %w", err, errs)
 	}
 	return err
+}
+
+const (
+	minPause = 2 * time.Millisecond
+	maxPause = 500 * time.Millisecond
+)
+
+// backoff is a random pause before votes that were split are asked for again, by
+// an owner that gave its votes back lost+1 times in a row and needed took for the
+// last time; lost is -1 for an owner that keeps its votes.
+//
+// Whoever asks takes votes from the owner that is ahead for as long as it needs
+// to ask and to give back. So the times to choose from double with each loss until
+// they exceed what all the others need together, however slow the servers are,
+// while the owner that is ahead comes back at once for what has become free.
+func backoff(lost int, took time.Duration) time.Duration {
+	if lost < 0 {
+		return rand.N(minPause)
+	}
+	took = min(max(took, minPause), maxPause)
+	return minPause + rand.N(min(took<<min(lost+1, 8), maxPause))
 }

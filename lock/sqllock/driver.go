@@ -68,21 +68,21 @@ type Options struct {
 // return when their context ends, or where the database's own driver does not
 // heed it up to a second later; what was sent may then still be done.
 type Driver struct {
-	db        *sql.DB
-	grammar   grammar
-	texts     texts
-	ns        string
-	poll      time.Duration
-	lines     int    // how long a journal may be
-	budget    int64  // how many bytes all journals may have
-	keptNodes int    // how many nodes of each span the chores leave
-	party     string // this process, as a waiter
-	listen    Listener
-	waiters   waiters
-	ears      ears
-	inside    int
-	looks     chan struct{} // full while as many look as may
-	chores    chores
+	db          *sql.DB
+	grammar     grammar
+	texts       texts
+	ns          string
+	poll        time.Duration
+	lines       int    // how long a journal may be
+	budget      int64  // how many bytes all journals may have
+	keptNodes   int    // how many nodes of each span the maintenance leave
+	party       string // this process, as a waiter
+	listen      Listener
+	waiters     waiters
+	ears        ears
+	inside      int
+	looks       chan struct{} // full while as many look as may
+	maintenance maintenance
 }
 
 var (

@@ -53,15 +53,15 @@ func (d *Driver) Looks(key, owner string, listening bool) func(fence int64, left
 // TakenBack reports whether the database did nothing of what was asked.
 func TakenBack(err error) bool { return takenBack(err) }
 
-// ChoresDue makes the chores due with the next request that starts them.
-func (d *Driver) ChoresDue() {
-	d.chores.mu.Lock()
-	defer d.chores.mu.Unlock()
-	d.chores.next = time.Time{}
+// MaintenanceDue makes the maintenance due with the next request that starts them.
+func (d *Driver) MaintenanceDue() {
+	d.maintenance.mu.Lock()
+	defer d.maintenance.mu.Unlock()
+	d.maintenance.next = time.Time{}
 }
 
-// ChoresDone returns when the chores that were started are done.
-func (d *Driver) ChoresDone() { d.chores.busy.Wait() }
+// MaintenanceDone returns when the maintenance that were started are done.
+func (d *Driver) MaintenanceDone() { d.maintenance.busy.Wait() }
 
 // SweepPlan is the statement that finds the leases to remove, and its arguments.
 func (d *Driver) SweepPlan(now int64) (text string, args []any) {

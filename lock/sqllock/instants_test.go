@@ -73,9 +73,9 @@ func TestSweepCutoff(t *testing.T) {
 			run(fmt.Sprintf("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES ('cronce', '%s', '', 1, %d, 0, '', %d)",
 				key, row[0], row[1]))
 		}
-		d.ChoresDue()
+		d.MaintenanceDue()
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-		d.ChoresDone()
+		d.MaintenanceDone()
 		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
 		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)
@@ -93,9 +93,9 @@ func TestSweepBooks(t *testing.T) {
 		for name, until := range map[string]int64{"counts": now + 1, "just-over": now, "over": now - 1} {
 			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
 		}
-		d.ChoresDue()
+		d.MaintenanceDue()
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-		d.ChoresDone()
+		d.MaintenanceDone()
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)

@@ -2,9 +2,12 @@ package sqllock
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // write adds the lines of a record to those to be put, and counts them.
@@ -33,7 +36,7 @@ func (b *batch) write(r *record, lines *rows) error {
 // table, where all journals together are too large and this one has no two older
 // lines to give for it.
 func (d *Driver) forgo(r *record) {
-	if r.grown > 0 && d.chores.full.Load() && r.next-r.first <= 2 {
+	if r.grown > 0 && d.maintenance.full.Load() && r.next-r.first <= 2 {
 		r.newest.Error, r.grown = "", 0
 	}
 }
@@ -48,7 +51,7 @@ func (d *Driver) cut(r *record) bool {
 	}
 	count := r.next - r.first
 	drop := int64(0)
-	if fresh > 0 && d.chores.full.Load() {
+	if fresh > 0 && d.maintenance.full.Load() {
 		drop = min(2*fresh, count-1)
 	}
 	if most := int64(d.lines); count-drop > most {
@@ -120,4 +123,30 @@ func column(ctx context.Context, s session, text string, args ...any) (all []str
 		all = append(all, s)
 	}
 	return all, rows.Err()
+}
+
+func encodeLine(l *driver.Line) (string, error) {
+	text, err := json.Marshal((*series.KeptLine)(l))
+	return string(text), err
+}
+
+// readLine reads a line. One that cannot be read is an error: what it said is
+// not known.
+func readLine(key, text string) (driver.Line, error) {
+	var k series.KeptLine
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		return driver.Line{}, fmt.Errorf("a line of %q cannot be read: %w", key, err)
+	}
+	return driver.Line(k), nil
+}
+
+// readSightings reads the revisions of a series that were seen.
+func readSightings(key, text string) (seen series.Sightings, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &seen); err != nil {
+		return nil, fmt.Errorf("the revisions of %q cannot be read: %w", key, err)
+	}
+	return seen, nil
 }

@@ -67,9 +67,9 @@ func TestUnusedGo(t *testing.T) {
 			_, err := db.Exec(s)
 			must(t, err)
 		}
-		d.ChoresDue()
+		d.MaintenanceDue()
 		must(t, d.Release(t.Context(), used))
-		d.ChoresDone()
+		d.MaintenanceDone()
 		var rows, next int64
 		must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&rows))
 		if next = grant("old").Fence; rows != 2 || next <= old.Fence {
@@ -109,10 +109,10 @@ func TestJournalBytes(t *testing.T) {
 		}
 		miss(9)
 		lines(10)
-		d.ChoresDue()
+		d.MaintenanceDue()
 		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
 		must(t, err)
-		d.ChoresDone()
+		d.MaintenanceDone()
 		miss(1)
 		lines(9)
 		miss(5)
@@ -139,10 +139,10 @@ func TestJournalsOfErrors(t *testing.T) {
 		waitOn(t, d, (rounds+5)*time.Millisecond)
 		most := 0
 		for round := range int64(rounds) {
-			d.ChoresDue()
+			d.MaintenanceDue()
 			_, err := d.Beat(t.Context(), "n", minute) // they are weighed before each round
 			must(t, err)
-			d.ChoresDone()
+			d.MaintenanceDone()
 			var cs []driver.Claim
 			for i, key := range keys {
 				mark := marks[i].Mark + round
@@ -209,10 +209,10 @@ func TestErrorTextCostsLines(t *testing.T) {
 			}
 			ends = append(ends, driver.EndRequest{RunRef: run, Outcome: driver.OutcomeFailed, Error: r.text})
 		}
-		d.ChoresDue()
+		d.MaintenanceDue()
 		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
 		must(t, err)
-		d.ChoresDone()
+		d.MaintenanceDone()
 		for i, r := range rows {
 			before, err := d.Journal(t.Context(), r.key, 0)
 			must(t, err)

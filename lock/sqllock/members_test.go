@@ -70,11 +70,11 @@ func TestNodesAreBounded(t *testing.T) {
 				" WHEN node LIKE 'ahead%' THEN 'ahead' WHEN node LIKE 'silent%' THEN 'silent' ELSE node END AS kind, count(*) FROM cronce_nodes GROUP BY 1 ORDER BY 1")), " ")
 		}
 		want := fmt.Sprintf("a 1 ahead %d left %d live %d silent %d", most, most, most-1, most)
-		eventually(t, "the nodes are "+want, func() bool { // the time of the chores may not be enough at once
-			d.ChoresDue()
+		eventually(t, "the nodes are "+want, func() bool { // the time of the maintenance may not be enough at once
+			d.MaintenanceDue()
 			_, err = d.Beat(t.Context(), "a", time.Minute)
 			must(t, err)
-			d.ChoresDone()
+			d.MaintenanceDone()
 			return kept() == want
 		})
 	})

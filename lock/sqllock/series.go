@@ -34,50 +34,6 @@ func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 	return s, err
 }
 
-var claims = operation[driver.Claim, driver.Answer]{
-	name:  "claim",
-	key:   func(c *driver.Claim) string { return c.Key },
-	apply: func(r *record, us int64, c *driver.Claim) (driver.Answer, error) { return r.Claim(us, c, r), nil },
-	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
-}
-
-// Claim asks for numbers, up to 200 in one transaction, which locks the rows of
-// their series in the order of their keys and judges them at one instant.
-func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	return claims.ask(ctx, d, cs)
-}
-
-var renewals = operation[driver.RunRef, driver.RenewAnswer]{
-	name: "renew",
-	key:  func(r *driver.RunRef) string { return r.Key },
-	apply: func(r *record, us int64, ref *driver.RunRef) (driver.RenewAnswer, error) {
-		return r.Renew(us, ref), nil
-	},
-	doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
-}
-
-// RenewRuns moves the deadlines of runs to now + TTL, up to 200 in one
-// transaction.
-func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	return renewals.ask(ctx, d, rs)
-}
-
-var endings = operation[driver.EndRequest, driver.EndAnswer]{
-	name: "release",
-	key:  func(e *driver.EndRequest) string { return e.Key },
-	apply: func(r *record, us int64, e *driver.EndRequest) (driver.EndAnswer, error) {
-		return r.Release(us, e, r), nil
-	},
-	doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
-}
-
-// ReleaseRuns ends runs, up to 200 in one transaction.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	out := endings.ask(ctx, d, es)
-	d.sweep()
-	return out
-}
-
 // Look reads series, up to 200 with one statement.
 func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
 	return looks.ask(ctx, d, keys)

@@ -84,10 +84,10 @@ func TestTablesOfAnotherName(t *testing.T) {
 			at, err := d.Inspect(t.Context(), "key")
 			return err == nil && at.Waiting == 1
 		})
-		d.ChoresDue()
+		d.MaintenanceDue()
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		must(t, <-served)
-		d.ChoresDone()
+		d.MaintenanceDone()
 		must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err)
 		_, err = d.Beat(t.Context(), "n", minute)
 		must(t, err)

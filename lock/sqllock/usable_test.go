@@ -146,9 +146,9 @@ func TestSweepIsIndexed(t *testing.T) {
 			t.Errorf("%s\n%s", text, plan)
 		}
 		eventually(t, "all that is to go is gone", func() bool { // its time may not be enough at once
-			d.ChoresDue()
+			d.MaintenanceDue()
 			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key 1", Owner: "n/1"}))
-			d.ChoresDone()
+			d.MaintenanceDone()
 			var left int
 			must(t, db.QueryRow("SELECT count(*) FROM cronce_leases").Scan(&left))
 			return left == keys*9/10

@@ -2,6 +2,9 @@ package zklock
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -9,51 +12,32 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The kinds of requests about series. What they do is in lock/series.
-var (
-	openings = kind[driver.OpenRequest, driver.Series]{
-		what: "open",
-		key:  func(o *driver.OpenRequest) string { return o.Key },
-		step: func(r *record, us int64, o *driver.OpenRequest) driver.Series {
-			r.Open(us, o, r)
-			return r.Series(us, o.Key)
-		},
-		doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
-	}
-	claims = kind[driver.Claim, driver.Answer]{
-		what:  "claim",
-		key:   func(q *driver.Claim) string { return q.Key },
-		step:  func(r *record, us int64, q *driver.Claim) driver.Answer { return r.Claim(us, q, r) },
-		doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
-	}
-	renewals = kind[driver.RunRef, driver.RenewAnswer]{
-		what:  "renew",
-		key:   func(q *driver.RunRef) string { return q.Key },
-		step:  func(r *record, us int64, q *driver.RunRef) driver.RenewAnswer { return r.Renew(us, q) },
-		doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
-	}
-	endings = kind[driver.EndRequest, driver.EndAnswer]{
-		what:  "release",
-		key:   func(q *driver.EndRequest) string { return q.Key },
-		step:  func(r *record, us int64, q *driver.EndRequest) driver.EndAnswer { return r.Release(us, q, r) },
-		doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
-	}
-	looks = kind[string, driver.Series]{
-		what:  "look",
-		key:   func(key *string) string { return *key },
-		step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
-		doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
-	}
-	changes = kind[change, driver.Series]{
-		what: "pause or resume",
-		key:  func(q *change) string { return q.key },
-		step: func(r *record, us int64, q *change) driver.Series {
-			q.do(r, us, q.number)
-			return series.Changed(r.Series(us, q.key))
-		},
-		doubt: func(q *change, err error) driver.Series { return driver.Series{Key: q.key, Err: err} },
-	}
-)
+var openings = kind[driver.OpenRequest, driver.Series]{
+	what: "open",
+	key:  func(o *driver.OpenRequest) string { return o.Key },
+	step: func(r *record, us int64, o *driver.OpenRequest) driver.Series {
+		r.Open(us, o, r)
+		return r.Series(us, o.Key)
+	},
+	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
+}
+
+var looks = kind[string, driver.Series]{
+	what:  "look",
+	key:   func(key *string) string { return *key },
+	step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
+	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
+}
+
+var changes = kind[change, driver.Series]{
+	what: "pause or resume",
+	key:  func(q *change) string { return q.key },
+	step: func(r *record, us int64, q *change) driver.Series {
+		q.do(r, us, q.number)
+		return series.Changed(r.Series(us, q.key))
+	},
+	doubt: func(q *change, err error) driver.Series { return driver.Series{Key: q.key, Err: err} },
+}
 
 // A change is a pause or a resume.
 type change struct {
@@ -73,21 +57,6 @@ func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Ser
 		}
 	}
 	return out
-}
-
-// Claim asks for numbers.
-func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	return claims.ask(ctx, d, cs)
-}
-
-// RenewRuns moves the deadlines of runs to now + TTL.
-func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	return renewals.ask(ctx, d, rs)
-}
-
-// ReleaseRuns ends runs.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	return endings.ask(ctx, d, es)
 }
 
 // Look reads series. It writes to none of them.
@@ -141,4 +110,45 @@ func (d *Driver) record(ctx context.Context, os []driver.OpenRequest, opened []d
 		}
 	}
 	return all
+}
+
+func (d *Driver) sightingsPath(key string) string { return d.paths.of(key) + "/revisions" }
+
+// sightings reads the revisions of a series, by when they were seen first. The
+// version is that of their node, -1 if there is none.
+func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, version int32, err error) {
+	data, stat, err := c.Get(d.sightingsPath(key))
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, -1, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	if err := json.Unmarshal(data, &seen); err != nil {
+		return nil, 0, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, d.sightingsPath(key), err)
+	}
+	return seen, stat.Version, nil
+}
+
+// sight records the revision that a node opens the series with.
+func (d *Driver) sight(c *zk.Conn, ms int64, o *driver.OpenRequest) (since int64, other string, err error) {
+	for {
+		all, version, err := d.sightings(c, o.Key)
+		if err != nil {
+			return 0, "", err
+		}
+		since, other = all.See(ms, o)
+		data, err := json.Marshal(all)
+		if err != nil {
+			return 0, "", err
+		}
+		if version < 0 {
+			_, err = c.Create(d.sightingsPath(o.Key), data, zk.FlagPersistent, d.options.ACL)
+		} else {
+			_, err = c.Set(d.sightingsPath(o.Key), data, version)
+		}
+		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) {
+			return since, other, err
+		}
+	}
 }

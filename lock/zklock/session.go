@@ -134,7 +134,7 @@ func (s *session) dial(network, address string, timeout time.Duration) (net.Conn
 		s.timeout.Store(int64(t))
 		s.trouble.Store(nil)
 	}
-	return &greeted{Conn: c, limit: s.options.Session, gave: gave, failed: failed}, nil
+	return &handshakeConn{Conn: c, limit: s.options.Session, gave: gave, failed: failed}, nil
 }
 
 // doubt is the end of a request's context, and why no server takes the session, if none

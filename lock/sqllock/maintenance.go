@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	choresEvery = time.Minute
-	choresSoon  = 5 * time.Second // when one did not get done
-	choreTime   = 2 * time.Second // the budget of each
-	choreRows   = 500             // that one transaction removes
-	unused      = time.Hour       // after the end of its lease
+	maintenanceEvery = time.Minute
+	choresSoon       = 5 * time.Second // when one did not get done
+	choreTime        = 2 * time.Second // the budget of each
+	choreRows        = 500             // that one transaction removes
+	unused           = time.Hour       // after the end of its lease
 )
 
-// chores are what is done once in a while, in the background. The zero value
+// maintenance are what is done once in a while, in the background. The zero value
 // is ready.
-type chores struct {
+type maintenance struct {
 	mu   sync.Mutex
 	next time.Time
 	busy sync.WaitGroup
 	full atomic.Bool // the journals together are over their bytes
 }
 
-// sweep starts the chores if they are due: the removal of the rows of keys that
+// sweep starts the maintenance if they are due: the removal of the rows of keys that
 // no caller has used for a day, of places and nodes that died and of books, and the weighing
 // of the journals. No request waits for them. Each has a time of its own, so that one that
 // is slow keeps none of the others from being done; what fails is done next time.
 func (d *Driver) sweep() {
-	c := &d.chores
+	c := &d.maintenance
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Now().Before(c.next) {
 		return
 	}
-	c.next = time.Now().Add(choresEvery)
+	c.next = time.Now().Add(maintenanceEvery)
 	c.busy.Go(func() {
 		for _, chore := range []func(context.Context) error{d.sweepLeases, d.sweepPlaces, d.sweepBooks, d.sweepNodes, d.weigh} {
 			ctx, stop := context.WithTimeout(context.Background(), choreTime)
@@ -119,7 +119,7 @@ func (d *Driver) weigh(ctx context.Context) error {
 		return bytes, err
 	})
 	if err == nil {
-		d.chores.full.Store(bytes.Int64 > d.budget)
+		d.maintenance.full.Store(bytes.Int64 > d.budget)
 	}
 	return err
 }

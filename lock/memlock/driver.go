@@ -1,8 +1,3 @@
-// Package memlock keeps leases and series in memory: the reference store, for
-// tests, for single processes and for measuring what a store costs.
-//
-// Its rules for series are those of lock/series, applied under one mutex. What it
-// keeps is gone with the process, so it protects nothing across processes.
 package memlock
 
 import (
@@ -72,21 +67,6 @@ type record struct {
 // New returns an empty store.
 func New(o Options) *Store { return &Store{options: o} }
 
-// Now reads the store's clock.
-func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("lock: read the clock: %w", err)
-	}
-	return []driver.ClockReading{s.reading()}, nil
-}
-
-func (s *Store) reading() driver.ClockReading {
-	r := driver.ClockReading{Server: "memory", Sent: time.Now()}
-	r.Time = s.now().Round(0) // without this process's monotonic part
-	r.Received = time.Now()
-	return r
-}
-
 // Forget drops everything, as a server does that lost its data.
 func (s *Store) Forget() {
 	s.mu.Lock()
@@ -95,13 +75,6 @@ func (s *Store) Forget() {
 	s.opened, s.looked = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
 	s.books = books{}
-}
-
-func (s *Store) now() time.Time {
-	if s.options.Now != nil {
-		return s.options.Now()
-	}
-	return time.Now()
 }
 
 // doubt is the answer to a request that was not carried out.

@@ -126,47 +126,63 @@ func (l *lease) untilFirst() time.Duration {
 
 func (l *lease) refusal(key string) error { return &driver.HeldError{Key: key, Left: l.untilFirst()} }
 
-// Holders tells who holds a key, with one statement.
-func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	l, _, err := d.look(ctx, key)
-	if err != nil {
-		return nil, failed("holders", err)
+// AcquireAll asks for all keys in one transaction, at one instant.
+func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	keys := make([]string, len(as))
+	for i := range as {
+		keys[i] = as[i].Key
 	}
-	return l.tell(), nil
+	slices.Sort(keys)
+	var grants []driver.Grant
+	var held error
+	err := d.turns(ctx, keys, func(ts map[string]*turn) (err error) {
+		grants, held, err = several(ts, as)
+		return err
+	})
+	if err == nil {
+		err = held
+	}
+	if err != nil {
+		return nil, failed("acquire", err)
+	}
+	return grants, nil
 }
 
-// tell lists those that hold the key, and then those for whom it is kept.
-func (l *lease) tell() []driver.Holder {
-	var all, kept []driver.Holder
-	for i := range l.held {
-		h := &l.held[i]
-		told := driver.Holder{Owner: h.Owner, Fence: h.Fence, Left: l.left(h), Limit: max(h.Limit, 1)}
-		if h.Place != 0 {
-			told.Fence = 0
-			kept = append(kept, told)
-		} else {
-			all = append(all, told)
+// several grants all or none. What an earlier request of the owner was granted is
+// then taken back, and what this one has displaced in vain is served.
+func several(ts map[string]*turn, as []driver.Acquisition) (grants []driver.Grant, held, err error) {
+	grants = make([]driver.Grant, len(as))
+	for i := range as {
+		var ok bool
+		if grants[i], ok, err = ts[as[i].Key].may(&as[i]); err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			held = ts[as[i].Key].refusal(as[i].Key)
+			break
 		}
 	}
-	return append(all, kept...)
+	for i := range as {
+		t := ts[as[i].Key]
+		switch {
+		case held != nil:
+			if err := t.free(as[i].Owner); err != nil {
+				return nil, nil, err
+			}
+		case grants[i].Fence == 0:
+			if grants[i], err = t.grant(&as[i]); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return grants, held, nil
 }
 
-// Inspect looks at a key, with two statements.
-func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
-	l, _, err := d.look(ctx, key)
-	if err != nil {
-		return driver.KeyState{}, failed("inspect", err)
+// ReleaseAll frees keys, one after the other.
+func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
+	errs := make([]error, len(hs))
+	for i := range hs {
+		errs[i] = d.Release(ctx, hs[i])
 	}
-	waiting, err := ask(ctx, d, func(s session) (n int, err error) {
-		err = s.QueryRowContext(ctx, d.texts.count, d.ns, key, l.now).Scan(&n)
-		return n, err
-	})
-	if err != nil {
-		return driver.KeyState{}, failed("inspect", err)
-	}
-	at := driver.KeyState{Waiting: waiting}
-	if all := l.tell(); len(all) > 0 {
-		at.Owner, at.Fence, at.Left = all[0].Owner, all[0].Fence, all[0].Left
-	}
-	return at, nil
+	return errs
 }

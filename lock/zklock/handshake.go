@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A greeted connection reads along in the first message of the server, which
+// A handshakeConn is a connection that reads along in the first message of the server, which
 // tells the session's timeout.
-type greeted struct {
+type handshakeConn struct {
 	net.Conn
-	limit  time.Duration // how long the greeting may take: the client would wait 6 times as long
+	limit  time.Duration // how long the handshake may take: the client would wait 6 times as long
 	gave   func(timeout time.Duration)
 	failed func(error) // instead of it
 	head   []byte
@@ -21,16 +21,16 @@ type greeted struct {
 // The first message is its length, the version of the protocol, and the timeout
 // in milliseconds, each in four bytes, and more. The timeout is 0 if the session
 // has expired.
-const greeting = 12
+const handshakeBytes = 12
 
 // Read is called by one goroutine.
-func (c *greeted) Read(b []byte) (int, error) {
+func (c *handshakeConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.done {
 		return n, err
 	}
-	c.head = append(c.head, b[:min(n, greeting-len(c.head))]...)
-	if len(c.head) == greeting {
+	c.head = append(c.head, b[:min(n, handshakeBytes-len(c.head))]...)
+	if len(c.head) == handshakeBytes {
 		c.done = true
 		if ms := binary.BigEndian.Uint32(c.head[8:]); ms > 0 {
 			c.gave(time.Duration(ms) * time.Millisecond)
@@ -41,8 +41,8 @@ func (c *greeted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline bounds how long the greeting may take.
-func (c *greeted) SetReadDeadline(t time.Time) error {
+// SetReadDeadline bounds how long the handshake may take.
+func (c *handshakeConn) SetReadDeadline(t time.Time) error {
 	if latest := time.Now().Add(c.limit); !c.done && t.After(latest) {
 		t = latest
 	}

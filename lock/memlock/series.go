@@ -44,60 +44,6 @@ func (s *Store) open(key string) *record {
 	return r
 }
 
-// Claim asks for numbers. The whole batch is judged at one instant.
-func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	out := make([]driver.Answer, len(cs))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	us := s.now().UnixMicro()
-	ended := ctx.Err() != nil
-	for i := range cs {
-		c := &cs[i]
-		if ended {
-			out[i].Err = doubt(ctx, "claim", c.Key)
-			continue
-		}
-		r := s.look(c.Key)
-		out[i] = r.Claim(us, c, s.writer(r))
-	}
-	return out
-}
-
-// RenewRuns moves the deadlines of runs to now + TTL.
-func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	out := make([]driver.RenewAnswer, len(rs))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	us := s.now().UnixMicro()
-	for i := range rs {
-		if err := doubt(ctx, "renew", rs[i].Key); err != nil {
-			out[i].Err = err
-			continue
-		}
-		out[i] = s.look(rs[i].Key).Renew(us, &rs[i])
-	}
-	return out
-}
-
-// ReleaseRuns ends runs.
-func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	out := make([]driver.EndAnswer, len(es))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	us := s.now().UnixMicro()
-	ended := ctx.Err() != nil
-	for i := range es {
-		e := &es[i]
-		if ended {
-			out[i].Err = doubt(ctx, "release", e.Key)
-			continue
-		}
-		r := s.look(e.Key)
-		out[i] = r.Release(us, e, s.writer(r))
-	}
-	return out
-}
-
 // Look reads series and writes nothing.
 func (s *Store) Look(ctx context.Context, keys []string) []driver.Series {
 	out := make([]driver.Series, len(keys))

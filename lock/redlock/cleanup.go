@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -115,4 +116,55 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// outstanding are the leases with requests in flight that grant them and whose answers no
+// caller waits for. Such a request may reach a server after the release of the lease, when
+// that server keeps the release of another owner only: it would grant the key for a whole
+// TTL. So a release follows the answer.
+type outstanding struct {
+	mu  sync.Mutex
+	all map[lease]*outstandingLease
+}
+
+type outstandingLease struct {
+	due   int      // answers to come
+	freed *release // if it was released meanwhile
+}
+
+// expect counts so many answers that will come late.
+func (s *outstanding) expect(l lease, due int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[lease]*outstandingLease)
+	}
+	one := s.all[l]
+	if one == nil {
+		one = new(outstandingLease)
+		s.all[l] = one
+	}
+	one.due += due
+}
+
+// free notes that a lease is being released. Call it before the servers are asked: their
+// release frees what reached them earlier.
+func (s *outstanding) free(l lease, r request, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.all[l]; one != nil {
+		one.freed = &release{request: r, until: time.Now().Add(max(ttl, minSweep))}
+	}
+}
+
+// answered notes a late answer. It returns the release that is to follow, or
+// nil.
+func (s *outstanding) answered(l lease) *release {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.all[l]
+	if one.due--; one.due == 0 {
+		delete(s.all, l)
+	}
+	return one.freed
 }
