@@ -36,9 +36,9 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	return w.has(lease, err)
 }
 
-// giveBack releases a lease that was granted before those who wait here: the store
+// giveBack releases a lease that was granted before the callers that wait here: the store
 // does not know of all of them. It was asked all the same, since its doubt is not
-// to be told as held.
+// to be returned as held.
 func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 	l.behind.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
 }
@@ -50,8 +50,8 @@ func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 // that a crowd here takes no more of the key than any other process. When ctx
 // ends Acquire returns within 100 ms, however long the store takes: its place, and what
 // it may have been granted, are given up behind it, see [Locker.Wait]. The error wraps the cause of that end
-// and the last answer: a *HeldError, or the doubt. Who still stood behind others
-// here has asked nobody and had no answer: its error wraps the cause alone, since
+// and the last answer: a *HeldError, or the doubt. A caller that still stood behind others
+// here has not asked the store: its error wraps the cause alone, since
 // the store may as well not be there.
 //
 // Ctx bounds the wait only: the lease is that of [Locker.TryAcquire]. See
@@ -176,7 +176,7 @@ func retryAfterCancel(ctx context.Context, d time.Duration, ask func(bound conte
 const lastTime = time.Second
 
 // latest is the answer that counts when err came after last. A doubt that comes
-// with the end of ctx says only that the request was cut off: the one before tells
+// with the end of ctx says only that the request was cut off: the one before says
 // what is wrong with the store.
 func latest(ctx context.Context, last, err error) error {
 	if last != nil && ctx.Err() != nil && doubtful(err) {

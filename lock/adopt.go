@@ -12,7 +12,7 @@ import (
 )
 
 // Token is a text with which another process can take the lease over: see
-// [Locker.Adopt]. Whoever has it can take the lock, so treat it as a secret. It is good
+// [Locker.Adopt]. A process that has it can take the lock, so treat it as a secret. It is good
 // for one adoption, while the lease is held; what it names is printable ASCII without
 // spaces, up to 1,000 bytes. A lease inside another has the token of that one, and a
 // numbered lease has none: "".

@@ -162,10 +162,10 @@ func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
 func (e *shardEndings) answered(c *Claimer, b *batch, answers []driver.EndAnswer) bool {
 	var again batch
 	var failed error
-	heard := false // of the store; something else may be wrong with one run
+	reached := false // of the store; something else may be wrong with one run
 	for i := range answers {
 		a, t := answers[i], &b.endings[i]
-		heard = heard || !doubtful(a.Err) || errors.Is(a.Err, driver.ErrUnreadable)
+		reached = reached || !doubtful(a.Err) || errors.Is(a.Err, driver.ErrUnreadable)
 		if doubtful(a.Err) && t.ctx.Err() == nil {
 			failed = a.Err
 			if t.then != nil && c.refuses(a.Err) {
@@ -182,10 +182,10 @@ func (e *shardEndings) answered(c *Claimer, b *batch, answers []driver.EndAnswer
 			t.then.Ended(a)
 		}
 	}
-	if heard {
+	if reached {
 		failed = nil
 	}
-	if c.endings.answered != nil && (heard || failed != nil) {
+	if c.endings.answered != nil && (reached || failed != nil) {
 		c.endings.answered(e.shard, failed)
 	}
 	e.keep(c, again)

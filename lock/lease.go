@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Lease is one grant of a key. Its context ends, with a cause, before anyone
-// else can be granted the key. It is safe for concurrent use.
+// A Lease is one grant of a key. Its context ends, with a cause, before another
+// owner can be granted the key. It is safe for concurrent use.
 type Lease struct {
 	locker  *Locker
 	ref     driver.RunRef
@@ -28,7 +28,7 @@ type Lease struct {
 	since atomic.Int64 // since when it is held, on the renewer's clock, and 1 ns more; 0: its end has no event
 	ended atomic.Bool
 	newer atomic.Bool // a renewal said that a newer number waits
-	late  bool        // it was lost before it was released; for who releases it
+	late  bool        // it was lost before it was released; read by the caller that releases it
 
 	// Guarded by the renewer's mutex.
 	renewAt int64         // on the renewer's clock; never: not at all
@@ -92,7 +92,7 @@ func (s *Lease) lose(cause error) {
 // Cancel ends the context with a cause; nil is context.Canceled. The lease is kept until it is released.
 func (s *Lease) Cancel(cause error) { s.cancel(cause) }
 
-// Replaced reports whether a renewal told that a newer number waits for the end
+// Replaced reports whether a renewal returned that a newer number waits for the end
 // of this lease, whatever ended its context.
 func (s *Lease) Replaced() bool { return s.newer.Load() }
 
@@ -138,7 +138,7 @@ func (s *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// end ends the lease here, before the store is told, and reports whether that is
+// end ends the lease here, before the store is asked, and reports whether that is
 // all there is to do.
 func (s *Lease) end() (bool, error) {
 	if s.outer != nil {

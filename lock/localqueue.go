@@ -28,7 +28,7 @@ type localQueue struct {
 
 	mu      sync.Mutex
 	asking  int       // how many have the turn
-	readers bool      // all who have it are
+	readers bool      // all callers that have it are
 	behind  list.List // of *turn: to leave costs the same wherever in the line
 }
 

@@ -18,7 +18,7 @@ type renewer struct {
 	start     time.Time    // the renewer's clock counts nanoseconds from here, on the monotonic clock
 	wall      func() int64 // the wall clock: nanoseconds since 1970
 	renew     func([]*Lease)
-	forgotten func(*Lease) // is told of a lease that the store does not know though its time is not over
+	forgotten func(*Lease) // is called with a lease that the store does not know though its time is not over
 
 	mu    sync.Mutex
 	held  leases
@@ -124,7 +124,7 @@ func (k *renewer) arm() {
 	k.timer.Reset(wait)
 }
 
-// longestAlarm bounds for how long an alarm keeps a Locker that nobody uses any more.
+// longestAlarm bounds for how long an alarm keeps a Locker that is not used any more.
 const longestAlarm = time.Minute
 
 // fire ends what cannot be trusted any more and sends what is due for renewal.

@@ -108,7 +108,7 @@ func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start ti
 }
 
 // replaced returns the servers with a process that is new, if one is gone: one more
-// master of a Cluster took nobody's place.
+// master of a Cluster took no other's place.
 func replaced(before, now []driver.ClockReading) (servers []string) {
 	unknown := func(r driver.ClockReading, among []driver.ClockReading) bool {
 		return r.Process != "" && !slices.ContainsFunc(among, func(o driver.ClockReading) bool { return o.Process == r.Process })

@@ -11,7 +11,7 @@ import (
 )
 
 // together takes keys in one step. It returns nil, nil if they are to be taken one
-// by one: the store cannot, the context holds one of them already, somebody here
+// by one: the store cannot, the context holds one of them already, a caller here
 // waits for one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	several, can := l.driver.(driver.MultiAcquirer)
@@ -87,7 +87,7 @@ func (l *Locker) askAll(ctx, bound context.Context, several driver.MultiAcquirer
 	return s, nil
 }
 
-// abandonAll undoes grants of which one came too late. Somebody new asks next.
+// abandonAll undoes grants of which one came too late. A new owner asks next.
 func (l *Locker) abandonAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, s *LeaseSet, note string) {
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)

@@ -12,7 +12,7 @@ import (
 
 // wait gets a lease for whose turn it is here. It returns with the lease, so that
 // the next one here takes a place in the store while this one holds the key: a
-// release then finds it, or whoever of another process came before it.
+// release then finds it, or a waiter of another process that came before it.
 func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*Lease, error) {
 	for {
 		a.Fence = l.plain.of(a.Key)
@@ -23,7 +23,7 @@ func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*L
 		}
 		lease, err := l.keep(o.base(ctx), a, o.Fixed, g, sent)
 		switch {
-		case err != nil && ctx.Err() == nil: // too late: ask as somebody new
+		case err != nil && ctx.Err() == nil: // too late: ask as a new owner
 			a.Owner = l.owner(o.Note)
 		case err == nil && ctx.Err() != nil:
 			l.giveBack(ctx, lease)
@@ -51,7 +51,7 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// queue waits in the store, or polls a store in which nobody can.
+// queue waits in the store, or polls a store that has no queue.
 func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if w, ok := l.driver.(driver.Waiter); ok {
 		return w.Wait(ctx, a)

@@ -57,8 +57,8 @@ func (e *events) enabled(level zapcore.Level) bool {
 	return e.log.Core().Enabled(level)
 }
 
-// tell writes a line.
-func (e *events) tell(level zapcore.Level, message string, fields ...zap.Field) {
+// write writes a line.
+func (e *events) write(level zapcore.Level, message string, fields ...zap.Field) {
 	defer e.survive()
 	if c := e.log.Check(level, message); c != nil {
 		c.Write(append([]zap.Field{e.node}, fields...)...)
@@ -113,20 +113,20 @@ func (e *events) nodeStopped()  { e.info(EventNodeStopped) }
 // info publishes an event that is an info line without keys.
 func (e *events) info(kind EventKind) {
 	e.add(Event{Kind: kind})
-	e.tell(zapcore.InfoLevel, string(kind))
+	e.write(zapcore.InfoLevel, string(kind))
 }
 
 func (e *events) RunStarted(r *runs.Attempt) {
 	log := e.enabled(zapcore.InfoLevel)
 	if !log && !e.wanted() {
-		return // before tell, whose frame would grow the stack of a short run
+		return // before write, whose frame would grow the stack of a short run
 	}
 	late := e.clock.Now().Sub(time.UnixMilli(r.Tick))
 	e.addRun(r, Event{Kind: EventRunStarted, Late: late})
 	if !log {
 		return
 	}
-	e.tell(zapcore.InfoLevel, "run started", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
+	e.write(zapcore.InfoLevel, "run started", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
 		zap.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
@@ -146,64 +146,64 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 		return
 	}
 	if f != nil && f.Stack != nil { // kept off the line of the outcome, whose keys are constant
-		e.tell(zapcore.ErrorLevel, "run panicked", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+		e.write(zapcore.ErrorLevel, "run panicked", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 			zap.Int64("fence", r.Lease.Fence()), zap.ByteString("stack", f.Stack))
 	}
-	e.tell(level, "run finished", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
+	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
 		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.Text()))
 }
 
 // TryFailed logs a try after which there is another. The last one is the run's end.
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
-	e.tell(zapcore.WarnLevel, "try failed", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+	e.write(zapcore.WarnLevel, "try failed", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 		zap.Int64("fence", r.Lease.Fence()), zap.Int("try", try), zap.String("err", f.Text()))
 }
 
 // RenewalLate logs a run whose lease ends soon, because no renewal was answered.
 func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
 	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
-	e.tell(zapcore.WarnLevel, "renewal late", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
+	e.write(zapcore.WarnLevel, "renewal late", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
 		zap.Int64("left_ms", left.Milliseconds()))
 }
 
 func (e *events) LeaseLost(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
-	e.tell(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
+	e.write(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
 func (e *events) IgnoresContext(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventIgnoresContext, Err: errorText(r.Cause())})
-	e.tell(zapcore.WarnLevel, "run ignores its context", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
+	e.write(zapcore.WarnLevel, "run ignores its context", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
 		zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
 }
 
 func (e *events) Passed(j *job.Job, t int64, winner string) {
 	if e.NamesWinners() {
-		e.tell(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
+		e.write(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
 	}
 }
 
 func (e *events) Unreplicated(s claims.Short) {
 	e.addTick(s.Job, s.Tick, Event{Kind: EventUnreplicated})
-	e.tell(zapcore.WarnLevel, "claim not replicated", jobKey(s.Job), tick(s.Tick), zap.Int("want", s.Want), zap.Int("acked", s.Acked))
+	e.write(zapcore.WarnLevel, "claim not replicated", jobKey(s.Job), tick(s.Tick), zap.Int("want", s.Want), zap.Int("acked", s.Acked))
 }
 
 // NamesWinners reports whether the log has the node that won a tick.
 func (e *events) NamesWinners() bool { return e.enabled(zapcore.DebugLevel) }
 
 func (e *events) Waiting(j *job.Job, t int64) {
-	e.tell(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
+	e.write(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
 }
 
 func (e *events) Skipped(j *job.Job, t int64, reason string) {
 	e.addTick(j, t, Event{Kind: EventTickSkipped, Reason: reason})
-	e.tell(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
+	e.write(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
 }
 
 func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 	e.addTick(j, t, Event{Kind: EventTickMissed, Count: count, Reason: reason})
-	e.tell(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
+	e.write(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
 }
 
 // MarkAhead logs, once, a mark in the future of the store's clock: until the clock has come
@@ -217,7 +217,7 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 		return
 	}
 	e.addTick(j, mark, Event{Kind: EventMarkAhead})
-	e.tell(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
+	e.write(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
 }
 
 // FenceAhead logs a job that has a fence far in the future, first and then once a minute:
@@ -232,7 +232,7 @@ func (e *events) FenceAhead(f claims.Fenced) {
 	e.mu.Unlock()
 	if due {
 		e.add(Event{Kind: EventFenceAhead, Job: f.Job.Name})
-		e.tell(zapcore.ErrorLevel, "fence ahead", jobKey(f.Job), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+		e.write(zapcore.ErrorLevel, "fence ahead", jobKey(f.Job), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
 	}
 }
 
@@ -251,13 +251,13 @@ func (e *events) StoreForgot(r claims.Regressed) {
 	e.mu.Unlock()
 	if due {
 		e.add(Event{Kind: EventStoreForgot, Job: r.Job.Name})
-		e.tell(zapcore.ErrorLevel, "store forgot", jobKey(r.Job), zap.String("mark", text.Tick(r.Mark)), zap.String("seen", text.Tick(r.Seen)))
+		e.write(zapcore.ErrorLevel, "store forgot", jobKey(r.Job), zap.String("mark", text.Tick(r.Mark)), zap.String("seen", text.Tick(r.Seen)))
 	}
 }
 
 func (e *events) storeRisk(r driver.Risk) {
 	e.add(Event{Kind: EventStoreRisk, Reason: r.Topic, Err: text.Cut(r.Text, text.MaxError)})
-	e.tell(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
+	e.write(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
 		zap.String("text", r.Text), zap.String("fix", r.Fix))
 }
 
@@ -269,18 +269,18 @@ func (e *events) StoreReplaced(server string) {
 
 func (e *events) SpecsDiffer(j *job.Job, own, other string) {
 	e.add(Event{Kind: EventSpecsDiffer, Job: j.Name})
-	e.tell(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
+	e.write(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
 }
 
 // storeUnreachable names what fails, each with the reason in words.
 func (e *events) storeUnreachable(err error, what string) {
 	e.add(Event{Kind: EventStoreUnreachable, Err: errorText(err)})
-	e.tell(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
+	e.write(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
 }
 
 func (e *events) JobsNotOpen(count int, jobs string, err error) {
 	e.add(Event{Kind: EventJobsNotOpen, Count: count, Err: errorText(err)})
-	e.tell(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
+	e.write(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
 }
 
 func (e *events) JobsOpen() { e.info(EventJobsOpen) }
@@ -289,17 +289,17 @@ func (e *events) storeBack() { e.info(EventStoreBack) }
 
 func (e *events) ClockOffset(d time.Duration) {
 	e.add(Event{Kind: EventClockOffset, Offset: d})
-	e.tell(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
+	e.write(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
 func (e *events) ClockUnsteady() {
 	e.add(Event{Kind: EventClockUnsteady})
-	e.tell(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
+	e.write(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
 }
 
 func (e *events) ClockStepped(d time.Duration) {
 	e.add(Event{Kind: EventClockStepped, Offset: d})
-	e.tell(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
+	e.write(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
 // addRun queues an event of an attempt for the Observer.
@@ -321,7 +321,7 @@ func (e *events) observerPanicked(v any) {
 		return
 	}
 	e.panicked = now
-	e.tell(zapcore.ErrorLevel, "observer panicked", zap.String("err", text.Cut(panictext.Of(v), text.MaxError)))
+	e.write(zapcore.ErrorLevel, "observer panicked", zap.String("err", text.Cut(panictext.Of(v), text.MaxError)))
 }
 
 func jobKey(j *job.Job) zap.Field { return zap.String("job", j.Name) }

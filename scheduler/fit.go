@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// A store that does not tell whether it is fit is asked again after a pause that
+// A store that does not answer whether it is fit is asked again after a pause that
 // doubles up to the longest.
 const (
 	fitPause     = 250 * time.Millisecond
@@ -20,7 +20,7 @@ const (
 	fitQuestions = 3 // how many requests a store may need, one after the other
 )
 
-// fit asks a store that knows whether it is fit, until it tells. Its risks are
+// fit asks a store that knows whether it is fit, until it answers. Its risks are
 // logged. The error is what refuses the store; it is nil also if ctx ended first.
 func (n *Node) fit(ctx context.Context) error {
 	store, knows := n.cfg.Store.(driver.StoreChecker)

@@ -75,7 +75,7 @@ const (
 	OverlapSkip    Overlap = iota // the tick is skipped
 	OverlapQueue                  // the latest such tick runs when the run ends
 	OverlapAllow                  // both run
-	OverlapReplace                // the run is told to end, then the latest such tick runs
+	OverlapReplace                // the context of the run is ended, then the latest such tick runs
 )
 
 // Misfire is what happens to ticks that passed while no node could claim them.
@@ -106,7 +106,7 @@ const (
 	InterruptedLost                     // it is recorded as done, with the outcome interrupted
 )
 
-// A Run tells a job's function which tick it runs, and by which right.
+// A Run gives a job's function which tick it runs, and by which right.
 type Run struct {
 	ID      string    // namespace/job@tick: the same for each attempt; the idempotency key for the outside world
 	Job     string    // the job's name

@@ -87,7 +87,7 @@ func (n *Node) connect(shards int) {
 	work := &executions{namespace: cfg.Namespace, node: n.id, logger: cfg.Logger, registry: n.registry}
 	n.runs = runs.New(runs.Config{
 		Dispatcher: n.dispatcher, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
-		Heard: n.monitor.Heard, Changed: n.changed, CancelGrace: cfg.CancelGrace,
+		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.dispatcher.Grant(n.runs)
 	n.reconciler = reconcile.New(reconcile.Config{

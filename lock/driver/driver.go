@@ -42,7 +42,7 @@ type Driver interface {
 	// owner has it. If the key is free it returns nil where the store knows that this
 	// owner freed it, or h.Fence is 0, and ErrForgotten where it does not: what an
 	// owner asks that repeats an unanswered release may be either. Of a lease that was
-	// taken, whoever has the key now, it returns what Renew returns, unless h.Fence is 0.
+	// taken, whichever owner has the key now, it returns what Renew returns, unless h.Fence is 0.
 	Release(ctx context.Context, h LeaseRef) error
 }
 
@@ -52,7 +52,7 @@ type Acquisition struct {
 	Owner string        // fresh for each attempt to get a lease
 	TTL   time.Duration // at least MinTTL
 	Fence int64         // the highest fence of this key the asker has seen; 0 if none
-	Barge bool          // overtake those who wait; an owner that waits does not barge
+	Barge bool          // overtake the owners that wait; an owner that waits does not barge
 	Limit int           // how many may hold the key at once, this owner included; above 1: see Sharer
 
 	Replicas int // how many replicas must have the grant, or it is undone and a *ReplicasError; 0: not asked for

@@ -44,13 +44,13 @@ const (
 	OverlapSkip    Overlap = iota // the number is spent as skipped
 	OverlapQueue                  // the number waits; an older waiting one is superseded
 	OverlapAllow                  // runs may overlap
-	OverlapReplace                // as queue, and the alive run is told to end
+	OverlapReplace                // as queue, and the renewal of the alive run asks it to end
 )
 
 // An OpenRequest registers a series.
 type OpenRequest struct {
 	Key      string
-	Node     string // who opens it, for the journal
+	Node     string // the node that opens it, for the journal
 	Revision string // what the spec means to this node; recorded, never part of the identity
 	Spec     string // the text the revision was made from
 	Zone     string // the zone's name
@@ -115,7 +115,7 @@ func (k Kind) String() string {
 type Answer struct {
 	Kind    Kind
 	Number  int64         // the number of the run that the answer speaks of: the granted one, the alive one, the orphan
-	Node    string        // the node of that run, or who decided Number
+	Node    string        // the node of that run, or the one that decided Number
 	Fence   int64         // the fence of that run; of KindWaiting: the fence to take the waiting number over with
 	Attempt int           // the attempt of that run
 	State   RunState      // the state of that run; RunNone if the store knows of none

@@ -13,7 +13,7 @@ const (
 	RunNone RunState = iota
 	RunOpen
 	RunGivenBack // interrupted after it was started; may run again
-	RunUnstarted // granted and never started; anyone may take it, and it is no counted attempt
+	RunUnstarted // granted and never started; any owner may take it, and it is no counted attempt
 	RunWaiting   // decided to run after the alive run; may be taken over with its fence once that is over
 	RunDone
 	RunLost
@@ -28,7 +28,7 @@ type Run struct {
 	Attempt  int
 	Granted  int64 // when its first attempt was granted, Unix ms
 	Until    int64 // its deadline, Unix ms
-	Replaced bool  // it was told to end
+	Replaced bool  // a newer number waits for its end
 }
 
 // A Series is the state of a key as the store has it.

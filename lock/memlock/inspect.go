@@ -20,7 +20,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error
 	return at, nil
 }
 
-// Holders tells who holds a key.
+// Holders returns the owners that hold a key.
 func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	if err := doubt(ctx, "look at the holders of", key); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error
 	return s.holders(key), nil
 }
 
-// holders lists those that hold the key, and then those for whom it is kept.
+// holders lists the owners that hold the key, and then those that it is kept for.
 func (s *Store) holders(key string) []driver.Holder {
 	now := s.now()
 	var all, kept []driver.Holder

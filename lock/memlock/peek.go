@@ -8,7 +8,7 @@ import (
 
 var _ driver.Peeker = (*Store)(nil)
 
-// Peek tells which numbers are decided. Its answers are always whole.
+// Peek returns which numbers are decided. Its answers are always whole.
 func (s *Store) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant
 	return s.ask(&a)
 }
 
-// ask grants a key if the owner fits beside its holders and nobody waits for it,
+// ask grants a key if the owner fits beside its holders and no other waits for it,
 // or if it is kept for the owner.
 func (s *Store) ask(a *driver.Acquisition) (driver.Grant, error) {
 	now := s.now()
@@ -61,7 +61,7 @@ func (s *Store) may(now time.Time, a *driver.Acquisition) (driver.Grant, error) 
 	return driver.Grant{}, &driver.HeldError{Key: a.Key, Left: first(held).Sub(now)}
 }
 
-// barge sends back to the queue those for whom the key is only kept, if the owner
+// barge sends back to the queue the owners that the key is only kept for, if the owner
 // fits without them and not beside them.
 func (s *Store) barge(now time.Time, a *driver.Acquisition) {
 	held := s.alive(now, a.Key)
@@ -117,7 +117,7 @@ func (s *Store) setLeases(key string, held []lease) {
 	s.leases[key] = held
 }
 
-// makeRoom drops the leases that nobody released, each time their number has
+// makeRoom drops the leases that were not released, each time their number has
 // doubled.
 func (s *Store) makeRoom(now time.Time) {
 	if s.leases == nil {

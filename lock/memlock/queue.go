@@ -20,7 +20,7 @@ const (
 )
 
 // serve keeps a key for the first in its queue as long as it fits beside the
-// holders. One that does not, and that nobody has heard of for long, loses its
+// holders. One that does not, and that has not asked for long, loses its
 // place: others may fit.
 func (s *Store) serve(now time.Time, key string) {
 	for len(s.queues[key]) > 0 {

@@ -83,7 +83,7 @@ func (s *Store) change(ctx context.Context, what, key string, change int64, do f
 }
 
 // look returns the record of a key, or an empty one that is not kept: the rules
-// write nothing to a series that was never opened. Whoever asks for many asks most
+// write nothing to a series that was never opened. A caller that asks for many asks most
 // often in the order in which they were opened, and is spared the map.
 func (s *Store) look(key string) *record {
 	if s.looked != nil {

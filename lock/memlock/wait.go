@@ -54,7 +54,7 @@ func (p *place) sleep(ctx context.Context, err error) {
 	}
 }
 
-// askInLine asks, and takes a place if the answer is no. Who has one keeps it.
+// askInLine asks, and takes a place if the answer is no. An owner that has one keeps it.
 func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

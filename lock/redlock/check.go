@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Check asks every server who it is and returns what is wrong with them, joined:
+// Check asks every server for its run id and returns what is wrong with them, joined:
 // one that does not answer, one that is a replica or part of a Cluster, and two
 // clients of one process under different addresses. A server whose user may not
 // ask INFO is passed over. Call it before anything depends on the Driver.
@@ -39,7 +39,7 @@ func (d *Driver) inspect(ctx context.Context) []error {
 	return errs
 }
 
-// identify returns the server's run id, or "" if it does not tell.
+// identify returns the server's run id, or "" if it does not say.
 func (n *node) identify(ctx context.Context) (string, error) {
 	addr := n.addr()
 	text, err := n.client.Info(ctx).Result()

@@ -14,15 +14,15 @@
 // ends that). A request that arrives after its own undoing is refused. A renewal
 // needs a majority and gives the key again to servers that lost it.
 //
-// Which majority is asked first is a hash of the key: the same for everybody, so
-// that those who want a key meet, and a share of the keys for each server. One
-// that is silent is passed over. The others are told of a lease when it is held
+// Which majority is asked first is a hash of the key: the same for every process, so
+// that callers that want a key meet, and a share of the keys for each server. One
+// that is silent is passed over. The others get a lease when it is held
 // for longer than a millisecond; a shorter one is no work for them: it takes 6
 // requests to five servers, not 10.
 //
 // # The fence
 //
-// Whoever asks proposes a number: the time of the servers in µs, which it asks them
+// A caller proposes a number: the time of the servers in µs, which it asks them
 // for once a minute (the median of their answers; its own clock only counts on
 // from there). Each server answers with max(its last + 1, the number). The highest
 // of a majority alone goes backwards, when the one server that knows of a higher

@@ -21,7 +21,7 @@ type fences struct {
 	mu       sync.Mutex
 	read     time.Time // when the servers were asked for their time; zero: never
 	time     int64     // theirs then
-	asking   bool      // somebody asks them again
+	asking   bool      // a caller asks them again
 	proposed int64
 }
 
@@ -111,7 +111,7 @@ func readTime(reply any) (answer, bool) {
 	return answer{code: yes, fence: micros}, n[0] < driver.MaxNumber/1_000_000
 }
 
-// timed reports whether a majority told its time.
+// timed reports whether a majority returned its time.
 func (b ballot) timed() bool { return b.count(yes) >= b.majority }
 
 // median is the middle one of the numbers that servers answered, the lower of two.

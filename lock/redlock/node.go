@@ -20,7 +20,7 @@ type node struct {
 
 	mu      sync.Mutex
 	pending []release   // what could not be released yet, oldest first
-	running atomic.Bool // somebody works them off: the server was silent lately
+	running atomic.Bool // a goroutine works them off: the server was silent lately
 	closed  bool
 }
 

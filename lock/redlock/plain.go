@@ -11,13 +11,13 @@ import (
 )
 
 // ErrNoQuorum is doubt: too few servers answered, or too late, or the votes
-// stayed split between owners. Nobody is known to have the key.
+// stayed split between owners. No owner is known to have the key.
 var ErrNoQuorum = errors.New("no majority")
 
 const maxSplit = 5 * time.Second
 
 // Acquire asks a majority at once, and the other servers as soon as these do not
-// agree, or after a millisecond; if they were not needed, they are told of the
+// agree, or after a millisecond; if they were not needed, they get the
 // lease then, unless it is released before. It returns a *lock.HeldError only if a
 // majority says that one other owner has the key. Asked again by the same owner while a
 // server is late, it may grant a greater fence than before. Any other error
@@ -211,7 +211,7 @@ const (
 // an owner that gave its votes back lost+1 times in a row and needed took for the
 // last time; lost is -1 for an owner that keeps its votes.
 //
-// Whoever asks takes votes from the owner that is ahead for as long as it needs
+// An owner that asks takes votes from the owner that is ahead for as long as it needs
 // to ask and to give back. So the times to choose from double with each loss until
 // they exceed what all the others need together, however slow the servers are,
 // while the owner that is ahead comes back at once for what has become free.

@@ -13,7 +13,7 @@ import (
 var errLate = errors.New("not waited for")
 
 // restAfter is how long a majority is left alone: until the rest is asked because
-// one of it has not answered, and until the rest is told of a lease. Who has not
+// one of it has not answered, and until a lease is sent to the rest. Who has not
 // answered by then is no longer waited for where less than that decides.
 const restAfter = time.Millisecond
 
@@ -33,12 +33,12 @@ type poll struct {
 	done   chan struct{} // closed when the poll is over, unless its caller left
 }
 
-// A question says whom to ask and how much of an answer is wanted.
+// A question says which servers to ask and how much of an answer is wanted.
 type question struct {
 	first  servers              // asked at once
 	rest   servers              // asked as well if these do not agree, or not within restAfter
 	enough func(b ballot) bool  // nil: when all have answered
-	late   func(*node, *answer) // told of each answer that nobody waited for; nil: nobody
+	late   func(*node, *answer) // gets each answer that was not waited for; nil: not called
 	gives  lease                // what servers that say yes give; zero: nothing
 }
 
@@ -194,7 +194,7 @@ func (s servers) each() iter.Seq[int] {
 // all are the nodes of the Driver.
 func (d *Driver) all() servers { return 1<<len(d.nodes) - 1 }
 
-// first are those that a key is asked for first: a majority, the same for all who
+// first are those that a key is asked for first: a majority, the same for all that
 // ask for the key, so that they meet there and what is remembered of its fence
 // agrees. One that is silent is passed over while there are enough others.
 func (d *Driver) first(key string) servers {

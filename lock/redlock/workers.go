@@ -10,7 +10,7 @@ import (
 // which takes a fifth of what a request costs.
 type workers struct {
 	jobs chan job      // to one that is idle
-	stop chan struct{} // closed: nobody idles any more
+	stop chan struct{} // closed: no goroutine idles any more
 	once sync.Once
 	idle atomic.Int32
 	all  sync.WaitGroup

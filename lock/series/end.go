@@ -49,7 +49,7 @@ func (s *State) Release(us int64, e *driver.EndRequest, w Writer) driver.EndAnsw
 	return s.ended(ms)
 }
 
-// ended tells who waits for this end.
+// ended returns the number that waits for this end.
 func (s *State) ended(ms int64) driver.EndAnswer {
 	a := driver.EndAnswer{Ended: true}
 	for _, r := range s.Runs {

@@ -59,7 +59,7 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return found, nil
 }
 
-// A SettingError tells of a setting of the database that breaks a promise. It is
+// A SettingError names a setting of the database that breaks a promise. It is
 // lock.ErrUnfit, for errors.Is.
 type SettingError struct {
 	Setting string // its name
@@ -129,7 +129,7 @@ type hazard struct {
 	text string // when, and which
 }
 
-const forgets = "after a crash the server may not know of leases that it granted: somebody else gets them, too"
+const forgets = "after a crash the server may not know of leases that it granted: another owner gets them, too"
 
 var hazards = map[Dialect][]hazard{
 	PostgreSQL: {

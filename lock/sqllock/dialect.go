@@ -163,7 +163,7 @@ func (g *grammar) yielding(u update) string {
 	return g.text(numbered.ReplaceAllString(text, "?"))
 }
 
-// handOver frees a key that one owner has alone and serves the first of those who
+// handOver frees a key that one owner has alone and serves the first of those that
 // wait alone, or before them the owner of the same process that is named: it grants
 // the key to an owner of the same process, and keeps it for any other, whose process
 // it notifies if there is a listener, and for one whose fence would lie more than a day

@@ -43,7 +43,7 @@
 // for one that waits elsewhere; so does every request that finds a key free for which
 // others wait. On PostgreSQL that takes one statement.
 //
-// A Driver wakes its own waiters. A release in another process is heard of on PostgreSQL
+// A Driver wakes its own waiters. A release in another process is notified on PostgreSQL
 // through [Options].Listen, and otherwise found by looking: of the waiters of a process
 // the first one looks, with one short read, every few milliseconds while the key
 // changes hands, then ever more rarely down to once a second, and soon after the
@@ -75,7 +75,7 @@
 // [database/sql.DB.SetConnMaxLifetime], a few minutes: without it a pool keeps using
 // an address that has moved. A failover to a replica that had not received the last commits
 // forgets leases that are still trusted, as with any store: then two may hold a
-// key, and only the fence, which still grows, tells them apart:
+// key, and only the fence, which still grows, keeps them apart:
 // TestFailoverLosesCommits. TestFrozen and TestRestartWithinTrust show what holders
 // and fences do where one stands still, or is killed and comes back. Synchronous
 // replication (synchronous_commit with synchronous_standby_names, or a Galera
@@ -109,7 +109,7 @@
 //
 // SQLite 3.35 or newer serves the processes of one host, by the host's clock, to
 // the millisecond; a file on a network file system protects nothing. There is one
-// writer at a time. Set journal_mode=wal, so that who looks and who writes do not
+// writer at a time. Set journal_mode=wal, so that readers and writers do not
 // wait for each other, and a busy_timeout of up to a second: a driver may not heed
 // the end of a context while it waits for that. A database in memory needs
 // SetMaxOpenConns(1), since each connection would have its own. A process that

@@ -73,7 +73,7 @@ func bounded[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// ended is err, with the end of ctx if that is its cause: not every driver tells.
+// ended is err, with the end of ctx if that is its cause: not every driver says so.
 func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err

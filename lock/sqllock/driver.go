@@ -45,7 +45,7 @@ type Options struct {
 	// DefaultPoll.
 	Poll time.Duration
 	// Inside is how often in a row a process may pass a key on to its own next waiter
-	// before those who came earlier in other processes, 0 to 1,000: that takes one
+	// before those that came earlier in other processes, 0 to 1,000: that takes one
 	// statement and wakes no other process. Zero: never, all are served in the order
 	// in which they came. The lock.Locker has at most one waiter per key in the store.
 	Inside int
@@ -104,7 +104,7 @@ var (
 
 // New returns a Driver on a database, which stays the caller's. It sends
 // nothing: the tables must be there, see [Migrations] and [Driver.CreateTables],
-// and [Driver.Check] tells whether the database is fit; a scheduler asks. An error is a
+// and [Driver.Check] returns whether the database is fit; a scheduler asks. An error is a
 // *lock.ArgumentError.
 func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	o = o.withDefaults()

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Holders tells who holds a key, with one statement.
+// Holders returns the owners that hold a key, with one statement.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	l, _, err := d.look(ctx, key)
 	if err != nil {

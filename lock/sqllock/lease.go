@@ -14,7 +14,7 @@ type lease struct {
 	owner   string
 	fence   int64 // the last that was granted
 	until   int64 // µs
-	place   int64 // not 0: only kept for the owner, who had this place
+	place   int64 // not 0: only kept for the owner, which had this place
 	holders string
 	now     int64 // the database's clock, µs
 
@@ -59,7 +59,7 @@ type turn struct {
 	changed bool
 	queued  bool     // the first in the queue does not fit, as far as it was looked at
 	kept    []place  // for whose owners the key is kept since this turn
-	given   []holder // of this process, to whom this turn granted the key
+	given   []holder // of this process, that this turn granted the key to
 	asked   time.Time
 }
 
@@ -105,7 +105,7 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 	return err
 }
 
-// deliver wakes those in this process whom the turn has served.
+// deliver wakes the owners of this process that the turn has served.
 func (t *turn) deliver() {
 	for _, h := range t.given {
 		t.driver.give(t.ctx, t.key, h.Owner, driver.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Peek tells which numbers are decided: it reads up to 200 series with one
+// Peek returns which numbers are decided: it reads up to 200 series with one
 // statement, without locking them. Its answers are always whole.
 func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
 	if err := ctx.Err(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once: with one statement if it is free, and nobody
+// Acquire asks for the key once: with one statement if it is free, and no owner
 // waits, and it was used before. An error that is no
 // *lock.HeldError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
@@ -49,7 +49,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 }
 
 // grant is the one statement with which most keys are granted to one owner alone.
-// The zero Grant tells that there is more to it.
+// The zero Grant says that there is more to it.
 func (d *Driver) grant(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner, a.Fence)
 	if fence == 0 || err != nil {
@@ -125,7 +125,7 @@ func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, e
 	return renewed, err
 }
 
-// Release frees the key, with one statement if the owner is alone and nobody
+// Release frees the key, with one statement if the owner is alone and no other
 // waits, or keeps it for the next in its queue.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	err := d.release(ctx, &h)

@@ -48,7 +48,7 @@ func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	return driver.Grant{}, room || t.find(a.Owner) != nil, err
 }
 
-// ask grants a key if the owner fits beside its holders and nobody waits for it,
+// ask grants a key if the owner fits beside its holders and no other waits for it,
 // or if it is kept for the owner.
 func (t *turn) ask(a *driver.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
@@ -76,7 +76,7 @@ func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
 	return t.lease.grant(&h), nil
 }
 
-// barge sends back to the queue those for whom the key is only kept, if the owner
+// barge sends back to the queue the owners that the key is only kept for, if the owner
 // fits without them and not beside them.
 func (t *turn) barge(a *driver.Acquisition) error {
 	rest := slices.DeleteFunc(slices.Clone(t.held), func(h holder) bool { return h.Place != 0 })
@@ -95,7 +95,7 @@ func (t *turn) barge(a *driver.Acquisition) error {
 	return nil
 }
 
-// restore gives an owner for whom the key was kept its place back. It owes a sign of life,
+// restore gives an owner that the key was kept for its place back. It owes a sign of life,
 // for which it was asked as waits says, and with which it also names its process again.
 func (t *turn) restore(h *holder, asked int64) error {
 	_, err := t.exec(t.driver.texts.restore, h.number(), h.Owner, h.Limit, asked)

@@ -10,13 +10,13 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A holder is one owner that holds a key, or for whom it is kept.
+// A holder is one owner that holds a key, or that it is kept for.
 type holder struct {
 	Owner string `json:"owner"`
 	Fence int64  `json:"fence,omitempty"`
 	Until int64  `json:"until"`
 	Limit int    `json:"limit"`
-	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, who had this place; below 0: for the second time
+	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, which had this place; below 0: for the second time
 }
 
 // read makes the list of those that are alive, the earliest first. One that is
@@ -50,7 +50,7 @@ func (l *lease) read(key string) error {
 func (h *holder) number() int64 { return max(h.Place, -h.Place) }
 
 // stalled reports whether the key was kept for an owner while the database stood
-// still: others who wait look soon after the end. So the owner could not take the key
+// still: others that wait read the row soon after the end. So the owner could not take the key
 // either, and it is kept once more; its place is negative then.
 func (h *holder) stalled(now int64) bool { return h.Place > 0 && now-h.Until > micros(rarest) }
 
@@ -94,7 +94,7 @@ func (l *lease) remove(owner string) {
 	l.held = slices.DeleteFunc(l.held, func(h holder) bool { return h.Owner == owner })
 }
 
-// kept reports whether the key is only kept for somebody.
+// kept reports whether the key is only kept for an owner.
 func (l *lease) kept() bool {
 	return slices.ContainsFunc(l.held, func(h holder) bool { return h.Place != 0 })
 }

@@ -73,8 +73,8 @@ func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	return v, nil
 }
 
-// broken is err, but not driver.ErrBadConn, with which again would begin anew: who
-// stood still in the middle of a transaction until it was taken back is told.
+// broken is err, but not driver.ErrBadConn, with which again would begin anew: a caller
+// that stood still in a transaction until it was taken back gets the error.
 func broken(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return errors.New("the connection broke in the middle of a transaction")

@@ -38,7 +38,7 @@ func (g *grammar) texts() texts {
 		versioned: g.text(g.versioned),
 		version:   g.text("SELECT max(version) FROM cronce_version"),
 
-		// A key is granted in one statement if it is free and nobody waits, or if
+		// A key is granted in one statement if it is free and no owner waits, or if
 		// it stands there kept for the asker; and if its fence lies at most a day ahead.
 		grant: g.yielding(update{
 			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",

@@ -74,7 +74,7 @@ type waiter struct {
 	driver *Driver
 	a      *driver.Acquisition
 	woken  *woken
-	kept   bool // the key is kept for it, as far as it was told
+	kept   bool // the key is kept for it, as far as it was notified
 	placed bool // it has a place, as far as it knows
 	shared bool // others share the key, as far as it knows
 	pace   time.Duration
@@ -196,7 +196,7 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	return driver.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
 }
 
-// wakeOthers wakes those of this process who have the key and may not know it: they
+// wakeOthers wakes the owners of this process that have the key and may not know it: they
 // do not look themselves.
 func (w *waiter) wakeOthers(l *lease) {
 	for i := range l.held {

@@ -119,7 +119,7 @@ func (w *waiters) missed(key string) {
 	}
 }
 
-// next returns the owner here to whom a key is to be passed on before those who came
+// next returns the owner here that a key is to be passed on to before those that came
 // earlier elsewhere, which happens at most so often in a row, or none.
 func (w *waiters) next(key string, inside int) string {
 	w.mu.Lock()
@@ -136,7 +136,7 @@ func (w *waiters) next(key string, inside int) string {
 	return l.owners[0]
 }
 
-// wake wakes an owner for whom the key is kept.
+// wake wakes an owner that the key is kept for.
 func (w *waiters) wake(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

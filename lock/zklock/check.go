@@ -37,7 +37,7 @@ func (e *UnfitError) Unwrap() error { return e.err }
 // part of the namespace, and which timeout the server gave the session. It makes the
 // parts that are missing, and leaves nothing else behind. An error that is not an
 // *UnfitError is doubt. The risks are a session timeout other than
-// Options.Session, and nodes that everybody may write though Options.Scheme is set.
+// Options.Session, and nodes that every client may write though Options.Scheme is set.
 func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return bounded(ctx, d, "check", d.fit, nil)
 }
@@ -139,6 +139,6 @@ func (d *Driver) openToAll(c *zk.Conn, parent string) ([]driver.Risk, error) {
 	}) {
 		return nil, nil
 	}
-	return []driver.Risk{{Topic: "acl", Text: "everybody who reaches the servers may change what is below " + parent,
+	return []driver.Risk{{Topic: "acl", Text: "every client that reaches the servers may change what is below " + parent,
 		Fix: "set its ACL to that of Options.ACL (setAcl in zkCli.sh): it was made by a session without Options.Scheme"}}, nil
 }

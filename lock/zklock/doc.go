@@ -27,7 +27,7 @@
 //
 // # Plain leases
 //
-// Who asks for a key creates an ephemeral node with the next number, and has the
+// An owner that asks for a key creates an ephemeral node with the next number, and has the
 // key while no lower one is there; so the release of a key is the grant to who
 // waits for it, and there is nothing to barge in between. A waiter reads the queue
 // once when it enters it, together with others of its Driver, and watches the node
@@ -41,7 +41,7 @@
 // told that others have the key, the server that it asks catches up with its leader.
 //
 // A key may have several holders, up to the smallest limit among them: they are
-// the longest part of the queue that its limits allow for. Who waits where limits
+// the longest part of the queue that its limits allow for. An owner that waits where limits
 // above 1 are at hand watches the whole queue.
 //
 // A node has no time to live in ZooKeeper: it goes with its session. So
@@ -59,7 +59,7 @@
 // the server how long it did not hear of the session.
 //
 // A fence is the zxid of the write that took the key: of the creation of the node
-// where nobody else came or went meanwhile, else of a write to it once it stood in
+// where no other came or went meanwhile, else of a write to it once it stood in
 // front. (The zxid of the creation alone would do for one holder; of several, who
 // came first may take the key last; and the write is what tells the next waiter that
 // nothing stands before this holder.) It is counted from the instant, in µs, at
@@ -107,8 +107,8 @@
 //
 // While a majority of the servers runs and keeps its data, nothing that was granted
 // is forgotten: a leader may be killed (TestLeaderIsKilled), or stopped until it was
-// replaced (TestLeaderIsStopped), and who asks meanwhile is in doubt. Without a
-// majority there is doubt alone, holders are told in time, and when it is back all
+// replaced (TestLeaderIsStopped), and a request meanwhile is doubt. Without a
+// majority there is doubt alone, holders learn of it in time, and when it is back all
 // goes on (TestNoMajority). A server that lags behind its leader and does not know it
 // grants, refuses and releases nothing by what it shows (TestLaggingFollower), and
 // leads no holder to believe in a session that the leader has ended
@@ -122,18 +122,18 @@
 // [Driver.Fit], which a scheduler asks, refuses servers without containers and a
 // session without the rights to create, write and delete below the namespace. It
 // names as risks a session timeout other than was asked for, and nodes of the
-// namespace that everybody may write though the session authenticates.
+// namespace that every client may write though the session authenticates.
 //
 // # What is not promised
 //
-// An operator who deletes a place, or ends a session, gives its key away: the
+// An operator that deletes a place, or ends a session, gives its key away: the
 // holder learns it with its next renewal, and until then two may believe in it
 // (TestDeletedHolder, TestKilledSession). So does a leader that does not hear from
 // the server of the holder for longer than half of the session, then does for an
 // instant, in which the holder is granted the key, and then does not again: it ends
-// the session of a holder whom it has just answered (TestSessionEndsAfterAnAnswer).
+// the session of a holder that it has just answered (TestSessionEndsAfterAnAnswer).
 // The same holds for a process that was stopped (SIGSTOP) and continues. The
-// resource can tell them by their fences. A leader that was stopped and continues
+// resource can distinguish them by their fences. A leader that was stopped and continues
 // refuses, until it learns that it was replaced, by what it knew before. What only
 // looks (Inspect, Holders, Look, Peek, Journal, Keys) may be as old as the server that
 // answered lags behind. Replicas cannot be asked for: what the ensemble

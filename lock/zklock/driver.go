@@ -52,8 +52,8 @@ type Options struct {
 	// "user:password". Empty: it does not.
 	Scheme string
 	Auth   []byte
-	// ACL is what the nodes are created with. Nil: all rights for who created
-	// them if there is a Scheme, else for everybody.
+	// ACL is what the nodes are created with. Nil: all rights for the client that created
+	// them if there is a Scheme, else for every client.
 	ACL []zk.ACL
 	// JournalLines is how many verdicts are kept of each series, or a few fewer
 	// just after old ones were dropped. Zero: DefaultJournalLines.
@@ -140,7 +140,7 @@ func (o Options) check(servers []string) error {
 // Close ends the session, and with it at once all plain leases of this Driver.
 // Requests after it are doubt.
 func (d *Driver) Close() error {
-	d.session.close() // ends who waits, and what holds a place
+	d.session.close() // ends calls that wait, and places
 	d.places.close()
 	return nil
 }

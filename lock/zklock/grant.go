@@ -115,7 +115,7 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, zx
 		return 0, err
 	}
 	floor := q.floor
-	if !floor && len(q.places) != 1 { // who holds the key beside us, or held it before, may have made one
+	if !floor && len(q.places) != 1 { // an owner that holds the key beside us, or held it before, may have made one
 		if floor, _, err = c.Exists(d.paths.lock(a.Key) + "/" + floorName); err != nil {
 			return 0, err
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // A handshakeConn is a connection that reads along in the first message of the server, which
-// tells the session's timeout.
+// has the session's timeout.
 type handshakeConn struct {
 	net.Conn
 	limit  time.Duration // how long the handshake may take: the client would wait 6 times as long
@@ -78,5 +78,5 @@ func (r *ring) Next() (server string, pause bool) {
 	return server, pause
 }
 
-// Connected tells that the last one was reached.
+// Connected notes that the last one was reached.
 func (r *ring) Connected() { r.failed = 0 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// standing tells of the holder whose node is at path.
+// standing returns the holder whose node is at path.
 func (d *Driver) standing(c *zk.Conn, path string, parent int64) (driver.Holder, error) {
 	data, stat, err := c.Get(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func (d *Driver) held(c *zk.Conn, key string, q *queue) error {
 	if err != nil {
 		return err
 	}
-	left := time.Millisecond // who is gone by now had it
+	left := time.Millisecond // an owner that is gone by now had it
 	for i, h := range all {
 		if i == 0 || h.Left < left {
 			left = h.Left
@@ -58,7 +58,7 @@ func (d *Driver) held(c *zk.Conn, key string, q *queue) error {
 // fewHolders bounds how many are read for a refusal.
 const fewHolders = 16
 
-// read tells of the holders of a key, at most so many, the earliest grant first
+// read returns the holders of a key, at most so many, the earliest grant first
 // and those last that have not taken it yet.
 func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Holder, error) {
 	places := q.places[:min(q.holders(), most)]
@@ -89,7 +89,7 @@ func (d *Driver) queue(c *zk.Conn, key string) (queue, error) {
 	return q.without(func(e *entry) bool { return d.forgotten(key, e) }), err
 }
 
-// Inspect looks at a key. The time left is told by what the leader's clock seems
+// Inspect looks at a key. The time left is computed from what the leader's clock seems
 // to be.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	return bounded(ctx, d, "inspect", func(c *zk.Conn) (driver.KeyState, error) { return d.inspect(c, key) }, nil)
@@ -113,7 +113,7 @@ func (d *Driver) inspect(c *zk.Conn, key string) (driver.KeyState, error) {
 	return driver.KeyState{}, errRestless
 }
 
-// Holders tells who holds a key, the time left as Inspect does.
+// Holders returns the owners that hold a key, with the time left as Inspect does.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	return bounded(ctx, d, "holders", func(c *zk.Conn) ([]driver.Holder, error) {
 		q, err := d.queue(c, key)

@@ -51,7 +51,7 @@ type task struct {
 }
 
 // carryOut reads the series, then the clock, decides, and writes each series if
-// nobody was faster; with those it begins again. The clock is read after the
+// no other writer was faster; with those it begins again. The clock is read after the
 // series, so that nothing in them is later than it.
 func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q) []A {
 	out := make([]A, len(qs))
@@ -81,7 +81,7 @@ func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q
 	return out
 }
 
-// errFaster means that somebody has changed the series since it was read.
+// errFaster means that another client has changed the series since it was read.
 var errFaster = errors.New("the series was changed meanwhile")
 
 // carry answers the next requests of a task in their order, in one write.

@@ -12,7 +12,7 @@ import (
 
 var _ driver.Peeker = (*Driver)(nil)
 
-// Peek tells which numbers are decided: by reads alone, at what the leader's
+// Peek returns which numbers are decided: by reads alone, at what the leader's
 // clock seems to be.
 func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
 	ps = slices.Clone(ps) // the caller may be gone before the last is read

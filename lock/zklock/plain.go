@@ -13,7 +13,7 @@ import (
 
 // Acquire asks for the key once. An error that is no *lock.HeldError is doubt.
 //
-// Barge is of no use here: the release of a key is the grant to who waits for
+// Barge is of no use here: the release of a key is the grant to the owner that waits for
 // it, so that it is never free while others wait.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return bounded(ctx, d, "acquire", func(c *zk.Conn) (driver.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
@@ -90,7 +90,7 @@ const tries = 5
 
 var errRestless = errors.New("the queue changes all the time")
 
-// try takes a place if nobody else has one, and gives it back if others were
+// try takes a place if no other has one, and gives it back if others were
 // faster.
 func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	var created time.Time

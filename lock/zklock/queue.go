@@ -24,7 +24,7 @@ type queue struct {
 // unseen is the parent of a queue that was not looked at.
 const unseen = -1
 
-// An entry is one place, as its name tells: owner, limit and sequence number. The
+// An entry is one place, as its name says: owner, limit and sequence number. The
 // owner makes it known again after the reply to its creation was lost.
 type entry struct {
 	name  string
@@ -51,7 +51,7 @@ func readEntry(name string) (entry, bool) {
 	return entry{name: name, owner: parts[0], limit: int(limit), seq: int32(seq)}, err1 == nil && err2 == nil && limit > 0
 }
 
-// look reads the queue of a lock. Its places are shared with others who look: they
+// look reads the queue of a lock. Its places are shared with other calls that read it: they
 // are not changed.
 func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
 	return d.reads.share(key, func() (queue, error) { return d.readQueue(c, key) })
@@ -81,7 +81,7 @@ func (d *Driver) readQueue(c *zk.Conn, key string) (queue, error) {
 
 // catchUp returns when the server that we are connected to knows of a lock what
 // its leader knew when it was asked. A server that follows may lag behind, and
-// nothing tells it so: without this it shows holders who have left, and none who
+// no message says so: without this it shows holders that have left, and none that
 // have come. Where we look after a write of ours that was answered it is not
 // needed.
 func (d *Driver) catchUp(c *zk.Conn, key string) error {
@@ -91,7 +91,7 @@ func (d *Driver) catchUp(c *zk.Conn, key string) error {
 
 // holders is how many of the places hold the key: the longest part of the queue
 // in which all limits allow for all that stand before. Places only move forward,
-// so who holds it once holds it until it leaves.
+// so an owner that holds it once holds it until it leaves.
 func (q *queue) holders() int {
 	smallest := len(q.places)
 	for i := range q.places {

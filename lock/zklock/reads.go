@@ -2,7 +2,7 @@ package zklock
 
 import "sync"
 
-// reads are those of queues that are under way. Who looks at a queue while one is
+// reads are those of queues that are under way. A call that reads a queue while one is
 // read takes part in the next read, which begins after it asked: a crowd in one
 // process reads its queue a few times, and not once for each of the crowd.
 type reads struct {

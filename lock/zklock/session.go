@@ -15,7 +15,7 @@ var errClosed = errors.New("the driver is closed")
 
 // A session is the connection of a Driver, opened when it is needed first. The
 // Driver owns it, because its leases are worth what the session is: the client's
-// package tells nobody which timeout the server gave.
+// package does not return which timeout the server gave.
 type session struct {
 	servers []string
 	options *Options

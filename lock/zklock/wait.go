@@ -19,8 +19,8 @@ const (
 )
 
 // Wait takes a place in the queue of the lock and returns when it stands in
-// front, its node is there and its session answers. It watches who stands right
-// before it, and nobody else. After doubt it looks again; if its node or session
+// front, its node is there and its session answers. It watches the place right
+// before it, and no other. After doubt it looks again; if its node or session
 // was lost it takes a place at the end. When ctx ends it gives the place up, for
 // which it may take a second; then it is given up beside, and by the end of the
 // session at the latest.
@@ -76,7 +76,7 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (d
 	return driver.Grant{}, fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
-// leave gives up what was granted to nobody.
+// leave gives up a grant that no caller took.
 func (d *Driver) leave(c *zk.Conn, a *driver.Acquisition) {
 	if p := d.places.find(a.Key, a.Owner); p != nil {
 		defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dr
 	}
 	*v = view{}
 	for range tries {
-		if p.node == "" && !p.doubtful { // who stood there before matters only from now on
+		if p.node == "" && !p.doubtful { // the place that stood there before matters only from now on
 			if err := d.create(c, p, a, &queue{parent: unseen}, nil); err != nil {
 				return driver.Grant{}, err
 			}
@@ -177,9 +177,9 @@ func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dri
 	return d.confirm(c, p, a, &q, time.Time{})
 }
 
-// watch watches what may let the i-th place in: who stands right before it. If
-// more than one may hold the key anybody's end may, and the whole queue is
-// watched. An error that there is no node tells that the queue has changed already.
+// watch watches what may let the i-th place in: the place right before it. If
+// more than one may hold the key the end of any may, and the whole queue is
+// watched. An error that there is no node says that the queue has changed already.
 func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int, v *view) error {
 	path := d.paths.lock(key)
 	if slices.ContainsFunc(q.places[:i+1], func(e entry) bool { return e.limit > 1 }) {

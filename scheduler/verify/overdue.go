@@ -106,7 +106,7 @@ func (p *proof) waits() func(r *revision, tick int64) bool {
 }
 
 // alive reports whether a run is alive, and when the latest of them was granted. The
-// store tells; without its word a run without an end is taken for alive. No tick waits
+// store says; without its answer a run without an end is taken for alive. No tick waits
 // for a run that was granted beyond the store's clock.
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {

@@ -22,7 +22,7 @@ type proof struct {
 	begins         int64 // what was decided up to here is not known
 
 	mark   int64 // the highest decided instant, as the lines have it
-	marked bool  // a line told it
+	marked bool  // a line said it
 	high   int64 // the highest counted instant; above the mark if that went back, below it after a line that is ahead
 	fence  int64 // the highest fence granted so far
 	latest int64 // when something was written last
@@ -91,7 +91,7 @@ func newest(j *driver.Journal) (ms int64) {
 }
 
 // begins is where the proof begins: the mark before the first kept line that
-// moved it. Lines that only speak of single ticks tell that nothing later than
+// moved it. Lines that only speak of single ticks show that nothing later than
 // they were written had been decided.
 func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 	at := int64(math.MinInt64)
@@ -138,7 +138,7 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 }
 
-// opened reads an opening. Any but the first tells that the store forgot.
+// opened reads an opening. Any but the first shows that the store forgot.
 func (p *proof) opened(i int, l *driver.Line) {
 	switch {
 	case l.To < l.At:

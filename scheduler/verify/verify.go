@@ -36,14 +36,14 @@
 // A line that cannot be read is reported and passed over: what it may have decided
 // counts as unknown, and all else is proven. The work on one job is bounded.
 //
-// # What a journal cannot tell
+// # What a journal cannot show
 //
 // It is one look at what moves: nodes that return after an outage are seen
-// first, and decide what was missed a moment later. Whoever finds a violation, or an
+// first, and decide what was missed a moment later. A caller that finds a violation, or an
 // overdue tick, may look again before believing it.
 //
 // Renewals are not written, so a run without an end is alive or over as
-// [Options].State tells; without it, it is counted as running. A pause is written when ticks are
+// [Options].State says; without it, it is counted as running. A pause is written when ticks are
 // spent by it, not when it begins. A store that lost everything lost its journal
 // too: the job then begins with a new opening, and the ticks before it are not
 // known to have been due. What happened before a truncated journal begins is not
@@ -83,7 +83,7 @@ type Options struct {
 	// long a run whose lease is over may be left, before it is overdue. Zero: 10 seconds.
 	Grace time.Duration
 	// Exclusive says that runs of the job must not overlap, under every policy but
-	// allow; the journal does not tell. Then a tick that starts while an earlier run
+	// allow; the journal does not say. Then a tick that starts while an earlier run
 	// is open breaks I3. Else it is only counted.
 	Exclusive bool
 }

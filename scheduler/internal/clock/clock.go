@@ -114,7 +114,7 @@ func (c *Clock) slew(zero, off time.Duration) {
 }
 
 // confirm adopts a step when enough readings in a row agree on it, each as far as
-// its round trip lets it tell.
+// its round trip allows.
 func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again bool) {
 	if c.agreed > 0 && (zero-c.step).Abs() < stepSize/2+off+c.wrong {
 		c.agreed++

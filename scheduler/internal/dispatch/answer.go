@@ -16,7 +16,7 @@ import (
 // the logger.
 func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, took time.Duration) {
 	granted := make([]*runs.Attempt, 0, len(all))
-	heard, failed := verdict(answers)
+	reached, failed := verdict(answers)
 	d.mu.Lock()
 	now := d.cfg.Clock.Ms()
 	for i, p := range all {
@@ -26,7 +26,7 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 			granted = append(granted, d.attempt(p, a))
 		}
 	}
-	if heard {
+	if reached {
 		d.lead.answered(took)
 	}
 	fx := d.claims.Effects()
@@ -43,17 +43,17 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 
 // verdict reports whether the store answered, and if not, why. A store that answers some
 // claims is reachable; something is wrong with the jobs of the others then.
-func verdict(answers []lock.Claimed) (heard bool, failed error) {
+func verdict(answers []lock.Claimed) (reached bool, failed error) {
 	for i := range answers {
 		err := answers[i].Err
 		_, short := errors.AsType[*driver.ReplicasError](err) // the store answered, and its replicas did not
 		if err == nil || short || errors.Is(err, driver.ErrUnreadable) || errors.Is(err, driver.ErrFence) {
-			heard = true
+			reached = true
 		} else {
 			failed = err
 		}
 	}
-	if heard {
+	if reached {
 		return true, nil
 	}
 	return false, failed

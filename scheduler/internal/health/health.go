@@ -54,7 +54,7 @@ type failure struct {
 type Health struct {
 	shards    int
 	explainer driver.Explainer // nil: the store is none
-	heard     atomic.Int64     // the latest answer, in nanoseconds since began
+	reached   atomic.Int64     // the latest answer, in nanoseconds since began
 	began     time.Time
 
 	mu       sync.Mutex
@@ -77,12 +77,12 @@ func New(store any, shards int, now time.Time) *Health {
 	return &Health{shards: shards, explainer: explainer, began: now}
 }
 
-// Heard notes that the store answered, without saying which part.
-func (h *Health) Heard(now time.Time) { h.heard.Store(int64(now.Sub(h.began))) }
+// Reached notes that the store answered, without saying which part.
+func (h *Health) Reached(now time.Time) { h.reached.Store(int64(now.Sub(h.began))) }
 
 // Silence returns for how long the store has not answered.
 func (h *Health) Silence(now time.Time) time.Duration {
-	return now.Sub(h.began) - time.Duration(h.heard.Load())
+	return now.Sub(h.began) - time.Duration(h.reached.Load())
 }
 
 // Answered notes the answer of a part, or with an error its failure. It reports whether
@@ -90,7 +90,7 @@ func (h *Health) Silence(now time.Time) time.Duration {
 // ago, and claims are answered in its shard.
 func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	if err == nil {
-		h.Heard(now)
+		h.Reached(now)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

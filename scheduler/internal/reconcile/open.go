@@ -70,14 +70,14 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		}
 	}
 	opened := make([]job.Opened, 0, len(jobs))
-	heard := false // of the store; something else may be wrong with one job
+	reached := false // of the store; something else may be wrong with one job
 	for i := range series {
 		switch {
 		case series[i].Err == nil:
-			heard = true
+			reached = true
 			opened = append(opened, job.Opened{Job: jobs[i], Series: &series[i], Sent: requests[i].Mark})
 		case errors.Is(series[i].Err, driver.ErrUnreadable):
-			heard = true
+			reached = true
 			err = series[i].Err
 		default:
 			err = series[i].Err
@@ -91,7 +91,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		}
 	}
 	r.cfg.Dispatcher.Opened(opened, slack)
-	if heard {
+	if reached {
 		err = nil
 	}
 	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)

@@ -78,7 +78,7 @@ func (a *Attempt) execute() {
 
 // begin checks the lease a last time: no run starts with one that cannot be trusted. A
 // grant to a claim from before a drain runs within the grace of the drain: the other nodes
-// were told that this one has the tick, and would find out too late that it has not.
+// were answered that this one has the tick, and would find out too late that it has not.
 func (a *Attempt) begin() bool {
 	return !a.Void && a.Lease.Context().Err() == nil && a.Lease.Check() == nil
 }

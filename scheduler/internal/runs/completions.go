@@ -79,7 +79,7 @@ func (r *Runs) ends() context.Context {
 // Ended takes the store's answer to the end of the attempt. The endings call it.
 func (a *Attempt) Ended(e driver.EndAnswer) {
 	if e.Err == nil { // an end in doubt says nothing new of the store
-		a.runs.cfg.Heard(time.Now())
+		a.runs.cfg.Reached(time.Now())
 	}
 	a.unrefuse()
 	a.runs.answered(a, e)

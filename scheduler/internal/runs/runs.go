@@ -44,7 +44,7 @@ type Config struct {
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
 	Open        func(j *job.Job)      // lets a job be opened soon
-	Heard       func(now time.Time)   // notes that the store answered
+	Reached     func(now time.Time)   // notes that the store answered
 	Changed     signal.Signal         // raised in a drain when Quiet may have changed
 	CancelGrace time.Duration         // how long a run may go on after its context ended
 }
