@@ -57,7 +57,7 @@ func (f Front) Release(ctx context.Context, h LeaseRef) error {
 // Wait is that of a [Waiter].
 func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 	d, can := to[Waiter](f)
-	if err := first(CheckAcquisition(&a), f.CheckReplicas(a.Replicas), can); err != nil {
+	if err := first(can, CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
 		return Grant{}, err
 	}
 	return d.Wait(ctx, a)
@@ -66,7 +66,7 @@ func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 // AcquireAll is that of a [MultiAcquirer].
 func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error) {
 	d, can := to[MultiAcquirer](f)
-	if err := first(CheckAcquireAll(as), can); err != nil {
+	if err := first(can, CheckAcquireAll(as)); err != nil {
 		return nil, err
 	}
 	for i := range as {
@@ -80,14 +80,14 @@ func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error
 // ReleaseAll is that of a [MultiAcquirer].
 func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
 	d, can := to[MultiAcquirer](f)
-	check := func(h *LeaseRef) error { return first(CheckRelease(h), can) }
+	check := func(h *LeaseRef) error { return first(can, CheckRelease(h)) }
 	return pass(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
 }
 
 // Adopt is that of an [Adopter].
 func (f Front) Adopt(ctx context.Context, from LeaseRef, by Acquisition) (Grant, error) {
 	d, can := to[Adopter](f)
-	if err := first(CheckAdoption(&from, &by), f.CheckReplicas(by.Replicas), can); err != nil {
+	if err := first(can, CheckAdoption(&from, &by), f.CheckReplicas(by.Replicas)); err != nil {
 		return Grant{}, err
 	}
 	return d.Adopt(ctx, from, by)
@@ -96,7 +96,7 @@ func (f Front) Adopt(ctx context.Context, from LeaseRef, by Acquisition) (Grant,
 // Force is that of a [Forcer].
 func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 	d, can := to[Forcer](f)
-	if err := first(CheckForce(&r), can); err != nil {
+	if err := first(can, CheckForce(&r)); err != nil {
 		return ForceRecord{}, err
 	}
 	return d.Force(ctx, r)
@@ -105,7 +105,7 @@ func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 // ForceRecords is that of a [Forcer].
 func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, error) {
 	d, can := to[Forcer](f)
-	if err := first(CheckKey(key), can); err != nil {
+	if err := first(can, CheckKey(key)); err != nil {
 		return nil, err
 	}
 	return d.ForceRecords(ctx, key)
@@ -114,7 +114,7 @@ func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, err
 // Inspect is that of an [Inspector].
 func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
 	d, can := to[Inspector](f)
-	if err := first(CheckKey(key), can); err != nil {
+	if err := first(can, CheckKey(key)); err != nil {
 		return KeyState{}, err
 	}
 	return d.Inspect(ctx, key)
@@ -123,7 +123,7 @@ func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
 // Holders is that of a [Sharer].
 func (f Front) Holders(ctx context.Context, key string) ([]Holder, error) {
 	d, can := to[Sharer](f)
-	if err := first(CheckKey(key), can); err != nil {
+	if err := first(can, CheckKey(key)); err != nil {
 		return nil, err
 	}
 	return d.Holders(ctx, key)
@@ -132,7 +132,7 @@ func (f Front) Holders(ctx context.Context, key string) ([]Holder, error) {
 // Beat is that of a [Membership].
 func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
 	d, can := to[Membership](f)
-	if err := first(CheckBeat(node, ttl), can); err != nil {
+	if err := first(can, CheckBeat(node, ttl)); err != nil {
 		return BeatAnswer{}, err
 	}
 	return d.Beat(ctx, node, ttl)
@@ -141,7 +141,7 @@ func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAn
 // Leave is that of a [Membership].
 func (f Front) Leave(ctx context.Context, node string) error {
 	d, can := to[Membership](f)
-	if err := first(CheckName("node", node), can); err != nil {
+	if err := first(can, CheckName("node", node)); err != nil {
 		return err
 	}
 	return d.Leave(ctx, node)

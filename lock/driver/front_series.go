@@ -5,7 +5,7 @@ import "context"
 // Open is that of a [Numbered] driver.
 func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 	d, can := to[Numbered](f)
-	return pass(os, func(o *OpenRequest) error { return first(CheckOpen(o), can) },
+	return pass(os, func(o *OpenRequest) error { return first(can, CheckOpen(o)) },
 		func(os []OpenRequest) []Series { return d.Open(ctx, os) },
 		func(out *Series, o *OpenRequest, err error) { *out = Series{Key: o.Key, Err: err} })
 }
@@ -13,7 +13,7 @@ func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 // Claim is that of a [Numbered] driver.
 func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 	d, can := to[Numbered](f)
-	return pass(cs, func(c *Claim) error { return first(CheckClaim(c), f.CheckReplicas(c.Replicas), can) },
+	return pass(cs, func(c *Claim) error { return first(can, CheckClaim(c), f.CheckReplicas(c.Replicas)) },
 		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
 		func(out *Answer, _ *Claim, err error) { out.Err = err })
 }
@@ -21,7 +21,7 @@ func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 // RenewRuns is that of a [Numbered] driver.
 func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 	d, can := to[Numbered](f)
-	return pass(rs, func(r *RunRef) error { return first(CheckRunRenewal(r), f.CheckReplicas(r.Replicas), can) },
+	return pass(rs, func(r *RunRef) error { return first(can, CheckRunRenewal(r), f.CheckReplicas(r.Replicas)) },
 		func(rs []RunRef) []RenewAnswer { return d.RenewRuns(ctx, rs) },
 		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
 }
@@ -29,7 +29,7 @@ func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 // ReleaseRuns is that of a [Numbered] driver.
 func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 	d, can := to[Numbered](f)
-	return pass(es, func(e *EndRequest) error { return first(CheckEnd(e), can) },
+	return pass(es, func(e *EndRequest) error { return first(can, CheckEnd(e)) },
 		func(es []EndRequest) []EndAnswer { return d.ReleaseRuns(ctx, es) },
 		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
 }
@@ -37,7 +37,7 @@ func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 // Look is that of a [Numbered] driver.
 func (f Front) Look(ctx context.Context, keys []string) []Series {
 	d, can := to[Numbered](f)
-	return pass(keys, func(key *string) error { return first(CheckKey(*key), can) },
+	return pass(keys, func(key *string) error { return first(can, CheckKey(*key)) },
 		func(keys []string) []Series { return d.Look(ctx, keys) },
 		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
 }
@@ -45,7 +45,7 @@ func (f Front) Look(ctx context.Context, keys []string) []Series {
 // Pause is that of a [Numbered] driver.
 func (f Front) Pause(ctx context.Context, key string, change int64) Series {
 	d, can := to[Numbered](f)
-	if err := first(CheckChange(key, change), can); err != nil {
+	if err := first(can, CheckChange(key, change)); err != nil {
 		return Series{Key: key, Err: err}
 	}
 	return d.Pause(ctx, key, change)
@@ -54,7 +54,7 @@ func (f Front) Pause(ctx context.Context, key string, change int64) Series {
 // Resume is that of a [Numbered] driver.
 func (f Front) Resume(ctx context.Context, key string, change int64) Series {
 	d, can := to[Numbered](f)
-	if err := first(CheckChange(key, change), can); err != nil {
+	if err := first(can, CheckChange(key, change)); err != nil {
 		return Series{Key: key, Err: err}
 	}
 	return d.Resume(ctx, key, change)
@@ -63,7 +63,7 @@ func (f Front) Resume(ctx context.Context, key string, change int64) Series {
 // Journal is that of a [Journaled] driver.
 func (f Front) Journal(ctx context.Context, key string, n int) (Journal, error) {
 	d, can := to[Journaled](f)
-	if err := first(CheckKey(key), can); err != nil {
+	if err := first(can, CheckKey(key)); err != nil {
 		return Journal{}, err
 	}
 	return d.Journal(ctx, key, n)
