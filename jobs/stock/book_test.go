@@ -103,8 +103,8 @@ func TestLostOrdersAreLogged(t *testing.T) {
 	for _, l := range logs.FilterMessage("order lost").All() {
 		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
 	}
-	if n := s.Lost(); n != 3 {
-		t.Errorf("%d orders are counted as lost, want 3", n)
+	if n, err := s.CountLost(t.Context()); err != nil || n != 3 {
+		t.Errorf("%d orders are counted as lost, %v, want 3", n, err)
 	}
 	if want := []string{"cancelled-now paid", "paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
 		t.Errorf("logged %q, want %q", lost, want)

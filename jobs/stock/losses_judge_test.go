@@ -72,6 +72,10 @@ func (l *losing) wrong() (wrong []string) {
 		id, state, _ := strings.Cut(line, " ")
 		rows[id] = stock.State(state)
 	}
+	listed := map[string]bool{}
+	for _, id := range l.book.lines(l.t, "SELECT order_id FROM stock_lost WHERE source = 'shop'") {
+		listed[id] = true
+	}
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	l.listed, l.unwitnessed = 0, 0
@@ -86,7 +90,7 @@ func (l *losing) wrong() (wrong []string) {
 		case l.revived && has != "" && has == l.m.tried[id]: // a store came back that had done it, and whose answer was lost
 		case l.m.setup.Settled:
 			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, its buyer was told %s", id, has, told))
-		case l.m.lost[id]:
+		case listed[id]:
 			l.listed++
 		case l.killed[l.m.witness[id]]:
 			l.unwitnessed++

@@ -30,7 +30,6 @@ type market struct {
 	all      []*process
 	settling *process               // that has begun the latest run of settleOrders
 	redis    []string               // where each member finds the store
-	lost     map[string]bool        // ids of orders that a member has logged as lost
 	witness  map[string]*process    // which member has given the last answer to an order
 	accepted map[string]stock.Order // by id
 	ended    map[string]stock.State // the reply to its buyer, by id; absent: no buyer asked
@@ -47,8 +46,8 @@ func newMarket(t *testing.T, c setup, members int) *market {
 // newMarketAt starts a member for each place where one finds the store.
 func newMarketAt(t *testing.T, c setup, redis []string) *market {
 	m := &market{t: t, setup: c, accepted: map[string]stock.Order{}, ended: map[string]stock.State{}, tried: map[string]stock.State{}, totals: map[string]int64{},
-		lost: map[string]bool{}, witness: map[string]*process{},
-		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
+		witness: map[string]*process{},
+		client:  &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(m.client.CloseIdleConnections)
 	m.redis, m.members = redis, make([]*process, len(redis))
 	for i := range redis {
@@ -71,11 +70,8 @@ func (m *market) start(i int) {
 func (m *market) receive(p *process, line map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case line["msg"] == "run started" && line["job"] == stock.SettleOrdersName:
+	if line["msg"] == "run started" && line["job"] == stock.SettleOrdersName {
 		m.settling = p
-	case line["msg"] == "order lost":
-		m.lost[fmt.Sprint(line["order"])] = true
 	}
 }
 

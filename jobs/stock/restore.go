@@ -50,8 +50,8 @@ func (r *Restored) Log(log *zap.Logger) {
 // reserved and sold of each product, all reserved orders with their deadlines, and
 // the ids of the others that Options.Retention still keeps. Before, it settles what
 // was accepted and the store still has. Orders that were accepted and are gone from
-// the store, before they were settled, it cannot know: each process that watches logs
-// those that it has acknowledged itself (see Sale.Watch).
+// the store, before they were settled, it cannot know: each process that watches lists
+// those that it has acknowledged itself (see Sale.Watch). What it does not take over is in the same list: see LostOrders.
 //
 // The shelf is closed until the last step opens it. A rebuild that was ended in the
 // middle leaves it closed, and the next begins again; of two at once the later goes
@@ -243,7 +243,7 @@ func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebui
 
 // settleLeft writes what is taken over into the book.
 func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
-	for _, h := range append([]haul{{totals: p.totals, supplies: p.supplies}}, hauls(p.take)...) {
+	for i, h := range append([]haul{{totals: p.totals, supplies: p.supplies}}, hauls(p.take)...) {
 		err := b.transact(ctx, sale, func(tx *transaction) error {
 			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
 				return err
@@ -251,7 +251,10 @@ func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuild
 			if _, _, err := tx.settle(ctx, h); err != nil {
 				return err
 			}
-			return tx.writeDisputes(ctx, planned{disputes: p.disputes})
+			if err := tx.writeDisputes(ctx, planned{disputes: p.disputes}); err != nil || i > 0 {
+				return err
+			}
+			return tx.writeLost(ctx, fromRebuild, p.lost)
 		})
 		if err != nil {
 			return fmt.Errorf("settle what the store still has: %w", err)

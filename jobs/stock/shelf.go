@@ -286,7 +286,7 @@ const watchEvery = time.Second
 // Watch calls Look each second until ctx ends, and logs when stock is not known (stock
 // unknown, an error) and when it is again (stock known): see Sale.Look. After a rebuild it
 // logs each order that this process has acknowledged and that is nowhere any more (order
-// lost), of the last ten thousand. Between two
+// lost), of the last ten thousand, and lists it in the book: see LostOrders. Between two
 // calls a process notices by itself only that the store has lost what it
 // had answered to this process. It returns at once without Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {

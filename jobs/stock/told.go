@@ -19,7 +19,6 @@ const maxRemembered = 10_000
 type answers struct {
 	mu    sync.Mutex
 	given []given // the oldest first
-	lost  int64   // how many were logged as lost
 }
 
 type given struct {
@@ -35,19 +34,6 @@ func (a *answers) add(g given) {
 		a.given = append(a.given[:0], a.given[maxRemembered:]...)
 	}
 	a.given = append(a.given, g)
-}
-
-func (a *answers) addLost(n int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.lost += int64(n)
-}
-
-// Lost is how many orders this process has acknowledged and logged as lost: see Watch. It sends nothing.
-func (s *Sale) Lost() int64 {
-	s.answers.mu.Lock()
-	defer s.answers.mu.Unlock()
-	return s.answers.lost
 }
 
 // takeOther takes away what was answered in other epochs than this one: the last
@@ -87,7 +73,7 @@ func (s *Sale) remember(epoch string, r Record) {
 	}
 }
 
-// logLost logs orders that this process has acknowledged before the shelf was rebuilt,
+// logLost lists in the book, and logs, orders that this process has acknowledged before the shelf was rebuilt,
 // and that neither the book nor the shelf has: as far as can be known, what was lost. An answer is forgotten only when
 // the book has the order, or it was logged: the shelf may be lost, too, or may be another one a moment later. After
 // an error it goes on with the others when it is called again.
@@ -98,6 +84,9 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 	defer func() { s.answers.giveBack(waiting, epoch) }()
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(before)), maxBatch) {
 		lost, unsettled, err := s.lost(ctx, epoch, some, before)
+		if err == nil {
+			err = s.listGone(ctx, lost, before)
+		}
 		if err != nil {
 			s.answers.giveBack(before, "") // of no epoch that there is: they are taken again
 			return fmt.Errorf("stock: look for lost orders: %w", err)
@@ -105,7 +94,6 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 		for _, id := range unsettled {
 			waiting[id] = before[id]
 		}
-		s.answers.addLost(len(lost))
 		for _, id := range lost {
 			log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(before[id])))
 		}

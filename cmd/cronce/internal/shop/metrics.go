@@ -30,7 +30,7 @@ type shopMetrics struct {
 	handler *atomic.Pointer[stock.Handler] // nil in it until the shop is served
 	skus    []string                       // of which the stock is shown; none: all, if they are few
 
-	up, known, left, products, closed, unsettled, lag, totals, shed, requests, lost *prometheus.Desc
+	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
 
 func shopDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -49,14 +49,13 @@ func newShopMetrics(s *Shop) *shopMetrics {
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
 		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job that settles."),
 		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
-		lost:      shopDesc("orders_lost_total", "Orders that this node has acknowledged, and logged as lost."),
 		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
 }
 
 // Describe is for the registry.
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests, m.lost} {
+	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
 		to <- d
 	}
 }
@@ -69,7 +68,6 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, value int64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
-	counter(m.lost, m.sale.Lost())
 	if h := m.handler.Load(); h != nil {
 		counts := h.Counts()
 		counter(m.shed, counts.Shed)
@@ -103,13 +101,13 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are those that the database knows of a shop: the targets of its events, and its disputed
-// orders. A database that does not answer leaves all out that it would say.
+// bookMetrics are those that the database knows of a shop: the targets of its events, and its disputed and
+// lost orders. A database that does not answer leaves all out that it would say.
 type bookMetrics struct {
 	sale    *stock.Sale
 	targets []string // of the configuration: one that was taken out of it is no longer waited for
 
-	up, disputed, waiting, lag, aside *prometheus.Desc
+	up, disputed, lost, waiting, lag, aside *prometheus.Desc
 }
 
 func newBookMetrics(s *Shop) *bookMetrics {
@@ -117,6 +115,7 @@ func newBookMetrics(s *Shop) *bookMetrics {
 		sale: s.Sale, targets: s.targets,
 		up:       shopDesc("database_up", "Whether the database has answered this scrape."),
 		disputed: shopDesc("orders_disputed", "Orders that the store has accepted, and the database has otherwise: an operator is to decide about them."),
+		lost:     shopDesc("orders_lost", "Orders that were accepted, and that neither the store nor the database has as far."),
 		waiting:  shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
 		lag:      shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
 		aside:    shopDesc("events_aside", "Events that a target has refused, and that an operator is to decide about.", "target"),
@@ -125,12 +124,12 @@ func newBookMetrics(s *Shop) *bookMetrics {
 
 // Describe is for the registry.
 func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.disputed, m.waiting, m.lag, m.aside} {
+	for _, d := range []*prometheus.Desc{m.up, m.disputed, m.lost, m.waiting, m.lag, m.aside} {
 		to <- d
 	}
 }
 
-// Collect asks the database two questions, for at most ScrapeTime.
+// Collect asks the database three questions, for at most ScrapeTime.
 func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -138,15 +137,19 @@ func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	ctx, stop := context.WithTimeout(context.Background(), ScrapeTime)
 	defer stop()
 	all, err := m.sale.Targets(ctx)
-	var disputed int64
+	var disputed, lost int64
 	if err == nil {
 		disputed, err = m.sale.CountDisputes(ctx)
+	}
+	if err == nil {
+		lost, err = m.sale.CountLost(ctx)
 	}
 	gauge(m.up, zeroOrOne(err == nil))
 	if err != nil {
 		return
 	}
 	gauge(m.disputed, float64(disputed))
+	gauge(m.lost, float64(lost))
 	for _, t := range all {
 		if slices.Contains(m.targets, t.Name) {
 			gauge(m.waiting, float64(t.Lag), t.Name)

@@ -26,7 +26,7 @@ func restoreCommand() *cobra.Command {
 			"is still in Redis goes into the database first, as far as there is room. The sale opens when all\n" +
 			"of it is there; a rebuild that was interrupted is begun again. Do it with --dry-run first.\n\n" +
 			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
-			"the database can name them: each shop that still runs logs those that it acknowledged itself (order lost).\n\n" +
+			"the database can name them: each shop that still runs lists those that it acknowledged itself (cronce shop lost).\n\n" +
 			"With --append-log what the append log of Redis has of orders that neither Redis nor the database knows, or not\n" +
 			"as far, goes into the database, too: a FLUSHALL removes nothing from the log. A snapshot in RDB form is not\n" +
 			"read, and named (aof-use-rdb-preamble no: Redis writes none); nor is what is before the last rebuild: it was\n" +
@@ -111,7 +111,7 @@ func printRestored(ctx context.Context, w io.Writer, act restoring, log *stock.A
 // printUnknown prints which losses neither Redis nor the database can name.
 func printUnknown(w io.Writer) {
 	fmt.Fprintln(w, "not known here: orders that were acknowledged with durability: reserved and lost before they were settled; "+
-		"each shop that still runs logs those that it acknowledged itself (order lost)")
+		"each shop that still runs lists those that it acknowledged itself; see them, and those that were not taken over, with 'cronce shop lost'")
 }
 
 // printRebuilt prints what a rebuild has done.
