@@ -50,7 +50,7 @@ func TestRestoreFromAppendLog(t *testing.T) {
 	if bare, err := s.WouldRestore(t.Context()); err != nil || len(bare.Taken) != 0 {
 		t.Errorf("WouldRestore = %+v, %v, want none taken", bare, err)
 	}
-	if r, err := s.RestoreWith(t.Context(), log); err != nil || len(r.Lost) != 0 || len(r.Taken) != 3 {
+	if r, err := s.RestoreWith(t.Context(), stock.RestoreOptions{Log: log, TakeOver: true}); err != nil || len(r.Lost) != 0 || len(r.Taken) != 3 {
 		t.Fatalf("RestoreWith = %+v, %v, want %s taken", r, err, taken)
 	}
 	if after := wantState(t, s, "new", stock.Reserved); !after.Due.Equal(before.Due) {
@@ -59,7 +59,7 @@ func TestRestoreFromAppendLog(t *testing.T) {
 	wantState(t, s, "dropped", stock.Cancelled)
 	wantState(t, s, "old", stock.Paid)
 	wantProduct(t, s, "tea", 5, 3, 1, 1)
-	if _, err := s.RestoreWith(t.Context(), log); !errors.Is(err, stock.ErrNothingToRestore) {
+	if _, err := s.RestoreWith(t.Context(), stock.RestoreOptions{Log: log, TakeOver: true}); !errors.Is(err, stock.ErrNothingToRestore) {
 		t.Errorf("again: %v, want ErrNothingToRestore", err)
 	}
 
@@ -72,7 +72,7 @@ func TestRestoreFromAppendLog(t *testing.T) {
 	if log, err = s.ReadAppendLog(t.Context(), folder); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.RestoreWith(t.Context(), log)
+	r, err := s.RestoreWith(t.Context(), stock.RestoreOptions{Log: log, TakeOver: true})
 	if err != nil || len(r.Taken) != 0 || len(r.Lost) != 1 || r.Lost[0].ID != "big" || r.Lost[0].Reason != "there is not enough left for it" {
 		t.Errorf("RestoreWith = %+v, %v, want big not taken", r, err)
 	}
@@ -131,7 +131,7 @@ func TestAppendLogHasAnEarlierLoss(t *testing.T) {
 	if log.Orders() != 1 || log.Earlier != 2 {
 		t.Errorf("the log has %d orders, %d left out, want 1 and 2", log.Orders(), log.Earlier)
 	}
-	if r, err := s.RestoreWith(t.Context(), log); err != nil || fmt.Sprint(r.Taken) != "[late]" || len(r.Lost) != 0 {
+	if r, err := s.RestoreWith(t.Context(), stock.RestoreOptions{Log: log, TakeOver: true}); err != nil || fmt.Sprint(r.Taken) != "[late]" || len(r.Lost) != 0 {
 		t.Errorf("RestoreWith = %+v, %v, want late taken", r, err)
 	}
 	wantProduct(t, s, "tea", 5, 4, 1, 0)
@@ -170,7 +170,7 @@ func TestAppendLogRevivesNothing(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.RestoreWith(t.Context(), read())
+	r, err := s.RestoreWith(t.Context(), stock.RestoreOptions{Log: read()})
 	if err != nil || fmt.Sprint(r.Taken) != "[freed]" || len(r.Lost) != 1 || r.Lost[0].ID != "cancelled" || r.Disputed != 1 {
 		t.Errorf("RestoreWith = %+v, %v, want cancelled disputed", r, err)
 	}

@@ -61,12 +61,38 @@ func (s *Sale) Restore(ctx context.Context) (Restored, error) {
 	return s.restoreAfter(ctx, 0, nil)
 }
 
-// RestoreWith is Restore, which also settles what an append log of the store has of orders that were accepted
-// and that neither the store nor the book has, or not as far. They come into the book as those do that the store
-// still has: as far as there is room. A nil log is none.
-func (s *Sale) RestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
-	return s.restoreAfter(ctx, 0, log)
+// RestoreOptions are those of Sale.RestoreWith.
+type RestoreOptions struct {
+	// Log is an append log of the store: what it has of orders that were accepted
+	// and that neither the store nor the book has, or not as far, is settled, too. It comes into the book as what
+	// the store still has does: as far as there is room. Nil: none.
+	Log *AppendLog
+	// TakeOver ends a rebuild that is under way, as Restore does. Otherwise one that has made a step within 5 s is left to its end, and
+	// the answer is an *UnderWayError.
+	TakeOver bool
 }
+
+// RestoreWith is Restore with options.
+func (s *Sale) RestoreWith(ctx context.Context, o RestoreOptions) (Restored, error) {
+	silence := restoreSilence
+	if o.TakeOver {
+		silence = 0
+	}
+	return s.restoreAfter(ctx, silence, o.Log)
+}
+
+// An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
+type UnderWayError struct {
+	Since  time.Time     // by the store's clock
+	Silent time.Duration // for which it has made no step
+}
+
+func (e *UnderWayError) Error() string {
+	return fmt.Sprintf("%s: a rebuild is under way since %s, with its last step %v ago", ErrStockUnknown, showTime(e.Since), e.Silent)
+}
+
+// Is makes the error an ErrStockUnknown.
+func (e *UnderWayError) Is(target error) bool { return target == ErrStockUnknown }
 
 // restoreSilence is for how long a rebuild makes no step before it is taken for one that was ended in the
 // middle. Between two steps it writes up to DefaultBatch orders into the book.
@@ -184,8 +210,12 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 		return ErrNothingToRestore
 	case is(answer, "foreign", 2):
 		return foreign(before, answer[1])
-	case is(answer, "restoring", 1):
-		return closedShelf(answer[0])
+	case is(answer, "restoring", 3):
+		var since, silent int64
+		if err := parseNumbers(answer[1:], &since, &silent); err != nil {
+			return strange(answer)
+		}
+		return &UnderWayError{time.UnixMilli(since).UTC(), time.Duration(silent) * time.Millisecond}
 	}
 	return strange(answer)
 }

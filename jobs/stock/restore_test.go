@@ -3,7 +3,9 @@ package stock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -37,19 +39,55 @@ func silence(t *testing.T, client redis.UniversalClient) {
 	}
 }
 
+// forgotten is a sale whose store has forgotten everything: of 50 tea so many are reserved in the book.
+func forgotten(t *testing.T, orders int) (server string, client redis.UniversalClient, p place, s *stock.Sale) {
+	t.Helper()
+	server = redisServer(t)
+	client, p = connect(t, server), sqlite(t)
+	s = keptSale(t, client, p, stock.Options{Restore: true})
+	put(t, s, "tea", 50)
+	fill(t, s, orders)
+	settle(t, s, p, 1, orders)
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return server, client, p, s
+}
+
+// crashRestore is a rebuild that ends in the middle.
+func crashRestore(t *testing.T, server string, p place) {
+	t.Helper()
+	victim := connect(t, server)
+	victim.AddHook(&endAfter{n: 6, err: errors.New("crash")})
+	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t)); err == nil {
+		t.Fatal("it has come to its end")
+	}
+}
+
+// An operator repeats a rebuild while that of another is under way, or has been until a moment ago: it is left to its end, unless the operator
+// takes over.
+func TestRestoreLeavesAnotherOperators(t *testing.T) {
+	server, client, p, s := forgotten(t, 3)
+	began := time.Now().Truncate(time.Millisecond)
+	crashRestore(t, server, p)
+	_, err := s.RestoreWith(t.Context(), stock.RestoreOptions{})
+	if e, ok := errors.AsType[*stock.UnderWayError](err); !ok || !errors.Is(err, stock.ErrStockUnknown) || e.Since.Before(began) || e.Since.After(time.Now()) || e.Silent < 0 || e.Silent > 5*time.Second {
+		t.Errorf("beside another: %v, want that it is under way", err)
+	}
+	if _, err := s.RestoreWith(t.Context(), stock.RestoreOptions{TakeOver: true}); err != nil {
+		t.Error(err)
+	}
+	wantProduct(t, s, "tea", 50, 47, 3, 0)
+	if has, err := client.HMGet(t.Context(), shelfKey, "closed", "begun", "stepped").Result(); err != nil || fmt.Sprint(has) != "[<nil> <nil> <nil>]" {
+		t.Errorf("the shelf that is open has %v, %v", has, err)
+	}
+}
+
 // While a rebuild makes steps, runs of settleOrders leave it to its end: each would end it, and it, when it is
 // tried again, each of theirs, so that the shelf was never open. Each step counts, also one after a long
 // silence.
 func TestRestoreUnderWay(t *testing.T) {
-	server := redisServer(t)
-	client, p := connect(t, server), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{Restore: true})
-	put(t, s, "tea", 50)
-	fill(t, s, 30)
-	settle(t, s, p, 1, 30)
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	server, client, p, s := forgotten(t, 30)
 	begun, silent, left := false, false, 0
 	slow := connect(t, server)
 	slow.AddHook(afterEach(func() {
@@ -81,20 +119,8 @@ func TestRestoreUnderWay(t *testing.T) {
 
 // A rebuild that has made no step for some seconds was ended in the middle: a run of settleOrders begins again.
 func TestRestoreSilent(t *testing.T) {
-	server := redisServer(t)
-	client, p := connect(t, server), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{Restore: true})
-	put(t, s, "tea", 5)
-	fill(t, s, 3)
-	settle(t, s, p, 1, 3)
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	victim := connect(t, server)
-	victim.AddHook(&endAfter{n: 6, err: errors.New("crash")})
-	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t)); err == nil {
-		t.Fatal("it has come to its end")
-	}
+	server, client, p, s := forgotten(t, 3)
+	crashRestore(t, server, p)
 	if _, err := stock.Settle(t.Context(), s, p.Database, 10, nextFence(), pass); !errors.Is(err, stock.ErrStockUnknown) {
 		t.Errorf("settle at once: %v, want ErrStockUnknown", err)
 	}
@@ -102,7 +128,7 @@ func TestRestoreSilent(t *testing.T) {
 	if _, err := stock.Settle(t.Context(), s, p.Database, 10, nextFence(), pass); err != nil {
 		t.Errorf("settle later: %v", err)
 	}
-	wantProduct(t, s, "tea", 5, 2, 3, 0)
+	wantProduct(t, s, "tea", 50, 47, 3, 0)
 	if n, err := client.HExists(t.Context(), shelfKey, "stepped").Result(); err != nil || n {
 		t.Errorf("the shelf that is open has a step: %v, %v", n, err)
 	}

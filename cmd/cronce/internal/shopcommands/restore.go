@@ -16,7 +16,7 @@ import (
 )
 
 func restoreCommand() *cobra.Command {
-	var dry bool
+	var dry, takeOver bool
 	var appendLog string
 	cmd := &cobra.Command{
 		Use:   "restore",
@@ -24,7 +24,8 @@ func restoreCommand() *cobra.Command {
 		Long: "Rebuild stock, open orders and the ids of closed ones in Redis from the database, after Redis\n" +
 			"lost data: until then the sale answers 503 stock-unknown. What was accepted, not settled, and\n" +
 			"is still in Redis goes into the database first, as far as there is room. The sale opens when all\n" +
-			"of it is there; a rebuild that was interrupted is begun again. Do it with --dry-run first.\n\n" +
+			"of it is there; a rebuild that was interrupted is begun again. One that has made a step within 5 s is under way, and left\n" +
+			"to its end, unless --take-over ends it. Do it with --dry-run first.\n\n" +
 			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
 			"the database can name them: each shop that still runs lists those that it acknowledged itself (cronce shop lost).\n\n" +
 			"With --append-log what the append log of Redis has of orders that neither Redis nor the database knows, or not\n" +
@@ -32,19 +33,20 @@ func restoreCommand() *cobra.Command {
 			"read, and named (aof-use-rdb-preamble no: Redis writes none); nor is what is before the last rebuild: it was\n" +
 			"settled, or lost before. Give the folder (appenddirname) or one file; best a copy, made before Redis rewrites it.\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 1 some orders could not be taken over, or the append log was not read;\n" +
-			"3 another database keeps the shelf; 4 not known: Redis or the database does not answer.",
+			"3 another database keeps the shelf, or another rebuild is under way; 4 not known: Redis or the database does not answer.",
 		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml\n" +
 			"  cronce shop restore --config config.yaml --append-log /var/lib/redis/appendonlydir",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, appendLog, dry) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, appendLog, dry, takeOver) },
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be taken over and what not, and change nothing")
+	cmd.Flags().BoolVar(&takeOver, "take-over", false, "end another rebuild that is under way")
 	cmd.Flags().StringVar(&appendLog, "append-log", "", "take orders over from this append log of Redis, too: its folder, or a file")
 	return cmd
 }
 
-func restoreShop(cmd *cobra.Command, appendLog string, dry bool) error {
+func restoreShop(cmd *cobra.Command, appendLog string, dry, takeOver bool) error {
 	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error {
 		var log *stock.AppendLog
 		if appendLog != "" {
@@ -54,7 +56,9 @@ func restoreShop(cmd *cobra.Command, appendLog string, dry bool) error {
 			}
 			printAppendLog(cmd.OutOrStdout(), log)
 		}
-		act := s.RestoreWith
+		act := func(ctx context.Context, log *stock.AppendLog) (stock.Restored, error) {
+			return s.RestoreWith(ctx, stock.RestoreOptions{Log: log, TakeOver: takeOver})
+		}
 		if dry {
 			act = s.WouldRestoreWith
 		}
@@ -78,7 +82,10 @@ type restoring func(context.Context, *stock.AppendLog) (stock.Restored, error)
 
 func printRestored(ctx context.Context, w io.Writer, act restoring, log *stock.AppendLog, dry bool) error {
 	r, err := act(ctx, log)
+	_, underWay := errors.AsType[*stock.UnderWayError](err)
 	switch {
+	case underWay:
+		return exit.With(exit.Refused, fmt.Errorf("%w: wait for its end, or end it with --take-over", err))
 	case errors.Is(err, stock.ErrNothingToRestore) && log != nil:
 		return exit.With(exit.Failed, fmt.Errorf("nothing was taken over from the append log: %w", err))
 	case errors.Is(err, stock.ErrNothingToRestore):
