@@ -229,6 +229,11 @@ func TestLeftOverClosedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	reserve(t, s, order("placed-again"))
+	for _, id := range []string{"cancelled", "paid"} {
+		if r, err := s.Order(t.Context(), id); !errors.Is(err, stock.ErrUnknownOrder) {
+			t.Errorf("order %s: %v, %v, want ErrUnknownOrder", id, r, err)
+		}
+	}
 	_, err := s.Refund(t.Context(), "paid", "back", "pay-paid")
 	_, err2 := s.Return(t.Context(), "paid", "return")
 	_, err3 := s.Pay(t.Context(), "cancelled", stock.Payment{Reference: "late", Amount: 625, Currency: "EUR"})
@@ -255,6 +260,10 @@ func TestLeftOverClosedRecord(t *testing.T) {
 	if want := []string{"cancelled cancelled", "paid paid"}; fmt.Sprint(lost) != fmt.Sprint(want) {
 		t.Errorf("listed %q, want %q", lost, want)
 	}
+	if r, fresh, err := s.Reserve(t.Context(), order("cancelled", stock.Item{SKU: "tea", Quantity: 2})); err != nil || !fresh { // with other items
+		t.Errorf("placed again: %v, %v, %v, want a new order", r, fresh, err)
+	}
+	wantProduct(t, s, "tea", 9, 5, 4, 0)
 }
 
 // before calls a function before each command, with its arguments.

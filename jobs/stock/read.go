@@ -40,7 +40,7 @@ func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, e
 // readLines reads the records of up to MaxRead ids as they are stored, empty for those without one,
 // and when that was by the store's clock.
 func (s *Sale) readLines(ctx context.Context, ids []string) (lines []string, at time.Time, err error) {
-	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids))
+	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled, keyDisputed), argsOf(ids)...)
 	if err == nil && len(answer) != 1+len(ids) {
 		err = strange(answer)
 	}
