@@ -121,7 +121,7 @@ func (c *Config) faults() (errs []error) {
 		errs = append(errs, errors.New("store: is nil, a lock store is needed"))
 	}
 	if !nodeName.MatchString(c.Name) {
-		errs = append(errs, fmt.Errorf("name: is %s, allowed is %s", text.Quote(c.Name), nodeName))
+		errs = append(errs, fmt.Errorf("name: is %s, must be %s", text.Quote(c.Name), nodeName))
 	}
 	if err := driver.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))
@@ -134,7 +134,7 @@ func (c *Config) faults() (errs []error) {
 		value time.Duration
 	}{{"grace", c.Grace}, {"cancel_grace", c.CancelGrace}, {"store_timeout", c.StoreTimeout}, {"clock_warn", c.ClockWarn}} {
 		if d.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: is %v, allowed is 0 or more", d.path, d.value))
+			errs = append(errs, fmt.Errorf("%s: is %v, must be 0 or more", d.path, d.value))
 		}
 	}
 	return errs

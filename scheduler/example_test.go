@@ -49,7 +49,7 @@ func ExampleNew_faults() {
 	})
 	fmt.Println(err)
 	// Output:
-	// scheduler: configuration: jobs[0].name: is "a b", allowed is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$
+	// scheduler: configuration: jobs[0].name: is "a b", must be ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$
 	// jobs[1].func: is nil, a function is needed
 	// jobs[1].spec: spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"
 }

@@ -46,7 +46,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 		errs = append(errs, fmt.Errorf("%s.%s: %s", path, field, fmt.Sprintf(format, args...)))
 	}
 	if !jobName.MatchString(j.Name) {
-		bad("name", "is %s, allowed is %s", text.Quote(j.Name), jobName)
+		bad("name", "is %s, must be %s", text.Quote(j.Name), jobName)
 	}
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")
@@ -59,7 +59,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	j.policyFaults(bad)
 	if s != nil && j.Jitter > 0 {
 		if least := shortest(s); least > 0 && j.Jitter >= least {
-			bad("jitter", "is %v, allowed is less than the interval of %v", j.Jitter, least)
+			bad("jitter", "is %v, must be less than the interval of %v", j.Jitter, least)
 		}
 	}
 	return s, errors.Join(errs...)
@@ -73,20 +73,20 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	}{{"window", j.Window}, {"deadline", j.Deadline}, {"timeout", j.Timeout}, {"jitter", j.Jitter},
 		{"retry.wait", j.Retry.Wait}, {"retry.max", j.Retry.Max}} {
 		if d.value < 0 {
-			bad(d.field, "is %v, allowed is 0 or more", d.value)
+			bad(d.field, "is %v, must be 0 or more", d.value)
 		}
 	}
 	if l := orDefault(j.Lease, defaultLease); l < driver.MinTTL || l > driver.MaxTTL {
-		bad("lease", "is %v, allowed is %v to %v", l, driver.MinTTL, driver.MaxTTL)
+		bad("lease", "is %v, must be %v to %v", l, driver.MinTTL, driver.MaxTTL)
 	}
 	if j.Attempts < 0 || j.Attempts > 1000 {
-		bad("attempts", "is %d, allowed is 1 to 1000", j.Attempts)
+		bad("attempts", "is %d, must be 1 to 1000", j.Attempts)
 	}
 	if j.Replicas < 0 || j.Replicas > driver.MaxReplicas {
-		bad("replicas", "is %d, allowed is 0 to %d", j.Replicas, driver.MaxReplicas)
+		bad("replicas", "is %d, must be 0 to %d", j.Replicas, driver.MaxReplicas)
 	}
 	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
-		bad("retry.tries", "is %d, allowed is 0 to 1000", j.Retry.Tries)
+		bad("retry.tries", "is %d, must be 0 to 1000", j.Retry.Tries)
 	}
 	for _, p := range []struct {
 		field       string
@@ -94,7 +94,7 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	}{{"overlap", uint8(j.Overlap), uint8(OverlapReplace)}, {"misfire", uint8(j.Misfire), uint8(MisfireAll)},
 		{"takeover", uint8(j.Takeover), uint8(TakeoverRerun)}, {"interrupted", uint8(j.Interrupted), uint8(InterruptedLost)}} {
 		if p.value > p.last {
-			bad(p.field, "is %d, allowed is 0 to %d", p.value, p.last)
+			bad(p.field, "is %d, must be 0 to %d", p.value, p.last)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 		bad("retry", "waits between tries, but there is only one: set tries")
 	}
 	if j.Retry.Wait > 0 && j.Retry.Max > 0 && j.Retry.Wait > j.Retry.Max {
-		bad("retry.wait", "is %v, allowed is up to retry.max, %v", j.Retry.Wait, j.Retry.Max)
+		bad("retry.wait", "is %v, must be up to retry.max, %v", j.Retry.Wait, j.Retry.Max)
 	}
 }
 

@@ -154,21 +154,21 @@ scheduler: {grace: -1s}
 	got := strings.ReplaceAll(err.Error(), path, "c.yaml")
 	at := 0
 	for _, want := range []string{
-		`c.yaml:1:1: namespace: is "a b", allowed is`,
+		`c.yaml:1:1: namespace: is "a b", must be`,
 		`c.yaml:3:3: redis.url: has a password, which may not stand here: set $CRONCE_REDIS_PASSWORD`,
 		`c.yaml:4:3: redis.pasword_env: unknown key, did you mean "password_env"?`,
-		`c.yaml:5:3: redis.shards: is 2000, allowed is 1 to 1024`,
+		`c.yaml:5:3: redis.shards: is 2000, must be 1 to 1024`,
 		`c.yaml:6:3: redis.tls: has a cert without its key`,
 		`c.yaml:7:8: http.address: is ":8080", which other machines can reach`,
 		`c.yaml:8:7: log.level: is "loud"`,
 		`c.yaml:8:20: log.format: is "xml"`,
-		`c.yaml:9:1: zone: is "Local", allowed is a name of the time zone database`,
-		`c.yaml:12:14: jobs[0].overlap: is "sometimes", allowed is skip, queue, allow, replace`,
-		`c.yaml:13:29: jobs[0].retry.wait: is "30", allowed is a duration with its unit`,
-		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", allowed is console or http`,
-		`c.yaml:14:29: jobs[0].sms.batch: is -1, allowed is 1 to 1000000`,
-		`jobs[0].sms.quiet: is "8-22", allowed is two different times of the day such as 22:00-08:00`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", allowed is deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, reconcile, releaseExpired, settleOrders, sleep, sms`,
+		`c.yaml:9:1: zone: is "Local", must be a name of the time zone database`,
+		`c.yaml:12:14: jobs[0].overlap: is "sometimes", must be skip, queue, allow, replace`,
+		`c.yaml:13:29: jobs[0].retry.wait: is "30", must be a duration with its unit`,
+		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", must be console or http`,
+		`c.yaml:14:29: jobs[0].sms.batch: is -1, must be 1 to 1000000`,
+		`jobs[0].sms.quiet: is "8-22", must be two different times of the day such as 22:00-08:00`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, reconcile, releaseExpired, settleOrders, sleep, sms`,
 		`c.yaml:19:5: jobs[2].name: is "a b"`,
 		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
 		`c.yaml:21:5: jobs[2].lease: is 1ms`,
@@ -177,7 +177,7 @@ scheduler: {grace: -1s}
 		`c.yaml:23:`,
 		`c.yaml:24:`,
 		`jobs[4].name: "b" is taken by another job`,
-		`c.yaml:25:13: scheduler.grace: is -1s, allowed is 0 or more`,
+		`c.yaml:25:13: scheduler.grace: is -1s, must be 0 or more`,
 	} {
 		i := strings.Index(got[at:], want)
 		if i < 0 {
@@ -194,24 +194,24 @@ scheduler: {grace: -1s}
 // Each key with too large or too small a value is reported by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
-		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, allowed is 0 to 10000",
-		"redis: {pool_size: -1}":                "redis.pool_size: is -1, allowed is 0 to 10000",
-		"redis: {journal_lines: -1}":            "redis.journal_lines: is -1, allowed is 0 or more",
-		"redis: {journal_bytes: -2}":            "redis.journal_bytes: is -2, allowed is 0 or more",
-		"scheduler: {spread: 61s}":              "scheduler.spread: is 1m1s, allowed is up to 1m",
-		"scheduler: {store_timeout: 301s}":      "scheduler.store_timeout: is 5m1s, allowed is up to 5m",
-		"scheduler: {grace: 25h}":               "scheduler.grace: is 25h0m0s, allowed is up to 24h",
-		"scheduler: {cancel_grace: 25h}":        "scheduler.cancel_grace: is 25h0m0s, allowed is up to 24h",
-		"scheduler: {concurrency: -2}":          "scheduler.concurrency: is -2, allowed is 1 or more, 0 for the default, -1 for no bound",
-		"scheduler: {grace: 99999999h}":         `scheduler.grace: is "99999999h", which is too large, allowed is up to 2562047h`,
-		"scheduler: {grace: 20}":                "allowed is a duration with its unit",
-		"log: {level: fatal}":                   `log.level: is "fatal", allowed is debug, info, warn or error`,
-		"redis: {addresses: [one]}":             `redis.addresses: has "one", allowed is host:port`,
-		"redis: {addresses: ['one:']}":          `redis.addresses: has "one:", allowed is host:port`,
-		"redis: {addresses: ['u:p@one:1']}":     "redis.addresses: has an address with a user, allowed is host:port",
+		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, must be 0 to 10000",
+		"redis: {pool_size: -1}":                "redis.pool_size: is -1, must be 0 to 10000",
+		"redis: {journal_lines: -1}":            "redis.journal_lines: is -1, must be 0 or more",
+		"redis: {journal_bytes: -2}":            "redis.journal_bytes: is -2, must be 0 or more",
+		"scheduler: {spread: 61s}":              "scheduler.spread: is 1m1s, must be up to 1m",
+		"scheduler: {store_timeout: 301s}":      "scheduler.store_timeout: is 5m1s, must be up to 5m",
+		"scheduler: {grace: 25h}":               "scheduler.grace: is 25h0m0s, must be up to 24h",
+		"scheduler: {cancel_grace: 25h}":        "scheduler.cancel_grace: is 25h0m0s, must be up to 24h",
+		"scheduler: {concurrency: -2}":          "scheduler.concurrency: is -2, must be 1 or more, 0 for the default, -1 for no bound",
+		"scheduler: {grace: 99999999h}":         `scheduler.grace: is "99999999h", which is too large, must be up to 2562047h`,
+		"scheduler: {grace: 20}":                "must be a duration with its unit",
+		"log: {level: fatal}":                   `log.level: is "fatal", must be debug, info, warn or error`,
+		"redis: {addresses: [one]}":             `redis.addresses: has "one", must be host:port`,
+		"redis: {addresses: ['one:']}":          `redis.addresses: has "one:", must be host:port`,
+		"redis: {addresses: ['u:p@one:1']}":     "redis.addresses: has an address with a user, must be host:port",
 		"redis: {pool_size: 10000}":             "",
 		"redis: {group_by: /}":                  "",
-		"redis: {group_by: 12345678901234567}":  `redis.group_by: is "12345678901234567", allowed is up to 16 bytes`,
+		"redis: {group_by: 12345678901234567}":  `redis.group_by: is "12345678901234567", must be up to 16 bytes`,
 		"scheduler: {spread: 1m, grace: 24h}":   "",
 		"scheduler: {store_timeout: 5m}":        "",
 		"scheduler: {cancel_grace: 24h}":        "",
@@ -244,7 +244,7 @@ func TestBadNamespace(t *testing.T) {
 func TestUnreadableFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"jobs: [": "c.yaml:1:7: sequence end token ']' not found",
-		strings.Repeat("#", strictyaml.MaxSize+1): "allowed is up to 1048576",
+		strings.Repeat("#", strictyaml.MaxSize+1): "must be up to 1048576",
 	} {
 		_, err := nodeConfig(t, "--config", file(t, "c.yaml", text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "jobs: none") {
@@ -282,7 +282,7 @@ func TestPasswords(t *testing.T) {
 		"both":                        {"password_env: A\n  password_file: b", "", "", "redis.password_env: and redis.password_file are both set"},
 		"no such variable":            {"password_env: NOT_THERE", "", "", "redis.password_env: names a variable that is not set"},
 		"no such file":                {"password_file: /nonexistent", "", "", "redis.password_file: names a file that cannot be used: no such file"},
-		"a device":                    {"password_file: /dev/zero", "", "", "redis.password_file: names a file that cannot be used: is a device, allowed is a regular file or a pipe"},
+		"a device":                    {"password_file: /dev/zero", "", "", "redis.password_file: names a file that cannot be used: is a device, must be a regular file or a pipe"},
 		"the secret itself, variable": {"password_env: hunter2", "", "", "redis.password_env: names a variable that is not set"},
 		"the secret itself, file":     {"password_file: hunter2", "", "", "redis.password_file: names a file that cannot be used"},
 	} {

@@ -63,11 +63,11 @@ func demoCommand() *cobra.Command {
 func (f *demoFlags) check() error {
 	switch {
 	case f.duration < time.Second:
-		return exit.Usagef("demo: --for is %v, allowed is 1s or more", f.duration)
+		return exit.Usagef("demo: --for is %v, must be 1s or more", f.duration)
 	case f.nodes < 1 || f.nodes > 50:
-		return exit.Usagef("demo: --nodes is %d, allowed is 1 to 50", f.nodes)
+		return exit.Usagef("demo: --nodes is %d, must be 1 to 50", f.nodes)
 	case f.killEvery != 0 && f.killEvery < time.Second:
-		return exit.Usagef("demo: --kill-every is %v, allowed is 1s or more, or 0 for never", f.killEvery)
+		return exit.Usagef("demo: --kill-every is %v, must be 1s or more, or 0 for never", f.killEvery)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestHealthcheck(t *testing.T) {
 	cronce(t, "healthcheck", "--http", ill).want(t, exit.Failed, "not ready: the store does not answer")
 	cronce(t, "healthcheck", "--http", "127.0.0.1:1").want(t, exit.Failed, "127.0.0.1:1")
 	cronce(t, "healthcheck", "--http", "off").want(t, exit.WrongUsage, "nothing is served")
-	cronce(t, "healthcheck", "--http", "8080").want(t, exit.WrongUsage, "allowed is host:port")
+	cronce(t, "healthcheck", "--http", "8080").want(t, exit.WrongUsage, "must be host:port")
 }
 
 // Like a node, it takes the address from the file or the environment. One that other

@@ -105,22 +105,22 @@ func TestLockForceFence(t *testing.T) {
 func TestLockForceUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{
-		"needs a --reason":                {"lock", "key", "--force-unlock", url},
-		"allowed is one key and --reason": {"lock", "key", "--force-unlock", "--reason", "why", url, "--", "true"},
-		"reason is \"a\\x1b\"":            {"lock", "key", "--force-unlock", "--reason", "a\x1b", url},
-		"(201 bytes)":                     {"lock", "key", "--force-unlock", "--reason", strings.Repeat("x", 201), url},
-		"by is \"a|b\"":                   {"lock", "key", "--force-unlock", "--reason", "why", "--who", "a|b", url},
-		"key is \"\"":                     {"lock", "", "--force-unlock", "--reason", "why", url},
-		"are for --force-unlock":          {"lock", "key", "--reason", "why", url, "--", "true"},
-		"who and --fence are for":         {"lock", "key", "--fence", "1", url, "--", "true"},
-		"--fence is 0":                    {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "0", url},
-		"--fence is -1":                   {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "-1", url},
-		"fences is 9007199254740992":      {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "9007199254740992", url},
+		"needs a --reason":           {"lock", "key", "--force-unlock", url},
+		"give one key and --reason":  {"lock", "key", "--force-unlock", "--reason", "why", url, "--", "true"},
+		"reason is \"a\\x1b\"":       {"lock", "key", "--force-unlock", "--reason", "a\x1b", url},
+		"(201 bytes)":                {"lock", "key", "--force-unlock", "--reason", strings.Repeat("x", 201), url},
+		"by is \"a|b\"":              {"lock", "key", "--force-unlock", "--reason", "why", "--who", "a|b", url},
+		"key is \"\"":                {"lock", "", "--force-unlock", "--reason", "why", url},
+		"are for --force-unlock":     {"lock", "key", "--reason", "why", url, "--", "true"},
+		"who and --fence are for":    {"lock", "key", "--fence", "1", url, "--", "true"},
+		"--fence is 0":               {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "0", url},
+		"--fence is -1":              {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "-1", url},
+		"fences is 9007199254740992": {"lock", "key", "--force-unlock", "--reason", "why", "--fence", "9007199254740992", url},
 	} {
 		cronce(t, args...).want(t, exit.WrongUsage, want)
 	}
 	for _, flag := range []string{"--try", "--show", "--permits=2", "--note=why"} {
-		cronce(t, "lock", "key", "--force-unlock", "--reason=why", flag, url).want(t, exit.WrongUsage, "with --force-unlock allowed is")
+		cronce(t, "lock", "key", "--force-unlock", "--reason=why", flag, url).want(t, exit.WrongUsage, "with --force-unlock give")
 	}
 	cronce(t, "lock", "key", "--force-unlock", "--reason", "why", url).want(t, exit.NotKnown, "127.0.0.1:1")
 }

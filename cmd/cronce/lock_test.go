@@ -326,24 +326,24 @@ func TestLockShowUnreadable(t *testing.T) {
 func TestLockUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1"
 	for want, args := range map[string][]string{
-		"one key, then --":         {"lock", "key", url},
-		"one key":                  {"lock", url, "--", "true"},
-		"allowed is one key, then": {"lock", "key", "true", url},
-		"--try does not wait":      {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
-		"--wait is -1s":            {"lock", "key", "--wait", "-1s", url, "--", "true"},
-		"-code is 256":             {"lock", "key", "-E", "256", url, "--", "true"},
-		"--grace is 0s":            {"lock", "key", "--grace", "0s", url, "--", "true"},
-		"TTL is 1ms":               {"lock", "key", "--ttl", "1ms", url, "--", "true"},
-		"note is \"a\\x1b\"":       {"lock", "key", "--note", "a\x1b", url, "--", "true"},
-		"key is \"\"":              {"lock", "", url, "--", "true"},
-		"--permits is 0":           {"lock", "key", "--permits", "0", url, "--", "true"},
-		"--shared has no bound":    {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
-		"with --show allowed":      {"lock", "key", "--show", url, "--", "true"},
+		"one key, then --":      {"lock", "key", url},
+		"one key":               {"lock", url, "--", "true"},
+		"give one key, then":    {"lock", "key", "true", url},
+		"--try does not wait":   {"lock", "key", "--try", "--wait", "1s", url, "--", "true"},
+		"--wait is -1s":         {"lock", "key", "--wait", "-1s", url, "--", "true"},
+		"-code is 256":          {"lock", "key", "-E", "256", url, "--", "true"},
+		"--grace is 0s":         {"lock", "key", "--grace", "0s", url, "--", "true"},
+		"TTL is 1ms":            {"lock", "key", "--ttl", "1ms", url, "--", "true"},
+		"note is \"a\\x1b\"":    {"lock", "key", "--note", "a\x1b", url, "--", "true"},
+		"key is \"\"":           {"lock", "", url, "--", "true"},
+		"--permits is 0":        {"lock", "key", "--permits", "0", url, "--", "true"},
+		"--shared has no bound": {"lock", "key", "--permits", "2", "-s", url, "--", "true"},
+		"with --show give":      {"lock", "key", "--show", url, "--", "true"},
 	} {
 		cronce(t, args...).want(t, exit.WrongUsage, want)
 	}
 	for _, flag := range []string{"--try", "--wait=1s", "-E=0", "--shared", "--permits=2", "--ttl=9s", "--grace=1s", "--note=why"} {
-		cronce(t, "lock", "key", "--show", flag, url).want(t, exit.WrongUsage, "with --show allowed is")
+		cronce(t, "lock", "key", "--show", flag, url).want(t, exit.WrongUsage, "with --show give")
 	}
 	cronce(t, "lock", "key", "--try", "-E", "75", "--ttl", "500ms", url, "--", "true").want(t, exit.NotKnown, "127.0.0.1:1")
 }

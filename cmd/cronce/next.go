@@ -49,14 +49,14 @@ func nextCommand() *cobra.Command {
 // oneSpec refuses several arguments with a hint at the missing quotes.
 func oneSpec(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return exit.Usagef(`next: got %d arguments, allowed is one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
+		return exit.Usagef(`next: got %d arguments, want one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
 	}
 	return nil
 }
 
 func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	if f.n < 1 || f.n > maxNext {
-		return exit.Usagef("next: -n is %d, allowed is 1 to %d", f.n, maxNext)
+		return exit.Usagef("next: -n is %d, must be 1 to %d", f.n, maxNext)
 	}
 	zone, err := config.ParseZone(f.zone)
 	if err != nil {

@@ -104,21 +104,21 @@ func strategyHelp() string {
 func (f *oversellFlags) check() error {
 	switch {
 	case f.stock < 1 || f.stock > maxStock:
-		return exit.Usagef("oversell: --stock is %d, allowed is 1 to %d", f.stock, maxStock)
+		return exit.Usagef("oversell: --stock is %d, must be 1 to %d", f.stock, maxStock)
 	case f.buyers < 1 || f.buyers > maxBuyers:
-		return exit.Usagef("oversell: --buyers is %d, allowed is 1 to %d", f.buyers, maxBuyers)
+		return exit.Usagef("oversell: --buyers is %d, must be 1 to %d", f.buyers, maxBuyers)
 	case f.processes < 1 || f.processes > min(maxProcesses, f.buyers):
-		return exit.Usagef("oversell: --processes is %d, allowed is 1 to %d, and no more than buyers", f.processes, maxProcesses)
+		return exit.Usagef("oversell: --processes is %d, must be 1 to %d, and no more than buyers", f.processes, maxProcesses)
 	case f.work < 0 || f.work > maxWork:
-		return exit.Usagef("oversell: --work is %v, allowed is up to %v", f.work, maxWork)
+		return exit.Usagef("oversell: --work is %v, must be up to %v", f.work, maxWork)
 	case f.patience < time.Second || f.patience > maxPatience:
-		return exit.Usagef("oversell: --patience is %v, allowed is 1s to 1h", f.patience)
+		return exit.Usagef("oversell: --patience is %v, must be 1s to 1h", f.patience)
 	case !slices.Contains([]int{0, 1, 3, 5, 7}, len(f.redis)):
-		return exit.Usagef("oversell: --redis is given %d times, allowed is once, or 3, 5 or 7 times for redlock", len(f.redis))
+		return exit.Usagef("oversell: --redis is given %d times, must be once, or 3, 5 or 7 times for redlock", len(f.redis))
 	}
 	for _, server := range f.zookeeper {
 		if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
-			return exit.Usagef("oversell: --zookeeper is %s, allowed is host:port, or several with commas between", strictyaml.Quote(server))
+			return exit.Usagef("oversell: --zookeeper is %s, must be host:port, or several with commas between", strictyaml.Quote(server))
 		}
 	}
 	if f.work == 0 {
@@ -137,7 +137,7 @@ func (f *oversellFlags) checkStrategies() error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		err := exit.Usagef("oversell: --strategy is %s, allowed is %s", strictyaml.Quote(name), strings.Join(names, ", "))
+		err := exit.Usagef("oversell: --strategy is %s, must be %s", strictyaml.Quote(name), strings.Join(names, ", "))
 		if near := strictyaml.Nearest(name, names); near != "" {
 			err = exit.Usagef("%w, did you mean %q?", err, near)
 		}
@@ -162,7 +162,7 @@ func (f *oversellFlags) database() (string, error) {
 		}
 	}
 	if named > 1 {
-		return "", exit.Usagef("oversell: more than one of --dsn, --dsn-env and --dsn-file is given, allowed is one of them")
+		return "", exit.Usagef("oversell: more than one of --dsn, --dsn-env and --dsn-file is given, give one of them")
 	}
 	switch {
 	case f.dsnEnv != "":

@@ -39,7 +39,7 @@ func pauseCommand() *cobra.Command {
 		Example: "  cronce pause sendSms --reason 'gateway is moved until 08:00'\n  cronce pause --all --reason 'maintenance of the database'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := utf8.RuneCountInString(f.reason); n < leastReason || n > mostReason {
-				return exit.Usagef("pause: --reason has %d characters, allowed are %d to %d", n, leastReason, mostReason)
+				return exit.Usagef("pause: --reason has %d characters, must be %d to %d", n, leastReason, mostReason)
 			}
 			return f.change(cmd, args, true)
 		},
@@ -73,7 +73,7 @@ func (f *pauseFlags) flags(cmd *cobra.Command) {
 // change pauses or resumes the job that is named, or all.
 func (f *pauseFlags) change(cmd *cobra.Command, args []string, pause bool) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
-		return exit.Usagef("%s: got %d arguments and --all is %v, allowed is the name of one job, or --all", cmd.Name(), len(args), f.all)
+		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		only := ""

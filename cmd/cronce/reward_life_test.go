@@ -50,8 +50,8 @@ func TestRewardLife(t *testing.T) {
 		t.Errorf("a person is shown: %s", r.stdout)
 	}
 	do("offer", "family 4711", "tea").want(t, exit.WrongUsage, "family is")
-	do("claim", "family-4711", "tea").want(t, exit.WrongUsage, "allowed is claim FAMILY REWARD MEMBER")
-	do("list").want(t, exit.WrongUsage, "allowed is one family")
+	do("claim", "family-4711", "tea").want(t, exit.WrongUsage, "want claim FAMILY REWARD MEMBER")
+	do("list").want(t, exit.WrongUsage, "want one family")
 }
 
 // Three processes race on one family: for each reward one member has it, the others get the answer

@@ -25,7 +25,7 @@ func TestShopTokens(t *testing.T) {
 	}{
 		{"beyond loopback", "{address: '0.0.0.0:0', allow_remote: true}", nil, "shop.buyer_token_env: and shop.buyer_token_file are missing, and CRONCE_SHOP_BUYER_TOKEN is not set"},
 		{"a role without", "{address: '127.0.0.1:0'}", map[string]string{buyer: a, seller: b}, "shop.payment_token_env: and shop.payment_token_file are missing"},
-		{"a short one", "{address: '127.0.0.1:0'}", map[string]string{buyer: a + " short", seller: b, payment: c}, "a token of 5 characters, allowed is 16 or more"},
+		{"a short one", "{address: '127.0.0.1:0'}", map[string]string{buyer: a + " short", seller: b, payment: c}, "a token of 5 characters, must be 16 or more"},
 		{"the same", "{address: '127.0.0.1:0'}", map[string]string{buyer: a, seller: b + " " + a, payment: c}, "shop.seller_token_env: or the file has a token of the buyer"},
 		{"not set", "{address: '127.0.0.1:0', buyer_token_env: NOT_SET_HERE}", nil, "shop.buyer_token_env: names a variable that is not set"},
 		{"both", "{address: '127.0.0.1:0', buyer_token_env: X, buyer_token_file: y}", nil, "shop.buyer_token_env: and shop.buyer_token_file are both set"},

@@ -29,9 +29,9 @@ func TestSMS(t *testing.T) {
 	}
 	cronce(t, "sms", "list", "--state", "sent", at).want(t, exit.Fine, "2 queued")
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exit.WrongUsage,
-		`priority is "soon", allowed is urgent, normal or low`, `--until: at is "later"`)
+		`priority is "soon", must be urgent, normal or low`, `--until: at is "later"`)
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
-		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, allowed is an instant after at")
+		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, must be an instant after at")
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exit.WrongUsage,
 		`zone is "Mars/Base"`, `person is "****"`)
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--zone", "Asia/Tokyo", "--person", "p-1", at).want(t, exit.Fine)
@@ -79,7 +79,7 @@ func TestSMSAmend(t *testing.T) {
 		cronce(t, "sms", command, at).want(t, exit.WrongUsage, "one message's id")
 		cronce(t, "sms", command, "one", "--redis=redis://127.0.0.1:1").want(t, exit.NotKnown)
 	}
-	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exit.WrongUsage, "allowed is one of them")
+	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exit.WrongUsage, "give one of them")
 	key := "cronce:v1:sms:{cronce}:"
 	server.HSet(key+"status", "one", "sent 1 1 1 1 1795207852937 1795207852937 r ")
 	cronce(t, "sms", "cancel", "one", at).want(t, exit.Refused, "it was sent")
@@ -159,7 +159,7 @@ func TestSMSPages(t *testing.T) {
 	}
 	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "3 messages deleted")
 	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "0 messages deleted")
-	cronce(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "allowed is a number")
+	cronce(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "must be a number")
 	cronce(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
 	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "m-007")
 	cronce(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message of theirs being sent")

@@ -107,7 +107,7 @@ func TestVerify(t *testing.T) {
 	r.want(t, exit.Fine, "JOB", "RAN ONCE", "in order", "20 ticks were due, and each has one verdict.")
 	cronce(t, "verify", "--redis", cl.url, "--since", "5s").want(t, exit.Fine, "ticks were due")
 	cronce(t, "verify", "--redis", cl.url, "--since", "1h", "--job", "job").want(t, exit.Fine, "20 ticks")
-	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exit.WrongUsage, `--since is "yesterday", allowed is a duration such as 1h`)
+	cronce(t, "verify", "--redis", cl.url, "--since", "yesterday").want(t, exit.WrongUsage, `--since is "yesterday", must be a duration such as 1h`)
 	cronce(t, "verify", "--redis", cl.url, "--since", "-1h").want(t, exit.WrongUsage, `--since is "-1h"`)
 	cronce(t, "verify", "--redis", cl.url, "--job", "jib").want(t, exit.WrongUsage, `job "jib" is not known in namespace "cronce"`, `did you mean "job"?`)
 	cronce(t, "verify", "--redis", cl.url, "--namespace", "other").want(t, exit.NotKnown, `verify: no job is on record in namespace "other" of `, "or the store lost its data")
@@ -279,7 +279,7 @@ func TestWhy(t *testing.T) {
 	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce overdue --job job")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
 	cronce(t, "why", "job", "1h", "--redis", cl.url).want(t, exit.Fine, "Not due: the job was opened at ")
-	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", allowed is RFC 3339`)
+	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", must be RFC 3339`)
 	cronce(t, "why", "jab", "last", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
 	cronce(t, "why", "job", "--redis", cl.url).want(t, exit.WrongUsage, "why: got 1 arguments")
 	var answer struct {

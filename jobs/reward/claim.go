@@ -27,7 +27,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %s, allowed is %s", e.Field, e.Value, e.Allowed)
+	return fmt.Sprintf("%s is %s, must be %s", e.Field, e.Value, e.Allowed)
 }
 
 var idPattern = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)

@@ -248,7 +248,7 @@ func TestRefusedArguments(t *testing.T) {
 		claim reward.Claim
 		want  string
 	}{
-		{reward.Claim{Family: "", Reward: "r", Member: "m"}, `family is "", allowed is 1 to 64`},
+		{reward.Claim{Family: "", Reward: "r", Member: "m"}, `family is "", must be 1 to 64`},
 		{reward.Claim{Family: "f", Reward: "a/b", Member: "m"}, `reward is "a/b"`},
 		{reward.Claim{Family: "f", Reward: "r", Member: "member one"}, `member is "me****"`},
 		{reward.Claim{Family: long, Reward: "r", Member: "m"}, `family is "aa****"`},
@@ -259,9 +259,9 @@ func TestRefusedArguments(t *testing.T) {
 	_, err := reward.Open(t.Context(), nil, reward.SQLite)
 	want(t, err, "db is nil")
 	_, err = reward.Open(t.Context(), sqlite(t), 9)
-	want(t, err, "dialect is 9, allowed is SQLite, MySQL or PostgreSQL")
+	want(t, err, "dialect is 9, must be SQLite, MySQL or PostgreSQL")
 	_, err = reward.NewDesk(nil, nil, reward.Options{Wait: -1, TTL: time.Millisecond})
-	for _, part := range []string{"book is nil", "locker is nil", "wait is -1ns, allowed is 0 or more", "ttl is 1ms, allowed is 500ms to 24h0m0s"} {
+	for _, part := range []string{"book is nil", "locker is nil", "wait is -1ns, must be 0 or more", "ttl is 1ms, must be 500ms to 24h0m0s"} {
 		want(t, err, part)
 	}
 }

@@ -72,7 +72,7 @@ func ExampleOutbox_Accept() {
 	// true <nil>
 	// false <nil>
 	// true
-	// sms: accept: to is "077****0123", allowed is + and 8 to 15 digits, the first not 0
+	// sms: accept: to is "077****0123", must be + and 8 to 15 digits, the first not 0
 }
 
 func ExampleImport() {
@@ -89,7 +89,7 @@ a-2,2025550124,No plus.,
 	}
 	// Output:
 	// 2 1 <nil>
-	// line 3: to is "20****0124", allowed is + and 8 to 15 digits, the first not 0
+	// line 3: to is "20****0124", must be + and 8 to 15 digits, the first not 0
 }
 
 func ExampleOutbox_List() {
@@ -136,11 +136,11 @@ func ExampleParseTime() {
 	fmt.Println(err)
 	// Output:
 	// 2026-03-01 01:30:00 +0000 UTC <nil>
-	// at is "soon", allowed is RFC 3339 or "2006-01-02 15:04:05", a year from 1970 to 9999
+	// at is "soon", must be RFC 3339 or "2006-01-02 15:04:05", a year from 1970 to 9999
 }
 
 func ExampleNewHTTP() {
 	_, err := sms.NewHTTP(sms.HTTPConfig{URL: "gateway.example/send"})
 	fmt.Println(err)
-	// Output: sms: new HTTP gateway: url is of another scheme, or without a host, allowed is an http or https URL with a host and without user or password
+	// Output: sms: new HTTP gateway: url is of another scheme, or without a host, must be an http or https URL with a host and without user or password
 }

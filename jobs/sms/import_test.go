@@ -64,20 +64,20 @@ func TestImportListsBadRows(t *testing.T) {
 			t.Errorf("%d rows, %d accepted, %d known, %d refused, want 19, 3, 1, 15", report.Rows, report.Accepted, report.Known, report.Refused)
 		}
 		want := []string{
-			`line 3: to is "120****0102", allowed is + and 8 to 15 digits, the first not 0`,
+			`line 3: to is "120****0102", must be + and 8 to 15 digits, the first not 0`,
 			`line 4: to is "+44 77****0102"`,
 			`line 5: to is "****"`,
 			`line 6: to is "+020****0103"`,
-			`line 7: text is empty, allowed is 1 to 1000 printable characters`,
+			`line 7: text is empty, must be 1 to 1000 printable characters`,
 			`line 8: text is blank`,
 			`line 9: text is 1001 characters long`,
 			`line 10: text is unprintable at character 11 (U+0007)`,
-			`line 11: at is "tomorrow", allowed is RFC 3339`,
+			`line 11: at is "tomorrow", must be RFC 3339`,
 			`line 12: at is "2025-02-30 10:00:00"`,
 			`line 13: id is "bad id!"`,
 			`line 14: the row has 5 columns, the header 4`,
 			`line 15: a quote within a field`,
-			`line 16: to is "120****0113", allowed is + and 8 to 15 digits, the first not 0; text is empty, allowed is 1 to 1000 printable characters; at is "never"`,
+			`line 16: to is "120****0113", must be + and 8 to 15 digits, the first not 0; text is empty, must be 1 to 1000 printable characters; at is "never"`,
 			`line 17: id "ok-1": the id is known with other content`,
 		}
 		for i, b := range report.Bad {

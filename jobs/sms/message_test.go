@@ -96,7 +96,7 @@ func TestParseTime(t *testing.T) {
 		{"2026-03-01T09:30:00.250Z", nil, "2026-03-01T09:30:00.25Z"},
 		{"2026-03-01 09:30:00", shanghai, "2026-03-01T01:30:00Z"},
 		{"2026-03-01 09:30:00", nil, "2026-03-01T09:30:00Z"},
-		{"tomorrow", nil, `at is "tomorrow", allowed is RFC 3339 or "2006-01-02 15:04:05"`},
+		{"tomorrow", nil, `at is "tomorrow", must be RFC 3339 or "2006-01-02 15:04:05"`},
 		{"2026-02-30 09:30:00", nil, "at is"},
 		{"2026-03-01", nil, "at is"},
 		{"1969-12-31T23:59:59Z", nil, "at is"},

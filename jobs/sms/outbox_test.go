@@ -27,7 +27,7 @@ func TestNewOutboxRefuses(t *testing.T) {
 		{nil, sms.Options{}, "client is nil"},
 		{client, sms.Options{Namespace: "a}b"}, `namespace is "a}b"`},
 		{client, sms.Options{Namespace: "-a"}, `namespace is "-a"`},
-		{client, sms.Options{Retention: time.Second}, "retention is 1s, allowed is a minute or more"},
+		{client, sms.Options{Retention: time.Second}, "retention is 1s, must be a minute or more"},
 		{client, sms.Options{Namespace: "a b", Retention: -1}, "retention is -1ns"},
 	} {
 		_, err := sms.NewOutbox(c.client, c.options)

@@ -37,7 +37,7 @@ func TestLookAndPlace(t *testing.T) {
 		if place, states, err := o.Look(t.Context(), "another"); place != "" || len(states) > 0 || err != nil {
 			t.Errorf("Look of another list = %q, %q, %v", place, states, err)
 		}
-		if _, _, err := o.Look(t.Context(), "shop/sms", make([]string, 501)...); fmt.Sprint(err) != `sms: look: ids is 501, allowed is up to 500` {
+		if _, _, err := o.Look(t.Context(), "shop/sms", make([]string, 501)...); fmt.Sprint(err) != `sms: look: ids is 501, must be up to 500` {
 			t.Errorf("501 ids: %v", err)
 		}
 	})

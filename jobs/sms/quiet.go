@@ -39,7 +39,7 @@ func ParseQuietHours(s string, zone *time.Location) (QuietHours, error) {
 func (q QuietHours) validate() {
 	for _, d := range []time.Duration{q.From, q.To} {
 		if d < 0 || d >= day || d%time.Minute != 0 {
-			panic(fmt.Sprintf("sms: quiet hours from %v to %v, allowed are whole minutes from 0 to less than 24 hours", q.From, q.To))
+			panic(fmt.Sprintf("sms: quiet hours from %v to %v, must be whole minutes from 0 to less than 24 hours", q.From, q.To))
 		}
 	}
 }

@@ -122,7 +122,7 @@ func readReceipt(body io.Reader) (Receipt, error) {
 		return Receipt{}, errors.Join(errors.New("there is something behind the receipt"), err)
 	}
 	if form.Status != keyDelivered && form.Status != keyUndelivered {
-		return Receipt{}, fmt.Errorf("status is %s, allowed is delivered or undelivered", quote(form.Status))
+		return Receipt{}, fmt.Errorf("status is %s, must be delivered or undelivered", quote(form.Status))
 	}
 	if !idPattern.MatchString(form.ID) {
 		return Receipt{}, fmt.Errorf("id is %s", quote(form.ID))

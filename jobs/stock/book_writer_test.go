@@ -61,7 +61,7 @@ func TestUnsettled(t *testing.T) {
 	}
 	wantProduct(t, s, "tea", 5, 4, 1, 0)
 	_, err := stock.NewSale(client, stock.Options{Settled: true})
-	if err == nil || !strings.Contains(err.Error(), "durability is settled, allowed is settled only with a book") {
+	if err == nil || !strings.Contains(err.Error(), "durability is settled, must be settled only with a book") {
 		t.Errorf("without a book: %v", err)
 	}
 }

@@ -127,7 +127,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %s, allowed is %s", e.Field, e.Value, e.Allowed)
+	return fmt.Sprintf("%s is %s, must be %s", e.Field, e.Value, e.Allowed)
 }
 
 // quote quotes s and cuts it, so that an error cannot be flooded.

@@ -217,7 +217,7 @@ func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
 func unreadable(err error) *problem {
 	const title = "the body cannot be read"
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("allowed are %d bytes", maxBody))
+		return newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("must be up to %d bytes", maxBody))
 	}
 	if faults := fieldFaults(err); len(faults) > 0 {
 		return invalid(faults)

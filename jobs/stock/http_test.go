@@ -211,15 +211,15 @@ func TestHTTPRefuses(t *testing.T) {
 func TestHTTPNamesKinds(t *testing.T) {
 	s := newShop(t, miniredis.RunT(t).Addr())
 	for body, want := range map[string]string{
-		`[]`:                             "body is an array, allowed is an object",
-		`"Ada"`:                          "body is a string, allowed is an object",
-		`{"id":5}`:                       "id is a number, allowed is a string",
-		`{"receiver":{"name":"A"}}`:      "receiver is an object, allowed is a string",
-		`{"items":[{"quantity":"Ada"}]}`: "items[0].quantity is a string, allowed is a whole number",
-		`{"items":[{"quantity":7.5}]}`:   "items[0].quantity is a number that is not whole, or too large, allowed is a whole number",
-		`{"items":[{"quantity":true}]}`:  "items[0].quantity is true or false, allowed is a whole number",
-		`{"items":{}}`:                   "items is an object, allowed is an array",
-		`{"items":[7]}`:                  "items[0] is a number, allowed is an object",
+		`[]`:                             "body is an array, must be an object",
+		`"Ada"`:                          "body is a string, must be an object",
+		`{"id":5}`:                       "id is a number, must be a string",
+		`{"receiver":{"name":"A"}}`:      "receiver is an object, must be a string",
+		`{"items":[{"quantity":"Ada"}]}`: "items[0].quantity is a string, must be a whole number",
+		`{"items":[{"quantity":7.5}]}`:   "items[0].quantity is a number that is not whole, or too large, must be a whole number",
+		`{"items":[{"quantity":true}]}`:  "items[0].quantity is true or false, must be a whole number",
+		`{"items":{}}`:                   "items is an object, must be an array",
+		`{"items":[7]}`:                  "items[0] is a number, must be an object",
 	} {
 		status, answer, _ := s.send("POST", "/orders", body)
 		list, _ := answer["fields"].([]any)
@@ -228,7 +228,7 @@ func TestHTTPNamesKinds(t *testing.T) {
 			continue
 		}
 		f, _ := list[0].(map[string]any)
-		if got := fmt.Sprintf("%v is %v, allowed is %v", f["field"], f["value"], f["allowed"]); got != want {
+		if got := fmt.Sprintf("%v is %v, must be %v", f["field"], f["value"], f["allowed"]); got != want {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}
 	}

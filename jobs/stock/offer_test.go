@@ -94,10 +94,10 @@ func TestPriceRefused(t *testing.T) {
 			{one("dear"), ""},
 			{one("cheap", "half"), ""},
 			{[]stock.Item{{SKU: "half", Quantity: 2}}, ""},
-			{[]stock.Item{{SKU: "half", Quantity: 3}}, "items[0].quantity is too many at 500000000000, allowed is an order of up to 1000000000000 minor units in all"},
+			{[]stock.Item{{SKU: "half", Quantity: 3}}, "items[0].quantity is too many at 500000000000, must be an order of up to 1000000000000 minor units in all"},
 			{[]stock.Item{{SKU: "dear", Quantity: stock.MaxQuantity}}, "items[0].quantity"},
 			{one("dear", "cheap"), "items[1].quantity is too many at 1,"},
-			{one("cheap", "yen"), `items[1].sku is "yen" in JPY, allowed is products in EUR`},
+			{one("cheap", "yen"), `items[1].sku is "yen" in JPY, must be products in EUR`},
 			{one("cheap", "unpriced"), `"unpriced": the product has no price`},
 		} {
 			_, _, err := s.Reserve(t.Context(), order(fmt.Sprint("o-", i), c.items...))

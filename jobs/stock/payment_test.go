@@ -46,7 +46,7 @@ func TestPayment(t *testing.T) {
 			payment stock.Payment
 			want    string // of the error
 		}{
-			{"o", payment("p-1", 1249, "EUR"), "amount is another than the order's, allowed is exactly 1250 EUR"},
+			{"o", payment("p-1", 1249, "EUR"), "amount is another than the order's, must be exactly 1250 EUR"},
 			{"o", payment("p-1", 1251, "EUR"), "amount is"},
 			{"o", payment("p-1", 1250, "USD"), "amount is"},
 			{"o", payment("p-1", 0, "EUR"), "amount is"},

@@ -49,7 +49,7 @@ type ArgumentError struct {
 }
 
 func (e *ArgumentError) Error() string {
-	return fmt.Sprintf("lock: %s is %s, allowed is %s", e.Argument, e.Value, e.Allowed)
+	return fmt.Sprintf("lock: %s is %s, must be %s", e.Argument, e.Value, e.Allowed)
 }
 
 // ErrHandedOver is the cause of a lease's ended context when another process has adopted

@@ -131,7 +131,7 @@ func TestArgumentErrorIsCut(t *testing.T) {
 	if text := err.Error(); len(text) > 250 || !utf8.ValidString(text) || !strings.Contains(text, "(10000 bytes)") {
 		t.Errorf("the error has %d bytes: %s", len(text), text)
 	}
-	want := `lock: TTL is 5ms, allowed is 500ms to 24h0m0s`
+	want := `lock: TTL is 5ms, must be 500ms to 24h0m0s`
 	if err := driver.CheckTTL(5 * time.Millisecond); err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}

@@ -29,7 +29,7 @@ type Guard struct {
 // must be greater than 0; the holder of one may write as often as it likes.
 func (g *Guard) Do(fence int64, write func() error) error {
 	if fence <= 0 {
-		return fmt.Errorf("guard: the fence is %d, allowed is more than 0", fence)
+		return fmt.Errorf("guard: the fence is %d, must be more than 0", fence)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -36,5 +36,5 @@ func ExampleNew() {
 func ExampleNew_refused() {
 	_, err := zklock.New([]string{"zk1:2181"}, zklock.Options{Namespace: "shop/1"})
 	fmt.Println(err)
-	// Output: lock: Options.Namespace is "shop/1", allowed is ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$
+	// Output: lock: Options.Namespace is "shop/1", must be ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$
 }

@@ -51,9 +51,9 @@ func ExampleParse_refused() {
 		fmt.Println(err)
 	}
 	// Output:
-	// spec "*/100 * * * *": minute "*/100": step "100"; allowed are steps of 1 to 59
+	// spec "*/100 * * * *": minute "*/100": step "100"; must be steps of 1 to 59
 	// spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"
-	// spec "@every 500ms": @every "500ms": allowed are whole seconds from 1s
+	// spec "@every 500ms": @every "500ms": must be whole seconds from 1s
 }
 
 func ExampleSchedule_Remark() {

@@ -69,7 +69,7 @@ func (f field) item(item string) (plain, reason string) {
 	if stepped {
 		var ok bool
 		if step, ok = number(stepText); !ok || step < 1 || step > f.maxStep {
-			return "", fmt.Sprintf("step %q; allowed are steps of 1 to %d", stepText, f.maxStep)
+			return "", fmt.Sprintf("step %q; must be steps of 1 to %d", stepText, f.maxStep)
 		}
 	}
 	if base == "*" || base == "?" {
@@ -167,7 +167,7 @@ func (f field) allowed() string {
 	case fields[dayOfWeek].name:
 		more = ", 5L, 5#3"
 	}
-	return fmt.Sprintf("allowed are %d-%d%s, *, ?%s, ranges a-b, steps /n, and lists of these", f.min, f.max, names, more)
+	return fmt.Sprintf("must be made of %d-%d%s, *, ?%s, ranges a-b, steps /n, and lists of these", f.min, f.max, names, more)
 }
 
 // weekly reports whether 7 is another name of 0.

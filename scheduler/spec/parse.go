@@ -43,7 +43,7 @@ func checkText(text string) *Error {
 		return &Error{Reason: "H " + spread}
 	}
 	return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
-		"allowed are ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", character, i)}
+		"must be ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", character, i)}
 }
 
 func foreign(r rune) bool {
@@ -54,7 +54,7 @@ func foreign(r rune) bool {
 	return !strings.ContainsRune(" \t*?,-/@=_+.#", r)
 }
 
-const shapes = "allowed are 5 fields (minute, hour, day of month, month, day of week), " +
+const shapes = "must have 5 fields (minute, hour, day of month, month, day of week), " +
 	"6 with seconds first, 7 with the year last, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, and @every with a duration"
 
 // parseEvery reads what follows "@every".
@@ -66,9 +66,9 @@ func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
 	d, err := time.ParseDuration(value)
 	switch {
 	case err != nil:
-		return fault("not a duration; allowed are whole seconds from 1s, such as 90s, 5m or 1h30m")
+		return fault("not a duration; must be whole seconds from 1s, such as 90s, 5m or 1h30m")
 	case d < time.Second || d%time.Second != 0:
-		return fault("allowed are whole seconds from 1s")
+		return fault("must be whole seconds from 1s")
 	case zoned && s.zone != time.UTC:
 		return fault("counts from 1970-01-01 00:00 UTC and has no zone; drop the zone or use fields")
 	}

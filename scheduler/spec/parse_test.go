@@ -178,7 +178,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"*/100 * * * *", `spec "*/100 * * * *": minute "*/100": step "100"; allowed are steps of 1 to 59`},
+		{"*/100 * * * *", `spec "*/100 * * * *": minute "*/100": step "100"; must be steps of 1 to 59`},
 		{"0 0 30 2 *", `spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"`},
 		{strings.Repeat("1", 300), `spec "` + strings.Repeat("1", 80) + `...": 300 bytes long; at most 256 are allowed`},
 	}

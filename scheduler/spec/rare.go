@@ -54,12 +54,12 @@ func (r *rare) takeDay(item string) (known bool, reason string) {
 		*days |= 1
 	case last && strings.HasPrefix(back, "-"):
 		if !ok || n < 1 || n > maxFromLast {
-			return true, fmt.Sprintf("allowed are L-1 to L-%d, days before the last of the month", maxFromLast)
+			return true, fmt.Sprintf("must be L-1 to L-%d, days before the last of the month", maxFromLast)
 		}
 		*days |= 1 << n
 	case near:
 		if n, ok = number(day); !ok || n < 1 || n > 31 {
-			return true, "W stands behind one day, as in 15W (the weekday nearest to the 15th) or LW; allowed are 1W to 31W"
+			return true, "W stands behind one day, as in 15W (the weekday nearest to the 15th) or LW; must be 1W to 31W"
 		}
 		*set |= 1 << n
 	case last, strings.HasSuffix(item, "L"):

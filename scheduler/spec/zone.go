@@ -24,7 +24,7 @@ func cutZone(text string) (name, rest string, fault *Error) {
 	case i < 0:
 		return "", "", &Error{Field: "zone", Value: after, Reason: "no schedule follows the zone"}
 	case i == 0:
-		return "", "", &Error{Field: "zone", Reason: "empty; allowed are names such as UTC or Asia/Shanghai"}
+		return "", "", &Error{Field: "zone", Reason: "empty; must be a name such as UTC or Asia/Shanghai"}
 	}
 	return after[:i], after[i:], nil
 }
@@ -100,7 +100,7 @@ func loadZone(name string) (*time.Location, *Error) {
 		return nil, localZone()
 	}
 	unknown := &Error{Field: "zone", Value: name,
-		Reason: "not in the time zone database; allowed are names such as UTC or Asia/Shanghai"}
+		Reason: "not in the time zone database; must be a name such as UTC or Asia/Shanghai"}
 	if parts := offsetName.FindStringSubmatch(name); parts != nil {
 		hours, _ := strconv.Atoi(parts[1]) // its digits were matched
 		unknown.Reason += offer(hours)

@@ -27,9 +27,9 @@ func readWithin(name string, most int64, patience time.Duration) ([]byte, error)
 	case err != nil:
 		return nil, WithoutName(err)
 	case info.Mode()&(os.ModeType&^os.ModeNamedPipe) != 0:
-		return nil, fmt.Errorf("is a %s, allowed is a regular file or a pipe", Kind(info.Mode()))
+		return nil, fmt.Errorf("is a %s, must be a regular file or a pipe", Kind(info.Mode()))
 	case info.Size() > most:
-		return nil, fmt.Errorf("is %d bytes long, allowed is up to %d", info.Size(), most)
+		return nil, fmt.Errorf("is %d bytes long, must be up to %d", info.Size(), most)
 	}
 	type content struct {
 		data []byte

@@ -38,12 +38,12 @@ func TestReadBounded(t *testing.T) {
 	}()
 	for name, want := range map[string]string{
 		file("fits", "abcd"):          "abcd",
-		file("too long", "abcde"):     "is 5 bytes long, allowed is up to 4",
+		file("too long", "abcde"):     "is 5 bytes long, must be up to 4",
 		ends:                          "abcd",
 		endless:                       "is longer than 4 bytes",
 		silent:                        "did not end within 50ms",
-		folder:                        "is a directory, allowed is a regular file or a pipe",
-		"/dev/zero":                   "is a device, allowed is a regular file or a pipe",
+		folder:                        "is a directory, must be a regular file or a pipe",
+		"/dev/zero":                   "is a device, must be a regular file or a pipe",
 		filepath.Join(folder, "none"): "no such file or directory",
 		strings.Repeat("x", 10_000):   "file name too long",
 	} {

@@ -61,7 +61,7 @@ func SQLiteFile(name string) (*sql.DB, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is a %s, allowed is a regular file", boundedfile.Kind(info.Mode()))
+		return nil, fmt.Errorf("is a %s, must be a regular file", boundedfile.Kind(info.Mode()))
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

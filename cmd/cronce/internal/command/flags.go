@@ -31,7 +31,7 @@ func (v *outputValue) Type() string   { return "format" }
 
 func (v *outputValue) Set(s string) error {
 	if s != outputText && s != OutputJSON {
-		return fmt.Errorf("is %q, allowed is text or json", s)
+		return fmt.Errorf("is %q, must be text or json", s)
 	}
 	*v = outputValue(s)
 	return nil
@@ -50,7 +50,7 @@ func ParseTime(s string, zone *time.Location) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("is %s, allowed is RFC 3339 (2026-03-29T01:00:00Z) or a local time (2026-03-29 01:00)", strictyaml.Quote(s))
+	return time.Time{}, fmt.Errorf("is %s, must be RFC 3339 (2026-03-29T01:00:00Z) or a local time (2026-03-29 01:00)", strictyaml.Quote(s))
 }
 
 // Caller is the name that was given, or that of the user of this machine.

@@ -20,19 +20,19 @@ const (
 func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
-		bad("redis.pool_size", "is %d, allowed is 0 to %d", r.PoolSize, maxPoolSize)
+		bad("redis.pool_size", "is %d, must be 0 to %d", r.PoolSize, maxPoolSize)
 	}
 	if r.Shards < 0 || r.Shards > 1024 {
-		bad("redis.shards", "is %d, allowed is 1 to 1024", r.Shards)
+		bad("redis.shards", "is %d, must be 1 to 1024", r.Shards)
 	}
 	if len(r.GroupBy) > 16 || r.GroupBy != "" && driver.CheckKey(r.GroupBy) != nil {
-		bad("redis.group_by", "is %s, allowed is up to 16 bytes of printable UTF-8", strictyaml.Quote(r.GroupBy))
+		bad("redis.group_by", "is %s, must be up to 16 bytes of printable UTF-8", strictyaml.Quote(r.GroupBy))
 	}
 	if r.JournalLines < 0 {
-		bad("redis.journal_lines", "is %d, allowed is 0 or more", r.JournalLines)
+		bad("redis.journal_lines", "is %d, must be 0 or more", r.JournalLines)
 	}
 	if r.JournalBytes < 0 {
-		bad("redis.journal_bytes", "is %d, allowed is 0 or more", r.JournalBytes)
+		bad("redis.journal_bytes", "is %d, must be 0 or more", r.JournalBytes)
 	}
 }
 
@@ -41,7 +41,7 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
 	t := &c.Scheduler
 	if t.Concurrency < -1 {
-		bad("scheduler.concurrency", "is %d, allowed is 1 or more, 0 for the default, -1 for no bound", t.Concurrency)
+		bad("scheduler.concurrency", "is %d, must be 1 or more, 0 for the default, -1 for no bound", t.Concurrency)
 	}
 	for _, d := range []struct {
 		key      string
@@ -53,7 +53,7 @@ func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
 		{"spread", t.Spread, maxSpread, "1m"}, {"store_timeout", t.StoreTimeout, maxStoreTimeout, "5m"},
 	} {
 		if time.Duration(d.value) > d.most {
-			bad("scheduler."+d.key, "is %v, allowed is up to %s", time.Duration(d.value), d.forShown)
+			bad("scheduler."+d.key, "is %v, must be up to %s", time.Duration(d.value), d.forShown)
 		}
 	}
 }

@@ -18,19 +18,19 @@ var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (c *Config) faults() (errs []error) {
 	bad := func(path, format string, args ...any) { errs = append(errs, c.Fault(path, format, args...)) }
 	if !namespacePattern.MatchString(c.Namespace) {
-		bad("namespace", "is %s, allowed is %s", strictyaml.Quote(c.Namespace), namespacePattern)
+		bad("namespace", "is %s, must be %s", strictyaml.Quote(c.Namespace), namespacePattern)
 	}
 	if _, err := ParseZone(c.Zone); err != nil {
 		bad("zone", "%v", err)
 	}
 	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // zap knows more, under which errors would be silent
-		bad("log.level", "is %s, allowed is debug, info, warn or error", strictyaml.Quote(c.Log.Level))
+		bad("log.level", "is %s, must be debug, info, warn or error", strictyaml.Quote(c.Log.Level))
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
-		bad("log.format", "is %s, allowed is auto, json or console", strictyaml.Quote(c.Log.Format))
+		bad("log.format", "is %s, must be auto, json or console", strictyaml.Quote(c.Log.Format))
 	}
 	if !slices.Contains([]string{"", plaintextWarn, plaintextRefuse, plaintextAllow}, c.Plaintext) {
-		bad("plaintext", "is %s, allowed is warn, refuse or allow", strictyaml.Quote(c.Plaintext))
+		bad("plaintext", "is %s, must be warn, refuse or allow", strictyaml.Quote(c.Plaintext))
 	}
 	c.listenFaults(bad, "http", c.HTTP)
 	c.shopFaults(bad)
@@ -58,7 +58,7 @@ func (c *Config) listenFaults(bad func(path, format string, args ...any), at str
 		return
 	}
 	if _, _, err := net.SplitHostPort(h.Address); err != nil {
-		bad(at+".address", "is %s, allowed is host:port, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
+		bad(at+".address", "is %s, must be host:port, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
 		return
 	}
 	if !h.loopback() && !h.AllowRemote {
@@ -73,7 +73,7 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 		r.URL = defaultRedis
 	}
 	if r.URL != "" && len(r.Addresses) > 0 {
-		bad("redis.url", "and redis.addresses are both set, allowed is one of them")
+		bad("redis.url", "and redis.addresses are both set, give one of them")
 	}
 	if r.URL != "" {
 		c.urlFaults(bad)
@@ -81,9 +81,9 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 	for _, address := range r.Addresses {
 		switch _, port, err := net.SplitHostPort(address); {
 		case strings.Contains(address, "@"): // and before it maybe a password
-			bad("redis.addresses", "has an address with a user, allowed is host:port")
+			bad("redis.addresses", "has an address with a user, must be host:port")
 		case err != nil || port == "":
-			bad("redis.addresses", "has %s, allowed is host:port", strictyaml.Quote(address))
+			bad("redis.addresses", "has %s, must be host:port", strictyaml.Quote(address))
 		}
 	}
 	c.topologyFaults(bad)
@@ -106,14 +106,14 @@ func (c *Config) topologyFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	switch {
 	case r.MasterName != "" && r.Cluster:
-		bad("redis.cluster", "and redis.master_name are both set, allowed is one of them")
+		bad("redis.cluster", "and redis.master_name are both set, give one of them")
 	case r.MasterName != "" && len(r.Addresses) == 0:
 		bad("redis.master_name", "is set, but no addresses of Sentinels are: set redis.addresses")
 	case len(r.Addresses) > 1 && r.MasterName == "" && !r.Cluster:
 		bad("redis.addresses", "are several: set redis.master_name for Sentinel, or redis.cluster to true")
 	}
 	if r.DB < 0 || r.DB > 0 && r.Cluster {
-		bad("redis.db", "is %d, allowed is 0 or more, in a Cluster 0", r.DB)
+		bad("redis.db", "is %d, must be 0 or more, in a Cluster 0", r.DB)
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	statementTimeout = time.Minute // of the network, in both directions
 )
 
-const dsnAllowed = "allowed is postgres://user:password@host/database, mysql://user:password@host/database, or what the driver for MySQL takes"
+const dsnAllowed = "must be postgres://user:password@host/database, mysql://user:password@host/database, or what the driver for MySQL takes"
 
 // DatabaseConnector returns how the shop's database is connected to: with the DSN, which is read
 // again from its file for each connection. It is nil without a DSN: then the database is an SQLite

@@ -20,7 +20,7 @@ type DSN struct {
 	HasPassword bool
 }
 
-const saleDSNAllowed = "allowed is postgres://user@host:port/database, mysql://user@host:port/database or sqlite:path"
+const saleDSNAllowed = "must be postgres://user@host:port/database, mysql://user@host:port/database or sqlite:path"
 
 // ParseDSN never repeats a password: neither the DSN nor what a parser says about
 // it is part of an error.

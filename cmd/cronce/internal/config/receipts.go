@@ -21,10 +21,10 @@ func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
 		return
 	}
 	if r.Address == "" {
-		bad(at+".address", "is missing, allowed is host:port, such as 127.0.0.1:8082, or off")
+		bad(at+".address", "is missing, must be host:port, such as 127.0.0.1:8082, or off")
 	}
 	c.listenFaults(bad, at, HTTP{Address: r.Address, AllowRemote: r.AllowRemote})
 	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		bad(at+".token_env", "and token_file are both missing or both set, needed is one of them: the token proves that a receipt is the gateway's")
+		bad(at+".token_env", "and token_file are both missing or both set, set one of them: the token proves that a receipt is the gateway's")
 	}
 }

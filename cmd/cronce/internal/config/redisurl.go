@@ -17,7 +17,7 @@ type endpoint struct {
 	tls      bool
 }
 
-const urlAllowed = "allowed is redis://[user@]host[:port][/db], or rediss:// for TLS"
+const urlAllowed = "must be redis://[user@]host[:port][/db], or rediss:// for TLS"
 
 // parseRedisURL repeats nothing of the URL in an error: a slip can make any part of
 // a password look like another part of the URL.

@@ -38,14 +38,14 @@ const maxSecret = 64 << 10
 func (c *Config) readSecret(path, file, env, defaultEnv string) (Secret, error) {
 	switch {
 	case file != "" && env != "":
-		return Secret{}, c.Fault(path+"_env", "and %s_file are both set, allowed is one of them", path)
+		return Secret{}, c.Fault(path+"_env", "and %s_file are both set, give one of them", path)
 	case file != "":
 		return c.SecretFile(path+"_file", file)
 	case env != "":
 		if s, ok := c.variable(env); ok {
 			return newSecret(s), nil
 		}
-		return Secret{}, c.Fault(path+"_env", "names a variable that is not set (allowed is the name of a variable, never the secret itself)")
+		return Secret{}, c.Fault(path+"_env", "names a variable that is not set (must be the name of a variable, never the secret itself)")
 	case defaultEnv != "":
 		s, _ := c.variable(defaultEnv)
 		return newSecret(s), nil
@@ -76,7 +76,7 @@ func (c *Config) SecretFile(path, name string) (Secret, error) {
 		return Secret{}, c.Fault(path, "names a file that is empty")
 	}
 	if strings.ContainsAny(line, "\r\n\x00") {
-		return Secret{}, c.Fault(path, "names a file with several lines, allowed is one")
+		return Secret{}, c.Fault(path, "names a file with several lines, must have one")
 	}
 	return newSecret(line), nil
 }

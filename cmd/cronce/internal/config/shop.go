@@ -39,21 +39,21 @@ func (c *Config) shopFaults(bad func(path, format string, args ...any)) {
 	c.listenFaults(bad, "shop", HTTP{Address: s.Address, AllowRemote: s.AllowRemote})
 	for i, host := range s.Hosts {
 		if host == "" || strings.ContainsAny(host, ":/@ []") {
-			bad(fmt.Sprintf("shop.hosts[%d]", i), "is %s, allowed is a name without a port, or * for any", strictyaml.Quote(host))
+			bad(fmt.Sprintf("shop.hosts[%d]", i), "is %s, must be a name without a port, or * for any", strictyaml.Quote(host))
 		}
 	}
 	s.gateFaults(bad)
 	if s.Batch < 0 || s.Batch > stock.MaxBatch {
-		bad("shop.batch", "is %d, allowed is 1 to %d", s.Batch, stock.MaxBatch)
+		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, stock.MaxBatch)
 	}
 	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
-		bad("shop.restore", "is %s, allowed is manual or auto", strictyaml.Quote(s.Restore))
+		bad("shop.restore", "is %s, must be manual or auto", strictyaml.Quote(s.Restore))
 	}
 	if !slices.Contains([]string{"", durabilityReserved, DurabilitySettled}, s.Durability) {
-		bad("shop.durability", "is %s, allowed is reserved or settled", strictyaml.Quote(s.Durability))
+		bad("shop.durability", "is %s, must be reserved or settled", strictyaml.Quote(s.Durability))
 	}
 	if d := s.Database; d.File != "" && (d.DSNEnv != "" || d.DSNFile != "") {
-		bad("shop.database.file", "and a DSN are both set, allowed is one of them")
+		bad("shop.database.file", "and a DSN are both set, give one of them")
 	}
 }
 
@@ -100,28 +100,28 @@ func proxyPrefix(text string) (netip.Prefix, error) {
 // gateFaults checks it.
 func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 	if s.InFlight < 0 || s.InFlight > maxInFlight {
-		bad("shop.in_flight", "is %d, allowed is 1 to %d", s.InFlight, maxInFlight)
+		bad("shop.in_flight", "is %d, must be 1 to %d", s.InFlight, maxInFlight)
 	}
 	for name, d := range map[string]duration{"wait": s.Wait, "timeout": s.Timeout} {
 		if d < 0 || time.Duration(d) > maxShopWait {
-			bad("shop."+name, "is %v, allowed is 1ms to %v", time.Duration(d), maxShopWait)
+			bad("shop."+name, "is %v, must be 1ms to %v", time.Duration(d), maxShopWait)
 		}
 	}
 	for name, r := range map[string]Rate{"buyer_rate": s.BuyerRate, "address_rate": s.AddressRate} {
 		if r.PerMinute < 0 || r.PerMinute > maxPerMinute {
-			bad("shop."+name+".per_minute", "is %d, allowed is 1 to %d, or 0 for any number", r.PerMinute, maxPerMinute)
+			bad("shop."+name+".per_minute", "is %d, must be 1 to %d, or 0 for any number", r.PerMinute, maxPerMinute)
 		}
 		if r.Burst < 0 || r.Burst > maxPerMinute {
-			bad("shop."+name+".burst", "is %d, allowed is 1 to %d", r.Burst, maxPerMinute)
+			bad("shop."+name+".burst", "is %d, must be 1 to %d", r.Burst, maxPerMinute)
 		}
 	}
 	for i, text := range s.TrustedProxies {
 		if _, err := proxyPrefix(text); err != nil {
-			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, allowed is an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", strictyaml.Quote(text))
+			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, must be an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", strictyaml.Quote(text))
 		}
 	}
 	if len(s.MetricsProducts) > stock.MaxFigures {
-		bad("shop.metrics_products", "are %d, allowed are up to %d", len(s.MetricsProducts), stock.MaxFigures)
+		bad("shop.metrics_products", "are %d, must be up to %d", len(s.MetricsProducts), stock.MaxFigures)
 	}
 }
 

@@ -85,11 +85,11 @@ func (c *Config) tokens(s tokenSource) ([]string, error) {
 	text, err := c.readSecret(s.path, s.file, s.env, s.defaultEnv)
 	list := strings.Fields(text.Text())
 	if err == nil && len(list) == 0 && s.file+s.env != "" { // the shop would be open, against what is configured
-		return nil, c.Fault(s.path+"_env", "or the file has no token, allowed are tokens of %d characters or more", minToken)
+		return nil, c.Fault(s.path+"_env", "or the file has no token, must have one of %d characters or more", minToken)
 	}
 	for _, token := range list {
 		if len(token) < minToken {
-			return nil, c.Fault(s.path+"_env", "or the file has a token of %d characters, allowed is %d or more", len(token), minToken)
+			return nil, c.Fault(s.path+"_env", "or the file has a token of %d characters, must be %d or more", len(token), minToken)
 		}
 	}
 	return list, err
@@ -106,7 +106,7 @@ func (c *Config) tokenFaults(tokens map[stock.Role][]string) error {
 		}
 		for _, token := range tokens[s.role] {
 			if other, taken := owner[token]; taken && other != s.role {
-				faults = append(faults, c.Fault(s.path+"_env", "or the file has a token of the %s, allowed is one of the role's own", other))
+				faults = append(faults, c.Fault(s.path+"_env", "or the file has a token of the %s, must be one of the role's own", other))
 			}
 			owner[token] = s.role
 		}

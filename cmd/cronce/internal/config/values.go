@@ -21,10 +21,10 @@ type duration time.Duration
 func (d *duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil && durationPattern.Match(text) {
-		return fmt.Errorf("is %s, which is too large, allowed is up to %dh", strictyaml.Quote(string(text)), int64(math.MaxInt64/time.Hour))
+		return fmt.Errorf("is %s, which is too large, must be up to %dh", strictyaml.Quote(string(text)), int64(math.MaxInt64/time.Hour))
 	}
 	if err != nil {
-		return fmt.Errorf("is %s, allowed is a duration with its unit, such as 500ms, 30s or 1h30m", strictyaml.Quote(string(text)))
+		return fmt.Errorf("is %s, must be a duration with its unit, such as 500ms, 30s or 1h30m", strictyaml.Quote(string(text)))
 	}
 	*d = duration(v)
 	return nil
@@ -62,5 +62,5 @@ func choose[T ~uint8](policy *T, text []byte, names ...string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("is %s, allowed is %s", strictyaml.Quote(string(text)), strings.Join(names, ", "))
+	return fmt.Errorf("is %s, must be %s", strictyaml.Quote(string(text)), strings.Join(names, ", "))
 }

@@ -15,7 +15,7 @@ func ParseZone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("is %s, allowed is a name of the time zone database, such as UTC or Asia/Shanghai", strictyaml.Quote(name))
+		return nil, fmt.Errorf("is %s, must be a name of the time zone database, such as UTC or Asia/Shanghai", strictyaml.Quote(name))
 	}
 	return zone, nil
 }

@@ -38,10 +38,10 @@ func JournalCommand() *cobra.Command {
 		Example: "  cronce journal sendSms -n 20\n  cronce journal sendSms --since 1h --verdict missed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("journal: got %d arguments, allowed is the name of one job", len(args))
+				return exit.Usagef("journal: got %d arguments, want the name of one job", len(args))
 			}
 			if f.n < 1 || f.n > maxJournal {
-				return exit.Usagef("journal: -n is %d, allowed is 1 to %d", f.n, maxJournal)
+				return exit.Usagef("journal: -n is %d, must be 1 to %d", f.n, maxJournal)
 			}
 			if _, err := f.filter(time.Now()); unreadable(err) != nil {
 				return err

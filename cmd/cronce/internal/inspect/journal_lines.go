@@ -41,7 +41,7 @@ func (f journalFlags) filter(now time.Time) (journalFilter, error) {
 		for i, v := range journalVerdicts {
 			names[i] = string(v)
 		}
-		return filter, exit.Usagef("journal: --verdict is %s, allowed is one of %s", strictyaml.Quote(f.verdict), strings.Join(names, ", "))
+		return filter, exit.Usagef("journal: --verdict is %s, must be one of %s", strictyaml.Quote(f.verdict), strings.Join(names, ", "))
 	}
 	return filter, nil
 }

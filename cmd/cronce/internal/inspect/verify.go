@@ -74,7 +74,7 @@ func (v *failOnValue) Type() string   { return "outcome" }
 
 func (v *failOnValue) Set(s string) error {
 	if s != failOnFailed {
-		return fmt.Errorf("is %s, allowed is %s", strictyaml.Quote(s), failOnFailed)
+		return fmt.Errorf("is %s, must be %s", strictyaml.Quote(s), failOnFailed)
 	}
 	*v = failOnValue(s)
 	return nil
@@ -328,7 +328,7 @@ type whenError struct {
 }
 
 func (e *whenError) Error() string {
-	return fmt.Sprintf("is %s, allowed is a duration such as 1h, or a time that has passed, such as %s",
+	return fmt.Sprintf("is %s, must be a duration such as 1h, or a time that has passed, such as %s",
 		strictyaml.Quote(e.text), e.now.Add(-time.Hour).UTC().Format(time.RFC3339))
 }
 

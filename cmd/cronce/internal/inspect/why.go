@@ -33,7 +33,7 @@ func WhyCommand() *cobra.Command {
 		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return exit.Usagef("why: got %d arguments, allowed are the name of one job and a time", len(args))
+				return exit.Usagef("why: got %d arguments, want the name of one job and a time", len(args))
 			}
 			return inspect(cmd, func(ctx context.Context, s inspector) error {
 				return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
@@ -120,7 +120,7 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 		}
 	}
 	if at, err = command.ParseTime(full, zone); err != nil {
-		return at, "", fmt.Errorf("is %s, allowed is RFC 3339 (2026-03-29T01:00:00Z), a local time (2026-03-29 01:00 or 01:00), last, next, or how long ago (2h)", strictyaml.Quote(text))
+		return at, "", fmt.Errorf("is %s, must be RFC 3339 (2026-03-29T01:00:00Z), a local time (2026-03-29 01:00 or 01:00), last, next, or how long ago (2h)", strictyaml.Quote(text))
 	}
 	if _, err := time.Parse(time.RFC3339, full); err == nil {
 		return at, "", nil

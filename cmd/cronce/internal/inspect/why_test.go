@@ -31,8 +31,8 @@ func TestTickNamed(t *testing.T) {
 		{"12:30", "2027-03-27T11:30:00Z", "", ""}, // today's is in the future
 		{"2027-03-28 02:30", "2027-03-28T01:00:00Z", "2027-03-28 02:30 does not exist in Europe/Berlin: the clock went forward at 2027-03-28T01:00:00Z", ""},
 		{"2026-10-25 02:30", "2026-10-25T00:30:00Z", "2026-10-25 02:30 exists twice in Europe/Berlin: this is the first, 2026-10-25T01:30:00Z is the second", ""},
-		{"noon", "", "", `is "noon", allowed is RFC 3339`},
-		{"25:00", "", "", `is "25:00", allowed is RFC 3339`},
+		{"noon", "", "", `is "noon", must be RFC 3339`},
+		{"25:00", "", "", `is "25:00", must be RFC 3339`},
 	} {
 		got, note, err := tickNamed(c.text, s, now)
 		switch {

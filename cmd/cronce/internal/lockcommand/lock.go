@@ -119,11 +119,11 @@ var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits"
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.force && (f.show || len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
-		return exit.Usagef("lock: with --force-unlock allowed is one key and --reason, as in lock backup --force-unlock --reason 'db-3 is gone'")
+		return exit.Usagef("lock: with --force-unlock give one key and --reason, as in lock backup --force-unlock --reason 'db-3 is gone'")
 	case f.force && f.reason == "":
 		return exit.Usagef("lock: --force-unlock needs a --reason, which is kept")
 	case f.force && cmd.Flags().Changed("fence") && f.fence < 1:
-		return exit.Usagef("lock: --fence is %d, allowed is 1 to %d, as --show prints it", f.fence, int64(driver.MaxNumber))
+		return exit.Usagef("lock: --fence is %d, must be 1 to %d, as --show prints it", f.fence, int64(driver.MaxNumber))
 	case f.force:
 		asked := f.forcing(args[0])
 		asked.ID = "checked"
@@ -131,23 +131,23 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	case slices.ContainsFunc(forceFlags, cmd.Flags().Changed):
 		return exit.Usagef("lock: --reason, --who and --fence are for --force-unlock")
 	case f.show && (len(args) != 1 || slices.ContainsFunc(runFlags, cmd.Flags().Changed)):
-		return exit.Usagef("lock: with --show allowed is one key and nothing else, as in lock backup --show")
+		return exit.Usagef("lock: with --show give one key and nothing else, as in lock backup --show")
 	case f.show:
 		return exit.Usage(driver.CheckKey(args[0]))
 	case cmd.ArgsLenAtDash() != 1 || len(args) < 2:
-		return exit.Usagef("lock: allowed is one key, then -- and a command, as in lock backup -- pg_dump shop")
+		return exit.Usagef("lock: give one key, then -- and a command, as in lock backup -- pg_dump shop")
 	case f.try && f.wait != 0:
 		return exit.Usagef("lock: --try does not wait, --wait is %v: give one of them", f.wait)
 	case f.wait < 0:
-		return exit.Usagef("lock: --wait is %v, allowed is 0 or more", f.wait)
+		return exit.Usagef("lock: --wait is %v, must be 0 or more", f.wait)
 	case f.conflict < 0 || f.conflict > 255:
-		return exit.Usagef("lock: --conflict-exit-code is %d, allowed is 0 to 255", f.conflict)
+		return exit.Usagef("lock: --conflict-exit-code is %d, must be 0 to 255", f.conflict)
 	case f.grace <= 0:
-		return exit.Usagef("lock: --grace is %v, allowed is more than 0", f.grace)
+		return exit.Usagef("lock: --grace is %v, must be more than 0", f.grace)
 	case f.shared && cmd.Flags().Changed("permits"):
 		return exit.Usagef("lock: --shared has no bound, --permits is %d: give one of them", f.permits)
 	case f.permits < 1 || f.permits >= lock.NoLimit:
-		return exit.Usagef("lock: --permits is %d, allowed is 1 to %d", f.permits, lock.NoLimit-1)
+		return exit.Usagef("lock: --permits is %d, must be 1 to %d", f.permits, lock.NoLimit-1)
 	}
 	if err := errors.Join(driver.CheckKey(args[0]), driver.CheckTTL(f.ttl), driver.CheckNote(f.note)); err != nil {
 		return exit.Usage(err)

@@ -59,7 +59,7 @@ func webhookTarget(c *config.Config, p resources) (stock.Target, error) {
 // has the new one. Those in files are read again when they change.
 func webhookSecrets(c *config.Config, at string, o *config.Webhook, dry bool) (func() []string, error) {
 	if o.SecretEnv == "" && o.SecretFile == "" {
-		return nil, c.Fault(at+".secret_env", "and secret_file are both missing, needed is one of them: the receiver proves by the secret where an event is from")
+		return nil, c.Fault(at+".secret_env", "and secret_file are both missing, set one of them: the receiver proves by the secret where an event is from")
 	}
 	if dry {
 		return func() []string { return []string{"not read, and longer than is needed"} }, nil
@@ -145,7 +145,7 @@ func eventFaults(c *config.Config, at string, err error) error {
 	var errs []error
 	for _, e := range config.Split(err) {
 		if f, ok := errors.AsType[*stock.FieldError](e); ok {
-			e = c.Fault(at+"."+strings.TrimPrefix(f.Field, "texts."), "is %s, allowed is %s", f.Value, f.Allowed)
+			e = c.Fault(at+"."+strings.TrimPrefix(f.Field, "texts."), "is %s, must be %s", f.Value, f.Allowed)
 		}
 		errs = append(errs, e)
 	}

@@ -16,7 +16,7 @@ func sleepKind(c *config.Config, at string, j *config.Job, _ resources) (schedul
 	}
 	job := scheduler.Job{Func: func(ctx context.Context, _ *scheduler.Run) error { return sleep(ctx, pause) }}
 	if pause < 0 {
-		return job, c.Fault(at+".sleep.for", "is %v, allowed is 0 or more", pause)
+		return job, c.Fault(at+".sleep.for", "is %v, must be 0 or more", pause)
 	}
 	return job, nil
 }

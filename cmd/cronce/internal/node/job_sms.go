@@ -48,7 +48,7 @@ func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Ga
 		return sms.NewConsole(p.out), nil
 	case "http":
 	default: // also without one: messages must not end on a console because a line was forgotten
-		return nil, c.Fault(at+".gateway", "is %s, allowed is console or http", strictyaml.Quote(s.Gateway))
+		return nil, c.Fault(at+".gateway", "is %s, must be console or http", strictyaml.Quote(s.Gateway))
 	}
 	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout)}
 	if !p.dry {
@@ -96,7 +96,7 @@ func smsBounds(c *config.Config, at string, s *config.SMS) error {
 		value, max int
 	}{{"batch", s.Batch, 1_000_000}, {"concurrency", s.Concurrency, 100}, {"rate", s.Rate, 10_000}, {"attempts", s.Attempts, 1000}} {
 		if n.value < 0 || n.value > n.max {
-			errs = append(errs, c.Fault(at+"."+n.key, "is %d, allowed is 1 to %d", n.value, n.max))
+			errs = append(errs, c.Fault(at+"."+n.key, "is %d, must be 1 to %d", n.value, n.max))
 		}
 	}
 	return errors.Join(errs...)
@@ -111,7 +111,7 @@ func smsFaults(c *config.Config, at string, err error) error {
 			continue // config.faults has refused it
 		}
 		if ok {
-			e = c.Fault(at+"."+f.Field, "is %s, allowed is %s", f.Value, f.Allowed)
+			e = c.Fault(at+"."+f.Field, "is %s, must be %s", f.Value, f.Allowed)
 		}
 		errs = append(errs, e)
 	}

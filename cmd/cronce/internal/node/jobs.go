@@ -67,7 +67,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 		job, err = build(c, at, j, p)
 	} else {
 		names := strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
-		err = c.Fault(at+".kind", "is %s, allowed is %s", strictyaml.Quote(j.Kind), names)
+		err = c.Fault(at+".kind", "is %s, must be %s", strictyaml.Quote(j.Kind), names)
 	}
 	setPolicies(&job, j)
 	return job, errors.Join(err, foreignSettings(c, at, j))

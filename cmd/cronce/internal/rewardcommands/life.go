@@ -67,7 +67,7 @@ func stepCommand(use, short string, do func(context.Context, *reward.Desk, []str
 	wanted := len(strings.Fields(use)) - 1
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != wanted {
-			return exit.Usagef("reward: got %d arguments, allowed is %s", len(args), use)
+			return exit.Usagef("reward: got %d arguments, want %s", len(args), use)
 		}
 		return nil
 	}
@@ -84,7 +84,7 @@ func listCommand() *cobra.Command {
 		Short: "List the rewards of a family and where each stands",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("reward list: got %d arguments, allowed is one family", len(args))
+				return exit.Usagef("reward list: got %d arguments, want one family", len(args))
 			}
 			return nil
 		},

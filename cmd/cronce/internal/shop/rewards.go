@@ -43,7 +43,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 		return nil, nil
 	}
 	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing or both set, needed is one of them")
+		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing or both set, set one of them")
 	}
 	if dry {
 		return nil, nil

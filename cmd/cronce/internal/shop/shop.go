@@ -209,9 +209,9 @@ func saleFaults(c *config.Config, err error) error {
 		switch {
 		case ok && f.Field == "namespace": // config.faults has refused it
 		case ok && f.Field == "name":
-			errs = append(errs, c.Fault("shop.sale", "is %s, allowed is %s", f.Value, f.Allowed))
+			errs = append(errs, c.Fault("shop.sale", "is %s, must be %s", f.Value, f.Allowed))
 		case ok:
-			errs = append(errs, c.Fault("shop."+f.Field, "is %s, allowed is %s", f.Value, f.Allowed))
+			errs = append(errs, c.Fault("shop."+f.Field, "is %s, must be %s", f.Value, f.Allowed))
 		default:
 			errs = append(errs, e)
 		}

@@ -37,7 +37,7 @@ func eventsCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 || n > maxShownEvents {
-				return exit.Usagef("shop events: -n is %d, allowed is 1 to %d", n, maxShownEvents)
+				return exit.Usagef("shop events: -n is %d, must be 1 to %d", n, maxShownEvents)
 			}
 			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
 				if failed {
@@ -185,7 +185,7 @@ func eventsRetryCommand() *cobra.Command {
 			if all && len(args) == 1 || !all && len(args) == 2 {
 				return nil
 			}
-			return exit.Usagef("shop events retry: got %d arguments, allowed is a target and an event's SEQ, or a target and --all", len(args))
+			return exit.Usagef("shop events retry: got %d arguments, want a target and an event's SEQ, or a target and --all", len(args))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seq, err := seqOf(args[1:])
@@ -231,7 +231,7 @@ func oneEventCommand(verb, short string, action stock.Action, decide func(*stock
 			if len(args) == 2 {
 				return nil
 			}
-			return exit.Usagef("shop events %s: got %d arguments, allowed is a target and an event's SEQ", verb, len(args))
+			return exit.Usagef("shop events %s: got %d arguments, want a target and an event's SEQ", verb, len(args))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seq, err := seqOf(args[1:])
@@ -260,7 +260,7 @@ func seqOf(args []string) (int64, error) {
 	}
 	seq, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil || seq < 1 {
-		return 0, exit.Usagef("shop events: SEQ is %s, allowed is the number of an event", strictyaml.Quote(args[0]))
+		return 0, exit.Usagef("shop events: SEQ is %s, must be the number of an event", strictyaml.Quote(args[0]))
 	}
 	return seq, nil
 }

@@ -82,7 +82,7 @@ func (w *operator) decision(a stock.Action, order string) stock.Decision {
 func oneOrder(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return exit.Usagef("shop %s: got %d arguments, allowed is one order's id", command, len(args))
+			return exit.Usagef("shop %s: got %d arguments, want one order's id", command, len(args))
 		}
 		return nil
 	}

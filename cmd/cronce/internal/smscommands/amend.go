@@ -58,7 +58,7 @@ func retryCommand() *cobra.Command {
 			"a refusal is due at once. Exit code 3: a run has it, it was sent, has expired, or cannot be read.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if failed && len(args) > 0 {
-				return exit.Usagef("sms retry: an id and --failed, allowed is one of them")
+				return exit.Usagef("sms retry: an id and --failed, give one of them")
 			}
 			if failed {
 				return nil
@@ -112,7 +112,7 @@ func smsAmended(w io.Writer, done, id string, err error) error {
 func oneMessage(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return exit.Usagef("sms %s: got %d arguments, allowed is one message's id", command, len(args))
+			return exit.Usagef("sms %s: got %d arguments, want one message's id", command, len(args))
 		}
 		return nil
 	}

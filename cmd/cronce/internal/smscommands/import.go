@@ -27,7 +27,7 @@ func importCommand() *cobra.Command {
 			"With --resume an import that was cut off goes on where it was: the place is kept in FILE.csv.resume.\n\nExit code 1: there were bad rows, or the rest was not imported.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("sms import: got %d arguments, allowed is one file, or - for standard input", len(args))
+				return exit.Usagef("sms import: got %d arguments, want one file, or - for standard input", len(args))
 			}
 			return nil
 		},
@@ -50,7 +50,7 @@ func importFile(cmd *cobra.Command, name string, f importFlags) error {
 		return exit.Usagef("sms import: --tz %w", err)
 	}
 	if f.resume && name == "-" {
-		return exit.Usagef("sms import: --resume and standard input, allowed is --resume with a file")
+		return exit.Usagef("sms import: --resume and standard input, use --resume with a file")
 	}
 	in := io.NopCloser(cmd.InOrStdin())
 	if name != "-" {

@@ -70,16 +70,16 @@ func (f *listFlags) query(now time.Time) sms.Query {
 
 func (f *listFlags) check() error {
 	if f.n < 1 || f.n > sms.MaxPage {
-		return exit.Usagef("sms list: -n is %d, allowed is 1 to %d", f.n, sms.MaxPage)
+		return exit.Usagef("sms list: -n is %d, must be 1 to %d", f.n, sms.MaxPage)
 	}
 	if f.newer < 0 || f.older < 0 {
-		return exit.Usagef("sms list: --newer or --older is negative, allowed is a duration such as 24h")
+		return exit.Usagef("sms list: --newer or --older is negative, must be a duration such as 24h")
 	}
 	if f.state == "" {
 		return nil
 	}
 	if f.broken {
-		return exit.Usagef("sms list: --state and --broken, allowed is one of them")
+		return exit.Usagef("sms list: --state and --broken, give one of them")
 	}
 	if _, err := sms.ParseState(f.state); err != nil {
 		return exit.Usagef("sms list: --%w", err)

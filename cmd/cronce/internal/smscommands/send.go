@@ -98,7 +98,7 @@ func (f *sendFlags) read(in io.Reader) (string, error) {
 	var err error
 	switch {
 	case f.textFile != "" && f.text != "":
-		return "", errors.New("--text and --text-file are both set, allowed is one of them")
+		return "", errors.New("--text and --text-file are both set, give one of them")
 	case f.textFile != "":
 		text, err = boundedfile.Read(f.textFile, most)
 	case f.text == "-":

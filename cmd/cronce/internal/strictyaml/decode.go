@@ -46,7 +46,7 @@ func pointee(v reflect.Value) reflect.Value {
 func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
 	m, ok := node.(ast.MapNode)
 	if !ok {
-		d.fault(node, path, "is %s, allowed is a mapping", describe(node))
+		d.fault(node, path, "is %s, must be a mapping", describe(node))
 		return
 	}
 	fields := fieldsOf(into.Type())
@@ -87,7 +87,7 @@ func keyOf(key ast.MapKeyNode) string {
 func (d *decoder) list(node ast.Node, into reflect.Value, path string) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok {
-		d.fault(node, path, "is %s, allowed is a list", describe(node))
+		d.fault(node, path, "is %s, must be a list", describe(node))
 		return
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(seq.Values), len(seq.Values)))
@@ -101,7 +101,7 @@ func (d *decoder) list(node ast.Node, into reflect.Value, path string) {
 func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 	text, ok := textOf(node)
 	if !ok {
-		d.fault(node, path, "is %s, allowed is one value", describe(node))
+		d.fault(node, path, "is %s, must be one value", describe(node))
 		return
 	}
 	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
@@ -111,7 +111,7 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 		return
 	}
 	if allowed := set(into, node, text); allowed != "" {
-		d.fault(node, path, "is %s, allowed is %s", Quote(text), allowed)
+		d.fault(node, path, "is %s, must be %s", Quote(text), allowed)
 	}
 }
 

@@ -25,7 +25,7 @@ func unknown(key string, fields map[string]int) string {
 	if near := Nearest(key, names); near != "" {
 		return fmt.Sprintf("unknown key, did you mean %q?", near)
 	}
-	return "unknown key, allowed are " + strings.Join(names, ", ")
+	return "unknown key, known are " + strings.Join(names, ", ")
 }
 
 // Nearest returns the name that key was probably meant to be: the one with the

@@ -108,7 +108,7 @@ func Decode(name string, data []byte, into any) (*File, error) {
 
 func (f *File) parse(data []byte) (*ast.File, error) {
 	if len(data) > MaxSize {
-		return nil, &Error{File: f.name, Text: fmt.Sprintf("is %d bytes long, allowed is up to %d", len(data), MaxSize)}
+		return nil, &Error{File: f.name, Text: fmt.Sprintf("is %d bytes long, must be up to %d", len(data), MaxSize)}
 	}
 	if nodes(data) > maxNodes {
 		return nil, &Error{File: f.name, Text: fmt.Sprintf("has more than %d nodes", maxNodes)}
@@ -133,7 +133,7 @@ func (d *decoder) documents(parsed *ast.File, into any) {
 		switch {
 		case doc.Body == nil:
 		case i > 0:
-			d.fault(doc.Body, "", "is a second document, allowed is one")
+			d.fault(doc.Body, "", "is a second document, must be the only one")
 		default:
 			d.decode(doc.Body, reflect.ValueOf(into).Elem(), "")
 		}
@@ -166,7 +166,7 @@ func badLine(data []byte) (line int, why string) {
 		}
 		switch {
 		case len(l) > maxLine:
-			return line, fmt.Sprintf("is a line of %d bytes, allowed is up to %d", len(l), maxLine)
+			return line, fmt.Sprintf("is a line of %d bytes, must be up to %d", len(l), maxLine)
 		case blank > maxBlank:
 			return line, fmt.Sprintf("is the end of more than %d blank lines", maxBlank)
 		}
@@ -193,7 +193,7 @@ func tooMuch(tokens token.Tokens) (*token.Token, string) {
 		case depth > maxDepth || t.Position.Column > maxColumn:
 			return t, fmt.Sprintf("nested in more than %d brackets, or beyond column %d", maxDepth, maxColumn)
 		case documents > 1:
-			return t, "is a second document, allowed is one"
+			return t, "is a second document, must be the only one"
 		case t.Type == token.MappingValueType && t.Prev != nil && open.key(t.Prev.Position.Column) > maxKeys:
 			return t.Prev, fmt.Sprintf("is a mapping with more than %d keys", maxKeys)
 		}

@@ -101,24 +101,24 @@ func TestByteOrderMark(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"nam: a":                        `c.yaml:1:1: nam: unknown key, did you mean "name"?`,
-		"zzzzzz: a":                     `c.yaml:1:1: zzzzzz: unknown key, allowed are grace, jobs, name, redis, tags`,
+		"zzzzzz: a":                     `c.yaml:1:1: zzzzzz: unknown key, known are grace, jobs, name, redis, tags`,
 		"redis: {password: x}":          `c.yaml:1:9: redis.password: unknown key, did you mean "password_file"?`,
-		"Secret: a":                     `c.yaml:1:1: Secret: unknown key, allowed are grace, jobs, name, redis, tags`,
+		"Secret: a":                     `c.yaml:1:1: Secret: unknown key, known are grace, jobs, name, redis, tags`,
 		"grace: 30":                     `c.yaml:1:8: grace: is no duration`,
-		"redis:\n  db: many":            `c.yaml:2:7: redis.db: is "many", allowed is a whole number`,
-		"redis:\n  strict: \"true\"":    `c.yaml:2:11: redis.strict: is "true", allowed is true or false`,
-		"redis: 7":                      `c.yaml:1:8: redis: is "7", allowed is a mapping`,
-		"jobs: {a: b}":                  `c.yaml:1:7: jobs: is a mapping, allowed is a list`,
-		"name: [a]":                     `c.yaml:1:7: name: is a list, allowed is one value`,
+		"redis:\n  db: many":            `c.yaml:2:7: redis.db: is "many", must be a whole number`,
+		"redis:\n  strict: \"true\"":    `c.yaml:2:11: redis.strict: is "true", must be true or false`,
+		"redis: 7":                      `c.yaml:1:8: redis: is "7", must be a mapping`,
+		"jobs: {a: b}":                  `c.yaml:1:7: jobs: is a mapping, must be a list`,
+		"name: [a]":                     `c.yaml:1:7: name: is a list, must be one value`,
 		"jobs:\n- name: a\n  ovrlap: b": `c.yaml:3:3: jobs[0].ovrlap: unknown key, did you mean "overlap"?`,
 		"name: &a b":                    `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
 		"name: !!str b":                 `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
-		"name: a\n---\nname: b":         `is a second document, allowed is one`,
+		"name: a\n---\nname: b":         `is a second document, must be the only one`,
 		"name: a\nname: b":              `c.yaml:2:1: mapping key "name" already defined at [1:1]`,
 		"name: [a":                      `c.yaml:1:7: sequence end token ']' not found`,
 		strings.Repeat("[", 50000):      `c.yaml:1:51: nested in more than 50 brackets`,
 		strings.Repeat("- ", 30000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
-		"- a":                           `is a list, allowed is a mapping`,
+		"- a":                           `is a list, must be a mapping`,
 	} {
 		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -149,7 +149,7 @@ func TestFloodIsCut(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	_, err := strictyaml.Decode("c.yaml", make([]byte, strictyaml.MaxSize+1), &settings{})
-	if err == nil || !strings.Contains(err.Error(), "allowed is up to 1048576") {
+	if err == nil || !strings.Contains(err.Error(), "must be up to 1048576") {
 		t.Error(err)
 	}
 }
@@ -173,11 +173,11 @@ func TestTooMuch(t *testing.T) {
 		"100,000 keys":      {keys(99_000, "k%05d: a\n"), "c.yaml:1001:1: is a mapping with more than 1000 keys"},
 		"1,001 keys inside": {"jobs:\n- name: a\n" + keys(1000, "  k%d: {a: b, c: d}\n"), "c.yaml:1002:3: is a mapping with more than 1000 keys"},
 		"1,000 keys":        {keys(1000, "k%03d: a\n"), `c.yaml:1:1: k000: unknown key`},
-		"documents":         {strings.Repeat("---\nname: a\n", 30_000), "c.yaml:3:1: is a second document, allowed is one"},
+		"documents":         {strings.Repeat("---\nname: a\n", 30_000), "c.yaml:3:1: is a second document, must be the only one"},
 		"blank lines":       {"name: >\n" + strings.Repeat("\n", 1<<20-9), "c.yaml:1002:1: is the end of more than 1000 blank lines"},
 		"blank Mac lines":   {"name: |\n" + strings.Repeat("\r", 1001) + "x", "c.yaml:1002:1: is the end of more than 1000 blank lines"},
 		"1,000 blank lines": {"name: >\n" + strings.Repeat(strings.Repeat("  \r\n", 1000)+"  x\r\n", 100), ""},
-		"a long line":       {"name: a\nzone: " + strings.Repeat("&", 1<<16), "c.yaml:2:1: is a line of 65542 bytes, allowed is up to 65536"},
+		"a long line":       {"name: a\nzone: " + strings.Repeat("&", 1<<16), "c.yaml:2:1: is a line of 65542 bytes, must be up to 65536"},
 		"10,000 jobs":       {"jobs:\n" + strings.Repeat("- name: abcdefghij\n  overlap: skip\n  retry: {tries: 5}\n", 10_000), ""},
 	} {
 		start := time.Now()
