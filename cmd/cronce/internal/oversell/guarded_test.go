@@ -88,7 +88,7 @@ func TestBuyersStopWaiting(t *testing.T) {
 	for i := range orders {
 		orders[i] = fmt.Sprint("o", i)
 	}
-	a := oversell.Gather(s, orders).LetIn(t.Context())
+	a := oversell.NewBuyers(s, orders).Start(t.Context())
 	if a.Sold != 1 || a.SoldOut != 499 || a.Errors != 0 || a.HandOvers < 2 || a.HandOvers > 250 {
 		t.Errorf("%d sold, %d sold out, %d errors (%s), %d turns", a.Sold, a.SoldOut, a.Errors, a.Error, a.HandOvers)
 	}

@@ -118,22 +118,22 @@ func sell(t *testing.T, all []*oversell.Env, name string, stock int) oversell.Re
 	t.Helper()
 	shelf, err := all[0].Fill(t.Context(), name, stock)
 	must(t, err)
-	crowds := make([]*oversell.Crowd, len(all))
+	buyers := make([]*oversell.Buyers, len(all))
 	for i, e := range all {
 		s, end, err := e.Open(name)
 		must(t, err)
 		defer end()
 		ids := e.OrderIDs(name)
-		crowds[i] = oversell.Gather(s, ids[i*e.Buyers/len(all):(i+1)*e.Buyers/len(all)])
+		buyers[i] = oversell.NewBuyers(s, ids[i*e.Buyers/len(all):(i+1)*e.Buyers/len(all)])
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	replies := make(chan oversell.Answers)
-	for _, c := range crowds {
-		go func() { replies <- c.LetIn(ctx) }()
+	for _, c := range buyers {
+		go func() { replies <- c.Start(ctx) }()
 	}
 	var answers []oversell.Answers
-	for range crowds {
+	for range buyers {
 		answers = append(answers, <-replies)
 	}
 	return sum(t, shelf, name, stock, answers...)

@@ -47,8 +47,8 @@ func letIn(t *testing.T, buyers int, strategies ...oversell.Strategy) (answers [
 		for n := range buyers {
 			ids = append(ids, string(rune('a'+i))+string(rune('0'+n)))
 		}
-		c := oversell.Gather(s, ids)
-		go func() { replies <- c.LetIn(ctx) }()
+		c := oversell.NewBuyers(s, ids)
+		go func() { replies <- c.Start(ctx) }()
 	}
 	for range strategies {
 		answers = append(answers, <-replies)
@@ -126,7 +126,7 @@ func TestPatienceEnds(t *testing.T) {
 	s := shelf(t, small(t), 5)
 	ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 	defer stop()
-	a := oversell.Gather(&oversell.None{Shelf: s, Work: oversell.Wait(time.Hour)}, []string{"a", "b"}).LetIn(ctx)
+	a := oversell.NewBuyers(&oversell.None{Shelf: s, Work: oversell.Wait(time.Hour)}, []string{"a", "b"}).Start(ctx)
 	if a.Errors != 2 || a.Sold != 0 || a.Error == "" || len(a.Waited) != 2 {
 		t.Errorf("%+v", a)
 	}

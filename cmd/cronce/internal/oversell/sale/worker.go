@@ -13,11 +13,11 @@ import (
 type server struct {
 	openRedis Connect
 
-	plan  plan
-	share request // with this process's share of the buyers
-	env   *oversell.Env
-	crowd *oversell.Crowd
-	end   func() // of the strategy
+	plan   plan
+	share  request // with this process's share of the buyers
+	env    *oversell.Env
+	buyers *oversell.Buyers
+	end    func() // of the strategy
 }
 
 // Work is a worker process: it answers the requests of its standard input until that ends, as
@@ -72,7 +72,7 @@ func (s *server) do(ctx context.Context, r request) (*oversell.Answers, error) {
 		return nil, errors.New("there is no plan yet")
 	case r.Strategy != "":
 		return nil, s.prepare(r.Strategy)
-	case s.crowd == nil:
+	case s.buyers == nil:
 		return nil, errors.New("there is no strategy yet")
 	}
 	return s.letIn(ctx), nil
@@ -84,16 +84,16 @@ func (s *server) prepare(strategy string) error {
 	if err != nil {
 		return err
 	}
-	s.crowd, s.end = oversell.Gather(seller, s.env.OrderIDs(strategy)[s.share.First:s.share.Last]), end
+	s.buyers, s.end = oversell.NewBuyers(seller, s.env.OrderIDs(strategy)[s.share.First:s.share.Last]), end
 	return nil
 }
 
 func (s *server) letIn(ctx context.Context) *oversell.Answers {
 	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
 	defer stop()
-	answers := s.crowd.LetIn(ctx)
+	answers := s.buyers.Start(ctx)
 	s.end()
-	s.crowd, s.end = nil, nil
+	s.buyers, s.end = nil, nil
 	return &answers
 }
 

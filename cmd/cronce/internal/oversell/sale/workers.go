@@ -36,7 +36,7 @@ type request struct {
 	Plan        *plan  `json:",omitempty"`
 	First, Last int    // buyers [First, Last)
 	Strategy    string `json:",omitempty"`
-	LetIn       bool   `json:",omitempty"`
+	Start       bool   `json:",omitempty"`
 }
 
 // A response is the answer to a request: what went wrong, what the buyers were answered,
@@ -99,12 +99,12 @@ func (p *worker) read(stdout *json.Decoder) {
 	}
 }
 
-// sell lets the buyers in at a strategy, everywhere at once.
+// sell starts the buyers of a strategy in all processes at once.
 func (w *workers) sell(ctx context.Context, strategy string) ([]oversell.Answers, error) {
 	if _, err := w.each(ctx, func(int) request { return request{Strategy: strategy} }); err != nil {
 		return nil, err
 	}
-	responses, err := w.each(ctx, func(int) request { return request{LetIn: true} })
+	responses, err := w.each(ctx, func(int) request { return request{Start: true} })
 	if err != nil {
 		return nil, err
 	}
