@@ -62,15 +62,15 @@ func (s *Store) Look(ctx context.Context, keys []string) []driver.Series {
 
 // Pause stops grants of a series.
 func (s *Store) Pause(ctx context.Context, key string, change int64) driver.Series {
-	return s.change(ctx, "pause", key, change, func(_ int64, r *record) { r.Pause(change) })
+	return s.change(ctx, "pause", key, func(_ int64, r *record) { r.Pause(change) })
 }
 
 // Resume ends a pause.
 func (s *Store) Resume(ctx context.Context, key string, change int64) driver.Series {
-	return s.change(ctx, "resume", key, change, func(us int64, r *record) { r.Resume(us, change, s.writer(r)) })
+	return s.change(ctx, "resume", key, func(us int64, r *record) { r.Resume(us, change, s.writer(r)) })
 }
 
-func (s *Store) change(ctx context.Context, what, key string, change int64, do func(us int64, r *record)) driver.Series {
+func (s *Store) change(ctx context.Context, what, key string, do func(us int64, r *record)) driver.Series {
 	if err := doubt(ctx, what, key); err != nil {
 		return driver.Series{Key: key, Err: err}
 	}

@@ -87,10 +87,11 @@ const maxCount = 1_000_000
 func (c *tickCase) granted() (State, string, string) {
 	attempts := c.attempts()
 	last := attempts[len(attempts)-1]
-	before := ""
+	var earlier strings.Builder
 	for _, a := range attempts[:len(attempts)-1] {
-		before += fmt.Sprintf("%s was granted it at %s and %s; ", a.Node, c.clock(a.At), a.fate())
+		fmt.Fprintf(&earlier, "%s was granted it at %s and %s; ", a.Node, c.clock(a.At), a.fate())
 	}
+	before := earlier.String()
 	where := fmt.Sprintf("on %s as attempt %d, %v after the tick", last.Node, last.Attempt, time.Duration(last.At-c.ms)*time.Millisecond)
 	switch {
 	case last.Outcome == "" && c.run != nil && c.run.Fence == last.Fence:
