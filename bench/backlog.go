@@ -195,7 +195,7 @@ func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64
 }
 
 // peakMemory is the most memory that this process has had, in MiB, where the
-// system tells it.
+// system shows it.
 func peakMemory() int64 {
 	status, _ := os.ReadFile("/proc/self/status") // absent: unknown
 	for line := range strings.Lines(string(status)) {

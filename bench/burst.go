@@ -44,7 +44,7 @@ type burstArgs struct {
 	Rounds int
 }
 
-// A burstResult tells for each round when the last job started after its
+// A burstResult says for each round when the last job started after its
 // instant, and when the last of as many goroutines did after the first.
 type burstResult struct {
 	Last, Spawn []time.Duration

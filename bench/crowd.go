@@ -83,7 +83,7 @@ func (rs crowdResults) middle(say func(i int) float64) float64 {
 	return measure.Median(all)
 }
 
-// A crowdArgs says who locks, where, how many at once, and for how long.
+// A crowdArgs says which library locks, where, how many at once, and for how long.
 type crowdArgs struct {
 	Lock    string
 	Addr    string

@@ -129,7 +129,7 @@ func fightOver(ctx context.Context, a hotArgs, processes int) (fight, error) {
 	return f, failed
 }
 
-// A hotArgs says who fights, where, and when.
+// A hotArgs says which library competes, where, and when.
 type hotArgs struct {
 	Lock    string
 	Addr    string

@@ -99,7 +99,7 @@ func (q *queueRun) prepare(ctx context.Context) error {
 	return errors.Join(err, d.CreateTables(ctx))
 }
 
-// drivers are processes, as far as the database can tell.
+// drivers are processes, as far as the database can see.
 func (q *queueRun) drivers(n int, listens bool) (all []driver.Driver, stop func(), err error) {
 	var dbs []*sql.DB
 	stop = func() {

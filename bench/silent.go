@@ -26,7 +26,7 @@ const (
 	silentAtOnce = 10
 )
 
-// A ward is one holder whose network is about to go, and one who waits.
+// A ward is one holder whose network is about to go, and one waiter.
 type ward struct {
 	hold  func(ctx context.Context, key string) (context.Context, error) // through the network that goes
 	wait  func(ctx context.Context, key string) error
@@ -34,8 +34,8 @@ type ward struct {
 }
 
 // silent cuts the network of holders without a sound, and compares when each
-// learns of it with when somebody else is granted the key. What tells a holder
-// nothing is not compared.
+// learns of it with when another is granted the key. A library that never
+// notifies a holder is not compared.
 func silent(ctx context.Context, env *Env) ([]Row, error) {
 	rounds := either(env, 50, silentAtOnce)
 	found := map[string][]time.Duration{}

@@ -24,13 +24,13 @@ func table(rows []Row) string {
 	return b.String()
 }
 
-// machine tells what the numbers were measured on.
+// machine says what the numbers were measured on.
 func machine(env *Env) string {
 	return fmt.Sprintf("%s%s, %d CPUs (%s), %s/%s, redis-server %s over loopback.", either(env, "", "Quick version, noisy. "),
 		time.Now().UTC().Format("2 Jan 2006"), runtime.GOMAXPROCS(0), processor(), runtime.GOOS, strings.TrimPrefix(runtime.Version(), "go"), redisserver.Version())
 }
 
-// processor is the name of the CPU, where the system tells it.
+// processor is the name of the CPU, where the system shows it.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo") // absent: unknown
 	for line := range strings.Lines(string(info)) {

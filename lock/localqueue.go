@@ -162,7 +162,7 @@ func (l *localQueue) advance() {
 	}
 }
 
-// let gives the turn to one more, if it may have it beside those who do.
+// let gives the turn to one more caller, if that may have it beside those that have it.
 func (l *localQueue) let(reader bool) bool {
 	if l.asking > 0 && (!l.readers || !reader || l.asking >= abreast) {
 		return false

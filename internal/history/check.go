@@ -11,7 +11,7 @@ import (
 )
 
 // Limits are what a history is judged by. The zero value is for a store that
-// nobody stops.
+// no test stops.
 type Limits struct {
 	// Late is how long after its client gave up a request may still be carried out:
 	// as long as the network and the store are held up at most. Zero: 100ms.
@@ -21,8 +21,8 @@ type Limits struct {
 	Early, Over time.Duration
 	// Votes says that the store is several servers, of which a majority decides. What
 	// a request in doubt may have been granted is taken back behind its client, unless
-	// that was granted it since; and who releases a lease that is over may be told so
-	// though nobody has the key: those who want it have the servers between them.
+	// that was granted it since; and a client that releases a lease that is over may be answered so
+	// though no client has the key: those that want it have the servers between them.
 	Votes bool
 	// Patience is how long porcupine may take over one key, before it is given the
 	// first half of it. Zero: 10s.

@@ -1,7 +1,7 @@
 // Package history judges stores of plain leases by what many clients saw of them.
 //
 // A [Crowd] of clients acquires, renews, releases, lets leases expire, asks again
-// after doubt, and comes back with leases that are over, while somebody disturbs
+// after doubt, and comes back with leases that are over, while a test disturbs
 // the store. Each request is an [Op] with the time it was sent and the time its
 // answer came. [Check] asks porcupine whether one order of them, in which each
 // took effect at one instant between the two, is what a correct store would have

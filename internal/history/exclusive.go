@@ -57,7 +57,7 @@ func exclusive(ops []Op, early time.Duration) error {
 	return nil
 }
 
-// tenures are those of all owners, by when they were asked for. Who asks again has
+// tenures are those of all owners, by when they were asked for. An owner that asks again has
 // what the first request took, if it took it, for no longer.
 func tenures(ops []Op, early time.Duration) []tenure {
 	owners, asked := map[string]*tenure{}, map[string]int64{}

@@ -11,7 +11,7 @@ import (
 type state struct {
 	owner string // "": the key is free
 	fence int64  // of the owner; 0: granted by a request that was not answered
-	last  int64  // the highest fence that anyone was told
+	last  int64  // the highest fence that any client was given
 	set   int    // the operation that set the deadline
 	votes bool   // see Limits.Votes
 }

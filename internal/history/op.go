@@ -22,7 +22,7 @@ const (
 
 var kinds = [...]string{"acquire", "renew", "release", "expire", "undo"}
 
-// Outcome is what a client was told.
+// Outcome is what a client was answered.
 type Outcome uint8
 
 // The outcomes. Unknown is doubt: it may have been done, also later.

@@ -19,7 +19,7 @@ type Program struct {
 
 	backend *Backend                                    // nil: a Redis
 	command func(n Node, dir string) (*exec.Cmd, error) // dir is for its files
-	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line tells; nil otherwise
+	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line says; nil otherwise
 }
 
 // Build builds the real binary into dir and returns its path.
@@ -35,10 +35,10 @@ func Build(dir string, race bool) (string, error) {
 	return path, nil
 }
 
-// Binary is the real binary at path. Its jobs know no witness: what its log tells
+// Binary is the real binary at path. Its jobs know no witness: what its log says
 // is the ledger. It has no jobs that write, fail, or ignore their context.
 func Binary(path string) Program {
-	return Program{Name: "cronce", record: told, command: func(n Node, dir string) (*exec.Cmd, error) {
+	return Program{Name: "cronce", record: recordOf, command: func(n Node, dir string) (*exec.Cmd, error) {
 		text, err := configuration(n)
 		if err != nil {
 			return nil, err
@@ -74,8 +74,8 @@ func configuration(n Node) ([]byte, error) {
 	}, "", "  ")
 }
 
-// told makes a record of what a log line tells of a run.
-func told(l *Line) (Record, bool) {
+// recordOf makes a record of what a log line says of a run.
+func recordOf(l *Line) (Record, bool) {
 	at, err := time.Parse(tickLayout, l.Str("ts"))
 	if err != nil || l.Tick() == 0 {
 		return Record{}, false
@@ -92,7 +92,7 @@ func told(l *Line) (Record, bool) {
 	return r, true
 }
 
-// causes are the outcomes that tell why a run's context had ended.
+// causes are the outcomes that say why a run's context had ended.
 var causes = map[string]string{
 	driver.OutcomeLost:        lock.ErrLost.Error(),
 	driver.OutcomeReplaced:    scheduler.ErrReplaced.Error(),

@@ -83,8 +83,8 @@ func (c *check) spans(job string) (spans []span) {
 	return spans
 }
 
-// death is when the process of a run was killed, or the end of time. What it told
-// right after the signal was on its way, it told before it died.
+// death is when the process of a run was killed, or the end of time. What it reported
+// right after the signal was on its way, it reported before it died.
 func (c *check) death(r *Record) time.Time {
 	for _, f := range c.Faults {
 		if f.Pid == r.Pid && f.Kind == Killed {
@@ -102,7 +102,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // overlaps finds runs of one job that were under way at the same time where its
-// policy forbids it. Only a process that was stopped, and so could not hear of
+// policy forbids it. Only a process that was stopped, and so could not learn of
 // the end of its lease, is excused; its writes are the guard's business.
 func (c *check) overlaps(j *Job) {
 	if j.Overlap == scheduler.OverlapAllow || j.Deaf {

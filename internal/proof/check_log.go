@@ -59,7 +59,7 @@ func (c *check) passed(l *Line) {
 }
 
 // decided reports whether a journal had decided a tick at an instant. Inside a line
-// that was merged of several it is not told when: those are believed.
+// that was merged of several the journal does not say when: those are believed.
 func decided(j driver.Journal, tick, at int64) bool {
 	for _, l := range j.Lines {
 		if l.Verdict != driver.VerdictEnded && l.To >= tick {

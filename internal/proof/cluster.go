@@ -206,7 +206,7 @@ func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	return e
 }
 
-// barrier waits until all that was told so far is on the board.
+// barrier waits until all that was reported so far is on the board.
 func (c *Cluster) barrier() {
 	c.t.Helper()
 	mark := Record{Kind: "barrier", Tick: time.Now().UnixMicro()}

@@ -27,7 +27,7 @@ type Evidence struct {
 	Also []Job
 	// Due overrides which ticks of a job must be accounted for; by name.
 	Due map[string][]int64
-	// Allowed tells whether a tick may have a verdict other than ran. Nil: none may.
+	// Allowed reports whether a tick may have a verdict other than ran. Nil: none may.
 	Allowed func(j *Job, tick int64, v driver.Verdict, reason string) bool
 	// Since is from when on the store has kept its data: a claim before it may
 	// have no journal. The zero value asks for all.
@@ -52,14 +52,14 @@ const (
 	Silent     Rule = "silent"     // I4: a due tick without run and verdict
 	Unrecorded Rule = "unrecorded" // I4: it ran, and the journal is silent
 	Unstarted  Rule = "unstarted"  // I4: granted, never started, never settled
-	Unended    Rule = "unended"    // I4: granted, and nobody knows what became of it
+	Unended    Rule = "unended"    // I4: granted, and no record has what became of it
 	Forbidden  Rule = "forbidden"  // I6: a verdict that nothing in this scenario explains
 	Fences     Rule = "fences"     // I2: they do not strictly increase
 	Early      Rule = "early"      // I7: before its tick
 	Strange    Rule = "strange"    // I7: an instant that the job's spec does not have
 	Overlaps   Rule = "overlaps"   // I3: two runs at once where the policy forbids it
 	Unclaimed  Rule = "unclaimed"  // I5: a run without a grant
-	Presumed   Rule = "presumed"   // I5: said to be another node's, when nobody had it
+	Presumed   Rule = "presumed"   // I5: said to be another node's, when no node had it
 	Guard      Rule = "guard"      // the guarded resource let an old fence in
 	Logs       Rule = "logs"       // the log says something else than happened
 	Overdue    Rule = "overdue"    // I4: past its deadline, or left by its node, and no node that lives sees to it

@@ -73,7 +73,7 @@ type Node struct {
 	Grace       time.Duration // of its drain
 	CancelGrace time.Duration
 	Timeout     time.Duration // of one request to the store
-	Verbose     bool          // it tells also which ticks it believes to be another's
+	Verbose     bool          // it reports also which ticks it believes to be another's
 }
 
 func (n *Node) level() zapcore.Level {
@@ -83,7 +83,7 @@ func (n *Node) level() zapcore.Level {
 	return zap.InfoLevel
 }
 
-// Recipe is how a member decides who runs a tick.
+// Recipe is how a member decides which of them runs a tick.
 type Recipe string
 
 // The recipes. The zero value is what this repository is about, the others are

@@ -16,7 +16,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// MemberEnv is the environment variable with which a test binary is told to be a
+// MemberEnv is the environment variable that makes a test binary a
 // member. Its TestMain must give the value to [RunMember].
 const MemberEnv = "CRONCE_PROOF_MEMBER"
 
@@ -68,7 +68,7 @@ type member struct {
 
 // run is the recipe under proof.
 func (m *member) run(ctx context.Context) error {
-	// A member that is told to end while it opens its store ends well.
+	// A member that gets the signal to end while it opens its store ends well.
 	opening, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	store, done, err := openStore(opening, m.Store, m.Namespace)

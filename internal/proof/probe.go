@@ -13,7 +13,7 @@ import (
 // series are those of the jobs that nodes were started with.
 type series struct {
 	mu   sync.Mutex
-	runs []driver.RunRef // that nobody has
+	runs []driver.RunRef // that no node has
 }
 
 func (s *series) add(jobs []Job) {
@@ -28,7 +28,7 @@ func (s *series) add(jobs []Job) {
 }
 
 // renew asks for what is refused, and changes nothing. A store that locks its rows
-// answers when whoever has them is done, as it would a node.
+// answers when the transaction that has them is done, as it would a node.
 func (s *series) renew(ctx context.Context, d driver.Numbered) error {
 	s.mu.Lock()
 	runs := slices.Clone(s.runs)

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// usual runs the jobs as everyone writes it: cron fires on every node, whoever
+// usual runs the jobs as most programs have it: cron fires on every node, and the one that
 // sets a key runs. The client is a default one but for its timeout.
 func (m *member) usual(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{Addr: m.Store, ReadTimeout: m.Timeout})

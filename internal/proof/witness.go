@@ -29,7 +29,7 @@ type Witness struct {
 
 // NewWitness returns a witness of the process with this id. Its client neither
 // repeats a request nor gives one up: a process that was stopped for seconds and
-// continues must not tell the same twice.
+// continues must not report the same twice.
 func NewWitness(addr string, pid int) *Witness {
 	return &Witness{pid: pid, client: redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 200, PoolTimeout: time.Hour,

@@ -23,7 +23,7 @@ func newWorker(j Job, w *Witness, die func(error)) *worker {
 	return &worker{job: j, witness: w, die: die, tries: map[attempt]int{}}
 }
 
-// run tells the witness what happens, and does it.
+// run reports to the witness what happens, and does it.
 func (w *worker) run(ctx context.Context, run *scheduler.Run) error {
 	r := Record{Kind: Start, Job: run.Job, Tick: run.Tick.UnixMilli(), Fence: run.Fence, Attempt: run.Attempt, Node: run.Node}
 	r.Try = w.try(r.attempt())

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// given are the ports that FreePort has returned: who asked may bind its port much
+// given are the ports that FreePort has returned: the caller may bind its port much
 // later, and again when its server restarts.
 var given sync.Map
 
-// FreePort returns a port that nobody listens on, and no port twice in a process. It
+// FreePort returns a port that no process listens on, and no port twice in a process. It
 // is below the range from which the system gives ports to outgoing connections, so
 // that none of those takes it while a server restarts.
 func FreePort() int {

@@ -96,7 +96,7 @@ func (p *process) family() []int {
 }
 
 // moves reports whether a thread of the process, or of one that it started, may
-// still run, as far as the system tells. One is stopped some time after the signal.
+// still run, as far as the system shows. One is stopped some time after the signal.
 func (p *process) moves() bool {
 	for _, pid := range p.family() {
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -109,7 +109,7 @@ func (p *process) moves() bool {
 	return false
 }
 
-// statusOf is what a file of the system tells: state, parent, ...; nothing of what
+// statusOf is what a file of the system has: state, parent, ...; nothing of what
 // has ended.
 func statusOf(path string) []string {
 	stat, err := os.ReadFile(path)
@@ -120,7 +120,7 @@ func statusOf(path string) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
-// children are the processes whose parent is pid, as far as the system tells.
+// children are the processes whose parent is pid, as far as the system shows.
 func children(pid int) (found []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {

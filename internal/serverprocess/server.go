@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	tries = 20 // other ports, when somebody was faster to bind one
+	tries = 20 // other ports, when another process was faster to bind one
 	pause = 10 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ func Start(t testing.TB, dir string, p Program) *Server {
 	return s
 }
 
-// Lasting is Start for a server of many tests: the caller kills it, and nobody may
+// Lasting is Start for a server of many tests: the caller kills it, and no test may
 // stop or restart it. On an error nothing is left running.
 func Lasting(dir string, p Program) (*Server, error) {
 	s := &Server{program: p, dir: dir}

@@ -18,7 +18,7 @@ type kind struct {
 	program string
 	debian  string         // the package that it is in
 	driver  string         // of database/sql
-	user    string         // who may do everything, without a password
+	user    string         // which may do everything, without a password
 	admin   string         // a database that is always there
 	ready   string         // what it prints when it has bound its port and is ready
 	end     syscall.Signal // asks it to end soon, with its clients connected
@@ -86,7 +86,7 @@ func (k *kind) find(t testing.TB) (bin string) {
 	return filepath.Dir(serverprocess.Find(t, k.program, k.debian, k.folders...))
 }
 
-// prepare makes the files of an empty server in dir, and tells how to run it.
+// prepare makes the files of an empty server in dir, and returns how to run it.
 func (k *kind) prepare(bin, dir string, args []string) (serverprocess.Program, error) {
 	p := serverprocess.Program{Name: k.program, Patience: patience, End: k.end, Orphaned: k.quit}
 	if err := os.WriteFile(filepath.Join(dir, initFile), []byte(account), 0o644); err != nil { //nolint:gosec // no secret

@@ -15,7 +15,7 @@ const (
 // arguments keep the machine small and its start quick.
 func arguments(class, config string) []string {
 	return []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dzookeeper.fastleader.maxNotificationInterval=1000", // else who waits for a majority looks once a minute
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000", // else a server that waits for a majority looks once a minute
 		"-Dzookeeper.preAllocSize=256", "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-simple.jar"),

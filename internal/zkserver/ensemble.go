@@ -53,7 +53,7 @@ func StartEnsembleOver(t testing.TB, via func(from, to int, addr string) string,
 	t.Helper()
 	java := find(t)
 	e := &Ensemble{t: t, via: via}
-	for range tries { // other ports, when somebody was faster to bind one
+	for range tries { // other ports, when another process was faster to bind one
 		if e.start(java, settings) {
 			return e
 		}
@@ -83,7 +83,7 @@ func (e *Ensemble) start(java string, settings []string) bool {
 	return false
 }
 
-// peers are the lines that tell each server where it finds itself and the others.
+// peers are the lines that show each server where it finds itself and the others.
 func (e *Ensemble) peers() [members][]string {
 	var lines [members][]string
 	for to := range members {

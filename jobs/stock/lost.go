@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// DropLost is what an operator did who has dealt with a lost order.
+// DropLost is the action of an operator that takes a lost order off the list.
 const DropLost Action = "drop lost"
 
 // ErrNotLost is that of an order that is not listed as lost.

@@ -113,7 +113,7 @@ type Sharded interface {
 	Shard(key string) int
 }
 
-// Explainer is a Driver that says in plain words why a request failed, for those who
+// Explainer is a Driver that says in plain words why a request failed, for readers that
 // may not see what a driver's errors name: addresses, users and keys.
 type Explainer interface {
 	// Explain returns the reason, such as "the password is wrong"; empty: it is not

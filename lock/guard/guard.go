@@ -1,7 +1,7 @@
 // Package guard refuses late writes at the resource, by their fence.
 //
 // A holder that was stopped and continues does not know that its lease is over;
-// only what it writes to can tell, by remembering the highest fence it has seen.
+// only the resource that it writes to can know, by remembering the highest fence it has seen.
 // [Guard] does so in memory, [Condition] in a table of a database, and [Lua] in a Redis
 // script.
 package guard

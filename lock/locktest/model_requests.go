@@ -193,7 +193,7 @@ func (tw *twin) renewal(m *model) {
 	tw.last()
 }
 
-// until returns when a renewal was judged: it tells nothing but the deadline.
+// until returns when a renewal was judged: only the deadline shows that.
 func (tw *twin) until(m *model, ref driver.RunRef, alive bool) int64 {
 	tw.Helper()
 	is := tw.lookAt(m.key)
@@ -231,7 +231,7 @@ func (tw *twin) sendEnding(m *model, e driver.EndRequest, fence int64) {
 	}
 }
 
-// endedAt returns when an ending was judged: it tells nothing but its line.
+// endedAt returns when an ending was judged: only its line shows that.
 func (tw *twin) endedAt(m *model) int64 {
 	tw.Helper()
 	now := tw.lookAt(m.key).Now

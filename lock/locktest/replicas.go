@@ -8,7 +8,7 @@ import (
 )
 
 // short fails the test unless err is what the store answers when it is asked for
-// more replicas than it has: doubt that tells how many there were, or from a
+// more replicas than it has: doubt that names how many there were, or from a
 // store that cannot wait for any, that it cannot. It reports which.
 func (s *stand) short(err error) (waited bool) {
 	s.Helper()

@@ -102,7 +102,7 @@ func runReplaced(s *stand) {
 	newer := s.ask(s.look().Now, s.due(1))
 	newer.Overlap = driver.OverlapReplace
 	w := s.claimed(newer, driver.KindWaiting)
-	s.env.Wait(short + slack) // nobody renews it any more
+	s.env.Wait(short + slack) // no node renews it any more
 	a := s.claimed(s.after(run), driver.KindPassed)
 	s.settled(a, run, driver.VerdictLost)
 	newer.Owner, newer.From = s.owner(), w.Fence

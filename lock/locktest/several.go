@@ -189,7 +189,7 @@ func severalRace(s *stand) {
 	s.free(keys...)
 }
 
-// useBoth acquires two keys, checks that nobody else uses them, and releases.
+// useBoth acquires two keys, checks that no other owner uses them, and releases.
 func (s *stand) useBoth(owner string, users map[string]*atomic.Int32, one, two string) {
 	several := s.driver.(driver.MultiAcquirer)
 	as := []driver.Acquisition{{Key: one, Owner: owner, TTL: long}, {Key: two, Owner: owner, TTL: long}}

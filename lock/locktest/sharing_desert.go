@@ -16,7 +16,7 @@ var sharingDesertTests = []test{
 	{"barging passes those who wait where there is room", sharingBargedBy},
 }
 
-// unheard is how long a waiter that died may keep those out who would fit beside
+// unheard is how long a waiter that died may keep those out that would fit beside
 // the holders.
 const unheard = 6 * time.Second
 

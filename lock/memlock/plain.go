@@ -17,7 +17,7 @@ type lease struct {
 	fence int64
 	until time.Time
 	limit int
-	next  *place // not nil: only kept for the owner of this place, who has not taken it yet
+	next  *place // not nil: only kept for the owner of this place, which has not taken it yet
 }
 
 // Acquire asks for a key once.

@@ -47,7 +47,7 @@ func (f *fences) next(floor int64) int64 {
 	return max(f.proposed, floor+1)
 }
 
-// old reports whether the caller has to ask the servers for their time: everybody
+// old reports whether the caller has to ask the servers for their time: every caller
 // until it is known, and one at a time when it is old.
 func (f *fences) old() bool {
 	f.mu.Lock()

@@ -171,7 +171,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 }
 
 // undo takes back what an attempt may have been given, from all servers but those
-// that refused it. Those that did not answer are left to the background: nobody
+// that refused it. Those that did not answer are left to the background, so that no caller
 // waits for them twice.
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)

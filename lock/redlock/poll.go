@@ -13,7 +13,7 @@ import (
 var errLate = errors.New("not waited for")
 
 // restAfter is how long a majority is left alone: until the rest is asked because
-// one of it has not answered, and until a lease is sent to the rest. Who has not
+// one of it has not answered, and until a lease is sent to the rest. A server that has not
 // answered by then is no longer waited for where less than that decides.
 const restAfter = time.Millisecond
 

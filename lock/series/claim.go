@@ -67,7 +67,7 @@ func (s *State) again(ms int64, c *driver.Claim) (driver.Answer, bool) {
 	return granted(r, ms), true
 }
 
-// spent is the answer of the latest spending, given again. Who waits is told of
+// spent is the answer of the latest spending, given again. The answer to a tick that waits names
 // the run that it waits for.
 func (s *State) spent(ms int64) driver.Answer {
 	a := driver.Answer{Kind: s.Spent.Kind}
@@ -261,7 +261,7 @@ func (s *State) passed(ms, n int64) driver.Answer {
 }
 
 // mayRun reports whether a run that is over may have another attempt. The
-// deadline binds the first one only. A replaced run may not: whoever replaces it
+// deadline binds the first one only. A replaced run may not: the run that replaces it
 // lets its lease end, and that is no death.
 func mayRun(r *driver.Run, c *driver.Claim, ms int64) bool {
 	late := time.Duration(ms-r.Number) * time.Millisecond

@@ -81,7 +81,7 @@
 // replication (synchronous_commit with synchronous_standby_names, or a Galera
 // cluster that is written to at one node) and a database that writes its log
 // before it answers (fsync, innodb_flush_log_at_trx_commit = 1, synchronous = full)
-// do not forget; [Driver.Fit] tells of one that does not.
+// do not forget; [Driver.Fit] names one that does not.
 // Clocks of the servers must agree better than the margin of a lease: a failover
 // to one that is ahead ends leases early.
 //

@@ -79,7 +79,7 @@ type Driver struct {
 	party       string // this process, as a waiter
 	listen      Listener
 	waiters     waiters
-	ears        ears
+	listening   listening
 	inside      int
 	looks       chan struct{} // full while as many look as may
 	maintenance maintenance

@@ -34,8 +34,8 @@ func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 // steps of that.
 func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 	d.waiters.join(key, owner)
-	d.openEars()
-	return func() int { return d.waiters.leave(key, owner) }, d.closeEars
+	d.startListening()
+	return func() int { return d.waiters.leave(key, owner) }, d.stopListening
 }
 
 // Looks lets an owner come to wait, in a process that listens or does not, and returns
@@ -43,7 +43,7 @@ func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 // had left, and how many stood before the owner.
 func (d *Driver) Looks(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
 	d.waiters.join(key, owner)
-	d.ears.ready.Store(listening)
+	d.listening.ready.Store(listening)
 	w := waiter{driver: d, a: &driver.Acquisition{Key: key, Owner: owner}}
 	return func(fence int64, left time.Duration, before int64) time.Duration {
 		return w.next(&lease{fence: fence, held: []holder{{Until: micros(left)}}}, before)

@@ -164,7 +164,7 @@ func (t *turn) save() error {
 		return err
 	}
 	for _, p := range t.kept {
-		if err := t.tell(&p); err != nil {
+		if err := t.notify(&p); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A Listener listens on a channel of PostgreSQL, as LISTEN does, on a connection of
-// its own, until ctx ends or the connection breaks. It calls heard with an empty
+// its own, until ctx ends or the connection breaks. It calls notified with an empty
 // payload once it listens, and then with the payload of each notification. The
 // channel needs no quotes. A Driver calls it while owners wait, again after a pause
 // when it has returned, and never twice at once.
@@ -24,8 +24,8 @@ const (
 // owners.
 func channel(party string) string { return "cronce_" + party }
 
-// ears listen while owners wait.
-type ears struct {
+// A listening is the goroutine that listens while owners wait.
+type listening struct {
 	mu    sync.Mutex
 	stop  context.CancelFunc // nil: they do not
 	done  chan struct{}      // closed once the last that was begun has ended; nil: none was
@@ -34,11 +34,11 @@ type ears struct {
 }
 
 // open begins to listen, unless it has begun.
-func (d *Driver) openEars() {
+func (d *Driver) startListening() {
 	if d.listen == nil {
 		return
 	}
-	e := &d.ears
+	e := &d.listening
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.idle != nil {
@@ -56,34 +56,34 @@ func (d *Driver) openEars() {
 		if before != nil {
 			<-before
 		}
-		d.hear(ctx)
+		d.keepListening(ctx)
 	}(e.done)
 }
 
-// hear listens until ctx ends. Notifications may have been lost before it does, so
+// keepListening listens until ctx ends. Notifications may have been lost before it does, so
 // all are woken when it begins.
-func (d *Driver) hear(ctx context.Context) {
+func (d *Driver) keepListening(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = d.listen(ctx, channel(d.party), func(owner string) { // the waiters look meanwhile
 			if owner != "" {
 				d.waiters.wake(owner)
 				return
 			}
-			d.ears.ready.Store(true)
+			d.listening.ready.Store(true)
 			d.waiters.wakeAll()
 		})
-		d.ears.ready.Store(false)
+		d.listening.ready.Store(false)
 		pause(ctx, reconnect/2+rand.N(reconnect), nil)
 	}
 }
 
-// closeEars ends the listening some time after the last waiter has left, unless another
+// stopListening ends the listening some time after the last waiter has left, unless another
 // one has come: it may have come, and have found the listening open, before this is called.
-func (d *Driver) closeEars() {
+func (d *Driver) stopListening() {
 	if d.listen == nil {
 		return
 	}
-	e := &d.ears
+	e := &d.listening
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.idle != nil {

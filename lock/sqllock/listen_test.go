@@ -16,7 +16,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// listener listens on a connection of a pool, and passes on what it hears.
+// listener listens on a connection of a pool, and passes on what it receives.
 func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
 	return func(ctx context.Context, channel string, hear func(string)) error {
 		conn, err := db.Conn(ctx)
@@ -92,10 +92,10 @@ func TestListensWhileOwnersWait(t *testing.T) {
 				t.Errorf("%s: it listens is %v", when, !want)
 			}
 		}
-		leave, closeEars := d.Arrive("key", "n/1")
+		leave, stopListening := d.Arrive("key", "n/1")
 		leave()
 		leaveNext, closeNext := d.Arrive("key", "n/2")
-		closeEars()
+		stopListening()
 		time.Sleep(time.Minute)
 		want("an owner waits", true)
 		leaveNext()
@@ -105,10 +105,10 @@ func TestListensWhileOwnersWait(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		want("5 seconds after", false)
 		time.Sleep(time.Minute) // the pause behind a Listener that returned
-		leave, closeEars = d.Arrive("key", "n/3")
+		leave, stopListening = d.Arrive("key", "n/3")
 		want("another owner waits", true)
 		leave()
-		closeEars()
+		stopListening()
 		time.Sleep(time.Minute)
 		want("a minute after", false)
 	})

@@ -206,8 +206,8 @@ func (t *turn) free(owner string) error {
 	return t.serve()
 }
 
-// tell notifies the process of an owner that the key is kept for it.
-func (t *turn) tell(p *place) error {
+// notify notifies the process of an owner that the key is kept for it.
+func (t *turn) notify(p *place) error {
 	d := t.driver
 	if d.listen == nil || p.party == "" || p.party == d.party {
 		return nil

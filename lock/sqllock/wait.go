@@ -43,10 +43,10 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 		held = err
 	}
 	w := waiter{asking: asking, driver: d, a: &a, woken: d.waiters.join(a.Key, a.Owner)}
-	d.openEars()
+	d.startListening()
 	defer func() {
 		if d.waiters.leave(a.Key, a.Owner) == 0 {
-			d.closeEars()
+			d.stopListening()
 		}
 	}()
 	g, err := w.wait(ctx, held)
@@ -302,7 +302,7 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 	w.fence, w.before, w.until = l.fence, before, until
 	w.pace = min(max(w.pace*3/2, d.poll/4), slowest)
 	wait := max(w.pace, min(time.Duration(before)*d.poll, farthest))
-	if d.ears.ready.Load() {
+	if d.listening.ready.Load() {
 		wait = max(wait, slowest)
 	}
 	deadline := l.untilFirst() + soon + time.Duration(min(before, crowd))*soon

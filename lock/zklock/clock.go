@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A clock remembers how far the server's clock is ahead of ours, for what is told
+// A clock remembers how far the server's clock is ahead of ours, for what is shown
 // to people. Nothing is decided by it.
 type clock struct {
 	known  atomic.Bool

@@ -28,8 +28,8 @@
 // # Plain leases
 //
 // An owner that asks for a key creates an ephemeral node with the next number, and has the
-// key while no lower one is there; so the release of a key is the grant to who
-// waits for it, and there is nothing to barge in between. A waiter reads the queue
+// key while no lower one is there; so the release of a key is the grant to the waiter
+// behind it, and there is nothing to barge in between. A waiter reads the queue
 // once when it enters it, together with others of its Driver, and watches the node
 // right before its own. That node is written when its owner takes the key, so nothing
 // stands before it then; and when it goes after that, the waiter is first without
@@ -38,7 +38,7 @@
 // 4.8 MB together, and 0.7 KB from there on. A waiter believes that it stands in front only when its own
 // node is still there, belongs to this session, and a write to it was answered. A
 // node whose creation was not answered is known again by its owner. Before it is
-// told that others have the key, the server that it asks catches up with its leader.
+// answered that others have the key, the server that it asks catches up with its leader.
 //
 // A key may have several holders, up to the smallest limit among them: they are
 // the longest part of the queue that its limits allow for. An owner that waits where limits
@@ -56,12 +56,12 @@
 //     their TTL longer or shorter. A dead waiter is passed over at the same time.
 //
 // No clock of a server judges a plain lease, only that of its own process, and of
-// the server how long it did not hear of the session.
+// the server for how long the session was silent.
 //
 // A fence is the zxid of the write that took the key: of the creation of the node
 // where no other came or went meanwhile, else of a write to it once it stood in
-// front. (The zxid of the creation alone would do for one holder; of several, who
-// came first may take the key last; and the write is what tells the next waiter that
+// front. (The zxid of the creation alone would do for one holder; of several, the one that
+// came first may take the key last; and the write shows the next waiter that
 // nothing stands before this holder.) It is counted from the instant, in µs, at
 // which the node above all locks was created: a zxid grows with every change, and
 // after the ensemble was set up anew fences go on higher, if it made fewer than a
@@ -128,7 +128,7 @@
 //
 // An operator that deletes a place, or ends a session, gives its key away: the
 // holder learns it with its next renewal, and until then two may believe in it
-// (TestDeletedHolder, TestKilledSession). So does a leader that does not hear from
+// (TestDeletedHolder, TestKilledSession). So does a leader that receives nothing from
 // the server of the holder for longer than half of the session, then does for an
 // instant, in which the holder is granted the key, and then does not again: it ends
 // the session of a holder that it has just answered (TestSessionEndsAfterAnAnswer).

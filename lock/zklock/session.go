@@ -103,11 +103,11 @@ func (s *session) over() bool {
 // trust is how long the session, and its leases with it, may be believed in
 // after a write was sent that it answered.
 //
-// The server ends a session one timeout after the leader heard of it. A write
-// that was answered proves that it had not ended, yet it need not be what the
-// leader heard last: the leader learns of a client of another server by that
+// The server ends a session one timeout after its last sign reached the leader. A write
+// that was answered proves that it had not ended, yet it need not be the last
+// sign: the leader learns of a client of another server by that
 // server's answers to its pings, every half tick, and the client itself sends a
-// ping every third of the timeout. So the leader may have heard up to a third and
+// ping every third of the timeout. So the last sign may have reached the leader up to a third and
 // half a tick earlier. Half of the timeout is safe if it is three ticks or more,
 // while those pings are answered.
 //

@@ -114,7 +114,7 @@ func (v *view) saw(e zk.Event) {
 }
 
 // stand looks where the place stands, and takes one if there is none. It returns
-// the grant, or errBehind and what tells of a change in v, or doubt.
+// the grant, or errBehind and the watch of a change in v, or doubt.
 func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if v.held {
 		if g, err := d.next(c, p, a, v); !errors.Is(err, errMoved) {

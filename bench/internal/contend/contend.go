@@ -1,5 +1,5 @@
 // Package contend runs the same jobs on n nodes in the ways that are compared:
-// with cronce, with the recipe that everybody writes, and with gocron and a
+// with cronce, with the usual recipe, and with gocron and a
 // redsync lock. All nodes are goroutines of this process, each with a Redis
 // client of its own.
 package contend
@@ -38,7 +38,7 @@ type Setup struct {
 	Shards    int           // cronce only
 }
 
-// Work is a job's function. It is told which node runs which tick of which job,
+// Work is a job's function. It is given which node runs which tick of which job,
 // as that node understands it.
 type Work func(node, job int, tick time.Time)
 

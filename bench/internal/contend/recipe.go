@@ -50,7 +50,7 @@ func locked(client *redis.Client, name string, run func()) {
 }
 
 // A skewed schedule is one of a node whose clock is wrong. It remembers the
-// instants that it named, because robfig/cron does not tell a job its tick.
+// instants that it named, because robfig/cron does not give a job its tick.
 type skewed struct {
 	spec  cron.Schedule
 	skew  time.Duration

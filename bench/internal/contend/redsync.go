@@ -45,7 +45,7 @@ func (s *Setup) definition() gocron.JobDefinition {
 }
 
 // A locker is gocron's distributed locker over redsync. It notes when each job
-// asked, on the node's clock, because gocron does not tell a job its tick.
+// asked, on the node's clock, because gocron does not give a job its tick.
 type locker struct {
 	redsync *redsync.Redsync
 	clock   skewedClock

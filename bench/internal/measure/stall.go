@@ -9,8 +9,8 @@ import (
 )
 
 // Watch asks a server for a sign of life until the returned function is called,
-// which tells the longest time that server or machine stood still: a tick that
-// was missed then tells nothing about the scheduler.
+// which returns the longest time that server or machine stood still: a tick that
+// was missed then says nothing about the scheduler.
 func Watch(ctx context.Context, addr string) (end func() time.Duration) {
 	ctx, stop := context.WithCancel(ctx)
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})

@@ -84,7 +84,7 @@ func watched(client redis.UniversalClient, acquire func(context.Context, string)
 // unlock deletes a key that still has its owner's token.
 var unlock = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
 
-// newRaw asks again every 5 ms while somebody else has the key.
+// newRaw asks again every 5 ms while another caller has the key.
 func newRaw(addr string) (*Lock, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: pool})
 	return watched(client, func(ctx context.Context, key string) (func(context.Context) error, error) {

@@ -1,4 +1,4 @@
-// Package turns lets callers take turns on one key and tells how fair and how
+// Package turns lets callers take turns on one key and reports how fair and how
 // fast that was.
 package turns
 
@@ -28,7 +28,7 @@ type Hold struct {
 // A Record is what some callers saw.
 type Record struct {
 	Holds   []Hold
-	Waiting []time.Duration // of those who still waited when the window closed
+	Waiting []time.Duration // of those that still waited when the window closed
 }
 
 // Add puts another record beside this one.
@@ -124,7 +124,7 @@ func (r *Record) Summary(callers int, window time.Duration) Summary {
 
 func spread(turns map[int]int, callers, all int) (most float64) {
 	if len(turns) < callers {
-		return 1 // somebody had none
+		return 1 // a caller had none
 	}
 	mean := float64(all) / float64(callers)
 	for _, n := range turns {

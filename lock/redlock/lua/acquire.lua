@@ -1,4 +1,4 @@
--- acquire votes for an owner if nobody else has the vote of this server.
+-- acquire votes for an owner if no other has the vote of this server.
 --
 -- returns  {1, fence, ms left}; {0, "fence|owner", ms left} if another owner
 --          has the vote; {2, "", 0} if this attempt was undone before it came

@@ -1,4 +1,4 @@
--- vote is the quick way of acquire, for a key that nobody has.
+-- vote is the quick way of acquire, for a key that no owner has.
 --
 -- ARGV     as in asked.lua, which comes after it
 -- returns  1 if this owner has the vote of this server now, under the fence it
