@@ -34,7 +34,7 @@ func listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the messages of the outbox, recipients masked",
 		Long: "List the messages of the outbox, recipients masked: those queued by priority and when they are due, those\n" +
-			"that ended by when, latest first. Where there are more than -n, the last line has the command for the next page.",
+			"that ended by when, latest first. Where there are more than -n, a line has the --cursor of the next page.",
 		Example: "  cronce sms list --state failed --newer 24h --number 4567",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
