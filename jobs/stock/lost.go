@@ -89,12 +89,12 @@ var lostRows = " FROM stock_lost l LEFT JOIN orders o ON o.sale = l.sale AND o.i
 // fulfilled is State.fulfils of what the book has.
 func fulfilled() string {
 	var b strings.Builder
-	for i, told := range []State{Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded} {
+	for i, acknowledged := range []State{Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded} {
 		if i > 0 {
 			b.WriteString(" OR ")
 		}
-		states := append([]State{told}, after[told]...)
-		fmt.Fprintf(&b, "l.state = '%s' AND o.status IN ('", told)
+		states := append([]State{acknowledged}, after[acknowledged]...)
+		fmt.Fprintf(&b, "l.state = '%s' AND o.status IN ('", acknowledged)
 		for i, state := range states {
 			if i > 0 {
 				b.WriteString("', '")

@@ -67,7 +67,7 @@ func TestLostOrdersAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantLost(t, s, 1, "a reserved true  "+gone, "a reserved false  "+full)
-		d := stock.Decision{By: "ada", Reason: "the buyer was told"}
+		d := stock.Decision{By: "ada", Reason: "the buyer was notified"}
 		if _, err := s.DropLost(t.Context(), "c", d); !errors.Is(err, stock.ErrNotLost) {
 			t.Errorf("drop c: %v, want ErrNotLost", err)
 		}

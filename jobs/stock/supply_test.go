@@ -132,7 +132,7 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 }
 
 // The keys of a sale are deleted one after the other, and a delivery comes in between: of it the store has nothing but
-// its reference, with which the seller, who was not answered, sends it again.
+// its reference, with which the seller, without an answer, sends it again.
 func TestLeftOverDelivery(t *testing.T) {
 	t.Parallel()
 	p := sqlite(t)

@@ -79,7 +79,7 @@ func (d *Driver) Enqueued() int {
 func (d *Driver) LateAfter(late time.Duration) { d.pipelines.only.late = late }
 func (d *Driver) NeverLate()                   { d.LateAfter(1000 * time.Hour) }
 
-// AcquireHash names the script that serves those who ask for a lock.
+// AcquireHash names the script that serves calls that ask for a lock.
 func AcquireHash() string { return embedded.acquire.hash }
 
 // Acquire runs the script for some locks, with four arguments for each, and returns its

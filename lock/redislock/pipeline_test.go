@@ -98,6 +98,17 @@ func (d *fakeServer) calls() []int {
 	return append([]int(nil), d.batches...)
 }
 
+// answer lets the server answer all that it was silent about, and wants no batch in flight then.
+func (d *fakeServer) answer(t *testing.T, store *redislock.Driver, wg *sync.WaitGroup) {
+	t.Helper()
+	close(d.end)
+	wg.Wait()
+	synctest.Wait() // a batch completes after its calls
+	if n := store.InFlight(); n != 0 {
+		t.Errorf("%d batches are in flight at the end", n)
+	}
+}
+
 func atServer(t *testing.T) (*fakeServer, *redislock.Driver) {
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}}
@@ -295,12 +306,7 @@ func TestSilentConnectionsDelayNoCaller(t *testing.T) {
 				t.Errorf("caller %d waited for %v", i, took)
 			}
 		}
-		close(d.end)
-		wg.Wait()
-		synctest.Wait() // a batch completes after its calls
-		if n := store.InFlight(); n != 0 {
-			t.Errorf("%d batches are in flight", n)
-		}
+		d.answer(t, store, &wg)
 	})
 }
 
@@ -320,12 +326,7 @@ func TestLateBatchesAreBounded(t *testing.T) {
 		if n := len(d.calls()); n != redislock.MaxLate {
 			t.Errorf("%d batches are in flight, want %d", n, redislock.MaxLate)
 		}
-		close(d.end)
-		wg.Wait()
-		synctest.Wait() // a batch completes after its calls
-		if n := store.InFlight(); n != 0 {
-			t.Errorf("%d batches are in flight at the end", n)
-		}
+		d.answer(t, store, &wg)
 	})
 }
 

@@ -31,7 +31,7 @@ func lostCommand() *cobra.Command {
 			"Not known here are orders of shops that ended before the rebuild, and of a shop all but its last 10,000 answers.\n\n" +
 			"Exit codes: 0 there are none, or it is done; 1 there are some; 3 refused: no such order is listed;\n" +
 			"4 not known: the database does not answer.",
-		Example: "  cronce shop lost\n  cronce shop lost drop o-1 --reason 'the buyer was told'\n  cronce shop lost drop --all --reason 'all were told'",
+		Example: "  cronce shop lost\n  cronce shop lost drop o-1 --reason 'the buyer was notified'\n  cronce shop lost drop --all --reason 'all were notified'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {

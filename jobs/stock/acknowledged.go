@@ -116,10 +116,10 @@ func (s *Sale) lost(ctx context.Context, epoch string, ids []string, acknowledge
 		return nil, nil, err
 	}
 	for i, id := range ids {
-		told := acknowledged[id]
+		answered := acknowledged[id]
 		switch has, known := found[id]; {
-		case known && has.status.fulfils(told):
-		case shelved[i].fulfils(told):
+		case known && has.status.fulfils(answered):
+		case shelved[i].fulfils(answered):
 			unsettled = append(unsettled, id)
 		default:
 			lost = append(lost, id)
@@ -130,7 +130,7 @@ func (s *Sale) lost(ctx context.Context, epoch string, ids []string, acknowledge
 
 // fulfils reports whether an order in this state is as far as its buyer was answered. An order that was paid and is
 // expired is not: its payment is lost.
-func (s State) fulfils(told State) bool { return s == told || s.follows(told) }
+func (s State) fulfils(answered State) bool { return s == answered || s.follows(answered) }
 
 // shelved returns the states that some orders have on the shelf of an epoch and that the book may not have yet; empty: none.
 func (s *Sale) shelved(ctx context.Context, epoch string, ids []string) ([]State, error) {
