@@ -19,7 +19,8 @@ type Share struct {
 // deferred holds the ticks that are left to other nodes for a moment.
 type deferred struct {
 	shares []*Share
-	open   []*Share // those that are being filled, by shard
+	open   []*Share  // those that are being filled, by shard
+	spare  []dueTick // empty, with the room of a share that was answered
 }
 
 func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max(shards, 1))} }
@@ -29,7 +30,8 @@ func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max
 func (d *deferred) add(at int64, t dueTick) {
 	s := &d.open[t.e.Shard]
 	if *s == nil {
-		*s = &Share{at: at}
+		*s = &Share{at: at, ticks: d.spare}
+		d.spare = nil
 		d.shares = append(d.shares, *s)
 	}
 	(*s).ticks = append((*s).ticks, t)
@@ -49,6 +51,7 @@ func (d *deferred) take(now int64) (due []*Share) {
 	})
 	for _, s := range due {
 		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool { return !t.open() })
+		s.Peeks = make([]driver.NumberRef, 0, len(s.ticks))
 		for _, t := range s.ticks {
 			s.Peeks = append(s.Peeks, driver.NumberRef{Key: t.e.Name, Number: t.Number})
 		}
@@ -84,7 +87,8 @@ func (s *Share) Shard() (shard int, ok bool) {
 }
 
 // Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
-// are not known to be decided. An answer of nil says that.
+// are not known to be decided. An answer of nil says that. It is called once for a share,
+// whose Peeks may still be read afterwards, by a request that was given up.
 func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
@@ -97,4 +101,8 @@ func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
 			c.retries.add(now, t.claim())
 		}
 	}
+	// In a large cluster a node defers nearly all ticks. A share that grows anew each time is
+	// a tenth of the memory that 50 nodes allocate for a tick.
+	clear(s.ticks)
+	c.deferred.spare, s.ticks = s.ticks[:0], nil
 }
