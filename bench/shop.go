@@ -186,7 +186,7 @@ func runShop(ctx context.Context, a shopArgs) (int64, error) {
 		return 0, err
 	}
 	defer s.end()
-	if err := s.sale.Look(ctx); err != nil {
+	if err := s.sale.Probe(ctx); err != nil {
 		return 0, err
 	}
 	var orders atomic.Int64
@@ -271,7 +271,7 @@ func runRestore(ctx context.Context, a backlogArgs) (r restoreResult, err error)
 		return r, err
 	}
 	defer s.end()
-	if err := s.sale.Look(ctx); err != nil {
+	if err := s.sale.Probe(ctx); err != nil {
 		return r, err
 	}
 	client := contend.Client(a.Addr)
@@ -279,7 +279,7 @@ func runRestore(ctx context.Context, a backlogArgs) (r restoreResult, err error)
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		return r, err
 	}
-	if err := s.sale.Look(ctx); !errors.Is(err, stock.ErrStockUnknown) {
+	if err := s.sale.Probe(ctx); !errors.Is(err, stock.ErrStockUnknown) {
 		return r, fmt.Errorf("the store is empty, and: %w", err)
 	}
 	began := time.Now()

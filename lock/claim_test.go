@@ -166,7 +166,7 @@ func TestAbandonedLeaseEnds(t *testing.T) {
 		c := l.Claim(t.Context(), claims)[0]
 		c.Lease.Abandon(driver.ErrReplaced)
 		time.Sleep(3 * time.Second)
-		runs := store.Look(t.Context(), []string{claims[0].Key})[0].Runs
+		runs := store.ReadSeries(t.Context(), []string{claims[0].Key})[0].Runs
 		if len(runs) != 1 || runs[0].Until > time.Now().UnixMilli() || store.renewals.Load() != 0 {
 			t.Errorf("the run is %+v after %d renewals, want it over", runs, store.renewals.Load())
 		}

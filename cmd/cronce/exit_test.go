@@ -152,7 +152,7 @@ func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	cl.server.SetTime(at)
-	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Driver.Look(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Driver.ReadSeries(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
 		Deadline: time.Second, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}
 	a := cl.Driver.Claim(t.Context(), []driver.Claim{c})[0]
 	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: "no route to \x1b[31mhost"}

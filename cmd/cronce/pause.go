@@ -97,7 +97,7 @@ func (f *pauseFlags) change(cmd *cobra.Command, args []string, pause bool) error
 
 // setPause pauses or resumes a job, unless it is so already.
 func setPause(ctx context.Context, s *clients.Store, w io.Writer, job string, pause bool, f *pauseFlags) error {
-	old := s.Driver.Look(ctx, []string{job})[0]
+	old := s.Driver.ReadSeries(ctx, []string{job})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
 	}

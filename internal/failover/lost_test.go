@@ -132,7 +132,7 @@ func opened(t *testing.T, d *redislock.Driver) int64 {
 	t.Helper()
 	s := d.Open(t.Context(), []driver.OpenRequest{{Key: series, Node: "opener"}})[0]
 	must(t, s.Err)
-	becomes(t, "a number is due", func() bool { return d.Look(t.Context(), []string{series})[0].Now > s.Mark+1 })
+	becomes(t, "a number is due", func() bool { return d.ReadSeries(t.Context(), []string{series})[0].Now > s.Mark+1 })
 	return s.Mark
 }
 

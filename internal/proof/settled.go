@@ -58,7 +58,7 @@ func overdue(d store, job string) ([]verify.Overdue, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := d.Look(ctx, []string{job})[0]
+	state := d.ReadSeries(ctx, []string{job})[0]
 	if state.Err != nil || state.Mark == 0 {
 		return nil, state.Err
 	}

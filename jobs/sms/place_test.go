@@ -19,9 +19,9 @@ func TestLookAndPlace(t *testing.T) {
 		mark(t, o, holder(1), p[0].Sent(0), p[1].Failed(0, "no"))
 		look := func(place string) {
 			t.Helper()
-			got, states, err := o.Look(t.Context(), "shop/sms", "m-00", "m-01", "m-02", "m-03", "none")
+			got, states, err := o.ReadStates(t.Context(), "shop/sms", "m-00", "m-01", "m-02", "m-03", "none")
 			if want := []sms.State{sms.Sent, sms.Failed, sms.Taken, sms.Queued, ""}; err != nil || got != place || !slices.Equal(states, want) {
-				t.Errorf("Look = %q, %q, %v, want %q and %q", got, states, err, place, want)
+				t.Errorf("ReadStates = %q, %q, %v, want %q and %q", got, states, err, place, want)
 			}
 		}
 		look("")
@@ -34,10 +34,10 @@ func TestLookAndPlace(t *testing.T) {
 			}
 		}
 		look("2 a")
-		if place, states, err := o.Look(t.Context(), "another"); place != "" || len(states) > 0 || err != nil {
-			t.Errorf("Look of another list = %q, %q, %v", place, states, err)
+		if place, states, err := o.ReadStates(t.Context(), "another"); place != "" || len(states) > 0 || err != nil {
+			t.Errorf("ReadStates of another list = %q, %q, %v", place, states, err)
 		}
-		if _, _, err := o.Look(t.Context(), "shop/sms", make([]string, 501)...); fmt.Sprint(err) != `sms: look: ids is 501, must be up to 500` {
+		if _, _, err := o.ReadStates(t.Context(), "shop/sms", make([]string, 501)...); fmt.Sprint(err) != `sms: read states: ids is 501, must be up to 500` {
 			t.Errorf("501 ids: %v", err)
 		}
 	})

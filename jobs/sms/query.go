@@ -72,26 +72,26 @@ func (o *Outbox) Trim(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Look returns where messages are, up to 500, and in the same step the place of a list: what
+// ReadStates returns where messages are, up to 500, and in the same step the place of a list: what
 // its caller has written down last with SetPlace. The place is empty where there is none, and so
 // is the state of an id that the outbox does not know: the message never was accepted, or it ended
 // longer ago than is kept, or it was forgotten. A place that is gone, or is an older
 // one, shows that the store has lost data.
-func (o *Outbox) Look(ctx context.Context, list string, ids ...string) (place string, states []State, err error) {
+func (o *Outbox) ReadStates(ctx context.Context, list string, ids ...string) (place string, states []State, err error) {
 	if len(ids) > maxBatch {
-		return "", nil, fmt.Errorf("sms: look: %w", &FieldError{"ids", strconv.Itoa(len(ids)), "up to 500"})
+		return "", nil, fmt.Errorf("sms: read states: %w", &FieldError{"ids", strconv.Itoa(len(ids)), "up to 500"})
 	}
 	args := make([]any, 0, 1+len(ids))
 	args = append(args, list)
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	answer, err := o.ask(ctx, lookScript, o.keys(keyStatus, keyPlaces), args...)
+	answer, err := o.ask(ctx, statesScript, o.keys(keyStatus, keyPlaces), args...)
 	if err == nil && len(answer) != len(args) {
 		err = fmt.Errorf("%d answers to %d questions", len(answer), len(args))
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("sms: look: %w", err)
+		return "", nil, fmt.Errorf("sms: read states: %w", err)
 	}
 	for _, state := range answer[1:] {
 		states = append(states, State(state))

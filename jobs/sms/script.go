@@ -43,8 +43,8 @@ var (
 	countsLua string
 	//go:embed lua/trim.lua
 	trimLua string
-	//go:embed lua/look.lua
-	lookLua string
+	//go:embed lua/states.lua
+	statesLua string
 	//go:embed lua/place.lua
 	placeLua string
 
@@ -63,7 +63,7 @@ var (
 	receiptScript = redis.NewScript(receiptLua)
 	countsScript  = redis.NewScript(countsLua)
 	trimScript    = redis.NewScript(trimLua)
-	lookScript    = redis.NewScript(lookLua)
+	statesScript  = redis.NewScript(statesLua)
 	placeScript   = redis.NewScript(placeLua)
 )
 

@@ -67,7 +67,7 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: audit: %w", errNoBook)
 	}
-	if err := s.Look(ctx); err != nil {
+	if err := s.Probe(ctx); err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
 	epoch := s.epoch()
@@ -87,7 +87,7 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
-	if err := s.Look(ctx); err != nil {
+	if err := s.Probe(ctx); err != nil {
 		return nil, fmt.Errorf("stock: audit: %w", err)
 	}
 	if s.epoch() != epoch {

@@ -122,7 +122,7 @@ func TestReconcileHeals(t *testing.T) {
 		if _, reported, err := reconcile(t, s, p, 1); err == nil {
 			t.Errorf("%s, want an error", reported)
 		}
-		if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("look: %v, want ErrStockUnknown", err)
 		}
 		settle(t, s, p, 3, 0)

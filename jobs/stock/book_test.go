@@ -23,7 +23,7 @@ func TestBookAway(t *testing.T) {
 	if err := p.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Look(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
+	if err := s.Probe(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
 		t.Errorf("look: %v, want that of the database", err)
 	}
 	reserve(t, s, order("a"))

@@ -31,8 +31,8 @@ func TestLossIsMadeUpFor(t *testing.T) {
 			_, _, err := s.Reserve(t.Context(), order("next"))
 			return err
 		}},
-		{"when it looks", false, 3, func(t *testing.T, s, _ *stock.Sale) error { return s.Look(t.Context()) }},
-		{"in the book", true, 0, func(t *testing.T, _, fresh *stock.Sale) error { return fresh.Look(t.Context()) }},
+		{"when it looks", false, 3, func(t *testing.T, s, _ *stock.Sale) error { return s.Probe(t.Context()) }},
+		{"in the book", true, 0, func(t *testing.T, _, fresh *stock.Sale) error { return fresh.Probe(t.Context()) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestLossIsMadeUpFor(t *testing.T) {
 			if err := c.find(t, s, fresh); !errors.Is(err, stock.ErrStockUnknown) {
 				t.Errorf("%v, want ErrStockUnknown", err)
 			}
-			if err := fresh.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
+			if err := fresh.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
 				t.Errorf("look: %v, want ErrStockUnknown", err)
 			}
 		})
@@ -120,7 +120,7 @@ func TestBookAnswers(t *testing.T) {
 	if _, err := pay(t.Context(), s, "never"); !errors.Is(err, stock.ErrUnknownOrder) {
 		t.Errorf("pay what no buyer has reserved: %v, want ErrUnknownOrder", err)
 	}
-	if err := s.Look(t.Context()); err != nil {
+	if err := s.Probe(t.Context()); err != nil {
 		t.Fatalf("nothing was lost, as far as one can know: %v", err)
 	}
 	drop("o-01")
@@ -312,7 +312,7 @@ func snapshot(t *testing.T, client redis.UniversalClient) (back func()) {
 func listLost(t *testing.T, s *stock.Sale) (ids []string, err error) {
 	t.Helper()
 	core, logs := observer.New(zap.ErrorLevel)
-	if err = s.Look(t.Context()); err == nil {
+	if err = s.Probe(t.Context()); err == nil {
 		err = stock.LogLost(t.Context(), s, zap.New(core))
 	}
 	for _, l := range logs.FilterMessage("order lost").All() {

@@ -301,7 +301,7 @@ func TestReadOrdersWhileClosed(t *testing.T) {
 	if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+	if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 		t.Fatal(err)
 	}
 	if _, err := s.Order(t.Context(), "a"); err != nil {

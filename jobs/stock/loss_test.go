@@ -18,7 +18,7 @@ func keptSale(t testing.TB, client redis.UniversalClient, p place, o stock.Optio
 	t.Helper()
 	o.Book = p.Database
 	s := newSale(t, client, o)
-	if err := s.Look(t.Context()); err != nil {
+	if err := s.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -194,11 +194,11 @@ func TestStoreGoesBack(t *testing.T) {
 			asked := idle
 			if c.asked {
 				asked = s
-			} else if err := idle.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+			} else if err := idle.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 				t.Errorf("look: %v, want ErrStockUnknown", err)
 			}
 			wantUnknown(t, asked, "before", "fresh")
-			if err := idle.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
+			if err := idle.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) { // it is closed for all
 				t.Errorf("look: %v, want ErrStockUnknown", err)
 			}
 			if _, err := stock.Settle(t.Context(), idle, p.Database, 10, fence(3), pass); !errors.Is(err, stock.ErrStockUnknown) {
@@ -283,7 +283,7 @@ func TestTwoDatabases(t *testing.T) {
 	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 5)
 	second := newSale(t, client, stock.Options{Book: other.Database})
-	if err := second.Look(t.Context()); !errors.Is(err, stock.ErrForeign) || !errors.Is(err, stock.ErrStockUnknown) {
+	if err := second.Probe(t.Context()); !errors.Is(err, stock.ErrForeign) || !errors.Is(err, stock.ErrStockUnknown) {
 		t.Errorf("look: %v, want ErrForeign", err)
 	}
 	wantUnknown(t, second, "o", "o")
@@ -351,7 +351,7 @@ func TestRestoreTwice(t *testing.T) {
 			if a, b := <-errs, <-errs; a != nil && b != nil {
 				t.Fatalf("neither: %v, %v", a, b)
 			}
-			if err := s.Look(t.Context()); err != nil {
+			if err := s.Probe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wantProduct(t, s, "tea", 50, 20, 30, 0)

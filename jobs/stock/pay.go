@@ -108,7 +108,7 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 func (s *Sale) closeOnce(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (Record, error) {
 	r, refusal, err := s.closeAsked(ctx, id, script, keys, args)
 	if err == nil && refusal != nil && s.options.Settled {
-		if err = s.Look(ctx); err == nil {
+		if err = s.Probe(ctx); err == nil {
 			r, refusal, err = s.closeAsked(ctx, id, script, keys, args)
 		}
 	}

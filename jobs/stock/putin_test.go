@@ -210,7 +210,7 @@ func TestStoreGoesBackBehindItsMark(t *testing.T) {
 		if err := client.HSet(t.Context(), saleTag+"shelf", "mark", before["mark"]).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := newSale(t, client, stock.Options{Book: p.Database}).Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		if err := newSale(t, client, stock.Options{Book: p.Database}).Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("%v, want ErrStockUnknown", err)
 		}
 	})

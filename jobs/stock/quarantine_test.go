@@ -169,7 +169,7 @@ func TestUnreadableOrdersAreRepaired(t *testing.T) {
 		if _, _, err := reconcile(t, s, p, 3); err == nil {
 			t.Error("reconcile reports nothing")
 		}
-		if err := s.Look(t.Context()); err != nil {
+		if err := s.Probe(t.Context()); err != nil {
 			t.Errorf("reconcile closes the sale: %v", err)
 		}
 		if r, err := s.Repair(t.Context(), operator); err != nil || len(r.Restored.Lost) != 3 {

@@ -75,7 +75,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.database.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
 		return err
 	}
-	if err := r.sale.Look(ctx); err != nil {
+	if err := r.sale.Probe(ctx); err != nil {
 		return err
 	}
 	if err := r.lookUp(ctx); err != nil {
@@ -88,7 +88,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.names(ctx); err != nil {
 		return err
 	}
-	v, err := r.look(ctx)
+	v, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *reconciler) disputed(ctx context.Context, v view) (int64, error) {
 // unchanged returns nil if the shelf is still the one that the run has begun with, and has lost nothing: a
 // difference that was found while it was emptied or rebuilt is none.
 func (r *reconciler) unchanged(ctx context.Context) error {
-	if err := r.sale.Look(ctx); err != nil {
+	if err := r.sale.Probe(ctx); err != nil {
 		return err
 	}
 	if r.epoch != r.sale.epoch() {
@@ -143,8 +143,8 @@ func (r *reconciler) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// look reads the store, the database, and the store again.
-func (r *reconciler) look(ctx context.Context) (view, error) {
+// read reads the store, the database, and the store again.
+func (r *reconciler) read(ctx context.Context) (view, error) {
 	if err := r.work.may(ctx, "look"); err != nil {
 		return view{}, err
 	}

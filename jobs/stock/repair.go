@@ -157,7 +157,7 @@ func (s *Sale) free(ctx context.Context, d Decision) (Record, error) {
 	if err := errors.Join(checkID(d.Order), d.faults()); err != nil {
 		return Record{}, err
 	}
-	if err := s.Look(ctx); err != nil { // what is not known is known to be so only then
+	if err := s.Probe(ctx); err != nil { // what is not known is known to be so only then
 		return Record{}, err
 	}
 	r, _, err := s.stored(ctx, d.Order) // one that is past its time may be there still, and can be freed

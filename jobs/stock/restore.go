@@ -105,7 +105,7 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *App
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	_ = s.Look(ctx) // so that this process goes on at once; if it cannot look now, it does before it sells
+	_ = s.Probe(ctx) // so that this process goes on at once; if it cannot look now, it does before it sells
 	return r, nil
 }
 
@@ -120,7 +120,7 @@ func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, 
 	if s.options.Book == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
 	}
-	if _, err := s.look(ctx); err == nil {
+	if _, err := s.probe(ctx); err == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", ErrNothingToRestore)
 	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)

@@ -98,7 +98,7 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 	}
 	s := &Sale{client: client, options: options, process: rand.Text()}
 	s.prefix = options.Namespace + ":v1:stock:{" + s.ID() + "}:"
-	s.shelf.looking = make(chan struct{}, 1)
+	s.shelf.comparing = make(chan struct{}, 1)
 	return s, nil
 }
 

@@ -79,8 +79,8 @@ var (
 	shelfLua string
 	//go:embed lua/shelfend.lua
 	shelfEndLua string
-	//go:embed lua/look.lua
-	lookLua string
+	//go:embed lua/compare.lua
+	compareLua string
 	//go:embed lua/mark.lua
 	markLua string
 	//go:embed lua/missing.lua
@@ -149,7 +149,7 @@ var (
 	productScript = redis.NewScript(productLua)
 	pageScript    = redis.NewScript(completeLua + pageLua)
 	countsScript  = redis.NewScript(countsLua)
-	lookScript    = redis.NewScript(lookLua)
+	compareScript = redis.NewScript(compareLua)
 	figuresScript = redis.NewScript(figuresLua)
 	auditScript   = redis.NewScript(auditLua)
 	againScript   = redis.NewScript(orderLua + againLua)

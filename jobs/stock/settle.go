@@ -93,7 +93,7 @@ func (s *settler) run(ctx context.Context) error {
 	if err := s.database.Migrate(ctx); err != nil {
 		return err
 	}
-	if err := s.look(ctx); err != nil {
+	if err := s.probe(ctx); err != nil {
 		return err
 	}
 	err := s.batches(ctx)
@@ -112,18 +112,18 @@ func (s *settler) run(ctx context.Context) error {
 	return errors.Join(err, s.unreadError())
 }
 
-// look compares the store with the book, and rebuilds the shelf if it may.
-func (s *settler) look(ctx context.Context) error {
+// probe compares the store with the book, and rebuilds the shelf if it may.
+func (s *settler) probe(ctx context.Context) error {
 	if s.sale.options.Book == nil {
 		return nil
 	}
-	b, err := s.sale.look(ctx)
+	b, err := s.sale.probe(ctx)
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
 		s.work.log.Warn("stock unknown", zap.String("err", err.Error()))
 		var r Restored
 		if r, err = s.sale.restoreAfter(ctx, restoreSilence, nil); err == nil {
 			r.Log(s.work.log)
-			b, err = s.sale.look(ctx)
+			b, err = s.sale.probe(ctx)
 		}
 	}
 	s.epoch = b.epoch

@@ -19,7 +19,7 @@ const lookPause = 250 * time.Millisecond
 
 // A shelf is what this process knows of the store's memory.
 type shelf struct {
-	looking chan struct{} // holds a value while a goroutine compares
+	comparing chan struct{} // holds a value while a goroutine compares
 
 	mu       sync.Mutex
 	seen     point     // the most that was seen of the shelf; its epoch is empty until it was compared with the book
@@ -113,7 +113,7 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 	if read() {
 		return least, err
 	}
-	if err := s.Look(ctx); err != nil {
+	if err := s.Probe(ctx); err != nil {
 		return point{}, err
 	}
 	read()
@@ -167,7 +167,7 @@ func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
 	if s.options.Book == nil {
 		return closedShelf(why)
 	}
-	if err := s.Look(ctx); err != nil {
+	if err := s.Probe(ctx); err != nil {
 		return err
 	}
 	s.shelf.mu.Lock()
@@ -195,48 +195,48 @@ func closedShelf(why string) error {
 	return fmt.Errorf("%w: %s", ErrStockUnknown, text)
 }
 
-// Look compares the store with the book, closes a shelf that has lost something,
+// Probe compares the store with the book, closes a shelf that has lost something,
 // and opens a new one. It returns nil when stock is known, an ErrStockUnknown that says
 // why it is not, an ErrForeign among them, or what kept it from reading: then what was
 // known before still holds. Every process calls it before it sells, and should call it
 // again each second (see Sale.Watch). It does nothing without Options.Book.
-func (s *Sale) Look(ctx context.Context) error {
+func (s *Sale) Probe(ctx context.Context) error {
 	if s.options.Book == nil {
 		return nil
 	}
-	_, err := s.look(ctx)
+	_, err := s.probe(ctx)
 	return err
 }
 
-// look is Look of a sale with a book, which it returns.
-func (s *Sale) look(ctx context.Context) (book, error) {
+// probe is Probe of a sale with a book, which it returns.
+func (s *Sale) probe(ctx context.Context) (book, error) {
 	select {
-	case s.shelf.looking <- struct{}{}:
-		defer func() { <-s.shelf.looking }()
+	case s.shelf.comparing <- struct{}{}:
+		defer func() { <-s.shelf.comparing }()
 	case <-ctx.Done():
-		return book{}, fmt.Errorf("stock: look: %w", context.Cause(ctx))
+		return book{}, fmt.Errorf("stock: probe: %w", context.Cause(ctx))
 	}
 	const tries = 3 // the shelf may be rebuilt between the book and the store
 	for try := 1; ; try++ {
 		b, err := s.options.Book.book(ctx, s.ID())
 		if err != nil {
-			return b, s.unlooked(err)
+			return b, s.uncompared(err)
 		}
 		changes, err := s.compare(ctx, b)
 		if errors.Is(err, errOtherEpoch) && try < tries {
 			continue
 		}
 		if err != nil && !errors.Is(err, ErrStockUnknown) {
-			return b, s.unlooked(err)
+			return b, s.uncompared(err)
 		}
 		s.shelf.found(b.epoch, changes, err)
 		return b, err
 	}
 }
 
-// unlooked is the error of a comparison that was not possible: one that was never
+// uncompared is the error of a comparison that was not possible: one that was never
 // made leaves stock unknown.
-func (s *Sale) unlooked(err error) error {
+func (s *Sale) uncompared(err error) error {
 	err = fmt.Errorf("stock: compare the store with the book: %w", err)
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	least := s.shelf.least()
 	s.shelf.mu.Unlock()
 	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.acknowledgedKey(least.epoch))
-	answer, err := s.ask(ctx, lookScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
+	answer, err := s.ask(ctx, compareScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
 	switch {
 	case err != nil:
 		return 0, err
@@ -283,8 +283,8 @@ func foreign(b book, other string) error {
 // watchEvery is how often a process compares the store with the book.
 const watchEvery = time.Second
 
-// Watch calls Look each second until ctx ends, and logs when stock is not known (stock
-// unknown, an error) and when it is again (stock known): see Sale.Look. After a rebuild it
+// Watch calls Probe each second until ctx ends, and logs when stock is not known (stock
+// unknown, an error) and when it is again (stock known): see Sale.Probe. After a rebuild it
 // logs each order that this process has acknowledged and that is nowhere any more (order
 // lost), of the last ten thousand, and lists it in the book: see LostOrders. Between two
 // calls a process notices by itself only that the store has lost what it
@@ -301,7 +301,7 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 	logged := "" // the last line
 	for {
 		bounded, stop := context.WithTimeout(ctx, askTime)
-		err := s.Look(bounded)
+		err := s.Probe(bounded)
 		if err == nil {
 			if lost := s.logLost(bounded, log); lost != nil && !errors.Is(lost, ErrStockUnknown) && ctx.Err() == nil {
 				log.Warn("lost orders not looked for", zap.String("err", lost.Error()))

@@ -98,7 +98,7 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf") // and what is unsettled is left
-		if err := s.Look(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Fatal(err)
 		}
 		r, err := s.Restore(t.Context())

@@ -26,9 +26,9 @@ type Outbox interface {
 	// Accept takes a text, once for each id. An error that is an ErrRefused refuses the text
 	// for what it is.
 	Accept(ctx context.Context, id, phone, text string) error
-	// Look returns where texts are, up to 500, and in the same step the place of a list; empty:
+	// ReadStates returns where texts are, up to 500, and in the same step the place of a list; empty:
 	// there is none.
-	Look(ctx context.Context, list string, ids []string) (place string, states []TextState, err error)
+	ReadStates(ctx context.Context, list string, ids []string) (place string, states []TextState, err error)
 	// SetPlace writes down the place of a list, if it is from, and reports whether it is
 	// written. It must be lost when texts are.
 	SetPlace(ctx context.Context, list, from, to string) (bool, error)

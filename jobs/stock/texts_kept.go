@@ -46,7 +46,7 @@ type textRun struct {
 
 // begin reads the place.
 func (t *Texts) begin(ctx context.Context) (*textRun, error) {
-	place, _, err := t.outbox.Look(ctx, t.list(), nil)
+	place, _, err := t.outbox.ReadStates(ctx, t.list(), nil)
 	return &textRun{t, place}, err
 }
 
@@ -71,7 +71,7 @@ func (t *textRun) sure(ctx context.Context, events []Event, put []int64) error {
 		}
 	}
 	for some := range slices.Chunk(ids, keptAtOnce) {
-		place, states, err := t.outbox.Look(ctx, t.list(), some)
+		place, states, err := t.outbox.ReadStates(ctx, t.list(), some)
 		if err == nil && (place != t.place || slices.Contains(states, TextUnknown)) {
 			err = errTextsLost
 		}
@@ -246,7 +246,7 @@ func (c *deliveryRun) keptTexts(ctx context.Context, t *textRun, after int64) (k
 	for i := range events {
 		ids[i] = textID(&events[i])
 	}
-	found, states, err := t.outbox.Look(ctx, t.list(), ids)
+	found, states, err := t.outbox.ReadStates(ctx, t.list(), ids)
 	switch {
 	case err != nil:
 		return k, err

@@ -27,8 +27,8 @@ func (o smsOutbox) Accept(ctx context.Context, id, phone, text string) error {
 	return err
 }
 
-func (o smsOutbox) Look(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
-	place, found, err := o.Outbox.Look(ctx, list, ids...)
+func (o smsOutbox) ReadStates(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
+	place, found, err := o.Outbox.ReadStates(ctx, list, ids...)
 	for _, state := range found {
 		is := stock.TextWaits
 		switch state {

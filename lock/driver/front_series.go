@@ -34,11 +34,11 @@ func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
 }
 
-// Look is that of a [Numbered] driver.
-func (f Front) Look(ctx context.Context, keys []string) []Series {
+// ReadSeries is that of a [Numbered] driver.
+func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
 	d, can := to[Numbered](f)
 	return pass(keys, func(key *string) error { return first(can, CheckKey(*key)) },
-		func(keys []string) []Series { return d.Look(ctx, keys) },
+		func(keys []string) []Series { return d.ReadSeries(ctx, keys) },
 		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
 }
 

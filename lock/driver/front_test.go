@@ -45,7 +45,7 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 		"journal": journal, "open": f.Open(ctx, []driver.OpenRequest{{Key: "k", Node: "n"}})[0].Err,
 		"claim": f.Claim(ctx, []driver.Claim{{Key: "k", Owner: "n/1", Number: 1, TTL: time.Minute, Attempts: 1}})[0].Err,
 		"renew": f.RenewRuns(ctx, []driver.RunRef{run})[0].Err, "end": f.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
-		"look": f.Look(ctx, []string{"k"})[0].Err, "pause": f.Pause(ctx, "k", 1).Err, "resume": f.Resume(ctx, "k", 1).Err,
+		"look": f.ReadSeries(ctx, []string{"k"})[0].Err, "pause": f.Pause(ctx, "k", 1).Err, "resume": f.Resume(ctx, "k", 1).Err,
 	} {
 		if !errors.Is(err, driver.ErrUnsupported) {
 			t.Errorf("%s: %v, want ErrUnsupported", what, err)

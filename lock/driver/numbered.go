@@ -24,8 +24,8 @@ type Numbered interface {
 	RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer
 	// ReleaseRuns ends runs.
 	ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer
-	// Look reads series and writes nothing. A key that was never opened has Mark 0.
-	Look(ctx context.Context, keys []string) []Series
+	// ReadSeries reads series and writes nothing. A key that was never opened has Mark 0.
+	ReadSeries(ctx context.Context, keys []string) []Series
 	// Pause stops grants of a series, takeovers included; runs go on. Change is
 	// the operator's number for this change, one above the series' PauseChange;
 	// a change that was made already is not made twice. Of a series that was never

@@ -122,7 +122,7 @@ func againDoubt(s *stand) {
 		s.canceled("renew", s.numbered.RenewRuns(ctx, []driver.RunRef{run})[0].Err)
 		s.canceled("release", s.numbered.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err)
 		s.canceled("open", s.numbered.Open(ctx, []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
-		s.canceled("look", s.numbered.Look(ctx, []string{s.key})[0].Err)
+		s.canceled("look", s.numbered.ReadSeries(ctx, []string{s.key})[0].Err)
 		s.canceled("pause", s.numbered.Pause(ctx, s.key, 1).Err)
 		s.canceled("resume", s.numbered.Resume(ctx, s.key, 1).Err)
 	})

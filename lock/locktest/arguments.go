@@ -112,7 +112,7 @@ func badRuns(s *stand) {
 func badOthers(s *stand) {
 	for _, key := range badKeys {
 		s.refused(s.front().Open(s.done(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
-		s.refused(s.front().Look(s.done(), []string{key})[0].Err, "key")
+		s.refused(s.front().ReadSeries(s.done(), []string{key})[0].Err, "key")
 		s.refused(s.front().Pause(s.done(), key, 1).Err, "key")
 		s.refused(s.front().Resume(s.done(), key, 1).Err, "key")
 		if s.journaled != nil {

@@ -22,7 +22,7 @@ func batchEmpty(s *stand) {
 	equal(s, "claims", len(s.numbered.Claim(s.ctx, nil)), 0)
 	equal(s, "renewals", len(s.numbered.RenewRuns(s.ctx, nil)), 0)
 	equal(s, "endings", len(s.numbered.ReleaseRuns(s.ctx, nil)), 0)
-	equal(s, "looks", len(s.numbered.Look(s.ctx, nil)), 0)
+	equal(s, "looks", len(s.numbered.ReadSeries(s.ctx, nil)), 0)
 }
 
 // fleet opens n series and returns a claim of a due number of each.
@@ -68,7 +68,7 @@ func batchLarge(s *stand) {
 	for i := range keys {
 		keys[i] = fmt.Sprintf("job-%d", (i*7)%201)
 	}
-	for i, is := range s.numbered.Look(s.ctx, keys) {
+	for i, is := range s.numbered.ReadSeries(s.ctx, keys) {
 		if is.Err != nil || is.Key != keys[i] || len(is.Runs) != 1 {
 			s.Fatalf("look %d at %s: %+v", i, keys[i], is)
 		}

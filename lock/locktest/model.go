@@ -204,7 +204,7 @@ func (tw *twin) crossed(before int64) bool {
 
 func (tw *twin) lookAt(key string) driver.Series {
 	tw.Helper()
-	return tw.series(tw.numbered.Look(tw.ctx, []string{key}))
+	return tw.series(tw.numbered.ReadSeries(tw.ctx, []string{key}))
 }
 
 // compare holds what the store keeps of a series against what the rules keep.

@@ -22,7 +22,7 @@ func namesApart(s *stand) {
 		a, _ := s.granted(s.next(1))
 		fences[key] = a.Fence
 	}
-	for i, is := range s.numbered.Look(s.ctx, keys) {
+	for i, is := range s.numbered.ReadSeries(s.ctx, keys) {
 		if is.Err != nil || is.Key != keys[i] || len(is.Runs) != 1 || is.Runs[0].Fence != fences[keys[i]] {
 			s.Fatalf("series %q: %+v", keys[i], is)
 		}

@@ -99,7 +99,7 @@ func openNoRevision(s *stand) {
 
 func openLook(s *stand) {
 	s.open()
-	all := s.numbered.Look(s.ctx, []string{"unknown", s.key, "unknown"})
+	all := s.numbered.ReadSeries(s.ctx, []string{"unknown", s.key, "unknown"})
 	if len(all) != 3 || all[0].Err != nil || all[1].Err != nil || all[2].Err != nil {
 		s.Fatalf("the answers are %+v", all)
 	}

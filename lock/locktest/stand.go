@@ -60,7 +60,7 @@ func (s *stand) opened(o driver.OpenRequest) driver.Series {
 
 func (s *stand) look() driver.Series {
 	s.Helper()
-	return s.series(s.numbered.Look(s.ctx, []string{s.key}))
+	return s.series(s.numbered.ReadSeries(s.ctx, []string{s.key}))
 }
 
 func (s *stand) series(all []driver.Series) driver.Series {

@@ -221,7 +221,7 @@ func TestLooksInAnyOrder(t *testing.T) {
 			if rand.IntN(2) == 0 {
 				slices.Sort(keys)
 			}
-			for i, got := range s.Look(t.Context(), keys) {
+			for i, got := range s.ReadSeries(t.Context(), keys) {
 				if want := marks[keys[i]]; got.Err != nil || got.Mark != want {
 					t.Fatalf("%s has mark %d, want %d: %v", keys[i], got.Mark, want, got.Err)
 				}
@@ -229,7 +229,7 @@ func TestLooksInAnyOrder(t *testing.T) {
 		}
 		s.Forget()
 		for key := range marks {
-			if got := s.Look(t.Context(), []string{key}); got[0].Mark != 0 {
+			if got := s.ReadSeries(t.Context(), []string{key}); got[0].Mark != 0 {
 				t.Fatalf("%s was forgotten, and has mark %d", key, got[0].Mark)
 			}
 		}

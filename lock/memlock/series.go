@@ -44,8 +44,8 @@ func (s *Store) open(key string) *record {
 	return r
 }
 
-// Look reads series and writes nothing.
-func (s *Store) Look(ctx context.Context, keys []string) []driver.Series {
+// ReadSeries reads series and writes nothing.
+func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 	out := make([]driver.Series, len(keys))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.
 //
 // The 90 days begin again with a claim on another day than the last, with Open,
-// and with Look when less than 60 are left. A series that no node opens or looks
+// and with ReadSeries when less than 60 are left. A series that no node opens or looks
 // at for so long is forgotten.
 //
 // # Waiting

@@ -42,7 +42,7 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 		"renew run":   d.RenewRuns(ctx, []driver.RunRef{run})[0].Err,
 		"release run": d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
 		"open":        d.Open(ctx, []driver.OpenRequest{{Key: "job", Node: "b"}})[0].Err,
-		"look":        d.Look(ctx, []string{"job"})[0].Err,
+		"look":        d.ReadSeries(ctx, []string{"job"})[0].Err,
 		"pause":       d.Pause(ctx, "job", 1).Err,
 		"resume":      d.Resume(ctx, "job", 1).Err,
 		"beat":        beat,

@@ -141,7 +141,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 		}
 	}
 	var bare []string
-	for _, s := range d.Look(ctx, keys) {
+	for _, s := range d.ReadSeries(ctx, keys) {
 		if s.Mark != 0 || s.Err != nil {
 			known = append(known, s.Key)
 		} else {

@@ -281,9 +281,9 @@ func TestExpiry(t *testing.T) {
 			must(t, c.PExpire(t.Context(), key, 10*day).Err())
 		}
 	}
-	d.Look(t.Context(), []string{"job"})
+	d.ReadSeries(t.Context(), []string{"job"})
 	must(t, c.ConfigResetStat(t.Context()).Err())
-	d.Look(t.Context(), []string{"job"})
+	d.ReadSeries(t.Context(), []string{"job"})
 	if n := calls(t, c, "pexpire"); n != 1 { // the one that proves a master
 		t.Errorf("a look at a fresh series expired %d keys", n)
 	}

@@ -39,18 +39,18 @@ func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Ser
 	return openings.ask(ctx, d, os)
 }
 
-var looks = operation[string, driver.Series]{
-	name:   "look",
-	script: func(s *scripts) *script { return s.look },
+var seriesReads = operation[string, driver.Series]{
+	name:   "read series",
+	script: func(s *scripts) *script { return s.readSeries },
 	key:    func(key *string) string { return *key },
 	check:  func(key *string) error { return driver.CheckKey(*key) },
-	begin:  beginLook,
+	begin:  beginRead,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
 	read:   func(now instant, text string, key *string) (driver.Series, bool) { return readSeries(now, text, *key) },
 	doubt:  func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 }
 
-func beginLook(_ *Driver, r *request) {
+func beginRead(_ *Driver, r *request) {
 	for _, kind := range []string{"none", "all", "jb"} {
 		r.key(kind, "")
 	}
@@ -63,10 +63,10 @@ func (r *request) series(name string) {
 	}
 }
 
-// Look reads series, up to 200 of one shard with one script. It changes nothing
+// ReadSeries reads series, up to 200 of one shard with one script. It changes nothing
 // but the expiry of keys that no node has used for a month.
-func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
-	return looks.ask(ctx, d, keys)
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	return seriesReads.ask(ctx, d, keys)
 }
 
 // A change is a pause or its end.

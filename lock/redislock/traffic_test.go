@@ -64,7 +64,7 @@ func TestBatchOverShards(t *testing.T) {
 			t.Errorf("renewal %d: %+v", i, r)
 		}
 	}
-	for i, s := range d.Look(t.Context(), keys) {
+	for i, s := range d.ReadSeries(t.Context(), keys) {
 		if s.Key != keys[i] || len(s.Runs) != 1 || s.Runs[0].Fence != fences[s.Key] {
 			t.Errorf("look %d: %+v, want the fence %d", i, s, fences[s.Key])
 		}
@@ -78,8 +78,8 @@ func TestBatchIsBounded(t *testing.T) {
 	keys := names(401)
 	open(t, d, c, keys...)
 	must(t, c.ConfigResetStat(t.Context()).Err())
-	d.Look(t.Context(), keys[:200])
-	d.Look(t.Context(), keys)
+	d.ReadSeries(t.Context(), keys[:200])
+	d.ReadSeries(t.Context(), keys)
 	if n := calls(t, c, "evalsha"); n != 1+3 {
 		t.Errorf("200 and 401 series took %d scripts, want 1 and 3", n)
 	}
@@ -163,7 +163,7 @@ func TestForeignKey(t *testing.T) {
 			t.Errorf("the claim of a foreign key: %+v", a)
 		}
 	}
-	if s := d.Look(t.Context(), []string{"c"})[0]; s.Mark != due-1 || len(s.Runs) != 0 {
+	if s := d.ReadSeries(t.Context(), []string{"c"})[0]; s.Mark != due-1 || len(s.Runs) != 0 {
 		t.Errorf("a claim whose verdict could not be written moved the mark: %+v", s)
 	}
 }

@@ -239,7 +239,7 @@ func TestNewerFormat(t *testing.T) {
 		d.Open(t.Context(), os)
 		_, err := db.Exec("UPDATE cronce_series SET format = 2, state = 'x' WHERE name = 'new'")
 		must(t, err)
-		for _, is := range [][]driver.Series{d.Look(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
+		for _, is := range [][]driver.Series{d.ReadSeries(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
 			if is[0].Err == nil || is[1].Err != nil {
 				t.Errorf("the answers are %+v", is)
 			}

@@ -34,13 +34,13 @@ func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 	return s, err
 }
 
-// Look reads series, up to 200 with one statement.
-func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
-	return looks.ask(ctx, d, keys)
+// ReadSeries reads series, up to 200 with one statement.
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	return seriesReads.ask(ctx, d, keys)
 }
 
-var looks = operation[string, driver.Series]{
-	name:  "look",
+var seriesReads = operation[string, driver.Series]{
+	name:  "read series",
 	reads: true,
 	key:   func(key *string) string { return *key },
 	apply: func(r *record, us int64, key *string) (driver.Series, error) { return r.Series(us, *key), nil },

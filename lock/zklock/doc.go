@@ -135,7 +135,7 @@
 // The same holds for a process that was stopped (SIGSTOP) and continues. The
 // resource can distinguish them by their fences. A leader that was stopped and continues
 // refuses, until it learns that it was replaced, by what it knew before. What only
-// looks (Inspect, Holders, Look, Peek, Journal, Keys) may be as old as the server that
+// looks (Inspect, Holders, ReadSeries, Peek, Journal, Keys) may be as old as the server that
 // answered lags behind. Replicas cannot be asked for: what the ensemble
 // acknowledges most of its servers have.
 package zklock

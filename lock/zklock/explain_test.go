@@ -84,7 +84,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 			t.Errorf("%s: %v, explained as %q", is.Key, is.Err, d.Explain(is.Err))
 		}
 	}
-	for i, is := range d.Look(t.Context(), keys[:3]) {
+	for i, is := range d.ReadSeries(t.Context(), keys[:3]) {
 		if errors.Is(is.Err, driver.ErrUnreadable) != (i > 0) {
 			t.Errorf("a look at %s: %v", is.Key, is.Err)
 		}

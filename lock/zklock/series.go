@@ -22,8 +22,8 @@ var openings = kind[driver.OpenRequest, driver.Series]{
 	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 }
 
-var looks = kind[string, driver.Series]{
-	what:  "look",
+var seriesReads = kind[string, driver.Series]{
+	what:  "read series",
 	key:   func(key *string) string { return *key },
 	step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
 	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
@@ -59,9 +59,9 @@ func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Ser
 	return out
 }
 
-// Look reads series. It writes to none of them.
-func (d *Driver) Look(ctx context.Context, keys []string) []driver.Series {
-	return looks.ask(ctx, d, keys)
+// ReadSeries reads series. It writes to none of them.
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	return seriesReads.ask(ctx, d, keys)
 }
 
 // Pause stops grants of a series.

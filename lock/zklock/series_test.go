@@ -262,7 +262,7 @@ func TestNewerFormat(t *testing.T) {
 	if a := d.Claim(t.Context(), []driver.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != driver.KindUnknown || a.Err == nil {
 		t.Errorf("a claim: %+v", a)
 	}
-	if is := d.Look(t.Context(), []string{"job"})[0]; is.Err == nil {
+	if is := d.ReadSeries(t.Context(), []string{"job"})[0]; is.Err == nil {
 		t.Errorf("a look: %+v", is)
 	}
 	if is, _, err := op.Get(d.SeriesPath("job")); err != nil || string(is) != string(data) {

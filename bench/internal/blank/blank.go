@@ -44,8 +44,8 @@ func (s *Store) Open(_ context.Context, os []driver.OpenRequest) []driver.Series
 	return all
 }
 
-// Look answers that nothing is open.
-func (s *Store) Look(_ context.Context, keys []string) []driver.Series {
+// ReadSeries answers that nothing is open.
+func (s *Store) ReadSeries(_ context.Context, keys []string) []driver.Series {
 	return make([]driver.Series, len(keys))
 }
 

@@ -81,7 +81,7 @@ func (s inspector) printJournal(ctx context.Context, w io.Writer, job string, f 
 		return s.Failed(err)
 	}
 	// Without a state, as where it cannot be read, no attempt is remarked on that no line speaks of.
-	lines := filter.shown(&j, &s.Driver.Look(ctx, []string{job})[0], f.n)
+	lines := filter.shown(&j, &s.Driver.ReadSeries(ctx, []string{job})[0], f.n)
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}

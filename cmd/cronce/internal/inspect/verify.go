@@ -247,7 +247,7 @@ type jobProof struct {
 func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *nodeList) jobProof {
 	journal, err := s.Driver.Journal(ctx, job, 0)
 	if err == nil {
-		o.State = &s.Driver.Look(ctx, []string{job})[0]
+		o.State = &s.Driver.ReadSeries(ctx, []string{job})[0]
 		err = o.State.Err
 	}
 	if err != nil {

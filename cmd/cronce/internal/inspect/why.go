@@ -53,7 +53,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if err != nil {
 		return s.Failed(err)
 	}
-	state := s.Driver.Look(ctx, []string{job})[0]
+	state := s.Driver.ReadSeries(ctx, []string{job})[0]
 	if state.Err != nil {
 		return s.Failed(state.Err)
 	}

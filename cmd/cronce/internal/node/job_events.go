@@ -116,9 +116,9 @@ func (o textOutbox) Accept(ctx context.Context, id, phone, text string) error {
 	return err
 }
 
-// Look returns where texts are, and the place of a shop's.
-func (o textOutbox) Look(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
-	place, found, err := o.outbox.Look(ctx, list, ids...)
+// ReadStates returns where texts are, and the place of a shop's.
+func (o textOutbox) ReadStates(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
+	place, found, err := o.outbox.ReadStates(ctx, list, ids...)
 	for _, state := range found {
 		states = append(states, textState(state))
 	}

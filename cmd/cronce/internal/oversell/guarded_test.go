@@ -97,7 +97,7 @@ func TestBuyersStopWaiting(t *testing.T) {
 // oneItem is a shelf with one item.
 type oneItem struct{ sold atomic.Bool }
 
-func (s *oneItem) Look(context.Context, int64) (int, error) {
+func (s *oneItem) ReadLeft(context.Context, int64) (int, error) {
 	if s.sold.Load() {
 		return 0, nil
 	}

@@ -48,7 +48,7 @@ func soldOut(err error) error {
 
 // sell reads, checks and writes.
 func (s *Lock) sell(ctx context.Context, lease *lock.Lease, order string) error {
-	left, err := s.Shelf.Look(ctx, lease.Fence())
+	left, err := s.Shelf.ReadLeft(ctx, lease.Fence())
 	if err != nil {
 		return err
 	}

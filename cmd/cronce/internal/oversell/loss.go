@@ -96,7 +96,7 @@ func (e *Env) apart() *Env {
 // keepBook is what a shop does before it sells, and each second: it compares Redis with the
 // book, and writes what was put in into the book.
 func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
-	if err := s.Look(ctx); err != nil {
+	if err := s.Probe(ctx); err != nil {
 		return err
 	}
 	job := stock.SettleOrders(s, e.Book, 0)

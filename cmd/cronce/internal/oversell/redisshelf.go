@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	//go:embed lua/look.lua
-	lookLua string
+	//go:embed lua/left.lua
+	leftLua string
 	//go:embed lua/sell.lua
 	sellLua string
 
-	lookScript = redis.NewScript(guard.Lua() + lookLua)
+	leftScript = redis.NewScript(guard.Lua() + leftLua)
 	sellScript = redis.NewScript(guard.Lua() + sellLua)
 )
 
@@ -61,9 +61,9 @@ func (s *RedisShelf) Write(ctx context.Context, left int, order string) error {
 	return err
 }
 
-// Look implements [GuardedShelf].
-func (s *RedisShelf) Look(ctx context.Context, fence int64) (int, error) {
-	reply, err := lookScript.Run(ctx, s.client, []string{s.stock, s.fence}, fence).Int64Slice()
+// ReadLeft implements [GuardedShelf].
+func (s *RedisShelf) ReadLeft(ctx context.Context, fence int64) (int, error) {
+	reply, err := leftScript.Run(ctx, s.client, []string{s.stock, s.fence}, fence).Int64Slice()
 	switch {
 	case err != nil:
 		return 0, err

@@ -44,7 +44,7 @@ type saleShelf struct {
 
 // Fill implements [Shelf], for a sale that has no orders.
 func (s *saleShelf) Fill(ctx context.Context, n int) error {
-	if err := s.sale.Look(ctx); err != nil {
+	if err := s.sale.Probe(ctx); err != nil {
 		return err
 	}
 	if _, err := s.sale.SetOffer(ctx, s.sku, stock.Offer{Price: 100, Currency: "EUR"}); err != nil {

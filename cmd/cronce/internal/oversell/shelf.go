@@ -15,10 +15,10 @@ type Shelf interface {
 // A GuardedShelf refuses, with guard.ErrStale, a fence that is lower than one that
 // it has seen.
 type GuardedShelf interface {
-	// Look is Left, and remembers the fence: from now on no lower one sells. To
+	// ReadLeft is Left, and remembers the fence: from now on no lower one sells. To
 	// bring the fence with the write alone would be too late: a holder that was
 	// stopped could write between this read and this holder's own write.
-	Look(ctx context.Context, fence int64) (int, error)
+	ReadLeft(ctx context.Context, fence int64) (int, error)
 	// Sell writes what is left now, and the order.
 	Sell(ctx context.Context, fence int64, left int, order string) error
 }

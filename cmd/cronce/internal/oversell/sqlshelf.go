@@ -84,9 +84,9 @@ func (s *SQLShelf) Orders(ctx context.Context) (int, error) {
 	return s.number(ctx, s.DB, "SELECT COUNT(*) FROM "+s.orderTable()+" WHERE product = ?", s.product)
 }
 
-// Look implements [GuardedShelf]. The fence is written before the stock is read:
+// ReadLeft implements [GuardedShelf]. The fence is written before the stock is read:
 // a write of a lower fence comes before that, and is read, or is refused.
-func (s *SQLShelf) Look(ctx context.Context, fence int64) (int, error) {
+func (s *SQLShelf) ReadLeft(ctx context.Context, fence int64) (int, error) {
 	r, err := s.exec(ctx, s.DB, "UPDATE "+s.productTable()+" SET fence = ? WHERE name = ? AND "+guard.Condition("fence", "?"), fence, s.product, fence)
 	if err != nil {
 		return 0, err

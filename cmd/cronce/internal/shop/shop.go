@@ -183,7 +183,7 @@ const firstLookTime = 5 * time.Second
 func (s *Shop) firstLook(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, firstLookTime)
 	defer stop()
-	if err := s.Sale.Look(ctx); errors.Is(err, stock.ErrForeign) {
+	if err := s.Sale.Probe(ctx); errors.Is(err, stock.ErrForeign) {
 		return exit.With(exit.Refused, fmt.Errorf("shop.database: %w", err))
 	}
 	return nil

@@ -1,5 +1,5 @@
--- look reads series. It changes no state; keys that are about to expire live on
--- while a node looks at them.
+-- read_series reads series. It changes no state; keys that are about to expire live on
+-- while a node reads them.
 --
 -- KEYS[1]  a key that never exists: the write to it proves a master
 -- KEYS[2]  the set of all series of the shard
@@ -13,7 +13,7 @@
 
 local SOON = LIFE * 2 / 3
 
-local function look(i)
+local function one(i)
   local s = read(KEYS[3 * i + 1])
   local left = call('PTTL', s.key)
   if left >= 0 and left < SOON then
@@ -23,4 +23,4 @@ local function look(i)
   return series(s)
 end
 
-return answers((#KEYS - 3) / 3, look)
+return answers((#KEYS - 3) / 3, one)

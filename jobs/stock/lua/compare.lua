@@ -1,4 +1,4 @@
--- look: compares the shelf with the book, and marks a new one as the book's.
+-- compare: compares the shelf with the book, and marks a new one as the book's.
 --
 -- KEYS  1 shelf  2 put  3 halted  4 what was acknowledged to the caller: see shelf.lua
 -- ARGV  1 the database's identity  2 the book's epoch  3 the book's mark  4 how many

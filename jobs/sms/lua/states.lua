@@ -1,4 +1,4 @@
--- look: reads where messages are, and a place that a caller has written down.
+-- states: reads where messages are, and a place that a caller has written down.
 --
 -- KEYS  1 status  2 places
 -- ARGV  1 list    then ids
