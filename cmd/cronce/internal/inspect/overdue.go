@@ -12,60 +12,17 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/ops"
 )
-
-// secondProbe is how long after the first probe overdue ticks are probed again while
-// nodes live: those may have just returned, and decide what was missed a moment later.
-const secondProbe = 3 * time.Second
 
 // waitToProbe waits for the second probe, and reports whether ctx has not ended.
 func waitToProbe(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(secondProbe):
+	case <-time.After(ops.SecondProbe):
 		return true
 	}
-}
-
-// removed is what to do with a job that is in no configuration any more.
-const removed = "if it was removed, pause it: cronce pause"
-
-// A overdueTick is what is overdue of a job, for people and machines.
-type overdueTick struct {
-	Job string `json:"job"`
-	verify.Overdue
-	AgeMs int64  `json:"age_ms"` // since its time was over
-	Cause string `json:"cause"`
-}
-
-func (l *overdueTick) String() string {
-	what := "was due and has no verdict"
-	switch l.State {
-	case "open":
-		what = fmt.Sprintf("was granted to %s with fence %d, its lease is over, and no node has settled it or taken it over", l.Node, l.Fence)
-	case "waiting":
-		what = "waits, and no run is alive that it waits for"
-	case "unstarted":
-		what = fmt.Sprintf("was granted to %s and never started, and no node has taken it", l.Node)
-	case "interrupted":
-		what = fmt.Sprintf("was given back by %s, and no node has taken it", l.Node)
-	}
-	tick := l.Tick.Format("2006-01-02T15:04:05.000Z07:00")
-	if l.Ticks > 1 {
-		tick = fmt.Sprintf("%s, and %d more up to %s,", tick, l.Ticks-1, l.Last.Format("2006-01-02T15:04:05.000Z07:00"))
-	}
-	age := (time.Duration(l.AgeMs) * time.Millisecond).Round(time.Second)
-	return fmt.Sprintf("%s: OVERDUE %s %s; its time was over %v ago; %s", l.Job, tick, what, age, l.Cause)
-}
-
-// overdueTicks are what is overdue of a job.
-func overdueTicks(r *verify.Report, s *driver.Series, f *nodeList) (all []overdueTick) {
-	for _, o := range r.Late {
-		all = append(all, overdueTick{Job: r.Job, Overdue: o, AgeMs: s.Now - o.Since.UnixMilli(), Cause: f.cause(r, s)})
-	}
-	return all
 }
 
 // risks says of a store that may forget what was decided why it may: the server evicts keys,

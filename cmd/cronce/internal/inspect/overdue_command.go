@@ -12,6 +12,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/ops"
 )
 
 // OverdueCommand is the command overdue.
@@ -41,13 +42,13 @@ func OverdueCommand() *cobra.Command {
 
 // An overdueReport is what is overdue, for machines.
 type overdueReport struct {
-	OK        bool          `json:"ok"`
-	Namespace string        `json:"namespace"`
-	Now       time.Time     `json:"now"` // the store's
-	Jobs      int           `json:"jobs"`
-	Nodes     int           `json:"nodes"` // that live; 0 too where faults say that it is not known
-	Overdue   []overdueTick `json:"overdue"`
-	Faults    []string      `json:"faults,omitempty"` // what is not known
+	OK        bool              `json:"ok"`
+	Namespace string            `json:"namespace"`
+	Now       time.Time         `json:"now"` // the store's
+	Jobs      int               `json:"jobs"`
+	Nodes     int               `json:"nodes"` // that live; 0 too where faults say that it is not known
+	Overdue   []ops.OverdueTick `json:"overdue"`
+	Faults    []string          `json:"faults,omitempty"` // what is not known
 }
 
 func (s inspector) listOverdue(ctx context.Context, w io.Writer, job, output string) error {
@@ -68,7 +69,7 @@ func (s inspector) listOverdue(ctx context.Context, w io.Writer, job, output str
 }
 
 func (p *Proof) overdueReport() *overdueReport {
-	r := &overdueReport{Namespace: p.Namespace, Now: p.Now, Jobs: len(p.Jobs), Nodes: p.Living, Overdue: []overdueTick{}, Faults: p.Faults}
+	r := &overdueReport{Namespace: p.Namespace, Now: p.Now, Jobs: len(p.Jobs), Nodes: p.Living, Overdue: []ops.OverdueTick{}, Faults: p.Faults}
 	r.Overdue = append(r.Overdue, p.Overdue...)
 	for i := range p.Jobs {
 		for _, fault := range p.Jobs[i].Faults {

@@ -6,38 +6,17 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Of nodes that went, the latest is named first, however it went.
-func TestGone(t *testing.T) {
-	f := &nodeList{MemberList: driver.MemberList{Now: 10_000, Members: []driver.Member{
-		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
-	}}}
-	var names []string
-	for _, m := range f.gone() {
-		names = append(names, m.Node)
-	}
-	if got := terminal.Names(names, 9); got != "late, between, early" {
-		t.Errorf("%s", got)
-	}
-}
-
-// A mark within the tolerance is not ahead; a millisecond beyond it is, for the cause of
-// what is overdue as for doctor.
+// A mark within the tolerance is not ahead for doctor; a millisecond beyond it is.
 func TestMarkAheadToTheMillisecond(t *testing.T) {
-	f := &nodeList{alive: map[string]bool{"a": true}}
 	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
 		s := driver.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
 		if _, found := markOf(s); found != ahead {
 			t.Errorf("%d ms ahead: doctor says %v", past, found)
-		}
-		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
-		if decided := cause != "a lives and has this job: its log and its /readyz say what keeps it"; decided != ahead {
-			t.Errorf("%d ms ahead: %s", past, cause)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -112,14 +112,14 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s inspector) error {
 
 // A Proof is what verify found out.
 type Proof struct {
-	OK        bool          `json:"ok"`
-	Namespace string        `json:"namespace"`
-	Since     time.Time     `json:"since,omitzero"`
-	Now       time.Time     `json:"now"` // the store's
-	Remarks   []string      `json:"remarks,omitempty"`
-	Overdue   []overdueTick `json:"overdue,omitempty"`
-	Living    int           `json:"nodes"` // how many nodes live; 0 too where Faults say that it is not known
-	Faults    []string      `json:"faults,omitempty"`
+	OK        bool              `json:"ok"`
+	Namespace string            `json:"namespace"`
+	Since     time.Time         `json:"since,omitzero"`
+	Now       time.Time         `json:"now"` // the store's
+	Remarks   []string          `json:"remarks,omitempty"`
+	Overdue   []ops.OverdueTick `json:"overdue,omitempty"`
+	Living    int               `json:"nodes"` // how many nodes live; 0 too where Faults say that it is not known
+	Faults    []string          `json:"faults,omitempty"`
 	verify.Summary
 
 	unread map[string]error // jobs of which not everything was read, and why
@@ -143,7 +143,7 @@ func (s inspector) prove(ctx context.Context, f verifyFlags) (*Proof, error) {
 		return nil, err
 	}
 	nodes, err := s.readNodes(ctx)
-	p := &Proof{Namespace: s.Config.Namespace, Since: since, Now: now.UTC(), Living: len(nodes.alive)}
+	p := &Proof{Namespace: s.Config.Namespace, Since: since, Now: now.UTC(), Living: nodes.Alive()}
 	if err != nil {
 		p.doubt("which nodes live is not known: ", err)
 	}
@@ -159,7 +159,7 @@ func (s inspector) prove(ctx context.Context, f verifyFlags) (*Proof, error) {
 
 // proveJobs checks all jobs, or only one. It reads a job with an overdue tick again while
 // nodes live.
-func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *nodeList) error {
+func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.NodeList) error {
 	jobs, err := s.Jobs(ctx, only)
 	missing := missingJobs(s.Config, jobs, only)
 	switch {
@@ -174,7 +174,7 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *node
 	exclusive := exclusiveJobs(s.Config)
 	seen := make([]jobProof, len(jobs))
 	look := func(i int) {
-		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]], Alive: f.known()}
+		o := verify.Options{Since: p.Since, Exclusive: exclusive[jobs[i]]}
 		seen[i] = s.proveJob(ctx, jobs[i], o, f)
 	}
 	again := false
@@ -182,7 +182,7 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *node
 		look(i)
 		again = again || len(seen[i].late) > 0
 	}
-	if again && (p.Living > 0 || f.err != nil) && waitToProbe(ctx) {
+	if again && (p.Living > 0 || f.Err() != nil) && waitToProbe(ctx) {
 		for i := range jobs {
 			if len(seen[i].late) > 0 {
 				look(i)
@@ -237,14 +237,14 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 // A jobProof is what was found out about one job.
 type jobProof struct {
 	report verify.Report
-	late   []overdueTick
+	late   []ops.OverdueTick
 	paused bool
 	err    error // why the journal or the state was not read
 }
 
 // proveJob judges a journal by the state, and the store's time, after it was read. What
 // cannot be read is a fault of this job alone.
-func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *nodeList) jobProof {
+func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *ops.NodeList) jobProof {
 	journal, err := s.Driver.Journal(ctx, job, 0)
 	if err == nil {
 		o.State = &s.Driver.ReadSeries(ctx, []string{job})[0]
@@ -253,23 +253,8 @@ func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f
 	if err != nil {
 		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
-	if o.State.Mark == 0 {
-		r := lostState(journal, o)
-		return jobProof{report: r, late: overdueTicks(&r, o.State, f)}
-	}
-	r := verify.Job(journal, o)
-	return jobProof{report: r, late: overdueTicks(&r, o.State, f), paused: o.State.Paused}
-}
-
-// lostState judges a job of which the journal and the specs are left, as far as they reach.
-func lostState(journal driver.Journal, o verify.Options) verify.Report {
-	r := verify.Report{Job: journal.Key}
-	if len(journal.Lines)+len(journal.Revisions) > 0 {
-		o.Now, o.State = time.UnixMilli(o.State.Now), nil
-		r = verify.Job(journal, o)
-	}
-	r.Faults = append(r.Faults, "it is listed among the jobs, and has no state: the store lost it, or it was deleted")
-	return r
+	r, late := ops.Judge(journal, o.State, o, f)
+	return jobProof{report: r, late: late, paused: o.State.Paused && o.State.Mark != 0}
 }
 
 // denied is why the user may not read a part of the store, nil if none was refused.

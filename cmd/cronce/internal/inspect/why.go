@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -76,12 +77,14 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 
 // causeOf says why no node decides what is overdue of a job; empty: nothing is.
 func (s inspector) causeOf(ctx context.Context, j driver.Journal, state *driver.Series) string {
-	r := verify.Job(j, verify.Options{State: state, Now: terminal.UTC(state.Now)})
-	if len(r.Late) == 0 {
+	if len(verify.Job(j, verify.Options{State: state}).Late) == 0 { // the common case needs no nodes
 		return ""
 	}
 	f, _ := s.readNodes(ctx) // which says itself that it is not known
-	return f.cause(&r, state)
+	if _, late := ops.Judge(j, state, verify.Options{}, f); len(late) > 0 {
+		return late[0].Cause
+	}
+	return ""
 }
 
 // tickNamed returns the instant that a text means, and what else is to be said of it. The

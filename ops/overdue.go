@@ -1,0 +1,76 @@
+package ops
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// SecondProbe is how long after the first probe overdue ticks are probed again while nodes live: those may have
+// just returned, and decide what was missed a moment later.
+const SecondProbe = 3 * time.Second
+
+// An OverdueTick is what is overdue of a job, for people and machines.
+type OverdueTick struct {
+	Job string `json:"job"`
+	verify.Overdue
+	AgeMs int64  `json:"age_ms"` // since its time was over
+	Cause string `json:"cause"`
+}
+
+// Age is how long ago its time was over.
+func (l *OverdueTick) Age() time.Duration { return time.Duration(l.AgeMs) * time.Millisecond }
+
+// Stands says how the tick stands, without the cause.
+func (l *OverdueTick) Stands() string {
+	switch l.State {
+	case "open":
+		return fmt.Sprintf("was granted to %s with fence %d, its lease is over, and no node has settled it or taken it over", l.Node, l.Fence)
+	case "waiting":
+		return "waits, and no run is alive that it waits for"
+	case "unstarted":
+		return fmt.Sprintf("was granted to %s and never started, and no node has taken it", l.Node)
+	case "interrupted":
+		return fmt.Sprintf("was given back by %s, and no node has taken it", l.Node)
+	}
+	return "was due and has no verdict"
+}
+
+func (l *OverdueTick) String() string {
+	tick := l.Tick.Format("2006-01-02T15:04:05.000Z07:00")
+	if l.Ticks > 1 {
+		tick = fmt.Sprintf("%s, and %d more up to %s,", tick, l.Ticks-1, l.Last.Format("2006-01-02T15:04:05.000Z07:00"))
+	}
+	return fmt.Sprintf("%s: OVERDUE %s %s; its time was over %v ago; %s", l.Job, tick, l.Stands(), l.Age().Round(time.Second), l.Cause)
+}
+
+// Judge checks the journal of a job by its state, which was read after it, and returns with the report what is
+// overdue, each with its cause. A job without a state is judged as far as its journal and specs reach. The state
+// must have been read: its Err is nil.
+func Judge(journal driver.Journal, state *driver.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
+	o.State, o.Alive = state, nodes.Known()
+	var r verify.Report
+	if state.Mark == 0 {
+		r = lostState(journal, o)
+	} else {
+		r = verify.Job(journal, o)
+	}
+	var late []OverdueTick
+	for _, l := range r.Late {
+		late = append(late, OverdueTick{Job: r.Job, Overdue: l, AgeMs: state.Now - l.Since.UnixMilli(), Cause: nodes.cause(&r, state)})
+	}
+	return r, late
+}
+
+// lostState judges a job of which the journal and the specs are left, as far as they reach.
+func lostState(journal driver.Journal, o verify.Options) verify.Report {
+	r := verify.Report{Job: journal.Key}
+	if len(journal.Lines)+len(journal.Revisions) > 0 {
+		o.Now, o.State = time.UnixMilli(o.State.Now), nil
+		r = verify.Job(journal, o)
+	}
+	r.Faults = append(r.Faults, "it is listed among the jobs, and has no state: the store lost it, or it was deleted")
+	return r
+}
