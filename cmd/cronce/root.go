@@ -8,6 +8,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/cronce/internal/opscommands"
 	"github.com/cronce/cronce/cmd/cronce/internal/rewardcommands"
 	"github.com/cronce/cronce/cmd/cronce/internal/shopcommands"
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
@@ -25,7 +26,10 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	root.AddCommand(demoCommand(), node.Command(), inspect.VerifyCommand(), inspect.OverdueCommand(), inspect.JournalCommand(), inspect.WhyCommand(), inspect.DoctorCommand(), pauseCommand(), resumeCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), pauseCommand(), resumeCommand()
+	opscommands.CompleteJobs(journal, why, pause, resume)
+	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(),
+		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root
 }

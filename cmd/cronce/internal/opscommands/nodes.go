@@ -1,0 +1,76 @@
+package opscommands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/ops"
+)
+
+// NodesCommand is the command nodes.
+func NodesCommand() *cobra.Command {
+	var f shown
+	var gone bool
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the nodes that live, and those that went within a day",
+		Long: "List the nodes that live, with their runs, and those that left (drained) or fell silent (killed, or cut off from the\n" +
+			"store) within a day.\n\n" +
+			"Exit code 1: no node lives; 4: the store does not answer, or the list of nodes cannot be read.",
+		Example: "  cronce nodes\n  cronce nodes --gone -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
+				return nodesListing(ctx, s, now, gone)
+			})
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&gone, "gone", false, "only those that went")
+	return cmd
+}
+
+func nodesListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, gone bool) (listing, error) {
+	if err := unreached(ctx, s, now); err != nil {
+		return listing{}, err
+	}
+	if err := now.Nodes.Err(); err != nil {
+		return listing{}, s.Failed(err)
+	}
+	nodes := []ops.NodeView{}
+	l := listing{}
+	for _, n := range now.NodeViews() {
+		if !gone || n.State != "alive" {
+			nodes = append(nodes, n)
+			l.names = append(l.names, n.Name)
+			l.key = append(l.key, n.Name, n.State)
+		}
+	}
+	l.value = map[string]any{"items": nodes, "as_of": now.AsOf}
+	l.table = func(bool) row {
+		rows := row{{"STATE", "NODE", "RUNS", "WENT, UTC"}}
+		for _, n := range nodes {
+			went := "-"
+			if n.State != "alive" {
+				went = ops.Clock(maxTime(n.Left, n.Until), now.AsOf)
+			}
+			rows = append(rows, []any{n.State, n.Name, len(n.Alive), went})
+		}
+		return rows
+	}
+	if now.Nodes.Alive() == 0 {
+		l.fault = exit.Printed(exit.Failed, "no node lives")
+	}
+	return l, nil
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,95 @@
+package opscommands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/ops"
+)
+
+// StatusCommand is the command status.
+func StatusCommand() *cobra.Command {
+	var f shown
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say whether anything is wrong, the worst first",
+		Long: "Say whether anything is wrong: overdue ticks, jobs whose newest tick failed, was lost or was missed, and a namespace\n" +
+			"without a living node. The worst comes first, with what to do. It needs no node to be alive.\n\n" +
+			"Exit code 1: something is wrong; 4: that is not known, since the store does not answer, a part of it cannot be read, or\n" +
+			"no job is on record. A paused job is named, and is not wrong.",
+		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(_ context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
+				return statusListing(s, now), nil
+			})
+		},
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+func statusListing(s *clients.Store, now *ops.Snapshot) listing {
+	st := now.Status()
+	l := listing{value: st, text: st.Sentence}
+	if !now.Known() {
+		l.text += " (" + s.Config.RedisName() + ")"
+	}
+	l.key = []any{st.State, st.Jobs, st.Nodes}
+	for _, n := range st.Needs {
+		l.key = append(l.key, n.State, n.Job, n.Tick)
+		if n.Job != "" {
+			l.names = append(l.names, n.Job)
+		}
+	}
+	if len(st.Needs) > 0 && now.Known() && len(now.Jobs) > 0 {
+		l.table = func(wide bool) row {
+			rows := row{{"STATE", "JOB", "WHY", "SEE"}}
+			for _, n := range st.Needs {
+				text := n.Text
+				if !wide {
+					text = cut(text, 100)
+				}
+				rows = append(rows, []any{strings.ToUpper(string(n.State)), dash(n.Job), text, dash(n.Next)})
+			}
+			return rows
+		}
+	}
+	switch st.State {
+	case ops.OK:
+	case ops.Unknown:
+		l.fault = exit.Printed(exit.NotKnown, "not known")
+	default:
+		l.fault = exit.Printed(exit.Failed, "something is wrong")
+	}
+	return l
+}
+
+// cut shortens a text to at most n characters.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// ms shows milliseconds that may not be known.
+func ms(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d ms", *n)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
+)
+
+// status, jobs, runs and nodes say the same of a cluster: first that no node lives, then that all is fine, then that
+// a tick is overdue, and nothing once the store is away.
+func TestStatusOfACluster(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 3, 0)
+	cl.succeed(t)
+	at := "--redis=" + cl.url
+	cronce(t, "status", at).want(t, exit.Failed, "No node lives")
+	cronce(t, "nodes", at).want(t, exit.Failed)
+	if _, err := cl.Driver.Beat(t.Context(), "web-1", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	cronce(t, "status", at).want(t, exit.Fine, "The job is decided, newest verdict", "1 node.")
+	cronce(t, "nodes", at, "-o", "name").want(t, exit.Fine, "web-1")
+	cronce(t, "jobs", at).want(t, exit.Fine, "@every 1s", "job")
+	cronce(t, "jobs", "show", "job", at).want(t, exit.Fine, "Next: ", "Revision ")
+	cronce(t, "runs", "job", at, "-o", "wide").want(t, exit.Fine, "FENCE")
+	cronce(t, "jobs", "j*", at, "-o", "yaml").want(t, exit.Fine, `name: "job"`)
+	cronce(t, "jobs", "nothing", at, "-o", "name").want(t, exit.Fine)
+	cronce(t, "jobs", "show", "jbo", at).want(t, exit.WrongUsage, `did you mean "job"?`)
+	cronce(t, "__complete", "jobs", "show", at, "").want(t, exit.Fine, "job\n")
+	cronce(t, "__complete", "why", at, "").want(t, exit.Fine, "job\n")
+
+	id := strings.Fields(cronce(t, "runs", at, "-o", "name").stdout)[0]
+	cronce(t, "runs", "show", id, at).want(t, exit.Fine, "VERDICT")
+	cronce(t, "runs", "show", "job@2001-01-01T00:00:00Z", at).want(t, exit.NotKnown, "cronce why job")
+
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	r := cronce(t, "status", at, "-o", "json")
+	r.want(t, exit.Failed, `"state": "overdue"`)
+	var st ops.Status
+	if err := json.Unmarshal([]byte(r.stdout), &st); err != nil || st.Jobs[ops.Overdue] != 1 {
+		t.Errorf("%v: %+v", err, st)
+	}
+	cronce(t, "jobs", at, "--state", "overdue", "-o", "name").want(t, exit.Fine, "job\n")
+
+	cl.server.Close()
+	for _, command := range []string{"status", "jobs", "runs", "nodes"} {
+		r := cronce(t, command, at)
+		r.want(t, exit.NotKnown)
+		if strings.Contains(r.stdout, "OVERDUE") {
+			t.Errorf("%s: %s", command, r.stdout)
+		}
+	}
+}
+
+// A namespace without a job is not known, and not fine.
+func TestStatusOfAnEmptyStore(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	for _, command := range []string{"status", "jobs", "runs"} {
+		cronce(t, command, "--redis", url).want(t, exit.NotKnown, "no job is on record")
+	}
+}
+
+// succeed runs one more tick, to a success.
+func (cl *cluster) succeed(t *testing.T) {
+	t.Helper()
+	cl.last += 1000
+	owner := driver.OwnerPrefix("n") + "last"
+	cl.server.SetTime(time.UnixMilli(cl.last))
+	claim := driver.Claim{Key: "job", Owner: owner, Number: cl.last, After: cl.last - 1000, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: cl.last + 1000, Revision: cl.revision}
+	a := cl.Driver.Claim(t.Context(), []driver.Claim{claim})[0]
+	if a.Kind != driver.KindGranted {
+		t.Fatalf("%v %v", a.Kind, a.Err)
+	}
+	end := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: cl.last, Owner: owner, Fence: a.Fence}, Outcome: driver.OutcomeOK, OK: true}
+	if e := cl.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{end})[0]; e.Err != nil {
+		t.Fatal(e.Err)
+	}
+	cl.server.SetTime(time.Now())
+}

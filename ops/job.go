@@ -1,0 +1,226 @@
+package ops
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// A Job is what is known of a job at the time of a snapshot. It never changes.
+type Job struct {
+	Name    string
+	Series  driver.Series
+	Journal driver.Journal // of its lines the newest
+	Runs    []Run          // of those lines, the newest first
+	State   State
+	Overdue []OverdueTick
+	Fault   string // why State is Unknown
+
+	Schedule *spec.Schedule // that was used last; nil: none is recorded that can be read
+	Policies policy.Record
+
+	suspected time.Time // since when, by our clock, something looks overdue that is probed again before it is believed; zero: nothing does
+	read      int64     // when the journal was read, by the store's clock
+	judgeAt   int64     // when something may be overdue without a change in the store; 0: now
+}
+
+// newJob judges a job by its state, which was read after its journal.
+func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList, before *Job) *Job {
+	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, j.Lines, &s)}
+	job.Schedule = why.InForce(j.Revisions)
+	if use := inForce(j.Revisions); use != nil {
+		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
+	}
+	job.judge(nodes, before)
+	return job
+}
+
+// inForce is the revision that was used last; nil: there is none.
+func inForce(uses []driver.RevisionUse) (last *driver.RevisionUse) {
+	for i := range uses {
+		if last == nil || uses[i].Last >= last.Last {
+			last = &uses[i]
+		}
+	}
+	return last
+}
+
+// unknownJob is a job that cannot be read, with what was known of it before.
+func unknownJob(name string, before *Job, fault string) *Job {
+	job := &Job{Name: name, Series: driver.Series{Key: name}}
+	if before != nil {
+		*job = *before
+	}
+	job.State, job.Fault, job.Overdue, job.suspected, job.judgeAt = Unknown, fault, nil, time.Time{}, 0
+	return job
+}
+
+// at is the job at a later reading of its state in which nothing has changed but the time.
+func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
+	later := *j
+	later.Series = s
+	for _, r := range s.Runs {
+		if r.State == driver.RunOpen { // its lease was renewed, or is over
+			later.Runs = slices.Clone(j.Runs)
+			for i := range later.Runs {
+				for k := range s.Runs {
+					if s.Runs[k].Number == later.Runs[i].Tick.UnixMilli() {
+						later.Runs[i].stands(&s.Runs[k], s.Now)
+					}
+				}
+			}
+			break
+		}
+	}
+	if s.Now >= j.judgeAt {
+		later.judge(nodes, j)
+	} else {
+		later.State = later.word()
+	}
+	return &later
+}
+
+// judge finds out what is overdue. What looks so for the first time while nodes live is only suspected: they may
+// have just returned. Before is the job as it was judged before; nil: it was not.
+func (j *Job) judge(nodes *NodeList, before *Job) {
+	r, late := Judge(j.Journal, &j.Series, verify.Options{}, nodes)
+	since := time.Now()
+	if before != nil && !before.suspected.IsZero() {
+		since = before.suspected
+	}
+	j.Overdue, j.suspected, j.Fault = late, time.Time{}, ""
+	if len(r.Faults) > 0 {
+		j.Fault = r.Faults[0]
+	}
+	believed := before != nil && len(before.Overdue) > 0 || time.Since(since) >= SecondProbe
+	if len(late) > 0 && !believed && (nodes.Alive() > 0 || nodes.Err() != nil) {
+		j.Overdue, j.suspected = nil, since
+	}
+	j.judgeAt = j.next(len(late) > 0 || j.Fault != "")
+	j.State = j.word()
+}
+
+// grace is how long verify leaves a tick without a verdict after its deadline.
+const grace = 10 * time.Second
+
+// next is when the job must be judged again though nothing has changed.
+func (j *Job) next(now bool) int64 {
+	if now {
+		return 0
+	}
+	at := int64(math.MaxInt64)
+	for i := range j.Series.Runs {
+		if r := &j.Series.Runs[i]; r.State != driver.RunOpen {
+			return 0
+		} else {
+			at = min(at, r.Until+grace.Milliseconds())
+		}
+	}
+	for i := range j.Journal.Revisions {
+		use := &j.Journal.Revisions[i]
+		schedule := why.InForce([]driver.RevisionUse{*use})
+		if schedule == nil {
+			return 0
+		}
+		policies, _ := policy.Parse(use.Policies)
+		if tick := schedule.NextMilli(max(j.Series.Mark, use.First)); tick != 0 {
+			at = min(at, tick+(policies.Within(schedule.Interval(tick))+grace).Milliseconds())
+		}
+	}
+	return at
+}
+
+// word is the state of the job.
+func (j *Job) word() State {
+	if j.Fault != "" && len(j.Overdue) == 0 {
+		return Unknown
+	}
+	if len(j.Overdue) > 0 {
+		return Overdue
+	}
+	if j.Series.Paused {
+		return Paused
+	}
+	if len(j.AliveRuns()) > 0 {
+		if last := j.lastEnded(); last == nil || last.State == OK {
+			return Running
+		}
+	}
+	if last := j.lastEnded(); last != nil && slices.Contains([]State{Failing, Lost, Missed}, last.State) {
+		return last.State
+	}
+	return OK
+}
+
+// Last is what became of the newest decided tick; nil: none is on record.
+func (j *Job) Last() *Run {
+	if len(j.Runs) == 0 {
+		return nil
+	}
+	return &j.Runs[0]
+}
+
+// lastEnded is the newest tick that ran to an end, was lost or was missed: those between, that gave way to another
+// run or wait, say nothing of whether the job works.
+func (j *Job) lastEnded() *Run {
+	for i := range j.Runs {
+		if r := &j.Runs[i]; slices.Contains([]State{OK, Failing, Lost, Missed}, r.State) {
+			return r
+		}
+	}
+	return nil
+}
+
+// FailingSince counts the newest ticks that ended as the newest one did, if that is not ok, and returns the first
+// of them.
+func (j *Job) FailingSince() (n int, first *Run) {
+	for i := range j.Runs {
+		switch r := &j.Runs[i]; r.State {
+		case Failing, Lost, Missed:
+			n, first = n+1, r
+		case OK:
+			return n, first
+		}
+	}
+	return n, first
+}
+
+// AliveRuns are the runs whose leases live.
+func (j *Job) AliveRuns() (alive []Run) {
+	for i := range j.Runs {
+		if j.Runs[i].Alive() {
+			alive = append(alive, j.Runs[i])
+		}
+	}
+	return alive
+}
+
+// Next is the first tick after an instant; zero: there is none, or the spec is not known.
+func (j *Job) Next(after time.Time) time.Time {
+	if j.Schedule == nil {
+		return time.Time{}
+	}
+	return j.Schedule.Next(after).UTC()
+}
+
+// changed reports whether a state has something that the job's lines cannot have.
+func (j *Job) changed(s *driver.Series) bool {
+	old := &j.Series
+	same := func(a, b driver.Run) bool {
+		return a.Number == b.Number && a.State == b.State && a.Fence == b.Fence && a.Attempt == b.Attempt
+	}
+	return old.Mark != s.Mark || old.Fence != s.Fence || old.Last != s.Last || old.Paused != s.Paused ||
+		old.PauseChange != s.PauseChange || !slices.EqualFunc(old.Runs, s.Runs, same)
+}
+
+// Worse orders jobs: those that need a person first, then by name.
+func Worse(a, b *Job) int {
+	return cmp.Or(cmp.Compare(slices.Index(JobStates, a.State), slices.Index(JobStates, b.State)), cmp.Compare(a.Name, b.Name))
+}

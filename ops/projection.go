@@ -1,0 +1,186 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A Store is what a projection reads. It writes nothing.
+type Store interface {
+	Keys(ctx context.Context) ([]string, error)
+	ReadSeries(ctx context.Context, keys []string) []driver.Series
+	Journal(ctx context.Context, key string, n int) (driver.Journal, error)
+	Members(ctx context.Context) (driver.MemberList, error)
+}
+
+// The pace of a projection.
+const (
+	watchedEvery = time.Second      // while somebody reads
+	idleEvery    = 10 * time.Second // otherwise
+	watchedFor   = 30 * time.Second // after the last question
+	share        = 25               // at most 1/25 of the time is spent reading: 4 %
+	readTimeout  = 10 * time.Second // one refresh
+)
+
+// Options are the options of a [Projection].
+type Options struct {
+	Store     Store
+	Namespace string
+	// Explain returns why a request failed, in words that name no address. Nil, or empty: the error is shown.
+	Explain func(error) string
+	// Lines is how many lines of all journals are kept in memory. Zero: 200,000.
+	Lines int
+}
+
+// A Projection keeps what the store has of a namespace in memory. It may be used concurrently.
+type Projection struct {
+	o      Options
+	turn   chan struct{} // one refresh at a time
+	reader reader
+
+	mu       sync.Mutex
+	current  *Snapshot
+	changed  chan struct{} // is closed with the next snapshot
+	watchers int
+	asked    time.Time
+	wake     chan struct{}
+}
+
+// New returns a projection that has read nothing.
+func New(o Options) *Projection {
+	if o.Lines == 0 {
+		o.Lines = 200_000
+	}
+	p := &Projection{o: o, turn: make(chan struct{}, 1), changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	p.current = &Snapshot{Namespace: o.Namespace, Nodes: NewNodeList(driver.MemberList{}, errNotRead), Down: errNotRead.Error()}
+	p.reader = reader{o: o}
+	return p
+}
+
+var errNotRead = errors.New("the store was not read yet")
+
+// Namespace is that of the projection.
+func (p *Projection) Namespace() string { return p.o.Namespace }
+
+// Run refreshes the projection until ctx ends: each second while it is watched, else each 10 seconds.
+func (p *Projection) Run(ctx context.Context) {
+	for {
+		began := time.Now()
+		p.Refresh(ctx)
+		wait := p.pause(time.Since(began))
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-p.wake:
+			timer.Stop()
+		}
+	}
+}
+
+// pause is how long to wait after a refresh that took some time.
+func (p *Projection) pause(took time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	every := idleEvery
+	if p.watchers > 0 || time.Since(p.asked) < watchedFor {
+		every = watchedEvery
+	}
+	if p.current.suspects {
+		every = min(every, SecondProbe)
+	}
+	return max(every, took*share)
+}
+
+// Refresh reads the store once, and returns what it found.
+func (p *Projection) Refresh(ctx context.Context) *Snapshot {
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return p.Peek()
+	}
+	defer func() { <-p.turn }()
+	bounded, stop := context.WithTimeout(ctx, readTimeout)
+	defer stop()
+	next := p.reader.read(bounded, p.Peek())
+	if ctx.Err() != nil { // the reader has left, and says nothing of the store
+		return p.Peek()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current = next
+	close(p.changed)
+	p.changed = make(chan struct{})
+	return next
+}
+
+// Peek returns the latest snapshot. It is no question that speeds up the refreshes.
+func (p *Projection) Peek() *Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current
+}
+
+// Snapshot returns the latest snapshot for a reader: refreshes come each second for a while.
+func (p *Projection) Snapshot() *Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.watchers == 0 && time.Since(p.asked) >= watchedFor
+	p.asked = time.Now()
+	if idle {
+		p.hurry()
+	}
+	return p.current
+}
+
+// Watch makes the refreshes come each second until stop is called.
+func (p *Projection) Watch() (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watchers++; p.watchers == 1 {
+		p.hurry()
+	}
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watchers--
+	})
+}
+
+// Watchers is how many watch.
+func (p *Projection) Watchers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watchers
+}
+
+// hurry ends the wait before the next refresh.
+func (p *Projection) hurry() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Await returns the first snapshot that is not the one that is given. Its error is that of ctx.
+func (p *Projection) Await(ctx context.Context, seen *Snapshot) (*Snapshot, error) {
+	for {
+		p.mu.Lock()
+		current, changed := p.current, p.changed
+		p.mu.Unlock()
+		if current != seen {
+			return current, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

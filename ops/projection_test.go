@@ -1,0 +1,248 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+)
+
+// A flakyStore is a store that can be silent, and counts how often it is read.
+type flakyStore struct {
+	*memlock.Store
+	silent atomic.Bool
+	reads  atomic.Int32
+}
+
+var errSilent = errors.New("connection refused")
+
+func (s *flakyStore) Keys(ctx context.Context) ([]string, error) {
+	if s.silent.Load() {
+		return nil, errSilent
+	}
+	return s.Store.Keys(ctx)
+}
+
+func (s *flakyStore) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	all := s.Store.ReadSeries(ctx, keys)
+	if s.silent.Load() {
+		for i := range all {
+			all[i] = driver.Series{Key: keys[i], Err: errSilent}
+		}
+	}
+	return all
+}
+
+func (s *flakyStore) Members(ctx context.Context) (driver.MemberList, error) {
+	s.reads.Add(1)
+	if s.silent.Load() {
+		return driver.MemberList{}, errSilent
+	}
+	return s.Store.Members(ctx)
+}
+
+// opened is a store with a job of every second that a node has opened.
+func opened(t *testing.T, jobs ...string) *flakyStore {
+	t.Helper()
+	s := &flakyStore{Store: memlock.New(memlock.Options{})}
+	for _, job := range jobs {
+		o := driver.OpenRequest{Key: job, Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
+		if got := s.Open(t.Context(), []driver.OpenRequest{o})[0]; got.Err != nil {
+			t.Fatal(got.Err)
+		}
+	}
+	s.beat(t)
+	return s
+}
+
+func (s *flakyStore) beat(t *testing.T) {
+	t.Helper()
+	if _, err := s.Beat(t.Context(), "web-1", 15*time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// decide runs the tick of this second to its end.
+func (s *flakyStore) decide(t *testing.T, job, outcome string) {
+	t.Helper()
+	before := s.Store.ReadSeries(t.Context(), []string{job})[0]
+	tick := time.Now().Truncate(time.Second).UnixMilli()
+	c := driver.Claim{Key: job, Owner: "web-1/" + time.Now().Format("150405.000"), Number: tick, After: before.Mark, TTL: 10 * time.Second, Deadline: time.Minute,
+		Attempts: 1, Latest: tick + 60_000, Revision: "r"}
+	a := s.Claim(t.Context(), []driver.Claim{c})[0]
+	if a.Kind != driver.KindGranted {
+		t.Fatalf("%v %v", a.Kind, a.Err)
+	}
+	e := driver.EndRequest{RunRef: driver.RunRef{Key: job, Number: tick, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, Outcome: outcome, OK: outcome == driver.OutcomeOK, Error: "gateway is away"}
+	if outcome == driver.OutcomeOK {
+		e.Error = ""
+	}
+	if end := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; end.Err != nil {
+		t.Fatal(end.Err)
+	}
+}
+
+func newProjection(s Store) *Projection { return New(Options{Store: s, Namespace: "shop"}) }
+
+// A job whose ticks are decided is fine; a failed tick needs a person; a success mends that.
+func TestStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report", "sendSms")
+		p := newProjection(s)
+		time.Sleep(time.Second)
+		s.decide(t, "report", driver.OutcomeOK)
+		s.decide(t, "sendSms", driver.OutcomeFailed)
+		st := p.Refresh(t.Context()).Status()
+		if st.State != Failing || len(st.Needs) != 1 || st.Needs[0].Job != "sendSms" || !strings.Contains(st.Needs[0].Text, "gateway is away") {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(time.Second)
+		s.decide(t, "report", driver.OutcomeOK)
+		s.decide(t, "sendSms", driver.OutcomeOK)
+		time.Sleep(400 * time.Millisecond)
+		st = p.Refresh(t.Context()).Status()
+		if st.State != OK || st.Sentence != "All 2 jobs decided, newest verdict 400 ms ago; 1 node." {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause. With the store
+// silent nothing is overdue and nothing is fine, and what was known is kept. When it answers again, so does the
+// projection.
+func TestOverdueAndUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report")
+		p := newProjection(s)
+		p.Refresh(t.Context())
+		time.Sleep(16 * time.Second)
+		now := p.Refresh(t.Context())
+		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 fell silent") {
+			t.Errorf("%s %+v", job.State, job.Overdue)
+		}
+		s.silent.Store(true)
+		now = p.Refresh(t.Context())
+		st := now.Status()
+		if job := now.Job("report"); job.State != Unknown || len(now.Overdue()) > 0 || st.State != Unknown || now.Nodes.Alive() != 0 || job.Schedule == nil {
+			t.Errorf("%s %+v", job.State, st)
+		}
+		if !strings.HasPrefix(st.Sentence, "Not known: connection refused. The last answer is of 2000-01-01T") {
+			t.Error(st.Sentence)
+		}
+		s.silent.Store(false)
+		if job := p.Refresh(t.Context()).Job("report"); job.State != Overdue {
+			t.Errorf("%s", job.State)
+		}
+	})
+}
+
+// A projection that has never reached its store, and one of a namespace without jobs, know nothing.
+func TestNothingKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t)
+		p := newProjection(s)
+		if st := p.Peek().Status(); st.State != Unknown {
+			t.Errorf("%+v", st)
+		}
+		if st := p.Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != noJobs {
+			t.Errorf("%+v", st)
+		}
+		s.silent.Store(true)
+		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != "Not known: connection refused." {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// While nodes live, what looks overdue is probed again before it is believed: a node that comes back within that
+// time raises no alarm.
+func TestSuspected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report")
+		p := newProjection(s)
+		p.Refresh(t.Context())
+		time.Sleep(13 * time.Second)
+		s.beat(t)
+		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
+			t.Errorf("%+v", now.Job("report"))
+		}
+		time.Sleep(time.Second)
+		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
+			t.Error("it is believed a second later")
+		}
+		time.Sleep(SecondProbe)
+		if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
+			t.Errorf("%+v", now.Job("report"))
+		}
+		s.decide(t, "report", driver.OutcomeOK)
+		if now := p.Refresh(t.Context()); now.Job("report").State != OK {
+			t.Errorf("%+v", now.Job("report"))
+		}
+	})
+}
+
+// A projection is refreshed each 10 seconds, while it is watched each second, and for half a minute after a
+// question.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t)
+		p := newProjection(s)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go p.Run(ctx)
+		within := func(d time.Duration, least, most int32, what string) {
+			t.Helper()
+			synctest.Wait()
+			before := s.reads.Load()
+			time.Sleep(d)
+			synctest.Wait()
+			if n := s.reads.Load() - before; n < least || n > most {
+				t.Errorf("%s: %d reads in %v, want %d to %d", what, n, d, least, most)
+			}
+		}
+		within(time.Minute, 5, 7, "idle")
+		end := p.Watch()
+		within(time.Minute, 59, 61, "watched")
+		end()
+		within(time.Minute, 5, 7, "no longer watched")
+		p.Snapshot()
+		within(20*time.Second, 19, 21, "after a question")
+		within(2*time.Minute, 12, 24, "later")
+	})
+}
+
+// A reader that waits gets each next snapshot, and the end of its context.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProjection(opened(t, "report"))
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		go p.Refresh(t.Context())
+		now, err := p.Await(ctx, p.Peek())
+		if err != nil || now.Job("report") == nil {
+			t.Fatalf("%v %v", now, err)
+		}
+		if _, err := p.Await(ctx, now); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// A paused job needs no alarm, and is named.
+func TestPausedIsNotOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report", "sendSms")
+		s.Pause(t.Context(), "report", 1)
+		s.Pause(t.Context(), "sendSms", 1)
+		time.Sleep(time.Minute)
+		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != OK || st.Jobs[Paused] != 2 || len(st.Needs) != 2 {
+			t.Errorf("%+v", st)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package ops
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A State is how a job, or what became of a tick, stands, in a word.
+type State string
+
+// The states. Those of a job are Overdue, Lost, Failing, Missed, Running, Paused, OK and Unknown; the rest are
+// those of ticks.
+const (
+	OK         State = "ok"
+	Running    State = "running"
+	Failing    State = "failing" // the last attempt of a tick, or of the newest of a job, did not end ok
+	Lost       State = "lost"
+	Missed     State = "missed"
+	Overdue    State = "overdue"
+	Paused     State = "paused"
+	Unknown    State = "unknown"
+	Skipped    State = "skipped"
+	Superseded State = "superseded"
+	Waiting    State = "waiting"
+)
+
+// JobStates are the states of a job, the worst first.
+var JobStates = []State{Unknown, Overdue, Lost, Failing, Missed, Paused, Running, OK}
+
+// A Run is what became of a tick: its last attempt, or why it had none. One that stands for a range speaks of
+// all ticks after From up to Tick.
+type Run struct {
+	ID       string    `json:"id"`
+	Job      string    `json:"job"`
+	Tick     time.Time `json:"tick"`
+	From     time.Time `json:"from,omitzero"` // of a range: the instant before its first tick
+	State    State     `json:"state"`
+	Verdict  string    `json:"verdict"`
+	Between  string    `json:"between,omitempty"` // of a range: the verdict of the ticks before Tick
+	Reason   string    `json:"reason,omitempty"`
+	Outcome  string    `json:"outcome,omitempty"`
+	Node     string    `json:"node,omitempty"`
+	Attempt  int       `json:"attempt,omitempty"`
+	Fence    int64     `json:"fence,omitempty"`
+	Recorded time.Time `json:"recorded"`          // when the verdict, or the last grant, was written
+	Granted  time.Time `json:"granted,omitzero"`  // when the last attempt was
+	Ended    time.Time `json:"ended,omitzero"`    // when it was
+	LateMs   *int64    `json:"late_ms,omitempty"` // from the tick to the first grant
+	TookMs   *int64    `json:"took_ms,omitempty"` // of the last attempt
+	LeftMs   *int64    `json:"left_ms,omitempty"` // of the lease of a run that is alive
+	Error    string    `json:"error,omitempty"`
+	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run in the way
+}
+
+// tickLayout is how an instant is written in ids and JSON.
+const tickLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// runID is the id of the run of a tick, as jobs know it.
+func runID(namespace, job string, tick time.Time) string {
+	return namespace + "/" + job + "@" + tick.UTC().Format(tickLayout)
+}
+
+// Runs reads what became of the ticks of a journal's lines, the newest first. The state shows which attempts are
+// alive.
+func Runs(namespace string, lines []driver.Line, s *driver.Series) []Run {
+	var all []*Run
+	byTick := map[int64]*Run{}
+	for i := range lines {
+		l := &lines[i]
+		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictUnreadable {
+			continue
+		}
+		r := byTick[l.To]
+		if r == nil {
+			tick := utc(l.To)
+			r = &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick}
+			byTick[l.To] = r
+			all = append(all, r)
+		}
+		r.read(l)
+	}
+	for i := range s.Runs {
+		if r := byTick[s.Runs[i].Number]; r != nil {
+			r.stands(&s.Runs[i], s.Now)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Run) int { return b.Tick.Compare(a.Tick) })
+	runs := make([]Run, len(all))
+	for i, r := range all {
+		runs[i] = *r
+	}
+	return runs
+}
+
+// read takes what a line says of the tick.
+func (r *Run) read(l *driver.Line) {
+	if l.Between != "" && l.From < l.To {
+		r.From, r.Between = utc(l.From), string(l.Between)
+	}
+	switch l.Verdict {
+	case driver.VerdictRan:
+		if r.Granted.IsZero() {
+			r.LateMs = new(max(0, l.At-l.To)) // a grant may come a little early, and carries the wait
+		}
+		r.Granted, r.Recorded = utc(l.At), utc(l.At)
+		r.Outcome, r.Error, r.Ended, r.TookMs = "", "", time.Time{}, nil
+		r.Node, r.Attempt, r.Fence = l.Node, l.Attempt, l.Fence
+		if l.Outcome != "" {
+			r.end(l, l.Ended)
+		}
+	case driver.VerdictEnded:
+		at := l.Ended
+		if at == 0 {
+			at = l.At
+		}
+		r.end(l, at)
+	default:
+		r.Recorded = utc(l.At)
+		if l.Node != "" && r.Node == "" {
+			r.Node = l.Node
+		}
+		if l.Blocker != 0 {
+			r.Blocker = utc(l.Blocker)
+		}
+	}
+	if l.Verdict != driver.VerdictEnded {
+		r.Verdict, r.Reason = string(l.Verdict), l.Reason
+	}
+	r.State = stateOf(r)
+}
+
+// end takes the end of the attempt that was granted last.
+func (r *Run) end(l *driver.Line, at int64) {
+	r.Outcome, r.Error, r.Ended = l.Outcome, l.Error, utc(at)
+	if r.Verdict == "" { // the grant is in no line that is left
+		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(driver.VerdictRan), l.Node, l.Attempt, l.Fence, utc(l.At)
+	}
+	if !r.Granted.IsZero() {
+		r.TookMs = new(r.Ended.Sub(r.Granted).Milliseconds())
+	}
+}
+
+// stateOf is the word for a verdict and its outcome. An attempt without an end is alive unless its store says
+// otherwise.
+func stateOf(r *Run) State {
+	switch driver.Verdict(r.Verdict) {
+	case driver.VerdictRan:
+		switch r.Outcome {
+		case "":
+			return Running
+		case driver.OutcomeOK:
+			return OK
+		case driver.OutcomeInterrupted, driver.OutcomeUnstarted:
+			return Waiting
+		}
+		return Failing
+	case driver.VerdictSkipped:
+		return Skipped
+	case driver.VerdictSuperseded:
+		return Superseded
+	case driver.VerdictMissed:
+		return Missed
+	case driver.VerdictPaused:
+		return Paused
+	case driver.VerdictLost:
+		return Lost
+	case driver.VerdictWaiting:
+		return Waiting
+	}
+	return Unknown
+}
+
+// stands takes what the store has of a run that is not settled.
+func (r *Run) stands(s *driver.Run, now int64) {
+	switch s.State {
+	case driver.RunOpen:
+		if r.Outcome == "" {
+			r.State = Running
+			r.LeftMs = new(max(0, s.Until-now))
+			if s.Until <= now {
+				r.State = Waiting // for a node that settles it or takes it over
+			}
+		}
+	case driver.RunGivenBack, driver.RunUnstarted, driver.RunWaiting:
+		r.State = Waiting
+	}
+}
+
+// Alive reports whether the run's lease lives.
+func (r *Run) Alive() bool { return r.State == Running && r.LeftMs != nil && *r.LeftMs > 0 }

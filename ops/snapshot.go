@@ -1,0 +1,106 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Snapshot is what was known of a namespace at a time. It never changes.
+type Snapshot struct {
+	Namespace string
+	AsOf      time.Time // the store's clock when it was read last; zero: it never was
+	Read      time.Time // this process's clock then, with its monotonic part
+	Down      string    // why the store does not answer; empty: it does
+	DownSince time.Time // this process's clock when it was first silent
+	Nodes     *NodeList
+	Jobs      []*Job   // by name
+	Faults    []string // what of the namespace cannot be read
+
+	suspects bool
+}
+
+// Job returns the job of a name; nil: there is none.
+func (s *Snapshot) Job(name string) *Job {
+	i, found := slices.BinarySearchFunc(s.Jobs, name, func(j *Job, name string) int { return strings.Compare(j.Name, name) })
+	if !found {
+		return nil
+	}
+	return s.Jobs[i]
+}
+
+// Suspects reports whether something looks overdue, and is to be probed again, [SecondProbe] later, before it is
+// believed.
+func (s *Snapshot) Suspects() bool { return s.suspects }
+
+// Known reports whether the snapshot was read from a store that answers.
+func (s *Snapshot) Known() bool { return s.Down == "" && !s.AsOf.IsZero() }
+
+// Now is the store's clock, as far as this process can tell from its last answer.
+func (s *Snapshot) Now() time.Time {
+	if s.AsOf.IsZero() {
+		return time.Time{}
+	}
+	return s.AsOf.Add(time.Since(s.Read)).UTC()
+}
+
+// LagMs is how old the answers are.
+func (s *Snapshot) LagMs() int64 {
+	if s.AsOf.IsZero() {
+		return 0
+	}
+	return time.Since(s.Read).Milliseconds()
+}
+
+// Count counts the jobs by their state.
+func (s *Snapshot) Count() map[State]int {
+	counts := map[State]int{}
+	for _, j := range s.Jobs {
+		counts[j.State]++
+	}
+	return counts
+}
+
+// Newest is the newest verdict on record; nil: there is none.
+func (s *Snapshot) Newest() (newest *Run) {
+	for _, j := range s.Jobs {
+		if r := j.Last(); r != nil && (newest == nil || r.Recorded.After(newest.Recorded)) {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// Recent are the newest verdicts of all jobs that let lets through, at most n, the newest first. Of each job only
+// the lines that are kept in memory are searched.
+func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
+	var all []Run
+	for _, j := range s.Jobs {
+		kept := 0
+		for i := range j.Runs {
+			if kept == n {
+				break
+			}
+			if let == nil || let(&j.Runs[i]) {
+				all = append(all, j.Runs[i])
+				kept++
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Run) int {
+		if c := b.Recorded.Compare(a.Recorded); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Job, b.Job)
+	})
+	return all[:min(n, len(all))]
+}
+
+// Overdue are the overdue ticks of all jobs, the oldest first.
+func (s *Snapshot) Overdue() (all []OverdueTick) {
+	for _, j := range s.Jobs {
+		all = append(all, j.Overdue...)
+	}
+	slices.SortStableFunc(all, func(a, b OverdueTick) int { return a.Since.Compare(b.Since) })
+	return all
+}

@@ -1,0 +1,188 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Need is something that needs a person.
+type Need struct {
+	State State     `json:"state"` // Unknown, Overdue, Lost, Failing, Missed, Paused
+	Job   string    `json:"job,omitempty"`
+	Tick  time.Time `json:"tick,omitzero"`
+	Text  string    `json:"text"`
+	Next  string    `json:"next_step,omitempty"` // what to do
+}
+
+// A Status is whether anything is wrong, and what.
+type Status struct {
+	Namespace string        `json:"namespace"`
+	AsOf      time.Time     `json:"as_of,omitzero"`
+	LagMs     int64         `json:"lag_ms"`
+	State     State         `json:"state"` // OK, Failing if something is wrong, Unknown
+	Sentence  string        `json:"sentence"`
+	Needs     []Need        `json:"needs"` // the worst first
+	Jobs      map[State]int `json:"jobs"`  // by their state
+	Nodes     int           `json:"nodes"` // that live
+}
+
+// Status says whether anything is wrong.
+func (s *Snapshot) Status() Status {
+	st := Status{Namespace: s.Namespace, AsOf: s.AsOf, LagMs: s.LagMs(), Needs: s.needs(), Jobs: s.Count(), Nodes: s.Nodes.Alive(), State: OK}
+	wrong := false
+	for i := range st.Needs {
+		switch st.Needs[i].State {
+		case Unknown:
+			st.State = Unknown
+		case Paused: // an operator said so
+		default:
+			wrong = true
+		}
+	}
+	if wrong {
+		st.State = Failing
+	}
+	st.Sentence = s.sentence(&st)
+	return st
+}
+
+func (s *Snapshot) sentence(st *Status) string {
+	switch {
+	case s.Down != "" && s.AsOf.IsZero():
+		return "Not known: " + s.Down + "."
+	case s.Down != "":
+		return fmt.Sprintf("Not known: %s. The last answer is of %s.", s.Down, s.AsOf.Format(time.RFC3339))
+	case len(s.Jobs) == 0:
+		return noJobs
+	case st.State != OK:
+		urgent := len(st.Needs) - st.Jobs[Paused]
+		return fmt.Sprintf("%s need%s a person, of %s.", plural(urgent, "thing"), map[bool]string{true: "s"}[urgent == 1], plural(len(s.Jobs), "job"))
+	}
+	text := fmt.Sprintf("All %d jobs decided", len(s.Jobs))
+	if len(s.Jobs) == 1 {
+		text = "The job is decided"
+	}
+	if r := s.Newest(); r != nil {
+		text += fmt.Sprintf(", newest verdict %s ago", Short(s.AsOf.Sub(r.Recorded)))
+	}
+	text += fmt.Sprintf("; %s", plural(st.Nodes, "node"))
+	if n := st.Jobs[Paused]; n > 0 {
+		text += fmt.Sprintf("; %d paused", n)
+	}
+	return text + "."
+}
+
+const noJobs = "Not known: no job is on record in this namespace: none was opened there, or the store lost its data."
+
+// needs lists what needs a person, the worst first.
+func (s *Snapshot) needs() []Need {
+	needs := []Need{}
+	if s.Down != "" {
+		return append(needs, Need{State: Unknown, Text: "The store does not answer: " + s.Down + ". Nothing is known of now; what is shown was known before.", Next: "cronce doctor"})
+	}
+	for _, fault := range s.Faults {
+		needs = append(needs, Need{State: Unknown, Text: fault, Next: "cronce doctor"})
+	}
+	if len(s.Jobs) == 0 {
+		return append(needs, Need{State: Unknown, Text: noJobs, Next: "start a node, or see whether this is the namespace that you mean"})
+	}
+	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused] {
+		text := "No node lives: nothing starts."
+		if gone := s.Nodes.Gone(); len(gone) > 0 {
+			text = "No node lives, nothing starts: " + Departure(&gone[0]) + "."
+		}
+		needs = append(needs, Need{State: Overdue, Text: text, Next: "start a node"})
+	}
+	jobs := slices.Clone(s.Jobs)
+	slices.SortFunc(jobs, Worse)
+	for _, j := range jobs {
+		if n, ok := j.need(s.AsOf); ok {
+			needs = append(needs, n)
+		}
+	}
+	slices.SortStableFunc(needs, func(a, b Need) int {
+		return cmp.Compare(slices.Index(JobStates, a.State), slices.Index(JobStates, b.State))
+	})
+	return needs
+}
+
+// need says why a job needs a person, if it does.
+func (j *Job) need(now time.Time) (Need, bool) {
+	n := Need{State: j.State, Job: j.Name}
+	switch j.State {
+	case Unknown:
+		n.Text, n.Next = "Not known: "+j.Fault, "cronce verify --job "+j.Name
+	case Overdue:
+		l := j.Overdue[0]
+		n.Tick = l.Tick
+		n.Text = fmt.Sprintf("The tick of %s %s; its time was over %s ago: %s", Clock(l.Tick, now), l.Stands(), Short(l.Age()), l.Cause)
+		if l.Ticks > 1 {
+			n.Text = fmt.Sprintf("%d ticks since %s were due and have no verdict; the time of the first was over %s ago: %s", l.Ticks, Clock(l.Tick, now), Short(l.Age()), l.Cause)
+		}
+		n.Next = "cronce overdue --job " + j.Name
+	case Failing, Lost, Missed:
+		count, first := j.FailingSince()
+		last := j.lastEnded()
+		n.Tick, n.Next = last.Tick, fmt.Sprintf("cronce why %s %s", j.Name, last.Tick.Format(time.RFC3339))
+		n.Text = failure(last, now)
+		if count > 1 {
+			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
+		}
+	case Paused:
+		n.Text, n.Next = "Paused: nothing starts until it is resumed", "cronce resume "+j.Name
+	default:
+		return n, false
+	}
+	return n, true
+}
+
+// failure says how a tick that is not fine ended.
+func failure(r *Run, now time.Time) string {
+	switch r.State {
+	case Lost:
+		return fmt.Sprintf("The tick of %s is lost with %s, which did not end it", Clock(r.Tick, now), cmp.Or(r.Node, "its node"))
+	case Missed:
+		return fmt.Sprintf("The tick of %s was missed (%s)", Clock(r.Tick, now), cmp.Or(r.Reason, "no reason is recorded"))
+	}
+	text := fmt.Sprintf("The tick of %s ended as %s on %s", Clock(r.Tick, now), r.Outcome, r.Node)
+	if r.Error != "" {
+		text += ": " + r.Error
+	}
+	return text
+}
+
+// Clock shows an instant, with its day if that is not today's, in UTC.
+func Clock(t, now time.Time) string {
+	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return t.UTC().Format(time.TimeOnly)
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// Short shows a duration as a person reads it at a glance: two units at most.
+func Short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,173 @@
+package ops
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/policy"
+)
+
+// A JobView is a job for machines.
+type JobView struct {
+	Name        string         `json:"name"`
+	Spec        string         `json:"spec"`
+	Zone        string         `json:"zone"`
+	State       State          `json:"state"`
+	Fault       string         `json:"fault,omitempty"` // why the state is not known
+	Next        time.Time      `json:"next,omitzero"`
+	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
+	Paused      bool           `json:"paused"`
+	LastSuccess time.Time      `json:"last_success,omitzero"` // the latest tick that ended ok
+	Last        *Run           `json:"last,omitempty"`
+	Alive       []Run          `json:"alive"`
+	Overdue     []OverdueTick  `json:"overdue"`
+	Policies    PolicyView     `json:"policies"`
+	Revisions   []RevisionView `json:"revisions,omitempty"`
+}
+
+// A PolicyView is what is recorded of a job's policies.
+type PolicyView struct {
+	Overlap    string `json:"overlap,omitempty"`
+	Misfire    string `json:"misfire,omitempty"`
+	DeadlineMs int64  `json:"deadline_ms,omitempty"`
+	JitterMs   int64  `json:"jitter_ms,omitempty"`
+}
+
+// A RevisionView says when a revision of a spec was in use.
+type RevisionView struct {
+	Revision string    `json:"revision"`
+	Spec     string    `json:"spec"`
+	Zone     string    `json:"zone"`
+	Node     string    `json:"node"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+}
+
+func policyView(r policy.Record) PolicyView {
+	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
+}
+
+// View is a job of the snapshot for machines; whole: with its revisions.
+func (s *Snapshot) View(j *Job, whole bool) JobView {
+	v := JobView{
+		Name: j.Name, State: j.State, Fault: j.Fault, Paused: j.Series.Paused, LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
+	}
+	if v.Alive == nil || j.State == Unknown {
+		v.Alive = []Run{}
+	}
+	if v.Overdue == nil {
+		v.Overdue = []OverdueTick{}
+	}
+	if j.Schedule != nil {
+		v.Spec, v.Zone = j.Schedule.Text(), j.Schedule.Zone().String()
+	}
+	if whole {
+		v.Revisions = []RevisionView{}
+		for _, u := range j.Journal.Revisions {
+			v.Revisions = append(v.Revisions, RevisionView{u.Revision, u.Spec, u.Zone, u.Node, utc(u.First), utc(u.Last)})
+		}
+	}
+	return v
+}
+
+// A NodeView is a node for machines.
+type NodeView struct {
+	Name  string    `json:"name"`
+	State string    `json:"state"` // alive, drained or silent
+	Until time.Time `json:"until,omitzero"`
+	Left  time.Time `json:"left,omitzero"`
+	Alive []Run     `json:"alive"` // runs whose leases it has
+}
+
+// NodeViews are the nodes: those that live by name, then those that went within a day, the latest first.
+func (s *Snapshot) NodeViews() []NodeView {
+	runs := map[string][]Run{}
+	for _, j := range s.Jobs {
+		if j.State != Unknown {
+			for _, r := range j.AliveRuns() {
+				runs[r.Node] = append(runs[r.Node], r)
+			}
+		}
+	}
+	views := []NodeView{}
+	for i := range s.Nodes.Members {
+		if m := &s.Nodes.Members[i]; m.Alive(s.Nodes.Now) {
+			views = append(views, NodeView{m.Node, "alive", utc(m.Until), time.Time{}, some(runs[m.Node])})
+		}
+	}
+	for _, m := range s.Nodes.Gone() {
+		v := NodeView{m.Node, "silent", utc(m.Until), utc(m.Left), some(runs[m.Node])}
+		if m.Left != 0 {
+			v.State, v.Until = "drained", time.Time{}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func some(runs []Run) []Run {
+	if runs == nil {
+		return []Run{}
+	}
+	return runs
+}
+
+// A JobFilter says which jobs are listed, and in which order. The zero filter lists all by name.
+type JobFilter struct {
+	Name  string // a pattern of path.Match, or a part of the name
+	State State
+	Sort  string // of JobSorts; empty: name
+}
+
+// JobSorts are the orders of jobs.
+var JobSorts = []string{"name", "state", "next", "last"}
+
+// Find returns the jobs that a filter lets through, in its order.
+func (s *Snapshot) Find(f JobFilter) []*Job {
+	var found []*Job
+	for _, j := range s.Jobs {
+		if (f.State == "" || j.State == f.State) && f.names(j.Name) {
+			found = append(found, j)
+		}
+	}
+	switch f.Sort {
+	case "state":
+		slices.SortStableFunc(found, Worse)
+	case "next":
+		next := make(map[*Job]time.Time, len(found))
+		for _, j := range found {
+			next[j] = j.Next(s.AsOf)
+		}
+		slices.SortStableFunc(found, func(a, b *Job) int {
+			if x, y := next[a].IsZero(), next[b].IsZero(); x != y { // without a next tick last
+				return map[bool]int{true: 1, false: -1}[x]
+			}
+			return next[a].Compare(next[b])
+		})
+	case "last":
+		slices.SortStableFunc(found, func(a, b *Job) int { return lastOf(b).Compare(lastOf(a)) })
+	}
+	return found
+}
+
+func lastOf(j *Job) time.Time {
+	if r := j.Last(); r != nil {
+		return r.Recorded
+	}
+	return time.Time{}
+}
+
+// names reports whether a name is asked for.
+func (f *JobFilter) names(name string) bool {
+	if f.Name == "" {
+		return true
+	}
+	if strings.ContainsAny(f.Name, "*?[") {
+		matched, err := path.Match(strings.ToLower(f.Name), strings.ToLower(name))
+		return err == nil && matched
+	}
+	return strings.Contains(strings.ToLower(name), strings.ToLower(f.Name))
+}
