@@ -97,7 +97,7 @@ func (f *pauseFlags) change(cmd *cobra.Command, args []string, pause bool) error
 
 // setPause pauses or resumes a job, unless it is so already.
 func setPause(ctx context.Context, s *clients.Store, w io.Writer, job string, pause bool, f *pauseFlags) error {
-	old := s.Driver.ReadSeries(ctx, []string{job})[0]
+	old := s.Front().ReadSeries(ctx, []string{job})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
 	}
@@ -106,9 +106,9 @@ func setPause(ctx context.Context, s *clients.Store, w io.Writer, job string, pa
 		fmt.Fprintf(w, "%s is %s already\n", job, as[pause])
 		return nil
 	}
-	set := s.Driver.Resume
+	set := s.Front().Resume
 	if pause {
-		set = s.Driver.Pause
+		set = s.Front().Pause
 	}
 	now := set(ctx, job, old.PauseChange+1)
 	switch {
