@@ -145,7 +145,7 @@ func (j *Job) word() State {
 	if len(j.Overdue) > 0 {
 		return Overdue
 	}
-	if j.Series.Paused {
+	if j.Series.PausedAt(j.Series.Now) {
 		return Paused
 	}
 	if len(j.AliveRuns()) > 0 {
@@ -217,7 +217,7 @@ func (j *Job) changed(s *driver.Series) bool {
 		return a.Number == b.Number && a.State == b.State && a.Fence == b.Fence && a.Attempt == b.Attempt
 	}
 	return old.Mark != s.Mark || old.Fence != s.Fence || old.Last != s.Last || old.Paused != s.Paused ||
-		old.PauseChange != s.PauseChange || !slices.EqualFunc(old.Runs, s.Runs, same)
+		old.Change != s.Change || !slices.EqualFunc(old.Runs, s.Runs, same)
 }
 
 // Worse orders jobs: those that need a person first, then by name.

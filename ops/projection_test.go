@@ -238,8 +238,9 @@ func TestAwait(t *testing.T) {
 func TestPausedIsNotOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report", "sendSms")
-		s.Pause(t.Context(), "report", 1)
-		s.Pause(t.Context(), "sendSms", 1)
+		for _, job := range []string{"report", "sendSms"} {
+			s.Control(t.Context(), driver.Control{Key: job, Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"})
+		}
 		time.Sleep(time.Minute)
 		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != OK || st.Jobs[Paused] != 2 || len(st.Needs) != 2 {
 			t.Errorf("%+v", st)

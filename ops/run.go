@@ -69,7 +69,7 @@ func Runs(namespace string, lines []driver.Line, s *driver.Series) []Run {
 	byTick := map[int64]*Run{}
 	for i := range lines {
 		l := &lines[i]
-		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictUnreadable {
+		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictControl || l.Verdict == driver.VerdictUnreadable {
 			continue
 		}
 		r := byTick[l.To]

@@ -52,7 +52,7 @@ func policyView(r policy.Record) PolicyView {
 // View is a job of the snapshot for machines; whole: with its revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, Paused: j.Series.Paused, LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
 	}
 	if v.Alive == nil || j.State == Unknown {

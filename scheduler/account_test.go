@@ -194,6 +194,8 @@ func (a *account) add(l *driver.Line) {
 	case l.Verdict == driver.VerdictOpened:
 		a.opened, a.mark = l.To, max(a.mark, l.To)
 		return
+	case l.Verdict == driver.VerdictControl:
+		return
 	case l.From == l.To:
 		a.again(l)
 		return

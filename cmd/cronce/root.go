@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/control"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
@@ -26,10 +27,10 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
 	}
-	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), pauseCommand(), resumeCommand()
+	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand()
 	opscommands.CompleteJobs(journal, why, pause, resume)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(),
-		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root
 }

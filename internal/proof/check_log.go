@@ -62,7 +62,7 @@ func (c *check) passed(l *Line) {
 // that was merged of several the journal does not say when: those are believed.
 func decided(j driver.Journal, tick, at int64) bool {
 	for _, l := range j.Lines {
-		if l.Verdict != driver.VerdictEnded && l.To >= tick {
+		if l.Verdict != driver.VerdictEnded && l.Verdict != driver.VerdictControl && l.To >= tick {
 			return l.At <= at || tick < l.To && l.Between == l.Verdict
 		}
 	}

@@ -20,7 +20,7 @@ func fates(j driver.Journal, due []int64) map[int64]*fate {
 		all[t] = &fate{}
 	}
 	for _, l := range j.Lines {
-		if l.Verdict == driver.VerdictOpened {
+		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictControl {
 			continue
 		}
 		for t, f := range all {

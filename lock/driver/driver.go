@@ -28,7 +28,7 @@ import (
 //
 // What a store can do beyond plain leases it declares by also implementing
 // [Waiter], [Sharer], [MultiAcquirer], [Inspector], [Forcer], [Adopter], [Numbered],
-// [Peeker], [Journaled], [Clocked], [Membership], [Replicated], [StoreChecker],
+// [Peeker], [Controlled], [Journaled], [Clocked], [Membership], [Replicated], [StoreChecker],
 // [Namespaced], [Sharded], [Explainer] or [Refuser].
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has

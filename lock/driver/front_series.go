@@ -42,22 +42,25 @@ func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
 		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
 }
 
-// Pause is that of a [Numbered] driver.
-func (f Front) Pause(ctx context.Context, key string, change int64) Series {
-	d, can := to[Numbered](f)
-	if err := first(can, CheckChange(key, change)); err != nil {
-		return Series{Key: key, Err: err}
+// Control is that of a [Controlled] driver.
+func (f Front) Control(ctx context.Context, c Control) ControlAnswer {
+	d, can := to[Controlled](f)
+	if err := first(can, CheckControl(&c), f.CheckReplicas(c.Replicas)); err != nil {
+		return ControlAnswer{Err: err}
 	}
-	return d.Pause(ctx, key, change)
+	return d.Control(ctx, c)
 }
 
-// Resume is that of a [Numbered] driver.
-func (f Front) Resume(ctx context.Context, key string, change int64) Series {
-	d, can := to[Numbered](f)
-	if err := first(can, CheckChange(key, change)); err != nil {
-		return Series{Key: key, Err: err}
+// Audit is that of a [Controlled] driver.
+func (f Front) Audit(ctx context.Context, key string, n int) ([]AuditRecord, error) {
+	d, can := to[Controlled](f)
+	if key != "" {
+		can = first(can, CheckKey(key))
 	}
-	return d.Resume(ctx, key, change)
+	if can != nil {
+		return nil, can
+	}
+	return d.Audit(ctx, key, n)
 }
 
 // Journal is that of a [Journaled] driver.

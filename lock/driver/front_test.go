@@ -39,13 +39,15 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 	_, holders := f.Holders(ctx, "k")
 	_, beat := f.Beat(ctx, "n", time.Minute)
 	_, journal := f.Journal(ctx, "k", 1)
+	_, audit := f.Audit(ctx, "", 1)
 	for what, err := range map[string]error{
 		"acquire with replicas": acquire, "wait": wait, "acquire all": all, "release all": f.ReleaseAll(ctx, []driver.LeaseRef{held})[0],
 		"adopt": adopt, "force": force, "records": records, "inspect": inspect, "holders": holders, "beat": beat, "leave": f.Leave(ctx, "n"),
 		"journal": journal, "open": f.Open(ctx, []driver.OpenRequest{{Key: "k", Node: "n"}})[0].Err,
 		"claim": f.Claim(ctx, []driver.Claim{{Key: "k", Owner: "n/1", Number: 1, TTL: time.Minute, Attempts: 1}})[0].Err,
 		"renew": f.RenewRuns(ctx, []driver.RunRef{run})[0].Err, "end": f.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
-		"look": f.ReadSeries(ctx, []string{"k"})[0].Err, "pause": f.Pause(ctx, "k", 1).Err, "resume": f.Resume(ctx, "k", 1).Err,
+		"look": f.ReadSeries(ctx, []string{"k"})[0].Err, "audit": audit,
+		"control": f.Control(ctx, driver.Control{Key: "k", Action: driver.ActionPause, Op: "1", Who: "a", Reason: "for the test"}).Err,
 	} {
 		if !errors.Is(err, driver.ErrUnsupported) {
 			t.Errorf("%s: %v, want ErrUnsupported", what, err)

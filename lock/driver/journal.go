@@ -18,7 +18,8 @@ const (
 	VerdictSuperseded Verdict = "superseded" // To waited and a newer number took its place
 	VerdictMissed     Verdict = "missed"
 	VerdictPaused     Verdict = "paused"
-	VerdictLost       Verdict = "lost" // To was granted and never ended
+	VerdictLost       Verdict = "lost"    // To was granted and never ended
+	VerdictControl    Verdict = "control" // no number: an operator changed the series, or a pause reached its end; Reason is the [Action]
 
 	VerdictUnreadable Verdict = "unreadable" // what stands here cannot be read; Error has it, quoted and cut
 )
@@ -66,6 +67,10 @@ type Line struct {
 	// line speaks of one run alone. 0: not known.
 	Blocker      int64 // its number
 	BlockerFence int64
+
+	// Of VerdictControl, where From and To are the mark and Node is the operator.
+	Change int64 // its number in the series
+	Audit  int64 // the number of its record in the audit; 0: it has none, since the store did it by itself
 }
 
 // UnreadableLine stands in a journal for what a store has there and cannot read.

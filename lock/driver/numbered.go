@@ -26,14 +26,6 @@ type Numbered interface {
 	ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer
 	// ReadSeries reads series and writes nothing. A key that was never opened has Mark 0.
 	ReadSeries(ctx context.Context, keys []string) []Series
-	// Pause stops grants of a series, takeovers included; runs go on. Change is
-	// the operator's number for this change, one above the series' PauseChange;
-	// a change that was made already is not made twice. Of a series that was never
-	// opened the Err is ErrNotOpen: there is nothing to pause.
-	Pause(ctx context.Context, key string, change int64) Series
-	// Resume settles runs that are over, covers (mark, now] as paused and ends
-	// the pause. The mark never goes down. ErrNotOpen as of Pause.
-	Resume(ctx context.Context, key string, change int64) Series
 }
 
 // Overlap is what a claim does while an earlier run of its series is alive.

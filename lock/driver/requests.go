@@ -164,11 +164,6 @@ func checkErrorText(text string) error {
 	return nil
 }
 
-// CheckChange refuses a pause or a resume that no store could answer.
-func CheckChange(key string, change int64) error {
-	return first(CheckKey(key), inRange("change", change, 1))
-}
-
 // CheckBeat refuses what no store could answer.
 func CheckBeat(node string, ttl time.Duration) error {
 	return first(CheckName("node", node), CheckTTL(ttl))

@@ -33,18 +33,22 @@ type Run struct {
 
 // A Series is the state of a key as the store has it.
 type Series struct {
-	Key         string
-	Now         int64 // the store's clock, Unix ms
-	Mark        int64 // the highest decided number; 0: the series is not open
-	Fence       int64 // the last fence
-	Last        int64 // the latest number that ended ok
-	Paused      bool
-	PauseChange int64
-	Runs        []Run  // that are not settled, waiting ones included, by number
-	Other       string // a revision other than the asker's that another node used since the asker's was seen first; "" if none
-	Since       int64  // when the asker's spec was seen first, by its text and zone, whatever its revision was then; Unix ms (Open only)
-	Err         error
+	Key    string
+	Now    int64  // the store's clock, Unix ms
+	Mark   int64  // the highest decided number; 0: the series is not open
+	Fence  int64  // the last fence
+	Last   int64  // the latest number that ended ok
+	Change int64  // how many control changes were made: see [Controlled]
+	Paused bool   // also after the end of Pause, until a step of the store has written what it covered
+	Pause  Pause  // zero unless Paused
+	Runs   []Run  // that are not settled, waiting ones included, by number
+	Other  string // a revision other than the asker's that another node used since the asker's was seen first; "" if none
+	Since  int64  // when the asker's spec was seen first, by its text and zone, whatever its revision was then; Unix ms (Open only)
+	Err    error
 }
+
+// PausedAt reports whether a number at ms is recorded as paused if nothing changes.
+func (s *Series) PausedAt(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
 
 // A RunRef names a granted run.
 type RunRef struct {

@@ -35,9 +35,11 @@ func CheckKey(key string) error {
 
 // prints reports whether s is at most MaxKey bytes of printable UTF-8.
 func prints(s string) bool {
-	if len(s) > MaxKey {
-		return false
-	}
+	return len(s) <= MaxKey && printable(s)
+}
+
+// printable reports whether s is UTF-8 that prints.
+func printable(s string) bool {
 	if plain(s) {
 		return true
 	}

@@ -91,7 +91,7 @@ func TestCheckRequests(t *testing.T) {
 		"opening":     driver.CheckOpen(&driver.OpenRequest{Key: "k", Node: "n"}),
 		"run":         driver.CheckRunRenewal(&renewal),
 		"ending":      driver.CheckEnd(&driver.EndRequest{RunRef: ref}),
-		"change":      driver.CheckChange("k", 1),
+		"change":      driver.CheckControl(&driver.Control{Key: "k", Action: driver.ActionPause, Op: "1", Who: "a", Reason: "abc"}),
 		"beat":        driver.CheckBeat("n", driver.MinTTL),
 	} {
 		if err != nil {

@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"reflect"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -49,7 +48,7 @@ func againClaims(s *stand) {
 	queue := s.ask(s.look().Now, skip.Number)
 	queue.Overlap = driver.OverlapQueue
 	s.twice("a wait", queue, driver.KindWaiting)
-	s.pause(1)
+	s.pause()
 	s.env.Wait(5 * time.Millisecond)
 	s.twice("a pause", s.ask(s.look().Now, queue.Number), driver.KindPaused)
 }
@@ -59,16 +58,9 @@ func againOthers(s *stand) {
 	_, run := s.granted(s.next(1))
 	equal(s, "the renewal", s.renew(run), s.renew(run))
 	equal(s, "the ending", s.ended(run, driver.EndGivenBack), s.ended(run, driver.EndGivenBack))
-	for change := int64(1); change < 3; change++ {
-		do := s.pause
-		if change == 2 {
-			do = s.resume
-		}
-		first, second := do(change), do(change)
-		first.Now, second.Now = 0, 0
-		if !reflect.DeepEqual(first, second) {
-			s.Fatalf("change %d: asked again\n%+v, at first\n%+v", change, second, first)
-		}
+	for _, action := range []driver.Action{driver.ActionPause, driver.ActionResume} {
+		c := s.change(action)
+		s.repeats(c, s.makes(c))
 	}
 	o := driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}
 	s.unchanged(func() { equal(s, "since", s.opened(o).Since, s.opened(o).Since) })
@@ -123,8 +115,9 @@ func againDoubt(s *stand) {
 		s.canceled("release", s.numbered.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err)
 		s.canceled("open", s.numbered.Open(ctx, []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 		s.canceled("look", s.numbered.ReadSeries(ctx, []string{s.key})[0].Err)
-		s.canceled("pause", s.numbered.Pause(ctx, s.key, 1).Err)
-		s.canceled("resume", s.numbered.Resume(ctx, s.key, 1).Err)
+		s.canceled("pause", s.controlled.Control(ctx, s.change(driver.ActionPause)).Err)
+		_, err := s.controlled.Audit(ctx, "", 0)
+		s.canceled("audit", err)
 	})
 	s.key = "new"
 	equal(s, "the mark of the series that was to be opened", s.look().Mark, 0)

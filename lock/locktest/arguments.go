@@ -113,8 +113,13 @@ func badOthers(s *stand) {
 	for _, key := range badKeys {
 		s.refused(s.front().Open(s.done(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
 		s.refused(s.front().ReadSeries(s.done(), []string{key})[0].Err, "key")
-		s.refused(s.front().Pause(s.done(), key, 1).Err, "key")
-		s.refused(s.front().Resume(s.done(), key, 1).Err, "key")
+		c := s.change(driver.ActionPause)
+		c.Key = key
+		s.refused(s.front().Control(s.done(), c).Err, "key")
+		if key != "" {
+			_, err := s.front().Audit(s.done(), key, 1)
+			s.refused(err, "key")
+		}
 		if s.journaled != nil {
 			_, err := s.front().Journal(s.done(), key, 1)
 			s.refused(err, "key")
@@ -128,10 +133,26 @@ func badOthers(s *stand) {
 	} {
 		s.refused(s.front().Open(s.done(), []driver.OpenRequest{o})[0].Err, argument)
 	}
-	for _, change := range []int64{0, -1, driver.MaxNumber + 1} {
-		s.refused(s.front().Pause(s.done(), "job", change).Err, "change")
-		s.refused(s.front().Resume(s.done(), "job", change).Err, "change")
+	for argument, change := range map[string]func(c *driver.Control){
+		"action": func(c *driver.Control) { c.Action = driver.ActionLapse },
+		"op":     func(c *driver.Control) { c.Op = strings.Repeat("x", driver.MaxOp+1) },
+		"who":    func(c *driver.Control) { c.Who = "a|b" },
+		"reason": func(c *driver.Control) { c.Reason = "" },
+		"until":  func(c *driver.Control) { c.Until = -1 },
+		"seen":   func(c *driver.Control) { c.Seen = -2 },
+	} {
+		c := s.change(driver.ActionPause)
+		change(&c)
+		s.refused(s.front().Control(s.done(), c).Err, argument)
 	}
+	for _, reason := range []string{"no", strings.Repeat("é", driver.MostReason+1), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
+		c := s.change(driver.ActionPause)
+		c.Reason = reason
+		s.refused(s.front().Control(s.done(), c).Err, "reason")
+	}
+	ends := s.change(driver.ActionResume)
+	ends.Until = 1
+	s.refused(s.front().Control(s.done(), ends).Err, "until")
 }
 
 func badAmongGood(s *stand) {

@@ -162,7 +162,7 @@ func rowToleranceSpends(s *stand) {
 	s.env.Wait(20 * time.Millisecond)
 	s.claimed(c, driver.KindSkipped)
 	s.ended(run, driver.EndDone)
-	s.pause(1)
+	s.pause()
 	c = s.ask(s.look().Now+20, c.Number)
 	if a := s.claim(c); s.env.exact() && a.Kind != driver.KindEarly {
 		s.Fatalf("20ms before its instant, while paused: %v, want early", name(a.Kind))

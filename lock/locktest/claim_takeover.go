@@ -68,7 +68,7 @@ func rowTakeoverAlive(s *stand) {
 
 func rowTakeoverPaused(s *stand) {
 	run := s.dead()
-	s.pause(1)
+	s.pause()
 	s.settles(s.after(run), run, driver.VerdictLost)
 }
 

@@ -117,6 +117,7 @@ var parts = []part{
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
+	{"control", needNumbered, controlTests},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},
 	{"batches", needNumbered, batchTests},
@@ -144,7 +145,10 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, inspector := d.(driver.Inspector)
 	_, sharer := d.(driver.Sharer)
 	_, several := d.(driver.MultiAcquirer)
-	_, numbered := d.(driver.Numbered)
+	_, numbered := d.(interface {
+		driver.Numbered
+		driver.Controlled
+	})
 	_, journaled := d.(driver.Journaled)
 	_, clocked := d.(driver.Clocked)
 	_, membership := d.(driver.Membership)
@@ -161,7 +165,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needSharer, sharer, "lock.Sharer"},
 		{needSeveral, several, "lock.Several"},
 		{needDesert, env.Desert != nil, "Env.Desert"},
-		{needNumbered, numbered, "lock.Numbered"},
+		{needNumbered, numbered, "lock.Numbered with a lock.Controlled"},
 		{needJournal, journaled, "lock.Journaled"},
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},

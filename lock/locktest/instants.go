@@ -43,7 +43,7 @@ var instants = []instant{
 		return s.ask(s.mark+500, s.due(1)), s.mark + 500
 	}, [3]driver.Kind{driver.KindEarly, driver.KindSkipped, driver.KindSkipped}},
 	{"a number while paused", func(s *stand) (driver.Claim, int64) {
-		s.pause(1)
+		s.pause()
 		return s.ask(s.mark+500, s.mark), s.mark + 500
 	}, [3]driver.Kind{driver.KindEarly, driver.KindPaused, driver.KindPaused}},
 	{"the deadline", func(s *stand) (driver.Claim, int64) {
@@ -136,14 +136,14 @@ func resumeInstants(s *stand) {
 	s.around("the mark", func() int64 {
 		mark = s.look().Now + 20
 		s.granted(s.ask(mark, s.mark))
-		s.pause(1)
+		s.pause()
 		return mark
 	}, func(i int) {
 		lines := len(s.lines())
-		now := s.resume(2)
-		want, more := mark, 0
+		now := s.resume()
+		want, more := mark, 1
 		if i == 2 {
-			want, more = mark+1, 1
+			want, more = mark+1, 2
 		}
 		if now.Mark != want || now.Paused {
 			s.Errorf("%s: after the resume the series is %+v, want the mark %d", s.key, now, want)

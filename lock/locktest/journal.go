@@ -92,11 +92,11 @@ func journalContiguous(s *stand) {
 	late.Deadline = time.Millisecond
 	s.claimed(late, driver.KindMissed)
 	s.ended(run, driver.EndDone)
-	s.pause(1)
+	s.pause()
 	s.env.Wait(5 * time.Millisecond)
 	s.claimed(s.ask(s.look().Now, s.look().Mark), driver.KindPaused)
 	s.env.Wait(5 * time.Millisecond)
-	is := s.resume(2)
+	is := s.resume()
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.ask(s.look().Now, is.Mark))
 	s.contiguous()

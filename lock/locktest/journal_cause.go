@@ -30,14 +30,14 @@ func causeOfEnd(s *stand) {
 		equal(s, "lines", len(lines), 1)
 		equal(s, "the error", lines[0].Error, text)
 		_, run = s.granted(s.ask(s.due(2), s.due(1)))
-		s.pause(1)
-		s.resume(2) // a line between the grant and its end
+		s.pause()
+		s.resume() // a line between the grant and its end
 		s.failed(run, driver.EndGivenBack, text)
 		lines = s.lines()
-		equal(s, "lines", len(lines), 4)
+		equal(s, "lines", len(lines), 6)
 		equal(s, "the error of the grant's line", lines[1].Error, "")
-		equal(s, "the error of the end's line", lines[3].Error, text)
-		equal(s, "the outcome", lines[3].Outcome, driver.OutcomeInterrupted)
+		equal(s, "the error of the end's line", lines[5].Error, text)
+		equal(s, "the outcome", lines[5].Outcome, driver.OutcomeInterrupted)
 	}
 }
 

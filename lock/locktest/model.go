@@ -75,6 +75,8 @@ type model struct {
 	top   int64           // the highest fence of the store
 	runs  []modelRun      // all that were ever granted or waited
 	asked []modelClaim    // all that was ever asked
+
+	controls []driver.Control // all that were ever sent
 }
 
 // A modelRun names a run, with the fence that the rules gave it.
@@ -190,7 +192,7 @@ func (tw *twin) near(from, to int64) bool {
 	return slices.ContainsFunc(tw.models, func(m *model) bool {
 		return slices.ContainsFunc(m.Runs, func(r driver.Run) bool {
 			return r.State == driver.RunOpen && r.Until > from && r.Until <= to
-		})
+		}) || m.Paused && m.Pause.Until >= from && m.Pause.Until <= to
 	})
 }
 

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -253,28 +254,46 @@ func (tw *twin) endedAt(m *model) int64 {
 	return now
 }
 
-// change pauses or resumes, with the next change or with one that was made.
+// change pauses or resumes, sometimes with what the asker has seen before, or as an
+// operation that was sent before.
 func (tw *twin) change(m *model) {
 	tw.Helper()
-	change := max(1, m.PauseChange+one[int64](tw, 0, 1, 1, 1, 2))
-	pause := !m.Paused && tw.chance(60) || m.Paused && tw.chance(10)
-	tw.last = func() {
-		do := tw.numbered.Resume
-		if pause {
-			do = tw.numbered.Pause
-		}
-		got := do(tw.ctx, m.key, change)
-		tw.note("pause %v with change %d: %+v", pause, change, got)
-		if pause {
-			m.Pause(change)
-		} else {
-			m.Resume(got.Now*1000, change, m)
-		}
-		if got.Err != nil || got.Mark != m.Mark || got.Paused != m.Paused || got.PauseChange != m.PauseChange {
-			tw.fail("the store answers %+v\nthe rules keep     %+v", got, m.State)
+	c := driver.Control{Key: m.key, Action: driver.ActionResume, Op: fmt.Sprint("op-", tw.rnd.IntN(1000)), Who: one(tw, "ann", "bob ü"),
+		Seen: m.Change + one[int64](tw, 0, 0, 0, 0, -1, 1)}
+	if c.Seen < 0 || tw.chance(20) {
+		c.Seen = driver.AnySeen
+	}
+	if !m.Paused && tw.chance(70) || m.Paused && tw.chance(20) {
+		c.Action, c.Reason = driver.ActionPause, one(tw, "for the night", "a|b;c#d+e%7C \"é\"")
+		if tw.chance(60) {
+			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
 		}
 	}
+	if len(m.controls) > 0 && tw.chance(20) {
+		was := one(tw, m.controls...)
+		c.Op = was.Op
+		if tw.chance(60) {
+			c = was
+		}
+	}
+	m.controls = append(m.controls, c)
+	tw.last = func() { tw.sendChange(m, &c) }
 	tw.last()
+}
+
+func (tw *twin) sendChange(m *model, c *driver.Control) {
+	tw.Helper()
+	got := tw.controlled.Control(tw.ctx, *c)
+	tw.note("%+v\n      %+v", *c, got)
+	now := got.Series.Now
+	want := m.Control(now*1000, c, tw.audited+1, m)
+	if got.Kind == driver.ControlDone {
+		tw.audited++
+	}
+	got.Series, want.Series = driver.Series{}, driver.Series{} // compared after each step
+	if !reflect.DeepEqual(got, want) {
+		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+	}
 }
 
 func (tw *twin) opening(m *model) {

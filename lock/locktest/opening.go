@@ -22,8 +22,8 @@ func openNothingElse(s *stand) {
 		s.claimed(s.ask(1, 0), driver.KindUnknown)
 		equal(s, "a renewal", s.renew(run).Alive, false)
 		equal(s, "a release", s.end(run, driver.EndDone).Ended, false)
-		_ = s.numbered.Pause(s.ctx, s.key, 1)
-		_ = s.numbered.Resume(s.ctx, s.key, 2)
+		s.control(s.change(driver.ActionPause))
+		s.control(s.change(driver.ActionResume))
 	})
 	equal(s, "the mark", s.look().Mark, 0)
 	if s.journaled != nil {

@@ -1,8 +1,7 @@
 package locktest
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -21,29 +20,63 @@ var pauseTests = []test{
 }
 
 func pauseUnknown(s *stand) {
-	for name, change := range map[string]func(context.Context, string, int64) driver.Series{"pause": s.numbered.Pause, "resume": s.numbered.Resume} {
-		if got := change(s.ctx, "never opened", 1); !errors.Is(got.Err, driver.ErrNotOpen) || got.Paused {
-			s.Errorf("the %s of a series that was never opened is answered %+v", name, got)
-		}
-	}
 	s.key = "never opened"
+	for _, action := range []driver.Action{driver.ActionPause, driver.ActionResume} {
+		a := s.refuses(s.change(action), driver.RefusedNotOpen)
+		equal(s, "paused", a.Series.Paused, false)
+	}
 	s.open()
 	equal(s, "paused", s.look().Paused, false)
+	equal(s, "changes", s.look().Change, 0)
 }
 
-func (s *stand) pause(change int64) driver.Series {
-	s.Helper()
-	return s.series([]driver.Series{s.numbered.Pause(s.ctx, s.key, change)})
+// change is a fresh change, whatever the series stands at.
+func (s *stand) change(action driver.Action) driver.Control {
+	s.ops++
+	return driver.Control{Key: s.key, Action: action, Op: fmt.Sprint("op-", s.ops), Who: "ann", Reason: "moved to 2", Seen: driver.AnySeen}
 }
 
-func (s *stand) resume(change int64) driver.Series {
+func (s *stand) control(c driver.Control) driver.ControlAnswer {
 	s.Helper()
-	return s.series([]driver.Series{s.numbered.Resume(s.ctx, s.key, change)})
+	a := s.controlled.Control(s.ctx, c)
+	if a.Err != nil {
+		s.Fatalf("unexpected doubt: %v", a.Err)
+	}
+	return a
+}
+
+// makes is a change that is made.
+func (s *stand) makes(c driver.Control) driver.ControlAnswer {
+	s.Helper()
+	a := s.control(c)
+	if a.Kind != driver.ControlDone {
+		s.Fatalf("the %s is answered %+v", c.Action, a)
+	}
+	return a
+}
+
+// refuses is a change that is refused for a reason, and changes nothing.
+func (s *stand) refuses(c driver.Control, why driver.Refusal) (a driver.ControlAnswer) {
+	s.Helper()
+	s.unchanged(func() { a = s.control(c) })
+	if a.Kind != driver.ControlRefused || a.Refusal != why {
+		s.Fatalf("the %s is answered %+v, want the refusal %q", c.Action, a, why)
+	}
+	return a
+}
+
+func (s *stand) pause() driver.Series {
+	s.Helper()
+	return s.makes(s.change(driver.ActionPause)).Series
+}
+func (s *stand) resume() driver.Series {
+	s.Helper()
+	return s.makes(s.change(driver.ActionResume)).Series
 }
 
 func rowPaused(s *stand) {
 	s.open()
-	s.pause(1)
+	s.pause()
 	c := s.next(3)
 	a := s.claimed(c, driver.KindPaused)
 	equal(s, "the mark", a.Mark, c.Number)
@@ -55,20 +88,38 @@ func rowPaused(s *stand) {
 
 func pauseOnce(s *stand) {
 	s.open()
-	is := s.pause(1)
+	c := s.change(driver.ActionPause)
+	first := s.makes(c)
+	is := first.Series
 	equal(s, "paused", is.Paused, true)
-	equal(s, "the change", is.PauseChange, 1)
-	equal(s, "paused, as a look sees it", s.look().Paused, true)
-	s.unchanged(func() { s.pause(1) })
-	equal(s, "paused", s.resume(2).Paused, false)
-	s.unchanged(func() { s.resume(2) })
-	equal(s, "paused", s.pause(3).Paused, true)
+	equal(s, "the change", is.Change, 1)
+	equal(s, "the pause", is.Pause, driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: is.Now})
+	equal(s, "the pause, as a look sees it", s.look().Pause, is.Pause)
+	s.repeats(c, first)
+	end := s.change(driver.ActionResume)
+	second := s.makes(end)
+	equal(s, "paused", second.Series.Paused, false)
+	equal(s, "the pause", second.Series.Pause, driver.Pause{})
+	s.repeats(end, second)
+	s.repeats(c, first)
+	equal(s, "paused", s.pause().Paused, true)
+}
+
+// repeats sends a change again that was made: nothing changes, and the answer names what the
+// first one did.
+func (s *stand) repeats(c driver.Control, first driver.ControlAnswer) {
+	s.Helper()
+	var a driver.ControlAnswer
+	s.unchanged(func() { a = s.control(c) })
+	if a.Kind != driver.ControlRepeated || a.Change != first.Change || a.Audit != first.Audit {
+		s.Fatalf("asked again, the %s is answered %+v, at first %+v", c.Action, a, first)
+	}
 }
 
 func pauseRun(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.pause(1)
+	s.pause()
 	equal(s, "alive", s.renew(run).Alive, true)
 	s.ended(run, driver.EndDone)
 	equal(s, "the last success", s.look().Last, run.Number)
@@ -78,7 +129,7 @@ func pauseStartsNothing(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, driver.EndUnstarted)
-	s.pause(1)
+	s.pause()
 	s.settles(s.after(run), run, driver.VerdictMissed)
 	s.claimed(s.ask(s.due(2), s.due(1)), driver.KindPaused)
 }
@@ -87,16 +138,17 @@ func pauseResumed(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, driver.EndDone)
-	s.pause(1)
+	s.pause()
 	s.env.Wait(20 * time.Millisecond)
-	is := s.resume(2)
+	is := s.resume()
 	equal(s, "paused", is.Paused, false)
 	equal(s, "the mark", is.Mark, is.Now)
-	if l := s.last(driver.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
+	s.changed(driver.ActionResume, 2)
+	if l := s.before(driver.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
 		equal(s, "the verdict between", l.Between, driver.VerdictPaused)
 	}
 	s.env.Wait(20 * time.Millisecond)
-	s.unchanged(func() { s.resume(2); s.resume(3) })
+	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
 	s.claimed(s.next(1), driver.KindPassed)
 	a := s.claimed(s.ask(is.Mark, s.mark), driver.KindPassed)
 	equal(s, "the node that decided the mark", a.Node, "")
@@ -105,12 +157,12 @@ func pauseResumed(s *stand) {
 
 func pauseSettles(s *stand) {
 	run := s.dead()
-	s.pause(1)
-	is := s.resume(2)
+	s.pause()
+	is := s.resume()
 	equal(s, "the runs", len(is.Runs), 0)
 	if s.journaled != nil {
 		lines := s.lines()
-		l := lines[len(lines)-2]
+		l := lines[len(lines)-3]
 		equal(s, "the verdict of the run", l.Verdict, driver.VerdictLost)
 		equal(s, "its number", l.To, run.Number)
 	}
@@ -120,26 +172,27 @@ func pauseSettles(s *stand) {
 func pauseMark(s *stand) {
 	now := s.look().Now
 	s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
-	s.pause(1)
-	equal(s, "the mark", s.resume(2).Mark, now+3_600_000)
+	s.pause()
+	equal(s, "the mark", s.resume().Mark, now+3_600_000)
 }
 
 func pauseLate(s *stand) {
 	s.open()
-	s.pause(1)
-	s.resume(2)
-	s.unchanged(func() { s.pause(1); s.pause(2) })
-	s.pause(3)
+	pause, resume, third := s.change(driver.ActionPause), s.change(driver.ActionResume), s.change(driver.ActionPause)
+	first, second := s.makes(pause), s.makes(resume)
+	s.repeats(pause, first)
+	s.makes(third)
 	s.env.Wait(20 * time.Millisecond)
-	s.unchanged(func() { s.resume(2); s.resume(3); s.pause(1); s.pause(3) })
+	s.repeats(resume, second)
+	s.repeats(pause, first)
 	equal(s, "paused", s.look().Paused, true)
 }
 
 func pauseSpent(s *stand) {
 	s.open()
-	s.pause(1)
+	s.pause()
 	s.claimed(s.next(3), driver.KindPaused)
-	s.resume(2)
+	s.resume()
 	s.unchanged(func() {
 		s.claimed(s.next(3), driver.KindPassed)
 		s.claimed(s.next(1), driver.KindPassed)

@@ -145,7 +145,7 @@ func (s *stand) fenceOf(a driver.Answer) int64 {
 
 func queuePaused(s *stand) {
 	run, c, fence := s.wait(driver.OverlapQueue)
-	s.pause(1)
+	s.pause()
 	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
 	a := s.claimed(s.takes(c, fence), driver.KindPassed)
 	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictMissed)

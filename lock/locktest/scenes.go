@@ -19,8 +19,8 @@ var scenes = []struct {
 	{"given back", func(s *stand) driver.Claim { s.ended(s.decided(2), driver.EndGivenBack); return s.next(2) }, driver.KindPassed},
 	{"spent", func(s *stand) driver.Claim { s.open(); s.missed(2); return s.next(2) }, driver.KindPassed},
 	{"gap", func(s *stand) driver.Claim { s.open(); return s.ask(s.due(3), s.due(2)) }, driver.KindGap},
-	{"paused", func(s *stand) driver.Claim { s.open(); s.pause(1); return s.next(2) }, driver.KindPaused},
-	{"decided and paused", func(s *stand) driver.Claim { s.decided(2); s.pause(1); return s.next(2) }, driver.KindPassed},
+	{"paused", func(s *stand) driver.Claim { s.open(); s.pause(); return s.next(2) }, driver.KindPaused},
+	{"decided and paused", func(s *stand) driver.Claim { s.decided(2); s.pause(); return s.next(2) }, driver.KindPassed},
 	{"orphan", func(s *stand) driver.Claim {
 		s.ended(s.decided(1), driver.EndUnstarted)
 		return s.ask(s.due(2), s.due(1))

@@ -20,20 +20,24 @@ const (
 // fail the test when the store answers with an error.
 type stand struct {
 	*testing.T
-	ctx       context.Context
-	env       Env
-	driver    driver.Driver
-	numbered  driver.Numbered
-	journaled driver.Journaled // nil if the driver keeps no journal
-	key       string
-	mark      int64 // where the series stood when it was opened
-	owners    int
+	ctx        context.Context
+	env        Env
+	driver     driver.Driver
+	numbered   driver.Numbered
+	journaled  driver.Journaled // nil if the driver keeps no journal
+	controlled driver.Controlled
+	key        string
+	mark       int64 // where the series stood when it was opened
+	owners     int
+	ops        int
+	audited    int64 // how many records the model expects
 }
 
 func newStand(t *testing.T, env Env) *stand {
 	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job"}
 	s.numbered, _ = s.driver.(driver.Numbered)
 	s.journaled, _ = s.driver.(driver.Journaled)
+	s.controlled, _ = s.driver.(driver.Controlled)
 	return s
 }
 
@@ -180,6 +184,35 @@ func (s *stand) last(v driver.Verdict, from, to int64) driver.Line {
 		s.Fatalf("the last line is %+v, want %q from %d to %d", l, v, from, to)
 	}
 	return l
+}
+
+// before is last for the line before the last one.
+func (s *stand) before(v driver.Verdict, from, to int64) driver.Line {
+	s.Helper()
+	if s.journaled == nil {
+		return driver.Line{}
+	}
+	lines := s.lines()
+	if len(lines) < 2 {
+		s.Fatalf("the journal is %+v, want a line %q before the last", lines, v)
+	}
+	l := lines[len(lines)-2]
+	if l.Verdict != v || l.From != from || l.To != to {
+		s.Fatalf("the line before the last is %+v, want %q from %d to %d", l, v, from, to)
+	}
+	return l
+}
+
+// changed checks that the last line of the journal is that of a change.
+func (s *stand) changed(action driver.Action, change int64) {
+	s.Helper()
+	if s.journaled == nil {
+		return
+	}
+	is := s.look()
+	if l := s.last(driver.VerdictControl, is.Mark, is.Mark); driver.Action(l.Reason) != action || l.Change != change {
+		s.Fatalf("the last line is %+v, want change %d, %s", l, change, action)
+	}
 }
 
 // unchanged fails the test if f changes the series or its journal.

@@ -19,6 +19,7 @@ var _ interface {
 	driver.Forcer
 	driver.Adopter
 	driver.Numbered
+	driver.Controlled
 	driver.Journaled
 	driver.Clocked
 	driver.Membership
@@ -44,14 +45,15 @@ type Store struct {
 	mu      sync.Mutex
 	leases  map[string][]lease
 	queues  map[string][]*place
-	sweepAt int // how many leases there must be before expired ones are searched for
+	sweepAt int // how many leases there must be to look for expired ones
 	fences  fences
 	books   books
 	series  map[string]*record
 	opened  *record // the latest
-	latest  *record // the one that was read last
+	looked  *record // the one looked at last
 	nodes   map[string]member
 	pen     pen
+	audit   audit
 }
 
 // A record is what the store keeps of one series.
@@ -72,9 +74,9 @@ func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
-	s.opened, s.latest = nil, nil
+	s.opened, s.looked = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
-	s.books = books{}
+	s.books, s.audit = books{}, audit{}
 }
 
 // doubt is the answer to a request that was not carried out.

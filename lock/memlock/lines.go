@@ -67,6 +67,11 @@ func (w *words) text(n uint32) string {
 }
 
 func (v *vocabulary) pack(l *driver.Line) line {
+	if l.Verdict == driver.VerdictControl { // it has no blocker
+		control := *l
+		control.Blocker, control.BlockerFence = l.Change, l.Audit
+		l = &control
+	}
 	return line{
 		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
 		blocker: l.Blocker, blockerFence: l.BlockerFence,
@@ -78,7 +83,7 @@ func (v *vocabulary) pack(l *driver.Line) line {
 }
 
 func (v *vocabulary) unpack(l *line) driver.Line {
-	return driver.Line{
+	line := driver.Line{
 		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
 		Blocker: l.blocker, BlockerFence: l.blockerFence,
 		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
@@ -86,4 +91,8 @@ func (v *vocabulary) unpack(l *line) driver.Line {
 		Verdict: driver.Verdict(v.verdicts[0].text(uint32(l.verdict))),
 		Between: driver.Verdict(v.verdicts[1].text(uint32(l.between))),
 	}
+	if line.Verdict == driver.VerdictControl {
+		line.Change, line.Audit, line.Blocker, line.BlockerFence = l.blocker, l.blockerFence, 0, 0
+	}
+	return line
 }

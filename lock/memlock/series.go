@@ -55,40 +55,18 @@ func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 			out[i] = driver.Series{Key: key, Err: err}
 			continue
 		}
-		out[i] = s.record(key).Series(us, key)
+		out[i] = s.look(key).Series(us, key)
 	}
 	return out
 }
 
-// Pause stops grants of a series.
-func (s *Store) Pause(ctx context.Context, key string, change int64) driver.Series {
-	return s.change(ctx, "pause", key, func(_ int64, r *record) { r.Pause(change) })
-}
-
-// Resume ends a pause.
-func (s *Store) Resume(ctx context.Context, key string, change int64) driver.Series {
-	return s.change(ctx, "resume", key, func(us int64, r *record) { r.Resume(us, change, s.writer(r)) })
-}
-
-func (s *Store) change(ctx context.Context, what, key string, do func(us int64, r *record)) driver.Series {
-	if err := doubt(ctx, what, key); err != nil {
-		return driver.Series{Key: key, Err: err}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	us := s.now().UnixMicro()
-	r := s.record(key)
-	do(us, r)
-	return series.Changed(r.Series(us, key))
-}
-
-// record returns the record of a key, or an empty one that is not kept: the rules
-// write nothing to a series that was never opened. A batch most often names series in the
-// order in which they were opened: then the next record is found without the map.
-func (s *Store) record(key string) *record {
-	if s.latest != nil {
-		if r := s.latest.next; r != nil && r.key == key {
-			s.latest = r
+// look returns the record of a key, or an empty one that is not kept: the rules
+// write nothing to a series that was never opened. A caller that asks for many asks most
+// often in the order in which they were opened, and is spared the map.
+func (s *Store) look(key string) *record {
+	if s.looked != nil {
+		if r := s.looked.next; r != nil && r.key == key {
+			s.looked = r
 			return r
 		}
 	}
@@ -96,7 +74,7 @@ func (s *Store) record(key string) *record {
 	if r == nil {
 		return new(record)
 	}
-	s.latest = r
+	s.looked = r
 	return r
 }
 

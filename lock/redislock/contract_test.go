@@ -100,7 +100,7 @@ func TestContractRealExact(t *testing.T) {
 		Open: func(t *testing.T) driver.Driver {
 			d := newDriver(t, c, redislock.Options{Namespace: fresh()})
 			d.ClockFrom("clock")
-			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d}
+			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d}
 		},
 		Wait:     func(d time.Duration) { set(clock().Add(d)) },
 		SetClock: set,
@@ -112,6 +112,7 @@ func TestContractRealExact(t *testing.T) {
 type seriesOnly struct {
 	driver.Driver
 	driver.Numbered
+	driver.Controlled
 	driver.Journaled
 }
 

@@ -43,8 +43,7 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 		"release run": d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
 		"open":        d.Open(ctx, []driver.OpenRequest{{Key: "job", Node: "b"}})[0].Err,
 		"look":        d.ReadSeries(ctx, []string{"job"})[0].Err,
-		"pause":       d.Pause(ctx, "job", 1).Err,
-		"resume":      d.Resume(ctx, "job", 1).Err,
+		"pause":       d.Control(ctx, driver.Control{Key: "job", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen}).Err,
 		"beat":        beat,
 	} {
 		_, refused := errors.AsType[*driver.HeldError](err)

@@ -61,8 +61,13 @@ func TestFullServer(t *testing.T) {
 	}
 	must(t, d.Release(t.Context(), held))
 	takesLeases(t, d, handedOver, append(shared, forced)...)
-	must(t, d.Pause(t.Context(), "job", 1).Err)
-	must(t, d.Resume(t.Context(), "job", 2).Err)
+	for _, c := range []driver.Control{
+		{Key: "job", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"}, {Key: "job", Action: driver.ActionResume, Op: "2", Who: "ann", Seen: 1},
+	} {
+		if a := d.Control(t.Context(), c); a.Kind != driver.ControlDone {
+			t.Errorf("the %s is answered with %+v", c.Action, a)
+		}
+	}
 	open(t, d, c, "job", "new")
 	fill(t, c) // what was freed must not be why it worked
 	if a := d.Claim(t.Context(), []driver.Claim{next})[0]; a.Err == nil {

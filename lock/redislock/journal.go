@@ -16,7 +16,7 @@ import (
 
 var verdicts = map[byte]driver.Verdict{
 	'o': driver.VerdictOpened, 'r': driver.VerdictRan, 'e': driver.VerdictEnded, 's': driver.VerdictSkipped,
-	'w': driver.VerdictWaiting, 'u': driver.VerdictSuperseded, 'm': driver.VerdictMissed, 'p': driver.VerdictPaused,
+	'w': driver.VerdictWaiting, 'u': driver.VerdictSuperseded, 'm': driver.VerdictMissed, 'p': driver.VerdictPaused, 'c': driver.VerdictControl,
 	'l': driver.VerdictLost,
 }
 
@@ -24,6 +24,9 @@ var verdicts = map[byte]driver.Verdict{
 // and the revisions that were seen. What cannot be read stands in its place, as
 // [driver.UnreadableLine], or in the journal's faults.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	if err := driver.CheckKey(key); err != nil {
+		return driver.Journal{}, err
+	}
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
 	var some *redis.ScanCmd
@@ -110,6 +113,9 @@ func readLine(text string) (driver.Line, bool) {
 	if blocker := f.end(); blocker != "" {
 		number, fence, _ := strings.Cut(blocker, "+")
 		l.Blocker, l.BlockerFence = f.count(number), f.count(fence)
+	}
+	if l.Verdict == driver.VerdictControl { // its change and its record stand there
+		l.Change, l.Audit, l.Blocker, l.BlockerFence = l.Blocker, l.BlockerFence, 0, 0
 	}
 	return l, !f.bad && l.Verdict != ""
 }

@@ -19,12 +19,12 @@ type script struct {
 
 // scripts are the operations, each named as its file.
 type scripts struct {
-	acquire, wait, renew, release                 *script
-	sharedAcquire, sharedRenew, sharedRelease     *script
-	force, forcings, adopt, why, inspect          *script
-	open, claim, peek, readSeries, pause, recount *script
-	renewRuns, releaseRuns                        *script
-	beat, members, now, agree, touch              *script
+	acquire, wait, renew, release                   *script
+	sharedAcquire, sharedRenew, sharedRelease       *script
+	force, forcings, adopt, why, inspect            *script
+	open, claim, peek, readSeries, control, recount *script
+	renewRuns, releaseRuns                          *script
+	beat, members, now, agree, touch                *script
 }
 
 var embedded = load(func(name string) string {
@@ -64,7 +64,7 @@ func load(source func(name string) string) *scripts {
 		claim:         read("claim"),
 		peek:          read("peek"),
 		readSeries:    read("read_series"),
-		pause:         read("pause"),
+		control:       read("control"),
 		recount:       read("recount"),
 		renewRuns:     read("renew_runs"),
 		releaseRuns:   read("release_runs"),

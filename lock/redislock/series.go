@@ -8,16 +8,17 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[driver.OpenRequest, driver.Series]{
 	name:   "open",
 	script: func(s *scripts) *script { return s.open },
 	key:    func(o *driver.OpenRequest) string { return o.Key },
+	check:  driver.CheckOpen,
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
 		r.key("all", "")
+		r.key("au", "")
 	},
 	add: func(r *request, name string, o *driver.OpenRequest) {
 		r.series(name)
@@ -42,6 +43,7 @@ var seriesReads = operation[string, driver.Series]{
 	name:   "read series",
 	script: func(s *scripts) *script { return s.readSeries },
 	key:    func(key *string) string { return *key },
+	check:  func(key *string) error { return driver.CheckKey(*key) },
 	begin:  beginRead,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
 	read:   func(now instant, text string, key *string) (driver.Series, bool) { return readSeries(now, text, *key) },
@@ -67,55 +69,20 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series 
 	return seriesReads.ask(ctx, d, keys)
 }
 
-// A change is a pause or its end.
-type change struct {
-	key    string
-	number int64
-	resume bool
-}
-
-// change makes a change of a series.
-func (d *Driver) change(ctx context.Context, name string, c change) driver.Series {
-	changes := operation[change, driver.Series]{
-		name:   name,
-		script: func(s *scripts) *script { return s.pause },
-		key:    func(c *change) string { return c.key },
-		begin:  beginVerdicts,
-		add: func(r *request, name string, c *change) {
-			r.key("s:", name)
-			r.key("j:", name)
-			r.number(c.number)
-			r.text(string(flag(c.resume)))
-		},
-		read: func(now instant, text string, c *change) (driver.Series, bool) {
-			s, ok := readSeries(now, text, c.key)
-			return series.Changed(s), ok
-		},
-		doubt: func(c *change, err error) driver.Series { return driver.Series{Key: c.key, Err: err} },
-	}
-	return changes.ask(ctx, d, []change{c})[0]
-}
-
-// Pause stops the grants of a series. It works on a server at maxmemory.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
-	return d.change(ctx, "pause", change{key: key, number: number})
-}
-
-// Resume ends a pause. It works on a server at maxmemory.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
-	return d.change(ctx, "resume", change{key: key, number: number, resume: true})
-}
-
-// readSeries reads since|other|mark|fence|last|pause, then ;run for each that is
-// kept.
+// readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then
+// ;run for each that is kept.
 func readSeries(now instant, text, key string) (driver.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
 	s := driver.Series{Key: key, Now: now.ms()}
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
-	pause := f.number(f.end())
-	s.Paused, s.PauseChange = pause > 0, max(pause, -pause)
+	change, until := f.number(f.text()), f.optional(f.text())
+	since, op, who, reason := f.optional(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
+	s.Change = max(change, -change)
+	if s.Paused = change > 0; s.Paused {
+		s.Pause = driver.Pause{Op: op, Who: who, Reason: reason, Since: since, Until: until}
+	}
 	ok := true
 	if some {
 		s.Runs, ok = readRuns(rest)

@@ -33,6 +33,9 @@ func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
 		return early(ms, c)
 	case s.Mark > ms+Tolerance:
 		return driver.Answer{Kind: driver.KindAhead}
+	}
+	s.lapse(ms, w)
+	switch {
 	case c.From != 0:
 		return s.takeOver(us, c, w)
 	case c.Number <= s.Mark:

@@ -60,29 +60,45 @@ func (c *cluster) operator(ts []turn) []turn {
 	if c.pauses > 0 && !c.state.Paused {
 		ts = append(ts, turn{"the operator pauses", byOperator, true, func(c *cluster) {
 			c.pauses--
-			c.change++
-			c.state.Pause(c.change)
+			c.operate(driver.ActionPause, 0)
 		}})
+		if c.brief && c.now < c.horizon {
+			ts = append(ts, turn{"the operator pauses until the next interval has begun", byOperator, true, func(c *cluster) {
+				c.pauses--
+				c.operate(driver.ActionPause, c.ms()+interval)
+			}})
+		}
 	}
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
-			c.change++
 			c.again = true
-			c.state.Resume(c.us(), c.change, &c.ledger)
+			c.operate(driver.ActionResume, 0)
 		}})
 	}
 	if c.again {
 		ts = append(ts, turn{"the last resume arrives again", byOperator, true, func(c *cluster) {
 			c.again = false
-			before := c.ledger
-			c.state.Resume(c.us(), c.change, &c.ledger)
-			if c.ledger != before {
-				c.broken("a resume asked again wrote a line")
+			before, change := c.ledger, c.state.Change
+			if c.control(driver.ActionResume, 0, change); c.ledger != before || c.state.Change != change {
+				c.broken("a resume asked again changed something")
 			}
 		}})
 	}
 	return ts
 }
+
+func (c *cluster) operate(action driver.Action, until int64) {
+	c.change++
+	c.control(action, until, c.change)
+}
+
+// control sends the request of a change, which is named by its number.
+func (c *cluster) control(action driver.Action, until, change int64) {
+	c.state.Control(c.us(), &driver.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Seen: driver.AnySeen}, change, &c.ledger)
+}
+
+// opNames are the operations of the operator, by the number of their change.
+var opNames = [...]string{"", "op1", "op2", "op3", "op4", "op5", "op6", "op7", "op8"}
 
 // network carries requests to the store, also those of a frozen node.
 func (c *cluster) network(ts []turn, i int) []turn {

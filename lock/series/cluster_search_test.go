@@ -58,6 +58,7 @@ func worlds(ticks int) (ws []named) {
 		if ticks <= 2 {
 			add("crash-lose", func(b *bounds) { b.crash, b.lose = 1, 1 })
 			add("freeze-crash", func(b *bounds) { b.freeze, b.crash = 1, 1 })
+			add("brief-pause-crash", func(b *bounds) { b.pause, b.crash, b.brief = 1, 1, true })
 			add("pause-crash", func(b *bounds) { b.pause, b.crash = 1, 1 })
 			add("three-nodes", func(b *bounds) { b.nodes = 3 })
 		}
@@ -239,7 +240,7 @@ func (s *exploration) trace() (labels []string) {
 func (c *cluster) key(b []byte) []byte {
 	k := keyWriter{b: b, fences: c.fences()}
 	k.putOwners(c)
-	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, flag(c.again), flag(c.state.Paused), int8(indexOf(c.state.Mark)))
+	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
 	for i := range c.state.Runs {
 		k.run(c, &c.state.Runs[i])
 	}

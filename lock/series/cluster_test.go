@@ -23,6 +23,7 @@ type bounds struct {
 	margin  int8 // a node stops trusting its lease this long before the deadline
 	lag     int8 // the context of a run may end this much later than the trust
 	drain   bool // nodes may give back what they run
+	brief   bool // a pause may have an end
 	horizon int8 // after it only deadlines come nearer, so that the search ends
 
 	lose, crash, freeze, repeat, pause int8 // fault budgets
@@ -211,7 +212,7 @@ func (c *cluster) execClaim(r request) reply {
 	q := driver.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
 		From: r.fence, TTL: c.leaseTime(), Deadline: c.deadline, Attempts: c.attempts, Rerun: c.rerun, Overlap: c.overlap,
 		Backlog: r.backlog, Latest: driver.MaxNumber}
-	paused, fence := c.state.Paused, c.state.Fence
+	paused, fence := c.state.Paused && c.state.Pause.Covers(c.ms()), c.state.Fence
 	a := c.state.Claim(c.us(), &q, &c.ledger)
 	switch {
 	case paused && c.state.Fence != fence:
@@ -302,7 +303,7 @@ func (c *cluster) progress() string {
 	mark := int8(indexOf(c.state.Mark))
 	k := mark + 1
 	late := time.Duration(c.now-k) * interval * time.Millisecond
-	if int(k) > c.ticks || c.now < k || late > c.deadline || c.state.Paused || c.anyAlive() {
+	if int(k) > c.ticks || c.now < k || late > c.deadline || c.state.Paused && (c.state.Pause.Covers(c.ms()) || c.state.Pause.Covers(due(int(k)))) || c.anyAlive() {
 		return ""
 	}
 	t := c.clone()

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -53,7 +52,7 @@ func (s *State) Release(us int64, e *driver.EndRequest, w Writer) driver.EndAnsw
 func (s *State) ended(ms int64) driver.EndAnswer {
 	a := driver.EndAnswer{Ended: true}
 	for _, r := range s.Runs {
-		if r.State == driver.RunWaiting && !s.Paused && s.over(&r, ms) {
+		if r.State == driver.RunWaiting && !s.paused(ms) && s.over(&r, ms) {
 			a.Waiting, a.Fence = r.Number, r.Fence
 		}
 	}
@@ -78,40 +77,4 @@ func outcome(e *driver.EndRequest) string {
 		return driver.OutcomeInterrupted
 	}
 	return e.Outcome
-}
-
-// Pause stops grants. It does nothing for a change that was made already.
-func (s *State) Pause(change int64) {
-	if s.Mark == 0 || change <= s.PauseChange {
-		return
-	}
-	s.Paused, s.PauseChange = true, change
-}
-
-// Changed is the answer to a pause or a resume, r being the series after it.
-func Changed(r driver.Series) driver.Series {
-	if r.Err == nil && r.Mark == 0 {
-		r.Err = fmt.Errorf("%w: %q", driver.ErrNotOpen, r.Key)
-	}
-	return r
-}
-
-// Resume ends a pause: runs that are over are settled, (mark, now] is covered
-// as paused, and the mark never goes down.
-func (s *State) Resume(us, change int64, w Writer) {
-	if !s.Paused || change <= s.PauseChange {
-		return
-	}
-	ms := us / 1000
-	for i := range s.Runs {
-		if s.over(&s.Runs[i], ms) {
-			s.settle(&s.Runs[i], ms, w)
-		}
-	}
-	s.prune(0)
-	if ms > s.Mark {
-		w.Append(driver.Line{At: ms, Verdict: driver.VerdictPaused, From: s.Mark, To: ms, Between: driver.VerdictPaused})
-		s.Mark, s.By = ms, ""
-	}
-	s.Paused, s.PauseChange = false, change
 }

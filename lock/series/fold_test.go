@@ -58,6 +58,8 @@ func TestFold(t *testing.T) {
 			with(skipped2, func(l *driver.Line) { l.Verdict, l.To = driver.VerdictMissed, 20 }), nil},
 		{"a miss after a miss of one number alone", with(skipped, func(l *driver.Line) { l.Verdict, l.From = driver.VerdictMissed, 20 }),
 			with(skipped2, func(l *driver.Line) { l.Verdict = driver.VerdictMissed }), nil},
+		{"a pause after a change", driver.Line{Verdict: driver.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, paused2, nil},
+		{"a change after a pause", paused, driver.Line{Verdict: driver.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, nil},
 		{"a wait", skipped, with(skipped2, func(l *driver.Line) { l.Verdict = driver.VerdictWaiting }), nil},
 		{"an opening", skipped, driver.Line{Verdict: driver.VerdictOpened, From: 20, To: 20}, nil},
 	} {
@@ -135,9 +137,9 @@ func foldStep(t *rapid.T, s *series.State, w *tape, ms int64, owner string) {
 	c.Owner, c.Revision = owner, rapid.SampledFrom([]string{"r", "r", "r", "s"}).Draw(t, "revision")
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
-		s.Pause(s.PauseChange + 1)
+		s.Control(ms*1000, &driver.Control{Key: "job", Action: driver.ActionPause, Op: fmt.Sprint("op", s.Change), Who: "op", Reason: "for the test", Until: rapid.SampledFrom([]int64{0, ms + interval}).Draw(t, "until"), Seen: driver.AnySeen}, s.Change+1, w)
 	case 1:
-		s.Resume(ms*1000, s.PauseChange+1, w)
+		s.Control(ms*1000, &driver.Control{Key: "job", Action: driver.ActionResume, Op: fmt.Sprint("op", s.Change), Who: "op", Seen: driver.AnySeen}, s.Change+1, w)
 	case 2, 3:
 		for _, r := range slices.Clone(s.Runs) {
 			s.Release(ms*1000, &driver.EndRequest{RunRef: driver.RunRef{Number: r.Number, Owner: r.Owner, Fence: r.Fence}, Outcome: driver.OutcomeOK}, w)

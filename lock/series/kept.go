@@ -1,6 +1,7 @@
 package series
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -10,16 +11,19 @@ import (
 // A Kept is a [State] as stores that keep text keep it, as JSON. Each embeds it in
 // what it keeps beside, and numbers the format of the whole.
 type Kept struct {
-	Mark        int64     `json:"mark"`
-	By          string    `json:"by,omitempty"`
-	Fence       int64     `json:"fence"`
-	Last        int64     `json:"last,omitempty"`
-	Paused      bool      `json:"paused,omitempty"`
-	PauseChange int64     `json:"change,omitempty"`
-	SpentBy     string    `json:"spentBy,omitempty"`
-	SpentAs     string    `json:"spentAs,omitempty"`
-	SpentFence  int64     `json:"spentFence,omitempty"`
-	Runs        []keptRun `json:"runs,omitempty"`
+	Mark       int64       `json:"mark"`
+	By         string      `json:"by,omitempty"`
+	Fence      int64       `json:"fence"`
+	Last       int64       `json:"last,omitempty"`
+	Paused     bool        `json:"paused,omitempty"`
+	Change     int64       `json:"change,omitempty"`
+	Pause      *keptChange `json:"pause,omitempty"`
+	Latest     *keptChange `json:"latest,omitempty"`
+	Ops        []keptOp    `json:"ops,omitempty"`
+	SpentBy    string      `json:"spentBy,omitempty"`
+	SpentAs    string      `json:"spentAs,omitempty"`
+	SpentFence int64       `json:"spentFence,omitempty"`
+	Runs       []keptRun   `json:"runs,omitempty"`
 }
 
 type keptRun struct {
@@ -33,6 +37,23 @@ type keptRun struct {
 	Replaced bool   `json:"replaced,omitempty"`
 }
 
+// A keptChange is a pause, or the latest change.
+type keptChange struct {
+	Action driver.Action `json:"action,omitempty"` // of the latest change
+	Op     string        `json:"op"`
+	Who    string        `json:"who"`
+	Reason string        `json:"reason,omitempty"`
+	At     int64         `json:"at"`
+	Until  int64         `json:"until,omitempty"` // of a pause
+}
+
+type keptOp struct {
+	ID     string `json:"id"`
+	Body   string `json:"body"`
+	Change int64  `json:"change"`
+	Audit  int64  `json:"audit"`
+}
+
 // The states and kinds as they are kept, by their numbers.
 var (
 	states = []string{driver.RunOpen: "open", driver.RunGivenBack: "given back", driver.RunUnstarted: "unstarted",
@@ -40,9 +61,30 @@ var (
 	spendings = []string{driver.KindSkipped: "skipped", driver.KindWaiting: "waiting", driver.KindMissed: "missed", driver.KindPaused: "paused"}
 )
 
+// Format is the latest format of a [Kept] that this version reads.
+const Format = 2
+
+// Format returns the least format that keeps all of s: nodes of an older version read
+// series that no operator has changed.
+func (s *State) Format() int {
+	if s.Change > 0 {
+		return 2
+	}
+	return 1
+}
+
 // Keep returns s as it is to be kept.
 func (s *State) Keep() Kept {
-	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, PauseChange: s.PauseChange}
+	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change}
+	if p := s.Pause; p != (driver.Pause{}) {
+		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
+	}
+	if l := s.Latest; l != (driver.Change{}) {
+		k.Latest = &keptChange{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
+	}
+	for _, o := range s.Ops {
+		k.Ops = append(k.Ops, keptOp(o))
+	}
 	if s.Spent.Owner != "" {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.Spent.Owner, spendings[s.Spent.Kind], s.Spent.Fence
 	}
@@ -54,7 +96,16 @@ func (s *State) Keep() Kept {
 
 // State returns what was kept. An error says which word of it is not known.
 func (k *Kept) State() (State, error) {
-	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, PauseChange: k.PauseChange}
+	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change}
+	if p := k.Pause; p != nil {
+		s.Pause = driver.Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
+	}
+	if l := k.Latest; l != nil {
+		s.Latest = driver.Change{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
+	}
+	for _, o := range k.Ops {
+		s.Ops = append(s.Ops, Op(o))
+	}
 	if k.SpentBy != "" {
 		kind, err := number(spendings, k.SpentAs)
 		if err != nil {
@@ -100,4 +151,37 @@ type KeptLine struct {
 
 	Blocker      int64 `json:"blocker,omitempty"`
 	BlockerFence int64 `json:"blockerFence,omitempty"`
+
+	Change int64 `json:"change,omitempty"`
+	Audit  int64 `json:"audit,omitempty"`
+}
+
+// A KeptRecord is a [driver.AuditRecord] as stores that keep text keep it, as JSON.
+type KeptRecord struct {
+	Shard  int           `json:"-"`
+	Number int64         `json:"number"`
+	At     int64         `json:"at"`
+	Who    string        `json:"who"`
+	Action driver.Action `json:"action"`
+	Key    string        `json:"key"`
+	Change int64         `json:"change"`
+	Before string        `json:"before"`
+	After  string        `json:"after"`
+	Reason string        `json:"reason,omitempty"`
+	Op     string        `json:"op"`
+
+	Unreadable string `json:"-"`
+}
+
+// ReadRecords reads records as they are kept. One that cannot be read says so in its place.
+func ReadRecords(texts []string) []driver.AuditRecord {
+	records := make([]driver.AuditRecord, len(texts))
+	for i, text := range texts {
+		var k KeptRecord
+		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Number <= 0 {
+			k = KeptRecord{Unreadable: driver.Quote(text)}
+		}
+		records[i] = driver.AuditRecord(k)
+	}
+	return records
 }

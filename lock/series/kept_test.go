@@ -12,8 +12,11 @@ import (
 
 // What is kept is read by other versions: the text itself must not change.
 func TestKept(t *testing.T) {
-	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, PauseChange: 2,
-		Spent: series.Spending{Owner: "b/1", Kind: driver.KindWaiting, Fence: 8},
+	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, Change: 2,
+		Pause:  driver.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
+		Latest: driver.Change{Action: driver.ActionPause, Op: "2", Who: "ann", Reason: "moved", At: 3},
+		Ops:    []series.Op{{ID: "1", Body: "a1", Change: 1, Audit: 7}, {ID: "2", Body: "b2", Change: 2, Audit: 9}},
+		Spent:  series.Spending{Owner: "b/1", Kind: driver.KindWaiting, Fence: 8},
 		Runs: []driver.Run{
 			{Number: 1, State: driver.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
 			{Number: 2, State: driver.RunGivenBack}, {Number: 3, State: driver.RunUnstarted}, {Number: 4, State: driver.RunWaiting},
@@ -23,7 +26,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"mark":7,"by":"a","fence":9,"last":5,"paused":true,"change":2,"spentBy":"b/1","spentAs":"waiting","spentFence":8,"runs":[` +
+	want := `{"mark":7,"by":"a","fence":9,"last":5,"paused":true,"change":2,"pause":{"op":"2","who":"ann","reason":"moved","at":3,"until":4},` +
+		`"latest":{"action":"pause","op":"2","who":"ann","reason":"moved","at":3},"ops":[{"id":"1","body":"a1","change":1,"audit":7},{"id":"2","body":"b2","change":2,"audit":9}],"spentBy":"b/1","spentAs":"waiting","spentFence":8,"runs":[` +
 		`{"number":1,"state":"open","owner":"a/1","fence":1,"attempt":1,"granted":2,"until":3,"replaced":true},` +
 		`{"number":2,"state":"given back","owner":"","fence":0},{"number":3,"state":"unstarted","owner":"","fence":0},` +
 		`{"number":4,"state":"waiting","owner":"","fence":0},{"number":5,"state":"done","owner":"","fence":0},` +

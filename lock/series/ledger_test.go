@@ -47,10 +47,11 @@ type page struct {
 // A ledger reads the lines of a series one by one and holds them against the
 // invariants. It knows nothing of how they were decided.
 type ledger struct {
-	mark  int64
-	fence int64
-	pages [maxTicks + 1]page
-	fault string // the first invariant that was broken
+	mark   int64
+	fence  int64
+	change int64 // the latest
+	pages  [maxTicks + 1]page
+	fault  string // the first invariant that was broken
 }
 
 func (l *ledger) broken(format string, args ...any) {
@@ -65,6 +66,9 @@ func (l *ledger) Append(line driver.Line) {
 	case line.Verdict == driver.VerdictOpened:
 		l.mark = line.To
 		return
+	case line.Verdict == driver.VerdictControl:
+		l.controls(line)
+		return
 	case line.From < line.To:
 		l.moves(line)
 	}
@@ -73,6 +77,20 @@ func (l *ledger) Append(line driver.Line) {
 		return
 	}
 	l.decide(&l.pages[k], k, line)
+}
+
+// controls reads a line about a change: it stands at the mark, and changes are numbered
+// without gaps. The end of a pause that had one has the number of the pause.
+func (l *ledger) controls(line driver.Line) {
+	if line.From != l.mark || line.To != l.mark {
+		l.broken("I4 a change from %d to %d, the mark is %d", line.From, line.To, l.mark)
+	}
+	if driver.Action(line.Reason) != driver.ActionLapse {
+		l.change++
+	}
+	if line.Change != l.change {
+		l.broken("I10 change %d is written as %d", l.change, line.Change)
+	}
 }
 
 // moves reads a line that raises the mark: it must begin where the mark stood,

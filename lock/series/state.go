@@ -19,14 +19,17 @@ const Tolerance = 20 // milliseconds
 // A State is what a store keeps of one series. The zero State is a series that
 // is not open. It is not safe for concurrent use.
 type State struct {
-	Mark        int64 // the highest decided number; 0: not open
-	By          string
-	Fence       int64
-	Last        int64
-	Paused      bool
-	PauseChange int64
-	Spent       Spending
-	Runs        []driver.Run // by number: what is not settled, and what was settled since the last grant
+	Mark   int64 // the highest decided number; 0: not open
+	By     string
+	Fence  int64
+	Last   int64
+	Change int64 // how many control changes were made
+	Latest driver.Change
+	Paused bool
+	Pause  driver.Pause // zero unless Paused
+	Ops    []Op         // the latest, oldest first
+	Spent  Spending
+	Runs   []driver.Run // by number: what is not settled, and what was settled since the last grant
 }
 
 // A Spending is the latest claim that moved the mark without a grant, kept so
@@ -52,7 +55,7 @@ func (s *State) Open(us int64, o *driver.OpenRequest, w Writer) {
 
 // Series returns the state for a reader. Settled runs are left out.
 func (s *State) Series(us int64, key string) driver.Series {
-	r := driver.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Paused: s.Paused, PauseChange: s.PauseChange}
+	r := driver.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause}
 	for _, run := range s.Runs {
 		if run.State < driver.RunDone {
 			r.Runs = append(r.Runs, run)

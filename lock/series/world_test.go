@@ -59,12 +59,13 @@ func (w *world) key() any {
 		mark, fence, last, change, ms int64
 		by                            string
 		paused                        bool
+		until                         int64
 		spent                         series.Spending
 		runs                          [8]driver.Run
 		held                          [keptLeases]driver.RunRef
 		asked                         driver.Claim
 		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.Spent, [8]driver.Run{}, [keptLeases]driver.RunRef{}, w.asked, w.ledger}
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.Spent, [8]driver.Run{}, [keptLeases]driver.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k
@@ -210,20 +211,25 @@ func (w *world) end(r driver.RunRef, how driver.EndKind) {
 	}
 }
 
-func (w *world) pause() {
+// operate makes a control change, and repeats it: the second request changes nothing.
+func (w *world) operate(action driver.Action, until int64) {
+	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Seen: w.State.Change}
 	w.change++
-	w.Pause(w.change)
-}
-
-func (w *world) resume() {
-	w.change++
-	w.Resume(w.ms*1000, w.change, &w.ledger)
-	before := w.ledger
-	w.Resume(w.ms*1000, w.change, &w.ledger)
-	if w.ledger != before {
-		w.ledger.broken("a resume asked again wrote a line")
+	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
+	a := w.Control(w.ms*1000, &c, w.change, &w.ledger)
+	if want := action == driver.ActionPause || paused && !lapsed; want != (a.Kind == driver.ControlDone) {
+		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
+	}
+	before, mark := w.ledger, w.Mark
+	again := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
+	if a.Kind == driver.ControlDone && (again.Kind != driver.ControlRepeated || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
+		w.ledger.broken("asked again, the %s is answered %+v, at first %+v", action, again, a)
 	}
 }
+
+func (w *world) pause()        { w.operate(driver.ActionPause, 0) }
+func (w *world) pauseBriefly() { w.operate(driver.ActionPause, w.ms+interval+interval/2) }
+func (w *world) resume()       { w.operate(driver.ActionResume, 0) }
 
 // progress holds the world against I6: a due number inside its deadline is
 // granted to who asks while nothing runs, after what has to be taken over.
@@ -233,7 +239,7 @@ func (w *world) progress() {
 		k++
 	}
 	late := time.Duration(w.ms-due(k)) * time.Millisecond
-	if k > maxTicks || late < 0 || late > w.deadline || w.Paused || w.ledger.alive(0, w.ms) {
+	if k > maxTicks || late < 0 || late > w.deadline || w.Paused && (w.State.Pause.Covers(w.ms) || w.State.Pause.Covers(due(k))) || w.ledger.alive(0, w.ms) {
 		return
 	}
 	t := w.clone()

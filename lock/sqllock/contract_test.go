@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) driver.Driver {
 				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -80,7 +80,7 @@ func TestContractExact(t *testing.T) {
 			SetClock: set,
 			Forget:   func() { forget(t, db) },
 			Rounds:   exactRounds,
-			// A waiter is silent once the clock has gone on over several probes: TestContract runs that.
+			// A waiter is silent once the clock has gone on over several looks: TestContract runs that.
 			Only: func(part string) bool { return part != "sharing with waiters that die" },
 		})
 	})
@@ -92,6 +92,7 @@ type alone struct {
 	driver.Waiter
 	driver.Inspector
 	driver.Numbered
+	driver.Controlled
 	driver.Peeker
 	driver.Journaled
 	driver.Clocked
@@ -102,7 +103,7 @@ type alone struct {
 
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine
 
-const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken"
+const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken cronce_audit"
 
 // forget empties all tables.
 func forget(t testing.TB, db *sql.DB) {

@@ -222,9 +222,23 @@ var scenes = []scene{
 		}},
 	{"a pause and its end", (*stage).open,
 		func(s *stage, d *sqllock.Driver) error {
-			return errors.Join(d.Pause(s.Context(), s.key, 1).Err, d.Resume(s.Context(), s.key, 2).Err)
+			for _, c := range []driver.Control{
+				{Key: s.key, Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen},
+				{Key: s.key, Action: driver.ActionResume, Op: "2", Who: "ann", Seen: driver.AnySeen},
+			} {
+				if a := d.Control(s.Context(), c); a.Err != nil || a.Kind == driver.ControlRefused {
+					return errors.Join(a.Err, errors.New(string(a.Refusal)))
+				}
+			}
+			return nil
 		},
-		func(s *stage) { s.lines(driver.VerdictOpened, driver.VerdictPaused) }},
+		func(s *stage) {
+			s.lines(driver.VerdictOpened, driver.VerdictControl, driver.VerdictPaused, driver.VerdictControl)
+			records, err := s.d.Audit(s.Context(), s.key, 0)
+			if err != nil || len(records) != 2 || records[1].Number != records[0].Number+1 {
+				s.Errorf("the audit is %+v, %v", records, err)
+			}
+		}},
 }
 
 // Whichever reply of the database is lost, the request is doubt, and asked again

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// format is that of the state column. A row of a newer one is doubt.
-const format = 1
+// format is the latest of the state column. A row of a newer one is doubt.
+const format = series.Format
 
 // A record is the row of a series, and what a step does to it. Its methods are
 // those of the rules.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[driver.OpenRequest, driver.Series]{
@@ -45,37 +44,4 @@ var seriesReads = operation[string, driver.Series]{
 	key:   func(key *string) string { return *key },
 	apply: func(r *record, us int64, key *string) (driver.Series, error) { return r.Series(us, *key), nil },
 	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
-}
-
-// A change pauses or resumes a series.
-type change struct {
-	key    string
-	number int64
-}
-
-func changes(name string, do func(r *record, us, number int64)) *operation[change, driver.Series] {
-	return &operation[change, driver.Series]{
-		name: name,
-		key:  func(c *change) string { return c.key },
-		apply: func(r *record, us int64, c *change) (driver.Series, error) {
-			do(r, us, c.number)
-			return series.Changed(r.Series(us, c.key)), nil
-		},
-		doubt: func(c *change, err error) driver.Series { return driver.Series{Key: c.key, Err: err} },
-	}
-}
-
-var (
-	pauses  = changes("pause", func(r *record, _, number int64) { r.Pause(number) })
-	resumes = changes("resume", func(r *record, us, number int64) { r.Resume(us, number, r) })
-)
-
-// Pause stops grants of a series.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
-	return pauses.ask(ctx, d, []change{{key, number}})[0]
-}
-
-// Resume ends a pause.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
-	return resumes.ask(ctx, d, []change{{key, number}})[0]
 }

@@ -58,7 +58,7 @@ func (d *Driver) lockSeries(ctx context.Context, s session, keys []string, opens
 	}
 	slices.Sort(missing)
 	for _, key := range slices.Compact(missing) {
-		if _, err := exec(ctx, s, d.texts.insertSeries, d.ns, key, format); err != nil {
+		if _, err := exec(ctx, s, d.texts.insertSeries, d.ns, key, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +145,7 @@ func (b *batch) save(ctx context.Context, s session, opens bool) error {
 		if !changed {
 			continue
 		}
-		states.add(b.driver.ns, r.key, format, text, r.first, r.next, r.bytes, r.seen)
+		states.add(b.driver.ns, r.key, r.Format(), text, r.first, r.next, r.bytes, r.seen)
 	}
 	return b.send(ctx, s, &states, &lines, cuts, opens)
 }

@@ -5,10 +5,10 @@ type texts struct {
 	now                string
 	versioned, version string
 
-	grant, renew, free        string // in one statement, where that is all
-	handOver                  string // free, and serve the first in the queue; PostgreSQL only
-	lease, lock, insert, save string
-	watch                     string // a waiter's probe
+	grant, renew, free       string // in one statement, where that is all
+	handOver                 string // free, and serve the first in the queue; PostgreSQL only
+	look, lock, insert, save string
+	watch                    string // a waiter's look
 
 	first, enter, own, restore, here, leave, serve, challenge, remind, count string // of places
 	notify                                                                   string // that a key is kept
@@ -21,6 +21,8 @@ type texts struct {
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
 	lines, cutLines, weigh         string
+
+	beginAudit, lockAudit, lastAudit, record, cutAudit, audit, auditOf string
 
 	beat, quit, next, last, within string // of nodes: next and last read them in the order of their times
 }
@@ -56,8 +58,8 @@ func (g *grammar) texts() texts {
 			" AND NOT EXISTS (SELECT 1 FROM cronce_places w WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)"),
 		handOver: g.handOver(),
 
-		lease: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
-		lock:  g.locked(leaseColumns, "cronce_leases WHERE "+lease),
+		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
+		lock: g.locked(leaseColumns, "cronce_leases WHERE "+lease),
 		insert: g.text("INSERT INTO cronce_leases (ns, name, " + leaseColumns + ", used_day)" +
 			" VALUES (?, ?, '', 0, 0, 0, '', {clock} {divide} 86400000000){nothing}"),
 		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, holders = ?, used_day = ? WHERE " + lease),
@@ -105,6 +107,14 @@ func (g *grammar) texts() texts {
 		keys:      g.text("SELECT name FROM cronce_series WHERE ns = ? AND next_line > 0"),
 		revisions: g.text("SELECT revisions FROM cronce_series WHERE ns = ? AND name = ?"),
 		weigh:     g.text("SELECT sum(bytes) FROM cronce_series WHERE ns = ?"),
+
+		beginAudit: g.text("INSERT INTO cronce_audit (ns, n, name, record) VALUES (?, 0, '', '0'){nothing}"),
+		lockAudit:  g.locked("record", "cronce_audit WHERE ns = ? AND n = 0"),
+		lastAudit:  g.text("UPDATE cronce_audit SET record = ? WHERE ns = ? AND n = 0"),
+		record:     g.text("INSERT INTO cronce_audit (ns, n, name, record) VALUES (?, ?, ?, ?)"),
+		cutAudit:   g.text("DELETE FROM cronce_audit WHERE ns = ? AND n BETWEEN 1 AND ?"),
+		audit:      g.text("SELECT record FROM cronce_audit WHERE ns = ? AND n > 0 ORDER BY n DESC LIMIT ?"),
+		auditOf:    g.text("SELECT record FROM cronce_audit WHERE ns = ? AND name = ? AND n > 0 ORDER BY n DESC LIMIT ?"),
 
 		beat:   g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
 		next:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us LIMIT ? OFFSET ?"),

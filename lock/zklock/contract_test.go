@@ -73,7 +73,7 @@ func TestContractExact(t *testing.T) {
 		Open: func(t *testing.T) driver.Driver {
 			d := newDriver(t, addr, zklock.Options{Namespace: fresh()})
 			d.ClockFrom(ms.Load)
-			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d}
+			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d, d}
 		},
 		Wait:     func(d time.Duration) { ms.Add(d.Milliseconds()) },
 		SetClock: func(now time.Time) { ms.Store(now.UnixMilli()) },
@@ -85,6 +85,7 @@ func TestContractExact(t *testing.T) {
 type seriesOnly struct {
 	driver.Driver
 	driver.Numbered
+	driver.Controlled
 	driver.Peeker
 	driver.Journaled
 }

@@ -86,6 +86,7 @@ var (
 	_ driver.Forcer     = (*Driver)(nil)
 	_ driver.Adopter    = (*Driver)(nil)
 	_ driver.Numbered   = (*Driver)(nil)
+	_ driver.Controlled = (*Driver)(nil)
 	_ driver.Journaled  = (*Driver)(nil)
 	_ driver.Clocked    = (*Driver)(nil)
 	_ driver.Membership = (*Driver)(nil)

@@ -15,6 +15,7 @@ import (
 type kind[Q, A any] struct {
 	what  string
 	key   func(*Q) string
+	ready func(d *Driver, c *zk.Conn, r *record) error // what else a step has to read; nil: nothing
 	step  func(r *record, us int64, q *Q) A
 	doubt func(q *Q, err error) A
 }
@@ -56,7 +57,12 @@ type task struct {
 func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q) []A {
 	out := make([]A, len(qs))
 	for left := k.tasks(d, qs); len(left) > 0; left = unfinished(left) {
-		parallel(len(left), func(i int) { left[i].record, left[i].err = d.load(c, left[i].path) })
+		parallel(len(left), func(i int) {
+			t := left[i]
+			if t.record, t.err = d.load(c, t.path); t.err == nil && k.ready != nil {
+				t.err = k.ready(d, c, t.record)
+			}
+		})
 		ms, err := d.tick(c)
 		parallel(len(left), func(i int) {
 			t := left[i]
@@ -175,12 +181,13 @@ func (d *Driver) store(c *zk.Conn, r *record) error {
 	}
 	if err == nil {
 		d.drop(c, r.path, dropped)
+		r.audit.drop(d, c)
 	}
 	return err
 }
 
 func (d *Driver) replace(c *zk.Conn, r *record, data []byte, full []byte) error {
-	ops := make([]any, 0, 2)
+	ops := make([]any, 0, 4)
 	if r.data == nil {
 		ops = append(ops, &zk.CreateRequest{Path: r.path, Data: data, Acl: d.options.ACL})
 	} else {
@@ -189,10 +196,15 @@ func (d *Driver) replace(c *zk.Conn, r *record, data []byte, full []byte) error 
 	if full != nil {
 		ops = append(ops, &zk.CreateRequest{Path: chunkPath(r.path, r.next-1), Data: full, Acl: d.options.ACL})
 	}
-	if len(ops) == 1 && r.data != nil {
-		_, err := c.Set(r.path, data, r.version)
+	audited, err := r.audit.writes(d)
+	if err != nil {
 		return err
 	}
-	_, err := c.Multi(ops...)
+	ops = append(ops, audited...)
+	if len(ops) == 1 && r.data != nil {
+		_, err = c.Set(r.path, data, r.version)
+		return err
+	}
+	_, err = c.Multi(ops...)
 	return err
 }

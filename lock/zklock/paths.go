@@ -17,11 +17,12 @@ type layout struct {
 	nodes  string
 	clock  string
 	taken  string // what is kept of leases that were taken
+	audit  string // the number of the newest record of a control change; the records are below
 }
 
 func newLayout(namespace string) layout {
 	root := "/" + namespace + "/v1"
-	return layout{root: root, locks: root + "/locks", series: root + "/series", nodes: root + "/nodes", clock: root + "/clock", taken: root + "/taken"}
+	return layout{root: root, locks: root + "/locks", series: root + "/series", nodes: root + "/nodes", clock: root + "/clock", taken: root + "/taken", audit: root + "/audit"}
 }
 
 // lock is the parent of the places of a plain lock.

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// format is that of a series' node. A node of a newer one is doubt.
-const format = 1
+// format is the latest of a series' node. A node of a newer one is doubt.
+const format = series.Format
 
 // A record is the node of a series, and what a step does to it. Its methods are
 // those of the rules.
@@ -23,6 +23,7 @@ type record struct {
 	chunks  []chunk       // the older ones, oldest first
 	next    int64         // the number of the next chunk
 	cut     bool          // older lines existed
+	audit   audit         // of a control change
 }
 
 // A chunk is a part of the journal in a node of its own.
@@ -61,7 +62,7 @@ func readRecord(path string, data []byte, version int32) (*record, error) {
 
 // encode returns the node as it is to be kept.
 func (r *record) encode() ([]byte, error) {
-	return json.Marshal(&keptState{Format: format, Kept: r.Keep(), Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut})
+	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut})
 }
 
 // changed returns the node as it is to be kept, or nil if it is kept so already. A

@@ -29,23 +29,6 @@ var seriesReads = kind[string, driver.Series]{
 	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
 }
 
-var changes = kind[change, driver.Series]{
-	what: "pause or resume",
-	key:  func(q *change) string { return q.key },
-	step: func(r *record, us int64, q *change) driver.Series {
-		q.do(r, us, q.number)
-		return series.Changed(r.Series(us, q.key))
-	},
-	doubt: func(q *change, err error) driver.Series { return driver.Series{Key: q.key, Err: err} },
-}
-
-// A change is a pause or a resume.
-type change struct {
-	key    string
-	number int64
-	do     func(r *record, us, number int64)
-}
-
 // Open registers series and reads them, and then records the revisions that they
 // were opened with.
 func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
@@ -62,16 +45,6 @@ func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Ser
 // ReadSeries reads series. It writes to none of them.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 	return seriesReads.ask(ctx, d, keys)
-}
-
-// Pause stops grants of a series.
-func (d *Driver) Pause(ctx context.Context, key string, number int64) driver.Series {
-	return changes.ask(ctx, d, []change{{key, number, func(r *record, _, n int64) { r.Pause(n) }}})[0]
-}
-
-// Resume ends a pause.
-func (d *Driver) Resume(ctx context.Context, key string, number int64) driver.Series {
-	return changes.ask(ctx, d, []change{{key, number, func(r *record, us, n int64) { r.Resume(us, n, r) }}})[0]
 }
 
 // A seen is what is known of the revision that a series was opened with.

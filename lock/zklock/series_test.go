@@ -256,7 +256,7 @@ func TestNewerFormat(t *testing.T) {
 	op := operator(t, addr)
 	d := newDriver(t, addr, zklock.Options{})
 	due := open(t, d, "job")
-	data := []byte(`{"format":2,"mark":1}`)
+	data := []byte(`{"format":3,"mark":1}`)
 	_, err := op.Set(d.SeriesPath("job"), data, -1)
 	must(t, err)
 	if a := d.Claim(t.Context(), []driver.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != driver.KindUnknown || a.Err == nil {

@@ -11,7 +11,9 @@ func (p *proof) moved(l *driver.Line) {
 	p.seen(l.From)
 	r := p.explain(l)
 	p.follow(l)
-	p.unsettled(l)
+	if !lapsed(l) {
+		p.unsettled(l)
+	}
 	p.early(l)
 	p.between(l)
 	p.decide(l)
@@ -44,6 +46,10 @@ func (p *proof) explain(l *driver.Line) *revision {
 // resumed reports whether a line was written by the end of a pause, which covers
 // all revisions up to its instant.
 func resumed(l *driver.Line) bool { return l.Verdict == driver.VerdictPaused && l.Revision == "" }
+
+// lapsed reports whether a line was written by a step after the end of a pause that had one:
+// what was left then is judged by that step.
+func lapsed(l *driver.Line) bool { return resumed(l) && l.To < l.At }
 
 // follow checks that a line begins where the mark stood.
 func (p *proof) follow(l *driver.Line) {

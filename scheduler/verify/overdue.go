@@ -38,10 +38,16 @@ func (p *proof) late() {
 	if s := p.options.State; s != nil {
 		p.left(s)
 	}
-	if p.options.State != nil && p.options.State.Paused {
-		n := p.union(within(max(mark, p.after), p.through, inForce), nil)
-		p.report.Paused += n
-		return
+	if s := p.options.State; s != nil && s.Paused {
+		through := p.through
+		if s.Pause.Until != 0 {
+			through = min(through, s.Pause.Until)
+		}
+		p.report.Paused += p.union(within(max(mark, p.after), through, inForce), nil)
+		if s.Pause.Until == 0 {
+			return
+		}
+		mark = max(mark, s.Pause.Until) // what is due later is judged as ever
 	}
 	p.undecided(mark)
 }
@@ -150,7 +156,7 @@ func (p *proof) left(s *driver.Series) {
 		default:
 			continue
 		}
-		if s.Paused {
+		if s.PausedAt(p.now) {
 			p.leave(r, lost)
 		} else if p.now-over > p.grace() {
 			p.leave(r, overdue)

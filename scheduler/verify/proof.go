@@ -21,14 +21,16 @@ type proof struct {
 	after, through int64 // ticks in (after, through] are counted
 	begins         int64 // what was decided up to here is not known
 
-	mark   int64 // the highest decided instant, as the lines have it
-	marked bool  // a line said it
-	high   int64 // the highest counted instant; above the mark if that went back, below it after a line that is ahead
-	fence  int64 // the highest fence granted so far
-	latest int64 // when something was written last
-	runs   map[int64]*run
-	states [states]int // how many runs are in each state
-	whole  bool        // every open run has been seen
+	mark    int64 // the highest decided instant, as the lines have it
+	marked  bool  // a line said it
+	high    int64 // the highest counted instant; above the mark if that went back, below it after a line that is ahead
+	fence   int64 // the highest fence granted so far
+	latest  int64 // when something was written last
+	written int64 // when the first line was
+	runs    map[int64]*run
+	states  [states]int // how many runs are in each state
+	control control
+	whole   bool // every open run has been seen
 
 	warned bool       // of a line that is ahead of the store's clock
 	blind  bool       // a line that may have moved the mark could not be read
@@ -104,6 +106,8 @@ func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 			return max(l.From, l.At) // no opening is below the store's clock
 		case l.From < l.To:
 			return l.From
+		case l.Verdict == driver.VerdictControl:
+			return l.To // the mark
 		}
 		at = max(at, l.At+series.Tolerance)
 	}
@@ -118,12 +122,20 @@ func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 
 // read takes line i.
 func (p *proof) read(i int, l *driver.Line) {
+	if p.written == 0 {
+		p.written = l.At
+	}
 	for _, ms := range []int64{l.At, l.Ended} {
 		if !p.beyond(ms) {
 			p.latest = max(p.latest, ms)
 		}
 	}
 	p.ahead(l)
+	if l.Verdict == driver.VerdictControl {
+		p.controlled(l)
+		return
+	}
+	p.steered(l)
 	switch {
 	case l.Verdict == driver.VerdictUnreadable:
 		p.unreadable(l)

@@ -60,10 +60,10 @@ func (p *play) step(t *rapid.T) {
 	case 9:
 		p.renewAll()
 	case 10:
-		p.state.Pause(p.state.PauseChange + int64(rapid.IntRange(0, 1).Draw(t, "pause")))
+		p.change(driver.ActionPause, rapid.SampledFrom([]int64{0, p.now + 1, p.now + 9000, p.now + 40_000}).Draw(t, "until"))
 		p.open(who.text())
 	default:
-		p.state.Resume(p.us(), p.state.PauseChange+1, p)
+		p.change(driver.ActionResume, 0)
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *play) renewAll() {
 const never = math.MaxInt64 / 2
 
 func (p *play) options() verify.Options {
-	return verify.Options{Now: instant(max(p.now, p.state.Mark)), Grace: never, Exclusive: p.exclusive()}
+	return verify.Options{Audit: p.audit, Now: instant(max(p.now, p.state.Mark)), Grace: never, Exclusive: p.exclusive()}
 }
 
 // Whatever nodes do, what the rules wrote holds, and accounts for every tick up

@@ -74,7 +74,7 @@ func (r *Report) Broken(invariant string) (n int) {
 
 // A Violation is one broken invariant.
 type Violation struct {
-	Invariant string    `json:"invariant"` // I1, I2, I3, I4 or I7
+	Invariant string    `json:"invariant"` // I1, I2, I3, I4, I7 or I10
 	Tick      time.Time `json:"tick"`      // the tick, or the end of the range, it was noticed at
 	Text      string    `json:"text"`      // what is wrong
 }

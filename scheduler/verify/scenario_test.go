@@ -27,6 +27,8 @@ func TestWhatTheRulesWriteHolds(t *testing.T) {
 		{"an outage, then all", false, misfireAll, verify.Report{Due: 4, Once: 4, Outcomes: counts("ok", 4)}},
 		{"too late", false, tooLate, verify.Report{Due: 6, Once: 1, Missed: counts("deadline", 5), Outcomes: counts("ok", 1)}},
 		{"a pause", false, pause, verify.Report{Due: 7, Once: 2, Paused: 5, Outcomes: counts("ok", 2)}},
+		{"a pause with an end", false, pauseUntil, verify.Report{Due: 7, Once: 3, Paused: 4, Outcomes: counts("ok", 3)}},
+		{"a pause with an end, and an outage beyond it", false, pauseOutage, verify.Report{Due: 7, Once: 2, Paused: 3, Missed: counts("misfire", 2), Outcomes: counts("ok", 2)}},
 		{"a dead node, lost", false, lostTick, verify.Report{Due: 2, Once: 1, Lost: 1, Outcomes: counts("ok", 1)}},
 		{"a dead node, taken over", false, takenOver, verify.Report{Due: 2, Once: 2, TakenOver: 1, Outcomes: counts("ok", 2)}},
 		{"unstarted, then run", false, unstartedTick, verify.Report{Due: 1, Once: 1, Unstarted: 2, Outcomes: counts("ok", 1)}},
@@ -167,15 +169,35 @@ func tooLate(s *store) {
 // pause: ticks are spent by claims, and the rest is covered by the resume.
 func pause(s *store) {
 	s.run(policy{}, 10)
-	s.state.Pause(1)
+	s.change(driver.ActionPause, 0)
 	s.now = at(20)
 	s.ask(policy{}, at(20))
 	s.now = at(40)
 	s.ask(policy{}, at(40))
 	s.now = at(65)
 	s.open(everyTen)
-	s.state.Resume(s.us(), 2, s)
+	s.change(driver.ActionResume, 0)
 	s.run(policy{}, 70)
+}
+
+// pauseUntil: a tick up to the end is claimed after it, and no node knows of the end.
+func pauseUntil(s *store) {
+	s.run(policy{}, 10)
+	s.change(driver.ActionPause, at(55))
+	s.now = at(20)
+	s.ask(policy{}, at(20))
+	s.now = at(56)
+	s.ask(policy{}, at(50))
+	s.run(policy{}, 60)
+	s.run(policy{}, 70)
+}
+
+// pauseOutage: misfire counts what was due after the end alone.
+func pauseOutage(s *store) {
+	s.run(policy{}, 10)
+	s.change(driver.ActionPause, at(45))
+	s.now = at(73)
+	s.ok(s.ask(policy{}, at(70)))
 }
 
 func lostTick(s *store) {

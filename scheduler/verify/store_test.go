@@ -29,6 +29,7 @@ type store struct {
 	sightings []driver.RevisionUse
 	now       int64 // ms
 	owners    int
+	audit     []driver.AuditRecord
 }
 
 func opened(specs ...string) *store {
@@ -168,6 +169,15 @@ func (s *store) journal() driver.Journal {
 }
 
 func (s *store) report(o verify.Options) verify.Report {
-	o.Now = instant(s.now)
+	o.Now, o.Audit = instant(s.now), s.audit
 	return verify.Job(s.journal(), o)
+}
+
+// change pauses or resumes the series.
+func (s *store) change(action driver.Action, until int64) {
+	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "for the test", Until: until, Seen: driver.AnySeen}
+	before := s.state.Series(s.us(), "job")
+	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == driver.ControlDone {
+		s.audit = append(s.audit, series.Record(s.us(), &c, &before, &a))
+	}
 }

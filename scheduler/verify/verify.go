@@ -25,9 +25,12 @@
 // of a backlog, or one that was due before that run was granted. So is a run whose
 // lease is over, and a tick that was to be started, once they were left for longer
 // than the grace. That holds with all nodes dead too: what is due is computed from the
-// specs, up to the store's clock. A paused job has no overdue ticks.
+// specs, up to the store's clock. Ticks of a pause are not overdue; those after its end are.
 //
 // I7: nothing is granted or spent before its instant.
+//
+// I10: each change by an operator has one line, and the numbers of a job's changes have no
+// gap; nothing is granted in a pause, and no tick is paused without one.
 //
 // A mark, or a line, that lies in the future of the store's clock is reported: the clock
 // was ahead for a while. It is no verdict of the ticks up to now, which are overdue if no
@@ -43,8 +46,7 @@
 // overdue tick, may look again before believing it.
 //
 // Renewals are not written, so a run without an end is alive or over as
-// [Options].State says; without it, it is counted as running. A pause is written when ticks are
-// spent by it, not when it begins. A store that lost everything lost its journal
+// [Options].State says; without it, it is counted as running. A store that lost everything lost its journal
 // too: the job then begins with a new opening, and the ticks before it are not
 // known to have been due. What happened before a truncated journal begins is not
 // judged, and Report.TooEarly says when that was asked for.
@@ -77,6 +79,9 @@ type Options struct {
 	// which runs are alive, and what of the journal lies in the future of its clock. Nil:
 	// not known; a run without an end is taken for alive.
 	State *driver.Series
+	// Audit are the records of control changes, of this job or of all, in the order of their
+	// numbers, read before the journal. Nil: not known.
+	Audit []driver.AuditRecord
 	// Alive names the nodes that live. Nil: not known.
 	Alive func(node string) bool
 	// Grace is how long after its deadline a tick may be without a verdict, and how
@@ -95,6 +100,7 @@ func Job(j driver.Journal, o Options) Report {
 	for i := range j.Lines {
 		p.read(i, &j.Lines[i])
 	}
+	p.audited(j.Key)
 	p.late()
 	p.tally()
 	return p.report

@@ -45,7 +45,7 @@ func (c *tickCase) decided(l *driver.Line) (State, string, string) {
 	case driver.VerdictSuperseded:
 		return Superseded, "Superseded: it waited for " + c.blocker(c.first(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
 	case driver.VerdictPaused:
-		return Paused, fmt.Sprintf("Paused: the job was paused. A node recorded it at %s.", c.clock(l.At)), ""
+		return Paused, fmt.Sprintf("%s A node recorded it at %s.", c.pausedBy(l), c.clock(l.At)), ""
 	case driver.VerdictLost:
 		return Lost, fmt.Sprintf("Lost: %s, and no other node may run the tick again.", c.unended()), ""
 	case driver.VerdictMissed:
@@ -66,7 +66,7 @@ func (c *tickCase) missed(l *driver.Line) (State, string, string) {
 func (c *tickCase) covered(l *driver.Line) (State, string, string) {
 	switch l.Between {
 	case driver.VerdictPaused:
-		return Paused, fmt.Sprintf("Paused: the job was paused. A node recorded it at %s, with all ticks after %s.", c.clock(l.At), c.clock(l.From)), ""
+		return Paused, fmt.Sprintf("%s It was recorded at %s, with all ticks after %s.", c.pausedBy(l), c.clock(l.At), c.clock(l.From)), ""
 	case driver.VerdictSkipped:
 		return Skipped, fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l)), ""
 	case driver.VerdictMissed:
@@ -132,7 +132,7 @@ func (c *tickCase) open(before, where string) (State, string, string) {
 
 // left explains a tick that any node may run.
 func (c *tickCase) left(text, does string) (State, string, string) {
-	if c.State.Paused {
+	if c.State.PausedAt(c.State.Now) {
 		return Waiting, sentence(text + "; no node " + does + " while the job is paused."), "cronce resume " + c.Journal.Key
 	}
 	if c.late() != nil {
@@ -152,8 +152,8 @@ func (c *tickCase) waiting(l *driver.Line) (State, string, string) {
 func (c *tickCase) undecided() (State, string, string) {
 	due := time.Duration(c.State.Now-c.ms) * time.Millisecond
 	switch {
-	case c.State.Paused:
-		return Paused, "Paused: the job is paused, and the next claim or its resumption records that.", "cronce resume " + c.Journal.Key
+	case c.State.PausedAt(c.ms):
+		return Paused, c.pausedNow() + " The next claim, or the end of the pause, records that.", "cronce resume " + c.Journal.Key
 	case c.late() != nil:
 		return Overdue, fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", due, c.cause()), "cronce overdue --job " + c.Journal.Key
 	}
@@ -167,8 +167,8 @@ func (c *tickCase) undecided() (State, string, string) {
 
 func (c *tickCase) future() string {
 	text := fmt.Sprintf("Due in %v.", time.Duration(c.ms-c.State.Now)*time.Millisecond)
-	if c.State.Paused {
-		text += " The job is paused: unless it is resumed before, the tick is recorded as paused."
+	if c.State.PausedAt(c.ms) {
+		text += " " + c.pausedNow() + " Unless the job is resumed before, the tick is recorded as paused."
 	}
 	return text
 }

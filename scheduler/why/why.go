@@ -6,6 +6,7 @@
 package why
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -17,7 +18,8 @@ import (
 type Question struct {
 	Tick    time.Time
 	Journal driver.Journal
-	State   driver.Series // read after the journal
+	State   driver.Series        // read after the journal
+	Audit   []driver.AuditRecord // of the job's control changes: they have the reasons of pauses. Nil: not known
 	// Cause says why no node decides the job's ticks. It is part of the answer about an overdue
 	// tick. Empty: not known.
 	Cause string
@@ -67,6 +69,7 @@ func Explain(q Question) Answer {
 		a.Zone, a.Spec = c.schedule.Zone().String(), c.schedule.Text()
 	}
 	a.State, a.Sentence, a.Next = c.explain()
+	slices.Sort(c.evidence)
 	a.Evidence = c.evidence
 	return a
 }
@@ -91,7 +94,7 @@ func (c *tickCase) find() {
 		case l.Verdict == driver.VerdictUnreadable:
 			c.unread = true
 			continue
-		case l.Verdict == driver.VerdictOpened:
+		case l.Verdict == driver.VerdictOpened, l.Verdict == driver.VerdictControl:
 			continue
 		case l.To == c.ms:
 			c.own = append(c.own, l)

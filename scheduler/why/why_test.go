@@ -31,6 +31,11 @@ func with(l driver.Line, outcome string, took float64, text string) driver.Line 
 	return l
 }
 
+// control is a change by an operator so many seconds after 03:00.
+func control(seconds float64, action, who string, number int64) driver.Line {
+	return driver.Line{Verdict: driver.VerdictControl, At: at(seconds), From: at(-300), To: at(-300), Reason: action, Node: who, Change: number, Audit: number}
+}
+
 func TestExplain(t *testing.T) {
 	alive := func(fence int64, left float64) driver.Run {
 		return driver.Run{Number: at(0), State: driver.RunOpen, Fence: fence, Attempt: 1, Until: at(20 + left)}
@@ -42,6 +47,8 @@ func TestExplain(t *testing.T) {
 		now       float64 // 0: 20 seconds after 03:00
 		mark      float64 // seconds after 03:00
 		paused    bool
+		pause     driver.Pause
+		audit     []driver.AuditRecord
 		truncated bool
 		cause     string
 		spec      string // empty: every five minutes
@@ -80,13 +87,22 @@ func TestExplain(t *testing.T) {
 		"paused": {lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
 			state: why.Paused, want: "Paused: the job was paused. A node recorded it at 03:00:01."},
 		"paused with others": {lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(86400), From: at(-600), To: at(86400), Between: driver.VerdictPaused, Revision: "r1"}},
-			now: 86410, mark: 86400, state: why.Paused, want: "Paused: the job was paused. A node recorded it at 2027-03-27 03:00:00, with all ticks after 02:50:00."},
+			now: 86410, mark: 86400, state: why.Paused, want: "Paused: the job was paused. It was recorded at 2027-03-27 03:00:00, with all ticks after 02:50:00."},
+		"paused by an operator": {lines: []driver.Line{control(-17400, "pause", "op@host", 1), {Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
+			audit: []driver.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance", After: driver.ControlState(true, at(18000))}},
+			state: why.Paused, want: "Paused by op@host since 2027-03-25 22:10:00 until 08:00:00: gateway maintenance. A node recorded it at 03:00:01."},
+		"paused by an operator, without the audit": {lines: []driver.Line{control(-600, "pause", "op@host", 1), {Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}, control(2, "resume", "bob", 2)},
+			state: why.Paused, want: "Paused by op@host since 02:50:00. A node recorded it at 03:00:01."},
+		"due in a pause with an end": {now: 2, mark: -300, paused: true, pause: driver.Pause{Who: "op@host", Reason: "moved.", Since: at(-60), Until: at(60)}, state: why.Paused,
+			want: "Paused by op@host since 02:59:00 until 03:01:00: moved. The next claim, or the end of the pause, records that."},
+		"due after the end of a pause": {now: 2, mark: -300, paused: true, pause: driver.Pause{Who: "op@host", Reason: "moved", Since: at(-60), Until: at(-1)}, state: why.Undecided,
+			want: "Not decided yet: it was due 2s ago, and its deadline is not over."},
 		"lost": {lines: []driver.Line{ran(0, "pod-a", .004, 1, 7), {Verdict: driver.VerdictLost, At: at(12), From: at(0), To: at(0), Fence: 7, Attempt: 1, Revision: "r1"}},
 			state: why.Lost, want: "Lost: pod-a was granted it at 03:00:00.004 as attempt 1, and did not end it before its lease was over, and no other node may run the tick again."},
 		"overdue": {tick: 0, now: 720, mark: -300, cause: "no node lives", state: why.Overdue,
 			want: "Overdue: it was due 12m0s ago, and no node has decided it: no node lives."},
 		"not decided yet": {now: 2, mark: -300, state: why.Undecided, want: "Not decided yet: it was due 2s ago, and its deadline is not over."},
-		"due in a pause":  {now: 2, mark: -300, paused: true, state: why.Paused, want: "Paused: the job is paused, and the next claim or its resumption records that."},
+		"due in a pause":  {now: 2, mark: -300, paused: true, state: why.Paused, want: "The job is paused. The next claim, or the end of the pause, records that."},
 		"due, behind a run": {lines: []driver.Line{ran(-300, "pod-a", 0, 1, 6)}, runs: []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(28)}}, now: 2, mark: -300,
 			state: why.Undecided, want: "Not decided yet: it was due 2s ago, and the run of 02:55:00 on pod-a is alive."},
 		"drained, and left": {lines: []driver.Line{with(ran(0, "pod-a", .004, 1, 7), "interrupted", 2, "")}, runs: []driver.Run{{Number: at(0), State: driver.RunGivenBack, Fence: 7, Attempt: 1, Until: at(2)}}, now: 5,
@@ -96,7 +112,7 @@ func TestExplain(t *testing.T) {
 		"not a tick": {tick: 60, now: 70, state: why.NotATick, want: `Not a tick: "*/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 03:00:00 +00:00 and Fri 2027-03-26 03:05:00 +00:00.`},
 		"future":     {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
 		"future of a paused job": {tick: 300, now: 50, paused: true, state: why.Future,
-			want: "Due in 4m10s. The job is paused: unless it is resumed before, the tick is recorded as paused."},
+			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
 		"before the job was opened": {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
 		"before the proof":          {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
 		"a line cannot be read": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
@@ -115,9 +131,9 @@ func TestExplain(t *testing.T) {
 				use.Zone = tc.zone
 			}
 			got := why.Explain(why.Question{
-				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause,
+				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause, Audit: tc.audit,
 				Journal: driver.Journal{Key: "report", Lines: append([]driver.Line{opened()}, tc.lines...), Revisions: []driver.RevisionUse{use}, Truncated: tc.truncated},
-				State:   driver.Series{Key: "report", Now: at(now), Mark: at(tc.mark), Paused: tc.paused, Runs: tc.runs},
+				State:   driver.Series{Key: "report", Now: at(now), Mark: at(tc.mark), Paused: tc.paused, Pause: tc.pause, Runs: tc.runs},
 			})
 			if got.State != tc.state || got.Sentence != tc.want {
 				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, tc.state, tc.want)

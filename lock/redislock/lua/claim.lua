@@ -157,9 +157,9 @@ end
 -- fresh decides a number above the mark.
 local function fresh(s, c)
   local h = not s.quiet and lively(s)
-  local free = s.pause <= 0 and (not h or c.terms.overlap == ALLOW)
+  local free = not s.paused and (not h or c.terms.overlap == ALLOW)
   if c.n > ms and not free then return reply(s, 'e') end
-  if s.pause > 0 then return spend(s, c, 'z', 'p', 'p', '') end
+  if s.paused then return spend(s, c, 'z', 'p', 'p', '') end
   if ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end
@@ -181,7 +181,7 @@ end
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if over(s, r) then
-      if s.pause > 0 or not mayrun(r, c) then
+      if s.paused or not mayrun(r, c) then
         settle(s, r)
       elseif not blocker(s, c, r) then
         return r
@@ -196,7 +196,7 @@ local function takeover(s, c, about)
   if not r or r.fence ~= c.from or r.state == 'd' or r.state == 'l' then return passed(s, c.number, about) end
   local ended, h = over(s, r), blocker(s, c, r)
   if not ended and r.state ~= 'w' then return passed(s, c.number, about) end
-  if ended and (s.pause > 0 or not mayrun(r, c)) then
+  if ended and (s.paused or not mayrun(r, c)) then
     settle(s, r)
     return passed(s, c.number, text(r))
   end
@@ -239,11 +239,19 @@ local function claim(i)
   if ms > t.latest then return reply(s, 'x') end
   if n > ms + TOLERANCE then return reply(s, 'e') end
   if mark > ms + TOLERANCE then return reply(s, 'a') end
-  if from == '0' and n <= mark then return passed(s, number, about) end
-  local answer = decide(s, {
-    owner = owner, number = number, n = n, after = ARGV[at + 3], from = from, seen = seen,
-    between = ARGV[at + 6], revision = ARGV[at + 7], terms = t,
-  }, about)
+  if s.pause > 0 and lapse(s) then
+    s.dirty = true
+    call('HSET', s.key, 'p', packedpause(s))
+  end
+  local answer
+  if from == '0' and n <= tonumber(s.mark) then
+    answer = passed(s, number, about)
+  else
+    answer = decide(s, {
+      owner = owner, number = number, n = n, after = ARGV[at + 3], from = from, seen = seen,
+      between = ARGV[at + 6], revision = ARGV[at + 7], terms = t,
+    }, about)
+  end
   if s.dirty then save(s, mark) end
   return answer
 end

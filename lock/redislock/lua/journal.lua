@@ -1,7 +1,7 @@
 -- The second part of the scripts that write verdicts: the journal, a list of
 --   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker
--- where the blocker is the run in the way, "number+fence", or nothing; with the
--- verdicts o opened, r ran, e ended, s skipped, w waiting,
+-- where the blocker is the run in the way, "number+fence", or nothing; of c it is
+-- "change+number in the audit"; with the verdicts c control, o opened, r ran, e ended, s skipped, w waiting,
 -- u superseded, m missed, p paused, l lost.
 --
 -- KEYS[2]  the bytes of all journals of the shard
@@ -74,6 +74,28 @@ local function record(j, verdict, from, to, between, reason, who, revision, bloc
   else
     push(j, line(verdict, from, to, between, reason, who, revision, '', '') .. blocker)
   end
+end
+
+-- cover gives the numbers after the mark, up to last, the verdict paused.
+local function cover(s, last)
+  if tonumber(last) <= tonumber(s.mark) then return end
+  record(s.journal, 'p', s.mark, last, 'p', '', '', '', '')
+  s.mark, s.by = last, ''
+end
+
+-- controlled is the line of a change by an operator, or of one by the store itself.
+local function controlled(s, action, who, change, audit)
+  return line('c', s.mark, s.mark, '', action, who, '', '', '') .. change .. '+' .. audit
+end
+
+-- lapse ends a pause whose end has passed: (mark, end] is paused, and what comes later is
+-- judged as if there had been no pause. It reports whether there was one.
+local function lapse(s)
+  if s.pause <= 0 or s.paused then return false end
+  cover(s, s.till)
+  push(s.journal, controlled(s, 'until', '', int(s.pause), '0'))
+  s.pause, s.till, s.why = -s.pause, '', nil
+  return true
 end
 
 -- bytes is what a step on the counter returns, or nothing if that is no number: then it is

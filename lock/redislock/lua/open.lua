@@ -4,6 +4,7 @@
 -- KEYS[1]  a key that never exists: the write to it proves a master
 -- KEYS[2]  the bytes of all journals of the shard
 -- KEYS[3]  the set of all series of the shard
+-- KEYS[4]  the audit of the shard, which lives as long as nodes open series
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- ARGV[1]  how many lines a journal may have
@@ -87,7 +88,7 @@ local function open(i)
   local at = 7 * i - 5
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   enter(name)
-  local s, revisions = read(KEYS[3 * i + 1], KEYS[3 * i + 2]), KEYS[3 * i + 3]
+  local s, revisions = read(KEYS[3 * i + 2], KEYS[3 * i + 3]), KEYS[3 * i + 4]
   call('PEXPIRE', s.key, LIFE)
   if s.mark == '0' then
     s.mark = int(math.max(ms, tonumber(ARGV[at + 7])))
@@ -102,7 +103,8 @@ local function open(i)
 end
 
 call('PEXPIRE', KEYS[3], LIFE)
-local out = verdicts((#KEYS - 3) / 3, open)
+local out = verdicts((#KEYS - 4) / 3, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
+call('PEXPIRE', KEYS[4], LIFE)
 return out .. '\n' .. int(bytes('GET') or -1)

@@ -21,7 +21,7 @@
 local function ended(s)
   local number, fence = '0', '0'
   for _, r in ipairs(runs(s)) do
-    if r.state == 'w' and s.pause <= 0 and over(s, r) then number, fence = r.number, r.fence end
+    if r.state == 'w' and not s.paused and over(s, r) then number, fence = r.number, r.fence end
   end
   return '1|' .. number .. '|' .. fence
 end

@@ -2,7 +2,8 @@
 -- the state of a series.
 --
 -- A state is a hash: m mark, b the node that decided it, f last fence, l latest
--- number that ended ok, p pause ("change" while paused, "-change" after it),
+-- number that ended ok, p pause ("change" while paused, "-change" after it, with "|ms"
+-- behind it if it has an end), c why it is paused ("ms|op|who|reason"),
 -- s latest spending ("owner|kind|fence"), r the runs that are kept, each as
 --   ;number|state|owner|fence|attempt|granted|until|replaced
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost.
@@ -38,14 +39,29 @@ local now, instant = int(ms), int(us)
 
 local MANY = 2097152 -- bytes of runs that one step reads
 
+-- ending reads a pause with an end.
+local function ending(s, p)
+  local change, till = match(p, '^(%-?%d+)|(%d+)$')
+  if not change then error('a pause in an unknown format') end
+  s.pause, s.till = tonumber(change), till
+  s.paused = s.pause > 0 and ms <= tonumber(till)
+end
+
 local function read(key, journal)
   local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
   if h[7] and #h[7] > MANY then error('more runs than one step reads') end
-  return {
+  local s = {
     key = key, journal = journal, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
-    pause = h[5] and tonumber(h[5]) or 0, spent = h[6] or '', text = h[7] or '',
+    pause = h[5] and tonumber(h[5]) or 0, till = '', spent = h[6] or '', text = h[7] or '',
   }
+  s.paused = s.pause > 0
+  if h[5] and find(h[5], '|', 1, true) then ending(s, h[5]) end
+  return s
+end
+
+local function packedpause(s)
+  return s.till == '' and int(s.pause) or int(s.pause) .. '|' .. s.till
 end
 
 local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([01])'
@@ -116,10 +132,12 @@ end
 
 local function node(owner) return match(owner, '^(.*)/') or '' end
 
--- series is the state for a reader.
+-- series is the state for a reader, with its pause: change|end|ms|op|who|reason.
 local function series(s, since, other)
+  local why = '|||'
+  if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. why .. packed(s)
 end
 
 -- prove fails unless this is a master: it writes, and changes nothing. What a

@@ -15,7 +15,6 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -51,16 +50,13 @@ func NewStore(c *config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := Driver(c, client)
+	driver, err := Driver(c, client)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
-	return &Store{Config: c, Client: client, Driver: d}, nil
+	return &Store{Config: c, Client: client, Driver: driver}, nil
 }
-
-// Front validates what a command asks the store: keys and texts come from the command line.
-func (s *Store) Front() driver.Front { return driver.Front{Driver: s.Driver} }
 
 // Now is the store's clock; in a Cluster the latest of its masters'.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

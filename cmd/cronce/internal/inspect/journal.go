@@ -76,12 +76,12 @@ func (s inspector) printJournal(ctx context.Context, w io.Writer, job string, f 
 	if !filter.all() {
 		n = 0 // the newest of what is let through may be old
 	}
-	j, err := s.Front().Journal(ctx, job, n)
+	j, err := s.Driver.Journal(ctx, job, n)
 	if err != nil {
 		return s.Failed(err)
 	}
 	// Without a state, as where it cannot be read, no attempt is remarked on that no line speaks of.
-	lines := filter.shown(&j, &s.Front().ReadSeries(ctx, []string{job})[0], f.n)
+	lines := filter.shown(&j, &s.Driver.ReadSeries(ctx, []string{job})[0], f.n)
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}
@@ -110,7 +110,12 @@ func printLines(w io.Writer, j *driver.Journal, lines []shownLine, output string
 }
 
 // tickOf shows a line's tick, with its day if it was written on another.
-func tickOf(l *driver.Line) string { return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At)) }
+func tickOf(l *driver.Line) string {
+	if l.Verdict == driver.VerdictControl {
+		return "-"
+	}
+	return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At))
+}
 
 // remark says in words what else a line has.
 func remark(l *shownLine) string {
@@ -127,6 +132,9 @@ func remark(l *shownLine) string {
 	}
 	if l.Error != "" {
 		parts = append(parts, l.Error)
+	}
+	if l.Audit != 0 {
+		parts = append(parts, fmt.Sprintf("change %d, number %d of the audit", l.Change, l.Audit))
 	}
 	if l.Reason != "" {
 		parts = append(parts, l.Reason)
@@ -172,6 +180,9 @@ type journalLine struct {
 
 	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run in the way
 	BlockerFence int64     `json:"blocker_fence,omitempty"`
+
+	Change int64 `json:"change,omitempty"` // of control: its number in the job
+	Audit  int64 `json:"audit,omitempty"`  // of control: the number of its record in the audit
 }
 
 type journalRevision struct {
@@ -193,6 +204,7 @@ func journalReportOf(j *driver.Journal, lines []shownLine) JournalReport {
 		if l.Ended != 0 {
 			line.Ended = terminal.UTC(l.Ended)
 		}
+		line.Change, line.Audit = l.Change, l.Audit
 		line.Error, line.BlockerFence, line.Killed = l.Error, l.BlockerFence, l.killed
 		if l.Blocker != 0 {
 			line.Blocker = terminal.UTC(l.Blocker)

@@ -15,7 +15,7 @@ import (
 // journalVerdicts are what --verdict knows.
 var journalVerdicts = []driver.Verdict{
 	driver.VerdictOpened, driver.VerdictRan, driver.VerdictEnded, driver.VerdictSkipped, driver.VerdictWaiting,
-	driver.VerdictSuperseded, driver.VerdictMissed, driver.VerdictPaused, driver.VerdictLost, driver.VerdictUnreadable,
+	driver.VerdictSuperseded, driver.VerdictMissed, driver.VerdictPaused, driver.VerdictLost, driver.VerdictControl, driver.VerdictUnreadable,
 }
 
 // A journalFilter says which lines are shown. A zero part lets all through.

@@ -34,6 +34,10 @@ func printProof(w io.Writer, p *Proof) error {
 		broken += len(p.Jobs[i].Violations)
 		printViolations(w, &p.Jobs[i])
 	}
+	broken += len(p.Audit)
+	for _, v := range p.Audit {
+		fmt.Fprintf(w, "VIOLATION %s\n", terminal.Printable(v.String()))
+	}
 	printOverdue(w, p)
 	for i, remark := range p.Remarks {
 		if i == 0 {

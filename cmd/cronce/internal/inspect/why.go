@@ -50,11 +50,15 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if _, err := s.Jobs(ctx, job); err != nil {
 		return err
 	}
-	j, err := s.Front().Journal(ctx, job, 0)
+	audit, err := s.Driver.Audit(ctx, job, 0)
 	if err != nil {
 		return s.Failed(err)
 	}
-	state := s.Front().ReadSeries(ctx, []string{job})[0]
+	j, err := s.Driver.Journal(ctx, job, 0)
+	if err != nil {
+		return s.Failed(err)
+	}
+	state := s.Driver.ReadSeries(ctx, []string{job})[0]
 	if state.Err != nil {
 		return s.Failed(state.Err)
 	}
@@ -62,7 +66,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if err != nil {
 		return exit.Usagef("why: time %w", err)
 	}
-	answer := why.Explain(why.Question{Tick: tick, Journal: j, State: state, Cause: s.causeOf(ctx, j, &state)})
+	answer := why.Explain(why.Question{Tick: tick, Journal: j, State: state, Audit: audit, Cause: s.causeOf(ctx, j, &state)})
 	if err := printWhy(w, &j, &state, answer, note, output); err != nil {
 		return err
 	}

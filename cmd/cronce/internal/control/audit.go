@@ -1,0 +1,128 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+type auditFlags struct {
+	n           int
+	job, output string
+}
+
+// AuditCommand is the command audit.
+func AuditCommand() *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Print what operators changed, when, and why",
+		Long: "Print the records of what operators changed: each pause and each resume, with its number, the caller, the reason and\n" +
+			"the state of the job before and after. A change and its record are one step of the store, which numbers them without\n" +
+			"gaps and keeps the newest 10,000 of each of its shards.\n\n" +
+			"Exit code 1: a number is left out; 4: the store does not answer, or a record cannot be read.",
+		Example: "  cronce audit\n  cronce audit --job sendSms -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.n < 1 || f.n > driver.MaxAudit {
+				return exit.Usagef("audit: -n is %d, must be 1 to %d", f.n, driver.MaxAudit)
+			}
+			return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error { return f.print(ctx, s, cmd.OutOrStdout()) })
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many records, the newest")
+	command.OutputFlag(cmd, &f.output)
+	return cmd
+}
+
+// A record is one of the audit for machines.
+type record struct {
+	Shard  int           `json:"shard"`
+	Number int64         `json:"number"`
+	At     time.Time     `json:"at,omitzero"`
+	Who    string        `json:"who"`
+	Action driver.Action `json:"action"`
+	Job    string        `json:"job"`
+	Change int64         `json:"change"` // the number of the change in the job
+	Before string        `json:"before"`
+	After  string        `json:"after"`
+	Reason string        `json:"reason,omitempty"`
+	Op     string        `json:"op"`
+
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) error {
+	if f.job != "" {
+		if _, err := s.Jobs(ctx, f.job); err != nil {
+			return err
+		}
+	}
+	found, err := s.Driver.Audit(ctx, f.job, f.n)
+	if err != nil {
+		return s.Failed(err)
+	}
+	if err := f.write(w, found); err != nil {
+		return err
+	}
+	for i := range found {
+		if found[i].Unreadable != "" {
+			return exit.Printed(exit.NotKnown, "a record of the audit cannot be read")
+		}
+	}
+	if f.job != "" || s.Driver.Shards() > 1 {
+		return nil // the numbers between are of others
+	}
+	if gaps := verify.Gaps(found); len(gaps) > 0 {
+		return exit.With(exit.Failed, fmt.Errorf("%s", gaps[0].Text))
+	}
+	return nil
+}
+
+func (f auditFlags) write(w io.Writer, found []driver.AuditRecord) error {
+	if f.output == command.OutputJSON {
+		records := make([]record, len(found))
+		for i, r := range found {
+			records[i] = record{r.Shard, r.Number, time.Time{}, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op, r.Unreadable}
+			if r.At != 0 {
+				records[i].At = time.UnixMicro(r.At).UTC()
+			}
+		}
+		return terminal.PrintJSON(w, records)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NUMBER\tWRITTEN, UTC\tWHO\tACTION\tJOB\tBEFORE\tAFTER\tREASON")
+	for i := range found {
+		r := &found[i]
+		if r.Unreadable != "" {
+			terminal.PrintRow(table, "-", "-", "-", "-", "-", "-", "-", r.Unreadable)
+			continue
+		}
+		terminal.PrintRow(table, r.Number, time.UnixMicro(r.At).UTC().Format("2006-01-02 15:04:05.000"), r.Who, r.Action, r.Key,
+			stateText(r.Before), stateText(r.After), terminal.Dash(r.Reason))
+	}
+	return table.Flush()
+}
+
+// stateText is the state of a job in a record, with an instant as people read it.
+func stateText(state string) string {
+	var ms int64
+	if _, err := fmt.Sscanf(state, driver.ControlPaused+" until %d", &ms); err == nil {
+		return driver.ControlPaused + " until " + terminal.RFC3339(ms)
+	}
+	return state
+}

@@ -1,0 +1,243 @@
+// Package control has the commands by which an operator steers the jobs of a namespace, and the
+// audit of what operators did: pause, resume and audit.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A pauseFlags is what pause and resume are asked.
+type pauseFlags struct {
+	all, replace bool
+	reason, who  string
+	until, op    string
+}
+
+// PauseCommand is the command pause.
+func PauseCommand() *cobra.Command {
+	var f pauseFlags
+	cmd := &cobra.Command{
+		Use:   "pause <job>|--all --reason <text>",
+		Short: "Stop the starts of a job, and record its ticks as paused",
+		Long: "Stop the starts of a job, takeovers included. What runs goes on. The ticks of the pause are recorded as\n" +
+			"paused and are not overdue: a stop that is planned, and a job that was removed from the configuration,\n" +
+			"are paused. It works while no node lives.\n\n" +
+			"With --until the pause ends by itself: a tick up to that instant is paused however late a node asks for it, and a\n" +
+			"later one is run as ever. No node has to be alive at that instant.\n\n" +
+			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
+			"reply is lost the command prints the operation: repeat it with --op, and it is done once.\n\n" +
+			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
+			"known whether the job is paused, or the store has no job on record.",
+		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause --all --reason 'maintenance of the database'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.reason == "" {
+				return exit.Usagef("pause: --reason is missing")
+			}
+			return f.run(cmd, args, driver.ActionPause)
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.until, "until", "", "the last instant that is paused: +8h from now, RFC 3339, or a local time of UTC (default: until cronce resume)")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a pause that ends earlier")
+	return cmd
+}
+
+// ResumeCommand is the command resume.
+func ResumeCommand() *cobra.Command {
+	var f pauseFlags
+	cmd := &cobra.Command{
+		Use:   "resume <job>|--all",
+		Short: "End the pause of a job",
+		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. From the next\n" +
+			"tick on it is as before, and overdue if no node runs it.\n\n" +
+			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
+			"ended, or the store has no job on record.",
+		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, driver.ActionResume) },
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+func (f *pauseFlags) flags(cmd *cobra.Command) {
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why: 3 to 500 characters")
+	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
+	cmd.Flags().StringVar(&f.op, "op", "", "the operation, as an earlier request printed it: it is not done twice (default: a new one)")
+}
+
+// run pauses or resumes the job that is named, or all.
+func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action) error {
+	if len(args) > 1 || f.all == (len(args) == 1) {
+		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
+	}
+	if n := utf8.RuneCountInString(f.reason); f.reason != "" && (n < driver.LeastReason || n > driver.MostReason) {
+		return exit.Usagef("%s: --reason has %d characters, must be %d to %d", cmd.Name(), n, driver.LeastReason, driver.MostReason)
+	}
+	if _, err := untilWhen(f.until, time.Now()); err != nil {
+		return err
+	}
+	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
+		only := ""
+		if !f.all {
+			only = args[0]
+		}
+		jobs, err := s.Jobs(ctx, only)
+		if err != nil {
+			return err
+		}
+		if len(jobs) == 0 {
+			return s.NoRecord()
+		}
+		c, err := f.control(ctx, s, action)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, job := range jobs {
+			c.Key = job
+			errs = append(errs, f.change(ctx, s, cmd.OutOrStdout(), c))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// control is the request, but for the job.
+func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action driver.Action) (driver.Control, error) {
+	c := driver.Control{Key: "job", Action: action, Op: f.op, Who: command.Caller(f.who), Reason: f.reason}
+	if c.Op == "" {
+		c.Op = newOp()
+	}
+	if f.until != "" {
+		now, err := s.Now(ctx)
+		if err != nil {
+			return c, err
+		}
+		until, err := untilWhen(f.until, now)
+		if err != nil {
+			return c, err
+		}
+		c.Until = until.UnixMilli()
+	}
+	return c, exit.Usage(driver.CheckControl(&c))
+}
+
+// untilWhen reads how long from now, or an instant that is to come.
+func untilWhen(text string, now time.Time) (until time.Time, err error) {
+	if text == "" {
+		return until, nil
+	}
+	if d, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d > 0 {
+		return now.Add(d).UTC(), nil
+	}
+	until, err = command.ParseTime(text, time.UTC)
+	if err != nil {
+		return until, exit.Usagef("--until %w, or how long from now (+8h)", err)
+	}
+	if !until.After(now) {
+		return until, exit.Usagef("--until is %s, must be to come: it is %s", until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	return until.UTC(), nil
+}
+
+// change pauses or resumes a job, unless it is so already.
+func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
+	old := s.Driver.ReadSeries(ctx, []string{c.Key})[0]
+	if old.Err != nil {
+		return s.Failed(old.Err)
+	}
+	if done, err := f.stands(w, &old, &c); done || err != nil {
+		return err
+	}
+	c.Seen = old.Change
+	a, err := request(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	if a.Kind == driver.ControlRepeated && a.Change != a.Series.Change {
+		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
+		return nil
+	}
+	f.print(ctx, s, w, &c, &old, &a)
+	return nil
+}
+
+// stands reports that a job is as it is to be, and refuses to shorten another pause. An
+// operation that was named may be the one that was done.
+func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) (done bool, err error) {
+	paused := old.PausedAt(old.Now)
+	p := &old.Pause
+	switch {
+	case f.op != "":
+		return false, nil
+	case c.Action == driver.ActionResume && !paused:
+		fmt.Fprintf(w, "%s is not paused already\n", terminal.Printable(old.Key))
+		return true, nil
+	case c.Action == driver.ActionResume || !paused || f.replace:
+		return false, nil
+	case p.Until == 0 || c.Until != 0 && c.Until <= p.Until:
+		fmt.Fprintf(w, "%s is paused already%s\n", terminal.Printable(old.Key), pauseText(p))
+		return true, nil
+	}
+	return false, exit.With(exit.Refused, fmt.Errorf("%s is paused already%s: to take the place of that pause give --replace", old.Key, pauseText(p)))
+}
+
+// pauseText says by whom, since when, until when and why a job is paused.
+func pauseText(p *driver.Pause) string {
+	text := fmt.Sprintf(", by %s, since %s", terminal.Printable(p.Who), terminal.RFC3339(p.Since))
+	if p.Until != 0 {
+		text += " until " + terminal.RFC3339(p.Until)
+	}
+	return text + ": " + terminal.Printable(p.Reason)
+}
+
+// print says what was done, and what becomes of the ticks.
+func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *driver.Control, old *driver.Series, a *driver.ControlAnswer) {
+	now, job := &a.Series, terminal.Printable(c.Key)
+	ticks := readTicks(ctx, s, c.Key)
+	if c.Action == driver.ActionResume {
+		fmt.Fprintf(w, "%s is not paused, by %s, from %s on%s\n", job, terminal.Printable(c.Who), terminal.RFC3339(now.Now), because(c.Reason))
+		ticks.print(w, "were", old.Mark, now.Mark)
+		return
+	}
+	until := "on"
+	if c.Until != 0 {
+		until = "until " + terminal.RFC3339(c.Until)
+	}
+	fmt.Fprintf(w, "%s is paused, by %s, from %s %s: %s; %d of its runs are alive and go on\n",
+		job, terminal.Printable(c.Who), terminal.RFC3339(now.Pause.Since), until, terminal.Printable(c.Reason), alive(now))
+	ticks.print(w, "will be", now.Mark, c.Until)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + terminal.Printable(reason)
+}
+
+// alive counts the runs that go on.
+func alive(s *driver.Series) (n int) {
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.State == driver.RunOpen && r.Until > s.Now {
+			n++
+		}
+	}
+	return n
+}

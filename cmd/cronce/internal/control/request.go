@@ -1,0 +1,81 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// newOp is the name of a new operation.
+func newOp() string { return rand.Text() }
+
+// requests is how often a change is asked for while the answer is doubt, and betweenRequests
+// how long is waited in between. The operation is the same, so it is done once.
+const (
+	requests        = 3
+	betweenRequests = 300 * time.Millisecond
+)
+
+// request asks for a change, which a replica must have where there is one. A refusal, and
+// doubt that is left, is an error.
+func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.ControlAnswer, err error) {
+	if n, err := s.Driver.Replicas(ctx, c.Key); err == nil {
+		c.Replicas = min(n, 1)
+	}
+	for i := range requests {
+		if i > 0 && !wait(ctx) {
+			break
+		}
+		a = s.Driver.Control(ctx, c)
+		if a.Err == nil || s.Driver.Refuses(a.Err) {
+			break
+		}
+	}
+	switch {
+	case a.Err != nil && s.Driver.Refuses(a.Err):
+		return a, s.Failed(a.Err)
+	case a.Err != nil:
+		return a, s.Failed(fmt.Errorf("whether the %s of %s was done is not known: repeat it with --op %s: %w", c.Action, c.Key, c.Op, a.Err))
+	case a.Kind == driver.ControlRefused:
+		return a, exit.With(exit.Refused, errors.New(refusalText(&c, &a)))
+	}
+	return a, nil
+}
+
+func wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(betweenRequests):
+		return true
+	}
+}
+
+// refusalText says why nothing was done.
+func refusalText(c *driver.Control, a *driver.ControlAnswer) string {
+	switch a.Refusal {
+	case driver.RefusedNotOpen:
+		return fmt.Sprintf("%s was never opened by a node: there is nothing to %s", c.Key, c.Action)
+	case driver.RefusedOp:
+		return fmt.Sprintf("the operation %s was used for another change of %s: nothing was done", c.Op, c.Key)
+	case driver.RefusedChanged:
+		return fmt.Sprintf("%s: another change came first, %s: nothing was done, see how it stands and ask again", c.Key, latestText(&a.Latest))
+	case driver.RefusedNotPaused:
+		return fmt.Sprintf("%s is not paused", c.Key)
+	case driver.RefusedPast:
+		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
+	}
+	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
+}
+
+// latestText says what the latest change of a job was.
+func latestText(l *driver.Change) string {
+	return fmt.Sprintf("%s by %s at %s%s", l.Action, terminal.Printable(l.Who), terminal.RFC3339(l.At), because(l.Reason))
+}

@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// maxCount bounds how many ticks are counted.
+const maxCount = 1_000_000
+
+// ticks are those of a job, by the spec that was used last; nil: it is not known.
+type ticks struct{ schedule *spec.Schedule }
+
+// readTicks reads the spec of a job. What cannot be read is not printed: the change was made.
+func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
+	j, err := s.Driver.Journal(ctx, job, 1)
+	if err != nil {
+		return ticks{}
+	}
+	return ticks{why.InForce(j.Revisions)}
+}
+
+// print says how many ticks of a range are recorded as paused, and which one runs next. A
+// range without an end lasts until a resume.
+func (t ticks) print(w io.Writer, when string, after, through int64) {
+	if t.schedule == nil {
+		return
+	}
+	if through == 0 {
+		fmt.Fprintf(w, "  each tick from %s on will be recorded as paused, until cronce resume\n", t.format(t.schedule.Next(time.UnixMilli(after))))
+		return
+	}
+	n := t.schedule.Count(after, through, maxCount)
+	more := ""
+	if n == maxCount {
+		more = "more than "
+	}
+	fmt.Fprintf(w, "  %s%d ticks %s recorded as paused; the next that runs is %s\n", more, n, when, t.format(t.schedule.Next(time.UnixMilli(through))))
+}
+
+// format shows a tick in UTC, and in the zone of the spec if that is another.
+func (t ticks) format(tick time.Time) string {
+	if tick.IsZero() {
+		return "none"
+	}
+	text := tick.UTC().Format(time.RFC3339)
+	if t.schedule.Zone() != time.UTC {
+		text += " (" + tick.In(t.schedule.Zone()).Format("15:04:05 MST") + ")"
+	}
+	return text
+}

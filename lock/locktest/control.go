@@ -1,0 +1,374 @@
+package locktest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+var controlTests = []test{
+	{"each change has one record and one line, and the numbers have no gap", controlRecords},
+	{"an operation asked again with another body is refused", controlOtherBody},
+	{"of two operators that have read the same the second is refused, and learns of the first", controlSeen},
+	{"a store knows the latest operations of a series, and a later copy is refused by what it has seen", controlKept},
+	{"a resume without a pause is refused", controlNotPaused},
+	{"a pause may follow a pause, and takes its place", controlReplaces},
+	{"a pause until an instant that is past is refused", controlPast},
+	{"a tick up to the end of a pause is paused however late it is asked for", untilLate},
+	{"the first step after the end of a pause covers what it passed, and is judged as usual", untilLapses},
+	{"a takeover after the end of a pause is granted, and ends the pause", untilTakeover},
+	{"a change after the end of a pause ends it first", untilChange},
+	{"a pause whose end the mark has reached covers nothing", untilMark},
+	{"an ending after the end of a pause names the number that waits", untilWaiting},
+	{"text from outside stays text", controlHostile},
+	{"changes of many series at once are numbered without gaps", controlRace},
+	{"the audit returns the newest of a series, or of all", controlAudit},
+}
+
+// audit returns all records.
+func (s *stand) audit() []driver.AuditRecord {
+	s.Helper()
+	all, err := s.controlled.Audit(s.ctx, "", 0)
+	if err != nil {
+		s.Fatalf("audit: %v", err)
+	}
+	return all
+}
+
+// changeLines returns the lines about changes that have a record.
+func (s *stand) changeLines() (lines []driver.Line) {
+	s.Helper()
+	for _, l := range s.lines() {
+		if l.Verdict == driver.VerdictControl && l.Audit != 0 {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func controlRecords(s *stand) {
+	s.open()
+	until := s.change(driver.ActionPause)
+	until.Until = s.look().Now + time.Hour.Milliseconds()
+	pause, resume := s.change(driver.ActionPause), s.change(driver.ActionResume)
+	resume.Who, resume.Reason = "bob", ""
+	states := []string{driver.ControlRunning, driver.ControlState(true, until.Until), driver.ControlPaused, driver.ControlRunning}
+	changes := []driver.Control{until, pause, resume}
+	var answers []driver.ControlAnswer
+	for _, c := range changes {
+		answers = append(answers, s.makes(c))
+		s.control(c) // a repetition has no record
+	}
+	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused) // nor has a refusal
+	records := s.audit()
+	if len(records) != len(changes) {
+		s.Fatalf("the audit has %+v, want %d records", records, len(changes))
+	}
+	for i, r := range records {
+		c, a := changes[i], answers[i]
+		want := driver.AuditRecord{Shard: r.Shard, Number: int64(i) + 1, At: r.At, Who: c.Who, Action: c.Action, Key: s.key, Change: int64(i) + 1,
+			Before: states[i], After: states[i+1], Reason: c.Reason, Op: c.Op}
+		if r != want || r.At/1000 != a.Series.Now || a.Audit != r.Number || a.Change != r.Change {
+			s.Errorf("record %d is %+v, want %+v; the answer was %+v", i, r, want, a)
+		}
+	}
+	if s.journaled == nil {
+		return
+	}
+	lines := s.changeLines()
+	if len(lines) != len(changes) {
+		s.Fatalf("the lines about changes are %+v", lines)
+	}
+	for i, l := range lines {
+		r := records[i]
+		if driver.Action(l.Reason) != r.Action || l.Node != r.Who || l.Change != r.Change || l.Audit != r.Number || l.At != r.At/1000 || l.From != l.To {
+			s.Errorf("the line is %+v, the record %+v", l, r)
+		}
+	}
+}
+
+func controlOtherBody(s *stand) {
+	s.open()
+	c := s.change(driver.ActionPause)
+	s.makes(c)
+	for _, change := range []func(c *driver.Control){
+		func(c *driver.Control) { c.Reason = "another" },
+		func(c *driver.Control) { c.Who = "bob" },
+		func(c *driver.Control) { c.Until = driver.MaxNumber },
+		func(c *driver.Control) { c.Action = driver.ActionResume },
+	} {
+		other := c
+		change(&other)
+		s.refuses(other, driver.RefusedOp)
+	}
+	seen := c
+	seen.Seen = 1 // the asker has read the series again
+	s.unchanged(func() { equal(s, "the answer", s.control(seen).Kind, driver.ControlRepeated) })
+	key := s.key
+	s.key = "other"
+	s.open()
+	c.Key = s.key
+	s.makes(c) // one operation on several series
+	s.key = key
+}
+
+func controlSeen(s *stand) {
+	s.open()
+	mine, theirs := s.change(driver.ActionPause), s.change(driver.ActionPause)
+	mine.Seen, theirs.Seen, theirs.Who, theirs.Reason = 0, 0, "bob", "the database is moved"
+	at := s.makes(theirs).Series.Now
+	a := s.refuses(mine, driver.RefusedChanged)
+	equal(s, "the latest change", a.Latest, driver.Change{Action: driver.ActionPause, Op: theirs.Op, Who: "bob", Reason: "the database is moved", At: at})
+	mine.Seen = a.Series.Change
+	s.makes(mine)
+}
+
+func controlKept(s *stand) {
+	s.open()
+	var first driver.Control
+	var answer driver.ControlAnswer
+	for i := range driver.KeptOps {
+		c := s.change(driver.ActionPause)
+		c.Seen = int64(i)
+		a := s.makes(c)
+		if i == 0 {
+			first, answer = c, a
+		}
+	}
+	s.repeats(first, answer)
+	s.pause()
+	s.refuses(first, driver.RefusedChanged)
+}
+
+func controlNotPaused(s *stand) {
+	s.open()
+	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
+	s.pause()
+	s.resume()
+	a := s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
+	equal(s, "the latest change", a.Latest.Action, driver.ActionResume)
+}
+
+func controlReplaces(s *stand) {
+	s.open()
+	c := s.change(driver.ActionPause)
+	c.Until = s.look().Now + 3_600_000
+	s.makes(c)
+	c = s.change(driver.ActionPause)
+	c.Who, c.Reason = "bob", "for longer"
+	is := s.makes(c).Series
+	equal(s, "the pause", is.Pause, driver.Pause{Op: c.Op, Who: "bob", Reason: "for longer", Since: is.Now})
+}
+
+func controlPast(s *stand) {
+	s.open()
+	c := s.change(driver.ActionPause)
+	c.Until = s.look().Now
+	s.refuses(c, driver.RefusedPast)
+}
+
+// pausedUntil pauses the series for a while, and returns the end.
+func (s *stand) pausedUntil(d time.Duration) int64 {
+	s.Helper()
+	c := s.change(driver.ActionPause)
+	c.Until = s.look().Now + d.Milliseconds()
+	s.makes(c)
+	return c.Until
+}
+
+// passed waits until the store's clock is past an instant.
+func (s *stand) passed(ms int64) {
+	s.Helper()
+	for now := s.look().Now; now <= ms; now = s.look().Now {
+		s.env.Wait(time.Duration(ms+1-now) * time.Millisecond)
+	}
+}
+
+func untilLate(s *stand) {
+	s.open()
+	until := s.pausedUntil(150 * time.Millisecond)
+	s.claimed(s.next(2), driver.KindPaused)
+	s.passed(until)
+	s.claimed(s.ask(until, s.due(2)), driver.KindPassed)
+	s.changed(driver.ActionLapse, 1)
+	s.before(driver.VerdictPaused, s.due(2), until)
+	equal(s, "the mark", s.look().Mark, until)
+	s.claimed(s.ask(s.due(3), s.due(2)), driver.KindPassed)
+}
+
+func untilLapses(s *stand) {
+	s.open()
+	until := s.pausedUntil(100 * time.Millisecond)
+	s.passed(until + 5)
+	equal(s, "paused before a step", s.look().Paused, true)
+	a, _ := s.granted(s.ask(until+1, until))
+	equal(s, "where the mark was", a.From, until)
+	is := s.look()
+	equal(s, "paused", is.Paused, false)
+	equal(s, "the change", is.Change, 1)
+	if s.journaled != nil {
+		lines := s.lines()
+		lines = lines[len(lines)-3:]
+		if lines[0].Verdict != driver.VerdictPaused || lines[0].From != s.mark || lines[0].To != until || lines[0].Revision != "" {
+			s.Errorf("the line of what was passed is %+v", lines[0])
+		}
+		if l := lines[1]; l.Verdict != driver.VerdictControl || l.Reason != string(driver.ActionLapse) || l.Change != 1 || l.Audit != 0 || l.From != until || l.To != until {
+			s.Errorf("the line of the end is %+v", l)
+		}
+	}
+	equal(s, "records", len(s.audit()), 1)
+}
+
+func untilTakeover(s *stand) {
+	s.open()
+	_, run := s.granted(s.next(1))
+	s.ended(run, driver.EndGivenBack)
+	until := s.pausedUntil(100 * time.Millisecond)
+	s.passed(until)
+	c := s.after(run)
+	c.Rerun = true
+	s.granted(c)
+	is := s.look()
+	equal(s, "paused", is.Paused, false)
+	equal(s, "the mark", is.Mark, until)
+}
+
+func untilChange(s *stand) {
+	s.open()
+	until := s.pausedUntil(50 * time.Millisecond)
+	s.passed(until)
+	late := s.change(driver.ActionResume)
+	a := s.control(late)
+	if a.Kind != driver.ControlRefused || a.Refusal != driver.RefusedNotPaused || a.Series.Paused || a.Series.Mark != until {
+		s.Fatalf("a resume after the end is answered %+v", a)
+	}
+	s.changed(driver.ActionLapse, 1)
+	until = s.pausedUntil(50 * time.Millisecond)
+	s.passed(until)
+	equal(s, "the change", s.pause().Change, 3)
+	records := s.audit()
+	equal(s, "the state before", records[len(records)-1].Before, driver.ControlRunning)
+	equal(s, "the mark", s.look().Mark, until)
+}
+
+func untilMark(s *stand) {
+	s.open()
+	until := s.pausedUntil(100 * time.Millisecond)
+	for now := s.look().Now; now < until; now = s.look().Now {
+		s.env.Wait(time.Duration(until-now) * time.Millisecond)
+	}
+	if a := s.claim(s.ask(until, s.mark)); a.Kind != driver.KindPaused && a.Kind != driver.KindPassed { // a clock that runs may be past it
+		s.Fatalf("the claim of the last instant of the pause is answered %+v", a)
+	}
+	s.passed(until)
+	s.granted(s.ask(until+1, until))
+	if s.journaled != nil {
+		lines := s.lines()
+		equal(s, "the lines", len(lines), 4) // the pause, what it covered, its end, and the grant
+	}
+}
+
+func untilWaiting(s *stand) {
+	alive, c, _ := s.wait(driver.OverlapQueue)
+	until := s.pausedUntil(100 * time.Millisecond)
+	s.passed(until)
+	equal(s, "the number that waits", s.ended(alive, driver.EndDone).Waiting, c.Number)
+}
+
+func controlHostile(s *stand) {
+	s.open()
+	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", driver.MostReason)} {
+		c := s.change(driver.ActionPause)
+		c.Reason = text
+		c.Who = strings.NewReplacer("|", "", ";", "").Replace(text)
+		c.Who = c.Who[:min(len(c.Who), 60)]
+		c.Op += "(%d)[.]*+-?^$"
+		a := s.makes(c)
+		s.repeats(c, a)
+		is := s.look()
+		equal(s, "the reason", is.Pause.Reason, text)
+		equal(s, "the person", is.Pause.Who, c.Who)
+		records := s.audit()
+		r := records[len(records)-1]
+		equal(s, "the reason in the audit", r.Reason, text)
+		equal(s, "the operation in the audit", r.Op, c.Op)
+		equal(s, "what is not readable", r.Unreadable, "")
+		s.makes(s.change(driver.ActionResume))
+	}
+}
+
+func controlRace(s *stand) {
+	const series, changes = 5, 6
+	var os []driver.OpenRequest
+	for i := range series {
+		os = append(os, driver.OpenRequest{Key: fmt.Sprint("race-", i), Node: "n"})
+	}
+	for _, is := range s.numbered.Open(s.ctx, os) {
+		s.series([]driver.Series{is})
+	}
+	var wg sync.WaitGroup
+	for _, o := range os {
+		wg.Go(func() {
+			for i := range changes {
+				c := driver.Control{Key: o.Key, Action: driver.ActionPause, Op: fmt.Sprint(i), Who: "ann", Reason: "race", Seen: driver.AnySeen}
+				if i%2 == 1 {
+					c.Action = driver.ActionResume
+				}
+				if a := s.controlled.Control(s.ctx, c); a.Kind != driver.ControlDone {
+					s.Errorf("change %d of %s is answered %+v", i, o.Key, a)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	last, ats := map[int]int64{}, map[int]int64{}
+	all := s.audit()
+	slices.SortFunc(all, func(a, b driver.AuditRecord) int { return int(a.Number - b.Number) })
+	for _, r := range all {
+		if r.Number != last[r.Shard]+1 || r.At < ats[r.Shard] {
+			s.Errorf("shard %d: record %d at %d follows %d at %d", r.Shard, r.Number, r.At, last[r.Shard], ats[r.Shard])
+		}
+		last[r.Shard], ats[r.Shard] = r.Number, r.At
+	}
+	equal(s, "records", len(all), series*changes)
+}
+
+func controlAudit(s *stand) {
+	if len(s.audit()) != 0 {
+		s.Fatalf("a new store has %+v", s.audit())
+	}
+	keys := []string{"a", "b"}
+	for _, key := range keys {
+		s.key = key
+		s.open()
+	}
+	for i := range 6 {
+		s.key = keys[i%2]
+		s.pause()
+		s.env.Wait(time.Millisecond) // those of several shards are in the order of their instants
+	}
+	for _, c := range []struct {
+		key  string
+		n    int
+		want []string
+	}{
+		{"", 0, []string{"op-1", "op-2", "op-3", "op-4", "op-5", "op-6"}},
+		{"", 2, []string{"op-5", "op-6"}},
+		{"a", 0, []string{"op-1", "op-3", "op-5"}},
+		{"b", 2, []string{"op-4", "op-6"}},
+		{"never opened", 0, nil},
+	} {
+		records, err := s.controlled.Audit(s.ctx, c.key, c.n)
+		var ops []string
+		for _, r := range records {
+			ops = append(ops, r.Op)
+		}
+		if err != nil || !slices.Equal(ops, c.want) {
+			s.Errorf("the newest %d of %q are %q, %v, want %q", c.n, c.key, ops, err, c.want)
+		}
+	}
+}

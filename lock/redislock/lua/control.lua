@@ -1,0 +1,115 @@
+-- control makes a change of a series for an operator: it changes the state, writes a line
+-- into the journal and appends a record to the audit of the shard.
+--
+-- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the state
+-- KEYS[4]  the journal
+-- KEYS[5]  the audit of the shard, a list of
+--          number|µs|who|action|series|change|before|after|reason|op
+-- ARGV[1]  how many lines a journal may have
+-- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[3]  action · op · digest of the body · the change that the asker has seen, -1 for any ·
+--          who · reason · until, or 0 · the series · how many records an audit may have ·
+--          how many ops a state may have
+-- returns  lines: the store's µs, then kind|refusal|change|audit, #, the latest change, #, and
+--          the series: 0||mark|fence|last|pause and its runs
+-- kinds    d done, r repeated, n refused
+--
+-- The fields of the state that are only read here: k the latest change
+-- "action|op|who|reason|ms", o the ops that were made, each ";op|digest|change|audit".
+
+-- include: state.lua
+-- include: journal.lua
+
+local action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local who, reason, till, name = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local MOST, KEPT = tonumber(ARGV[11]), tonumber(ARGV[12])
+
+local function answer(s, kind, refusal, change, audit)
+  return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '#' .. s.latest .. '#' .. series(s)
+end
+
+local function refused(s, why) return answer(s, 'n', why, '0', '0') end
+
+-- made is the change and the audit number of an op that was made, or false if it was
+-- with another body.
+local function made(s)
+  local digest, change, audit = match(s.ops, ';' .. string.gsub(op, '%p', '%%%0') .. '|(%x*)|(%d+)|(%d+)')
+  if not digest then return end
+  if digest ~= body then return false end
+  return change, audit
+end
+
+-- condition is the state of a series for the audit.
+local function condition(s)
+  if not s.paused then return 'running' end
+  return s.till == '' and 'paused' or 'paused until ' .. s.till
+end
+
+-- resume settles the runs that are over and covers (mark, now] as paused. The mark never
+-- goes down.
+local function resume(s)
+  for _, r in ipairs(runs(s)) do
+    if over(s, r) then settle(s, r) end
+  end
+  prune(s)
+  cover(s, now)
+  s.pause, s.till, s.paused, s.why = -math.abs(s.pause), '', false, nil
+end
+
+local function pause(s)
+  s.pause, s.till, s.paused = math.abs(s.pause), till ~= '0' and till or '', true
+  s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
+end
+
+-- following is the number of the next record.
+local function following()
+  local last = call('LINDEX', KEYS[5], -1)
+  if not last then return '1' end
+  local number = match(last, '^(%d+)|')
+  if not number then error('an audit record in an unknown format') end
+  return int(number + 1)
+end
+
+-- remember keeps the op, and as many before it as it may.
+local function remember(s, change, audit)
+  s.ops = s.ops .. ';' .. op .. '|' .. body .. '|' .. change .. '|' .. audit
+  local _, n = string.gsub(s.ops, ';', '')
+  if n > KEPT then s.ops = match(s.ops, '^;[^;]*(;.*)$') end
+end
+
+-- append appends a record, of which the number of the newest is one more.
+local function append(audit, change, before, after)
+  local n = call('RPUSH', KEYS[5], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
+    .. '|' .. before .. '|' .. after .. '|' .. reason .. '|' .. op)
+  if n > MOST then call('LPOP', KEYS[5], n - MOST) end
+  call('PEXPIRE', KEYS[5], LIFE)
+end
+
+local function control()
+  local s = read(KEYS[3], KEYS[4])
+  local h = call('HMGET', s.key, 'k', 'o')
+  s.latest, s.ops = h[1] or '||||0', h[2] or ''
+  if s.mark == '0' then return refused(s, 'not-open') end
+  local change, audit = made(s)
+  if change then return answer(s, 'r', '', change, audit) end
+  if change == false then return refused(s, 'op-used') end
+  call('PEXPIRE', s.key, LIFE)
+  local before = condition(s)
+  if lapse(s) then call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s)) end
+  if seen >= 0 and seen ~= math.abs(s.pause) then return refused(s, 'changed') end
+  if action == 'resume' and not s.paused then return refused(s, 'not-paused') end
+  if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
+  audit, change = following(), int(math.abs(s.pause) + 1)
+  if action == 'resume' then resume(s) else pause(s) end
+  s.pause = s.paused and tonumber(change) or -tonumber(change)
+  s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
+  remember(s, change, audit)
+  push(s.journal, controlled(s, action, who, change, audit))
+  append(audit, change, before, condition(s))
+  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  return answer(s, 'd', '', change, audit)
+end
+
+return verdicts(1, control)

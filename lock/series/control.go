@@ -1,0 +1,111 @@
+package series
+
+import (
+	"slices"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// An Op is a control change that was made, kept so that its repetition is answered as
+// the first request was.
+type Op struct {
+	ID     string
+	Body   string // see driver.Control.Body
+	Change int64
+	Audit  int64
+}
+
+// Control makes a control change. Audit is the number that its record gets, and the
+// store appends the record if the answer is ControlDone: see Record.
+func (s *State) Control(us int64, c *driver.Control, audit int64, w Writer) driver.ControlAnswer {
+	a := s.control(us/1000, c, audit, w)
+	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
+	return a
+}
+
+func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driver.ControlAnswer {
+	if s.Mark == 0 {
+		return refused(driver.RefusedNotOpen)
+	}
+	body := c.Body()
+	if i := slices.IndexFunc(s.Ops, func(o Op) bool { return o.ID == c.Op }); i >= 0 {
+		if s.Ops[i].Body != body {
+			return refused(driver.RefusedOp)
+		}
+		return driver.ControlAnswer{Kind: driver.ControlRepeated, Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
+	}
+	s.lapse(ms, w)
+	switch {
+	case c.Seen != driver.AnySeen && c.Seen != s.Change:
+		return refused(driver.RefusedChanged)
+	case c.Action == driver.ActionResume && !s.Paused:
+		return refused(driver.RefusedNotPaused)
+	case c.Until != 0 && c.Until <= ms:
+		return refused(driver.RefusedPast)
+	}
+	if c.Action == driver.ActionResume {
+		s.resume(ms, w)
+	} else {
+		s.Paused = true
+		s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: c.Until}
+	}
+	s.Change++
+	s.Latest = driver.Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
+	if len(s.Ops) == driver.KeptOps {
+		s.Ops = s.Ops[1:]
+	}
+	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
+	w.Append(driver.Line{At: ms, Verdict: driver.VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
+	return driver.ControlAnswer{Kind: driver.ControlDone, Change: s.Change, Audit: audit}
+}
+
+func refused(why driver.Refusal) driver.ControlAnswer {
+	return driver.ControlAnswer{Kind: driver.ControlRefused, Refusal: why}
+}
+
+// resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,
+// and the mark never goes down.
+func (s *State) resume(ms int64, w Writer) {
+	for i := range s.Runs {
+		if s.over(&s.Runs[i], ms) {
+			s.settle(&s.Runs[i], ms, w)
+		}
+	}
+	s.prune(0)
+	s.cover(ms, ms, w)
+	s.Paused, s.Pause = false, driver.Pause{}
+}
+
+// lapse ends a pause whose end has passed: (mark, until] is covered as paused, and what
+// comes later is judged as if there had been no pause. Each step does so before it judges
+// a number, so no node has to be alive at that instant.
+func (s *State) lapse(ms int64, w Writer) {
+	if !s.Paused || s.Pause.Covers(ms) {
+		return
+	}
+	s.cover(ms, s.Pause.Until, w)
+	s.Paused, s.Pause = false, driver.Pause{}
+	w.Append(driver.Line{At: ms, Verdict: driver.VerdictControl, From: s.Mark, To: s.Mark, Reason: string(driver.ActionLapse), Change: s.Change})
+}
+
+// cover gives the numbers after the mark, up to last, the verdict paused.
+func (s *State) cover(ms, last int64, w Writer) {
+	if last <= s.Mark {
+		return
+	}
+	w.Append(driver.Line{At: ms, Verdict: driver.VerdictPaused, From: s.Mark, To: last, Between: driver.VerdictPaused})
+	s.Mark, s.By = last, ""
+}
+
+// paused reports whether nothing is granted now. A pause whose end has passed keeps
+// nothing from being granted: the next claim writes what it covered.
+func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
+
+// Record returns the audit record of a change that was made. Before is the series before
+// the step.
+func Record(us int64, c *driver.Control, before *driver.Series, a *driver.ControlAnswer) driver.AuditRecord {
+	return driver.AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
+		Before: driver.ControlState(before.PausedAt(us/1000), before.Pause.Until),
+		After:  driver.ControlState(a.Series.Paused, a.Series.Pause.Until),
+		Reason: c.Reason, Op: c.Op}
+}

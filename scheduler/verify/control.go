@@ -1,0 +1,145 @@
+package verify
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A control is what the lines about changes have said so far.
+type control struct {
+	known  bool  // a line was read
+	change int64 // the number of the latest
+	paused bool
+	covers *driver.Line           // the last line, if it is what the end of a pause covers: its own line is next
+	seen   map[int64]*driver.Line // by the number in the audit
+}
+
+// controlled reads a line about a change by an operator, or about a pause that has reached
+// its end: it stands at the mark, and changes are numbered without gaps.
+func (p *proof) controlled(l *driver.Line) {
+	if l.From != l.To || p.marked && l.To != p.mark {
+		p.violate("I10", l.To, "a change is written at %s, while the mark was at %s", stamp(l.To), stamp(p.mark))
+	}
+	action, before := driver.Action(l.Reason), p.control
+	if action == driver.ActionLapse {
+		if l.Audit != 0 || before.known && (l.Change != before.change || !before.paused) {
+			p.violate("I10", l.To, "the end of pause %d follows change %d, and the job was paused: %v", l.Change, before.change, before.paused)
+		}
+	} else {
+		if l.Audit == 0 {
+			p.violate("I10", l.To, "change %d, %s, has no number in the audit", l.Change, action)
+		}
+		if before.known && l.Change != before.change+1 {
+			p.violate("I10", l.To, "change %d, %s, follows change %d", l.Change, action, before.change)
+		}
+	}
+	if action == driver.ActionResume && before.known && !before.paused {
+		p.violate("I10", l.To, "change %d ends a pause, and the job was not paused", l.Change)
+	}
+	if action != driver.ActionResume && action != driver.ActionLapse {
+		p.covered()
+	}
+	if p.control.seen == nil {
+		p.control.seen = map[int64]*driver.Line{}
+	}
+	if l.Audit != 0 {
+		p.control.seen[l.Audit] = l
+	}
+	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
+	if action == driver.ActionPause {
+		p.control.paused = true
+	} else if action == driver.ActionResume || action == driver.ActionLapse {
+		p.control.paused = false
+	}
+}
+
+// steered checks that a line agrees with the changes before it: nothing is granted in a
+// pause, and no tick is paused without one.
+func (p *proof) steered(l *driver.Line) {
+	if !p.control.known {
+		return
+	}
+	p.covered()
+	if resumed(l) {
+		p.control.covers = l
+	}
+	paused := l.Verdict == driver.VerdictPaused
+	granted := l.Verdict == driver.VerdictRan || l.Verdict == driver.VerdictWaiting
+	switch {
+	case paused && !p.control.paused:
+		p.violate("I10", l.To, "paused, and the job was not")
+	case granted && p.control.paused:
+		p.violate("I10", l.To, "%s, and the job was paused", l.Verdict)
+	}
+}
+
+// covered checks that what the end of a pause covers was followed by its own line, which is
+// written in the same step.
+func (p *proof) covered() {
+	if l := p.control.covers; l != nil {
+		p.violate("I10", l.To, "paused up to the end of a pause, and no line says that it ended")
+	}
+	p.control.covers = nil
+}
+
+// audited holds the lines about changes against the records of the audit, which was read
+// before the journal: each record has one line, and each line one record.
+func (p *proof) audited(job string) {
+	p.covered()
+	from, through := map[int]int64{}, map[int]int64{} // the numbers that are kept, by shard
+	var own []*driver.AuditRecord
+	for i := range p.options.Audit {
+		r := &p.options.Audit[i]
+		if r.Unreadable != "" {
+			continue
+		}
+		if from[r.Shard] == 0 || r.Number < from[r.Shard] {
+			from[r.Shard] = r.Number
+		}
+		through[r.Shard] = max(through[r.Shard], r.Number)
+		if r.Key == job {
+			own = append(own, r)
+		}
+	}
+	recorded := map[int64]bool{}
+	for _, r := range own {
+		recorded[r.Number] = true
+		l := p.control.seen[r.Number]
+		switch {
+		case l == nil && (p.report.Complete || r.At/1000 > p.written) && !p.blind:
+			p.violate("I10", r.At/1000, "the audit has %s as change %d of the job, number %d, and the journal has no line of it", r.Action, r.Change, r.Number)
+		case l != nil && (l.Change != r.Change || driver.Action(l.Reason) != r.Action || l.Node != r.Who || l.At != r.At/1000):
+			p.violate("I10", l.To, "change %d, %s by %s, is number %d of the audit, which has %s by %s as change %d", l.Change, l.Reason, l.Node, r.Number, r.Action, r.Who, r.Change)
+		}
+	}
+	if len(own) == 0 {
+		return // which shard has them is not known
+	}
+	shard := own[0].Shard
+	for number, l := range p.control.seen {
+		if !recorded[number] && from[shard] <= number && number <= through[shard] {
+			p.violate("I10", l.To, "change %d, %s by %s, is not in the audit, where it has number %d", l.Change, l.Reason, l.Node, number)
+		}
+	}
+}
+
+// Gaps returns what is wrong with the numbers of an audit: in each shard they grow by one.
+// It begins with the oldest record that is kept.
+func Gaps(records []driver.AuditRecord) (found []Violation) {
+	last := map[int]*driver.AuditRecord{}
+	for i := range records {
+		r := &records[i]
+		if r.Unreadable != "" {
+			found = append(found, Violation{Invariant: "I10", Text: "a record of the audit cannot be read: " + r.Unreadable})
+			delete(last, r.Shard)
+			continue
+		}
+		if before := last[r.Shard]; before != nil && r.Number != before.Number+1 {
+			found = append(found, Violation{Invariant: "I10", Tick: time.UnixMicro(r.At).UTC(), Text: fmt.Sprintf("number %d of the audit follows number %d", r.Number, before.Number)})
+		}
+		last[r.Shard] = r
+	}
+	return found
+}

@@ -1,0 +1,70 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+func TestGaps(t *testing.T) {
+	record := func(shard int, number int64) driver.AuditRecord {
+		return driver.AuditRecord{Shard: shard, Number: number, At: epoch * 1000}
+	}
+	for name, c := range map[string]struct {
+		records []driver.AuditRecord
+		want    string // in the first violation; empty: there is none
+	}{
+		"nothing":                {},
+		"begins anywhere":        {records: []driver.AuditRecord{record(0, 7), record(0, 8)}},
+		"each shard has its own": {records: []driver.AuditRecord{record(0, 7), record(1, 3), record(0, 8), record(1, 4)}},
+		"a gap":                  {records: []driver.AuditRecord{record(0, 7), record(0, 9)}, want: "number 9 of the audit follows number 7"},
+		"twice":                  {records: []driver.AuditRecord{record(0, 7), record(0, 7)}, want: "number 7 of the audit follows number 7"},
+		"unreadable":             {records: []driver.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
+	} {
+		got := verify.Gaps(c.records)
+		if (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].Text, c.want) {
+			t.Errorf("%s: %v, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Each change has one record and one line, in the order of their numbers.
+func TestChangesAreHeldToTheAudit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(lines []driver.Line, records []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord)
+		want   string
+	}{
+		"a line is gone": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+			return slices.DeleteFunc(ls, func(l driver.Line) bool { return l.Change == 2 }), rs
+		}, "the journal has no line of it"},
+		"a record is gone": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+			return ls, slices.Delete(rs, 1, 2)
+		}, "is not in the audit"},
+		"another person": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+			rs[0].Who = "bob"
+			return ls, rs
+		}, "which has pause by bob"},
+		"a grant in the pause": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+			i := slices.IndexFunc(ls, func(l driver.Line) bool { return l.Verdict == driver.VerdictPaused })
+			ls[i].Verdict, ls[i].Between, ls[i].Fence, ls[i].Attempt = driver.VerdictRan, "", ls[i].At*1000, 1
+			return ls, rs
+		}, "and the job was paused"},
+	} {
+		s := opened()
+		pause(s)
+		s.change(driver.ActionPause, 0)
+		j := s.journal()
+		if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: s.audit}); !r.OK() {
+			t.Fatalf("%s: before: %v", name, r.Violations)
+		}
+		lines, records := c.change(slices.Clone(j.Lines), slices.Clone(s.audit))
+		j.Lines = lines
+		r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: records})
+		if !slices.ContainsFunc(r.Violations, func(v verify.Violation) bool { return v.Invariant == "I10" && strings.Contains(v.Text, c.want) }) {
+			t.Errorf("%s: %v, want %q", name, r.Violations, c.want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package why
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// pausedNow says by whom, since when, until when and why the job is paused.
+func (c *tickCase) pausedNow() string {
+	p := c.State.Pause
+	if p == (driver.Pause{}) {
+		return "The job is paused."
+	}
+	return c.pauseText(p)
+}
+
+// pausedBy says so of the pause in which a line was written.
+func (c *tickCase) pausedBy(l *driver.Line) string {
+	change, index := (*driver.Line)(nil), 0
+	for i := range c.Journal.Lines {
+		at := &c.Journal.Lines[i]
+		if at == l {
+			break
+		}
+		if at.Verdict == driver.VerdictControl && driver.Action(at.Reason) == driver.ActionPause {
+			change, index = at, i
+		}
+	}
+	if change == nil {
+		return "Paused: the job was paused."
+	}
+	c.evidence = append(c.evidence, index)
+	p := driver.Pause{Who: change.Node, Since: change.At}
+	if c.State.Paused && c.State.Pause.Since == change.At {
+		p = c.State.Pause
+	}
+	for i := range c.Audit {
+		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == change.Change && r.Number == change.Audit {
+			p.Reason = r.Reason
+			_, until, _ := strings.Cut(r.After, " until ")
+			p.Until, _ = strconv.ParseInt(until, 10, 64) // 0: it has none
+		}
+	}
+	return c.pauseText(p)
+}
+
+func (c *tickCase) pauseText(p driver.Pause) string {
+	text := fmt.Sprintf("Paused by %s since %s", p.Who, c.clock(p.Since))
+	if p.Until != 0 {
+		text += " until " + c.clock(p.Until)
+	}
+	if p.Reason != "" {
+		text += ": " + strings.TrimSuffix(p.Reason, ".")
+	}
+	return text + "."
+}
