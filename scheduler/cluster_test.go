@@ -152,7 +152,7 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observer: &n.events, Logger: zap.New(core, zap.Hooks(n.askReady)), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observer: &n.events, Logger: withHook(zapLogger(core), n.askReady), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}
@@ -180,10 +180,7 @@ func (n *node) run() {
 
 // askReady asks the node about itself for each line that it logs: a line that was
 // logged under its mutex would wait for ever.
-func (n *node) askReady(zapcore.Entry) error {
-	_ = n.Ready()
-	return nil
-}
+func (n *node) askReady(string) { _ = n.Ready() }
 
 // drain stops a node as SIGTERM does and returns what its Run returned.
 func (n *node) drain() error {

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -40,7 +39,7 @@ type Config struct {
 	// Jobs are registered before Run; more can be added with Add.
 	Jobs []Job
 	// Logger gets the log lines. Nil: none.
-	Logger *zap.Logger
+	Logger *slog.Logger
 	// Observer is notified of each event on this node, for metrics, traces or alerts. Nothing
 	// of the scheduler waits for it: if it is slow, up to 16,384 events wait, and later ones
 	// are dropped and counted (Event.Dropped). A panic in it costs that event, and is
@@ -87,7 +86,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Namespace = cmp.Or(c.Namespace, "cronce")
 	if c.Logger == nil {
-		c.Logger = zap.NewNop()
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Zone == nil {
 		c.Zone = time.UTC

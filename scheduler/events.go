@@ -1,15 +1,14 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock/driver"
@@ -28,8 +27,7 @@ import (
 type events struct {
 	*observation
 
-	log      *zap.Logger
-	node     zap.Field
+	log      slog.Handler // with the node
 	clock    *clock.Clock
 	stderr   io.Writer
 	panicked time.Time    // when the log had a panic of the Observer last; used by the Observer's goroutine alone
@@ -43,30 +41,32 @@ type events struct {
 	wg        sync.WaitGroup         // the lines that are written beside
 }
 
-// newEvents leaves out stack traces: a line of the node's is not about its code.
-func newEvents(log *zap.Logger, to Observer, node string, c *clock.Clock) *events {
-	none := zap.LevelEnablerFunc(func(zapcore.Level) bool { return false })
-	e := &events{log: log.WithOptions(zap.AddStacktrace(none)), node: zap.String("node", node), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
+func newEvents(log *slog.Logger, to Observer, node string, c *clock.Clock) *events {
+	e := &events{log: log.Handler().WithAttrs([]slog.Attr{slog.String("node", node)}), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
 	e.observation = newObservation(to, node, e.observerPanicked)
 	return e
 }
 
 // enabled reports whether lines of a level are written.
-func (e *events) enabled(level zapcore.Level) bool {
+func (e *events) enabled(level slog.Level) bool {
 	defer e.survive()
-	return e.log.Core().Enabled(level)
+	return e.log.Enabled(context.Background(), level)
 }
 
-// write writes a line.
-func (e *events) write(level zapcore.Level, message string, fields ...zap.Field) {
+// write writes a line. It names no place in the source: a line of the node's is not about
+// its code.
+func (e *events) write(level slog.Level, message string, attrs ...slog.Attr) {
 	defer e.survive()
-	if c := e.log.Check(level, message); c != nil {
-		c.Write(append([]zap.Field{e.node}, fields...)...)
+	if !e.log.Enabled(context.Background(), level) {
+		return
 	}
+	line := slog.NewRecord(time.Now(), level, message, 0)
+	line.AddAttrs(attrs...)
+	_ = e.log.Handle(context.Background(), line) // there is nothing to which its error could be written
 }
 
-// survive recovers a panic of the logger. It is reported on standard error, as zap does
-// with what goes wrong in a logger, at most once a minute.
+// survive recovers a panic of the logger. It is reported on standard error, at most once a
+// minute.
 func (e *events) survive() {
 	v := recover()
 	if v == nil {
@@ -113,11 +113,11 @@ func (e *events) nodeStopped()  { e.info(EventNodeStopped) }
 // info publishes an event that is an info line without keys.
 func (e *events) info(kind EventKind) {
 	e.add(Event{Kind: kind})
-	e.write(zapcore.InfoLevel, string(kind))
+	e.write(slog.LevelInfo, string(kind))
 }
 
 func (e *events) RunStarted(r *runs.Attempt) {
-	log := e.enabled(zapcore.InfoLevel)
+	log := e.enabled(slog.LevelInfo)
 	if !log && !e.wanted() {
 		return // before write, whose frame would grow the stack of a short run
 	}
@@ -126,15 +126,15 @@ func (e *events) RunStarted(r *runs.Attempt) {
 	if !log {
 		return
 	}
-	e.write(zapcore.InfoLevel, "run started", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
-		zap.Float64("late_ms", float64(late.Microseconds())/1000))
+	e.write(slog.LevelInfo, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+		slog.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
 func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f *runs.Failure) {
-	level := zapcore.InfoLevel
+	level := slog.LevelInfo
 	switch outcome {
 	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
-		level = zapcore.ErrorLevel
+		level = slog.LevelError
 	}
 	log := e.enabled(level)
 	if !log && !e.wanted() {
@@ -146,64 +146,64 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 		return
 	}
 	if f != nil && f.Stack != nil { // kept off the line of the outcome, whose keys are constant
-		e.write(zapcore.ErrorLevel, "run panicked", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
-			zap.Int64("fence", r.Lease.Fence()), zap.ByteString("stack", f.Stack))
+		e.write(slog.LevelError, "run panicked", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
+			slog.Int64("fence", r.Lease.Fence()), slog.String("stack", string(f.Stack)))
 	}
-	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
-		zap.String("outcome", outcome), zap.Float64("took_ms", float64(took.Microseconds())/1000), zap.String("err", f.Text()))
+	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()))
 }
 
 // TryFailed logs a try after which there is another. The last one is the run's end.
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
-	e.write(zapcore.WarnLevel, "try failed", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
-		zap.Int64("fence", r.Lease.Fence()), zap.Int("try", try), zap.String("err", f.Text()))
+	e.write(slog.LevelWarn, "try failed", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
+		slog.Int64("fence", r.Lease.Fence()), slog.Int("try", try), slog.String("err", f.Text()))
 }
 
 // RenewalLate logs a run whose lease ends soon, because no renewal was answered.
 func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
 	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
-	e.write(zapcore.WarnLevel, "renewal late", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Lease.Fence()),
-		zap.Int64("left_ms", left.Milliseconds()))
+	e.write(slog.LevelWarn, "renewal late", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+		slog.Int64("left_ms", left.Milliseconds()))
 }
 
 func (e *events) LeaseLost(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
-	e.write(zapcore.ErrorLevel, "lease lost", jobKey(r.Job), tick(r.Tick), zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
+	e.write(slog.LevelError, "lease lost", jobKey(r.Job), tick(r.Tick), slog.Int64("fence", r.Lease.Fence()), cause(r))
 }
 
 func (e *events) IgnoresContext(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventIgnoresContext, Err: errorText(r.Cause())})
-	e.write(zapcore.WarnLevel, "run ignores its context", jobKey(r.Job), tick(r.Tick), zap.Int("attempt", r.Attempt),
-		zap.Int64("fence", r.Lease.Fence()), zap.NamedError("cause", r.Cause()))
+	e.write(slog.LevelWarn, "run ignores its context", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
+		slog.Int64("fence", r.Lease.Fence()), cause(r))
 }
 
 func (e *events) Passed(j *job.Job, t int64, winner string) {
 	if e.NamesWinners() {
-		e.write(zapcore.DebugLevel, "tick passed", jobKey(j), tick(t), zap.String("winner", winner))
+		e.write(slog.LevelDebug, "tick passed", jobKey(j), tick(t), slog.String("winner", winner))
 	}
 }
 
 func (e *events) Unreplicated(s claims.Short) {
 	e.addTick(s.Job, s.Tick, Event{Kind: EventUnreplicated})
-	e.write(zapcore.WarnLevel, "claim not replicated", jobKey(s.Job), tick(s.Tick), zap.Int("want", s.Want), zap.Int("acked", s.Acked))
+	e.write(slog.LevelWarn, "claim not replicated", jobKey(s.Job), tick(s.Tick), slog.Int("want", s.Want), slog.Int("acked", s.Acked))
 }
 
 // NamesWinners reports whether the log has the node that won a tick.
-func (e *events) NamesWinners() bool { return e.enabled(zapcore.DebugLevel) }
+func (e *events) NamesWinners() bool { return e.enabled(slog.LevelDebug) }
 
 func (e *events) Waiting(j *job.Job, t int64) {
-	e.write(zapcore.DebugLevel, "tick waiting", jobKey(j), tick(t))
+	e.write(slog.LevelDebug, "tick waiting", jobKey(j), tick(t))
 }
 
 func (e *events) Skipped(j *job.Job, t int64, reason string) {
 	e.addTick(j, t, Event{Kind: EventTickSkipped, Reason: reason})
-	e.write(zapcore.InfoLevel, "tick skipped", jobKey(j), tick(t), zap.String("reason", reason))
+	e.write(slog.LevelInfo, "tick skipped", jobKey(j), tick(t), slog.String("reason", reason))
 }
 
 func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 	e.addTick(j, t, Event{Kind: EventTickMissed, Count: count, Reason: reason})
-	e.write(zapcore.WarnLevel, "tick missed", jobKey(j), tick(t), zap.Int("count", count), zap.String("reason", reason))
+	e.write(slog.LevelWarn, "tick missed", jobKey(j), tick(t), slog.Int("count", count), slog.String("reason", reason))
 }
 
 // MarkAhead logs, once, a mark in the future of the store's clock: until the clock has come
@@ -217,7 +217,7 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 		return
 	}
 	e.addTick(j, mark, Event{Kind: EventMarkAhead})
-	e.write(zapcore.ErrorLevel, "mark ahead", jobKey(j), zap.String("mark", text.Tick(mark)))
+	e.write(slog.LevelError, "mark ahead", jobKey(j), slog.String("mark", text.Tick(mark)))
 }
 
 // FenceAhead logs a job that has a fence far in the future, first and then once a minute:
@@ -232,7 +232,7 @@ func (e *events) FenceAhead(f claims.Fenced) {
 	e.mu.Unlock()
 	if due {
 		e.add(Event{Kind: EventFenceAhead, Job: f.Job.Name})
-		e.write(zapcore.ErrorLevel, "fence ahead", jobKey(f.Job), zap.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
+		e.write(slog.LevelError, "fence ahead", jobKey(f.Job), slog.String("text", "a fence of the job lies more than a day ahead of the store's clock: nothing is granted until it is removed"))
 	}
 }
 
@@ -251,14 +251,14 @@ func (e *events) StoreForgot(r claims.Regressed) {
 	e.mu.Unlock()
 	if due {
 		e.add(Event{Kind: EventStoreForgot, Job: r.Job.Name})
-		e.write(zapcore.ErrorLevel, "store forgot", jobKey(r.Job), zap.String("mark", text.Tick(r.Mark)), zap.String("seen", text.Tick(r.Seen)))
+		e.write(slog.LevelError, "store forgot", jobKey(r.Job), slog.String("mark", text.Tick(r.Mark)), slog.String("seen", text.Tick(r.Seen)))
 	}
 }
 
 func (e *events) storeRisk(r driver.Risk) {
 	e.add(Event{Kind: EventStoreRisk, Reason: r.Topic, Err: text.Cut(r.Text, text.MaxError)})
-	e.write(zapcore.WarnLevel, "store risk", zap.String("topic", r.Topic), zap.String("server", r.Server),
-		zap.String("text", r.Text), zap.String("fix", r.Fix))
+	e.write(slog.LevelWarn, "store risk", slog.String("topic", r.Topic), slog.String("server", r.Server),
+		slog.String("text", r.Text), slog.String("fix", r.Fix))
 }
 
 func (e *events) StoreReplaced(server string) {
@@ -269,18 +269,18 @@ func (e *events) StoreReplaced(server string) {
 
 func (e *events) SpecsDiffer(j *job.Job, own, other string) {
 	e.add(Event{Kind: EventSpecsDiffer, Job: j.Name})
-	e.write(zapcore.WarnLevel, "specs differ", jobKey(j), zap.String("spec", own), zap.String("other", other))
+	e.write(slog.LevelWarn, "specs differ", jobKey(j), slog.String("spec", own), slog.String("other", other))
 }
 
 // storeUnreachable names what fails, each with the reason in words.
 func (e *events) storeUnreachable(err error, what string) {
 	e.add(Event{Kind: EventStoreUnreachable, Err: errorText(err)})
-	e.write(zapcore.WarnLevel, "store unreachable", errField(err), zap.String("what", what))
+	e.write(slog.LevelWarn, "store unreachable", errField(err), slog.String("what", what))
 }
 
 func (e *events) JobsNotOpen(count int, jobs string, err error) {
 	e.add(Event{Kind: EventJobsNotOpen, Count: count, Err: errorText(err)})
-	e.write(zapcore.WarnLevel, "jobs not open", zap.Int("count", count), zap.String("jobs", jobs), errField(err))
+	e.write(slog.LevelWarn, "jobs not open", slog.Int("count", count), slog.String("jobs", jobs), errField(err))
 }
 
 func (e *events) JobsOpen() { e.info(EventJobsOpen) }
@@ -289,17 +289,17 @@ func (e *events) storeBack() { e.info(EventStoreBack) }
 
 func (e *events) ClockOffset(d time.Duration) {
 	e.add(Event{Kind: EventClockOffset, Offset: d})
-	e.write(zapcore.WarnLevel, "clock offset", zap.Float64("offset_ms", float64(d.Microseconds())/1000))
+	e.write(slog.LevelWarn, "clock offset", slog.Float64("offset_ms", float64(d.Microseconds())/1000))
 }
 
 func (e *events) ClockUnsteady() {
 	e.add(Event{Kind: EventClockUnsteady})
-	e.write(zapcore.WarnLevel, "clock unsteady", zap.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
+	e.write(slog.LevelWarn, "clock unsteady", slog.String("text", "readings of the store's clock differ by steps and do not agree: this node keeps the time that it has"))
 }
 
 func (e *events) ClockStepped(d time.Duration) {
 	e.add(Event{Kind: EventClockStepped, Offset: d})
-	e.write(zapcore.ErrorLevel, "clock stepped", zap.Float64("step_ms", float64(d.Microseconds())/1000))
+	e.write(slog.LevelError, "clock stepped", slog.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
 // addRun queues an event of an attempt for the Observer.
@@ -321,14 +321,22 @@ func (e *events) observerPanicked(v any) {
 		return
 	}
 	e.panicked = now
-	e.write(zapcore.ErrorLevel, "observer panicked", zap.String("err", text.Cut(panictext.Of(v), text.MaxError)))
+	e.write(slog.LevelError, "observer panicked", slog.String("err", text.Cut(panictext.Of(v), text.MaxError)))
 }
 
-func jobKey(j *job.Job) zap.Field { return zap.String("job", j.Name) }
+func jobKey(j *job.Job) slog.Attr { return slog.String("job", j.Name) }
 
-func tick(ms int64) zap.Field { return zap.String("tick", text.Tick(ms)) }
+func tick(ms int64) slog.Attr { return slog.String("tick", text.Tick(ms)) }
 
-func errField(err error) zap.Field { return zap.String("err", errorText(err)) }
+// cause is why the context of an attempt ended. It is left out if the context has not.
+func cause(r *runs.Attempt) slog.Attr {
+	if err := r.Cause(); err != nil {
+		return slog.String("cause", errorText(err))
+	}
+	return slog.Attr{}
+}
+
+func errField(err error) slog.Attr { return slog.String("err", errorText(err)) }
 
 // errorText is the text of a store's error, cut; empty if there is none.
 func errorText(err error) string {

@@ -2,10 +2,9 @@ package scheduler
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -24,7 +23,7 @@ func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 type executions struct {
 	namespace string
 	node      string
-	logger    *zap.Logger
+	logger    *slog.Logger
 	registry  *registry
 	last      atomic.Pointer[tickText]
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
@@ -63,37 +61,32 @@ func TestLoadedValues(t *testing.T) {
 	}
 }
 
-// A panicking core is a logger that panics whenever it is asked to write, or asked
+// A panicking handler is a logger that panics whenever it is asked to write, or asked
 // whether it would.
-type panickingCore struct{ zapcore.Core }
+type panickingHandler struct{ slog.Handler }
 
-func (c panickingCore) Enabled(level zapcore.Level) bool {
-	if level == zapcore.DebugLevel {
+func (h panickingHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	if level == slog.LevelDebug {
 		panic("Enabled panics")
 	}
-	return c.Core.Enabled(level)
+	return h.Handler.Enabled(ctx, level)
 }
 
-func (c panickingCore) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if e.Message == "run started" {
-		panic("Check panics")
-	}
-	return to.AddCore(e, c)
-}
-
-func (panickingCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
-	if e.Message == "run finished" {
+func (panickingHandler) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "run finished" {
 		panic(spiteful{})
 	}
-	panic("Write panics")
+	panic("Handle panics")
 }
+
+func (h panickingHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 // A logger that panics costs its lines, not the node nor the run; standard error says so.
 func TestLoggerPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: fails})
 		c.setup = func(_ int, cfg *scheduler.Config) {
-			cfg.Logger = cfg.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return panickingCore{core} }))
+			cfg.Logger = slog.New(panickingHandler{cfg.Logger.Handler()})
 		}
 		c.silent = true
 		var said sayings
@@ -104,7 +97,7 @@ func TestLoggerPanics(t *testing.T) {
 		c.wantTally("b", "ran failed 10")
 		said.mu.Lock()
 		defer said.mu.Unlock()
-		if n := len(said.all); n < 10 || n > 11 || said.all[0] != "cronce: a line of the log is lost: the logger panicked: Write panics\n" {
+		if n := len(said.all); n < 10 || n > 11 || said.all[0] != "cronce: a line of the log is lost: the logger panicked: Handle panics\n" {
 			t.Errorf("standard error says %q, want a line a minute", said.all)
 		}
 	})

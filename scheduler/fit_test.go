@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -190,7 +189,7 @@ func onRedis(t *testing.T, client *redis.Options, o redislock.Options) (*observe
 		t.Fatal(err)
 	}
 	core, logs := observer.New(zapcore.InfoLevel)
-	n, err := scheduler.New(scheduler.Config{Name: "a", Store: store, Logger: zap.New(core),
+	n, err := scheduler.New(scheduler.Config{Name: "a", Store: store, Logger: zapLogger(core),
 		Jobs: []scheduler.Job{{Name: "job", Spec: "@every 1s", Func: nothing}}})
 	if err != nil {
 		t.Fatal(err)

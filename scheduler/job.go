@@ -2,9 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock"
 )
@@ -115,17 +114,17 @@ type Run struct {
 	Fence   int64     // grows with each grant of the job: give it to whatever must refuse a paused holder's late write
 	Attempt int       // 1, or more after a takeover
 	Last    time.Time // the latest tick of the job that ended ok; zero if none
-	logger  *zap.Logger
+	logger  *slog.Logger
 	lease   *lock.Lease
 }
 
 // Logger is the node's logger with the run's keys.
-func (r *Run) Logger() *zap.Logger {
+func (r *Run) Logger() *slog.Logger {
 	if r.logger == nil {
-		return zap.NewNop()
+		return slog.New(slog.DiscardHandler)
 	}
-	return r.logger.With(zap.String("node", r.Node), zap.String("job", r.Job),
-		tickField(r.Tick), zap.Int("attempt", r.Attempt), zap.Int64("fence", r.Fence))
+	return r.logger.With(slog.String("node", r.Node), slog.String("job", r.Job),
+		tick(r.Tick.UnixMilli()), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
 }
 
 // Check returns nil while the run's lease may be trusted. It reads the clock
@@ -135,8 +134,4 @@ func (r *Run) Check() error {
 		return nil
 	}
 	return r.lease.Check()
-}
-
-func tickField(t time.Time) zap.Field {
-	return zap.String("tick", t.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
 }

@@ -1,11 +1,9 @@
 package scheduler_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
@@ -98,13 +96,13 @@ func TestLaterShareIsClaimedWithoutPeeks(t *testing.T) {
 // follows is the same on nodes that do not log who has a tick, whose peeks need
 // not be answered whole.
 func TestLaterShareIsPeekedAt(t *testing.T) {
-	for name, level := range map[string]zapcore.Level{"loud": zap.DebugLevel, "quiet": zap.InfoLevel} {
+	for name, level := range map[string]slog.Level{"loud": slog.LevelDebug, "quiet": slog.LevelInfo} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)},
 					scheduler.Job{Name: "b", Spec: "@every 1s", Func: takes(300 * time.Millisecond)})
 				c.setup = func(_ int, cfg *scheduler.Config) {
-					cfg.Logger = cfg.Logger.WithOptions(zap.IncreaseLevel(level))
+					cfg.Logger = slog.New(hooked{cfg.Logger.Handler(), level, func(string) {}})
 				}
 				for range 3 {
 					c.start()

@@ -295,7 +295,6 @@ func ExampleObserver() {
 				}
 			}
 		}),
-		Logger: zap.NewNop(),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -34,7 +33,7 @@ func real(t *testing.T, o redis.UniversalOptions, name string, change func(*sche
 			return nil
 		}}
 	change(&job)
-	n, err := scheduler.New(scheduler.Config{Name: name, Store: store, Jobs: []scheduler.Job{job}, Logger: zap.New(core), Grace: time.Second})
+	n, err := scheduler.New(scheduler.Config{Name: name, Store: store, Jobs: []scheduler.Job{job}, Logger: zapLogger(core), Grace: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -24,12 +21,7 @@ func TestSlowLoggerDelaysNoTick(t *testing.T) {
 		}
 		c := plan(t, jobs...)
 		c.setup = func(_ int, cfg *scheduler.Config) {
-			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
-				if e.Message == "run ignores its context" {
-					time.Sleep(10 * time.Second)
-				}
-				return nil
-			}))
+			cfg.Logger = slowAt(cfg.Logger, "run ignores its context")
 		}
 		c.start()
 		c.pass(2*time.Minute + 500*time.Millisecond)
@@ -63,12 +55,7 @@ func TestSlowLoggerDelaysNoGrant(t *testing.T) {
 		c.strange |= storeForgot // the store grants, and the node gets no answer
 		c.setup = func(_ int, cfg *scheduler.Config) {
 			cfg.Store = short{cfg.Store, "job1"}
-			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
-				if e.Message == "claim not replicated" {
-					time.Sleep(10 * time.Second)
-				}
-				return nil
-			}))
+			cfg.Logger = slowAt(cfg.Logger, "claim not replicated")
 		}
 		c.start()
 		c.pass(20*time.Second + 500*time.Millisecond)
@@ -89,12 +76,7 @@ func TestSlowLoggerDelaysNoEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(2)...)
 		c.setup = func(_ int, cfg *scheduler.Config) {
-			cfg.Logger = cfg.Logger.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
-				if e.Message == "store unreachable" {
-					time.Sleep(10 * time.Second)
-				}
-				return nil
-			}))
+			cfg.Logger = slowAt(cfg.Logger, "store unreachable")
 		}
 		n := c.start()
 		c.pass(5*time.Second + 500*time.Millisecond)

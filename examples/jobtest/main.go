@@ -5,11 +5,10 @@ package main
 import (
 	"context"
 	"log"
+	"log/slog"
 	"os/signal"
 	"syscall"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
@@ -20,7 +19,7 @@ func main() {
 	defer stop()
 	node, err := scheduler.New(scheduler.Config{
 		Store:  memlock.New(memlock.Options{}), // of this process alone: a cluster needs a store that its nodes share
-		Logger: zap.Must(zap.NewDevelopment()),
+		Logger: slog.Default(),
 		Jobs:   []scheduler.Job{Report(func(hour time.Time) error { log.Println("report of", hour); return nil })},
 	})
 	if err != nil {

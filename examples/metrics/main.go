@@ -1,4 +1,4 @@
-// Command metrics is a node with counters of its runs, health and a graceful stop.
+// Command metrics is a node with counters of its runs, a zap logger, health and a graceful stop.
 //
 //	curl http://127.0.0.1:8090/counters
 //	curl http://127.0.0.1:8090/readyz
@@ -10,6 +10,7 @@ import (
 	"expvar"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
@@ -31,7 +33,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := run(ctx, "127.0.0.1:6379", listener, zap.Must(zap.NewProduction())); err != nil {
+	logger := zap.Must(zap.NewProduction())
+	defer func() { _ = logger.Sync() }()
+	if err := run(ctx, "127.0.0.1:6379", listener, logger); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -49,7 +53,8 @@ func run(ctx context.Context, address string, listener net.Listener, logger *zap
 	}
 	counts := new(expvar.Map)
 	node, err := scheduler.New(scheduler.Config{
-		Store: store, Logger: logger, Grace: 10 * time.Second, // less than the pod's grace period
+		Store: store, Grace: 10 * time.Second, // less than the pod's grace period
+		Logger:   slog.New(zapslog.NewHandler(logger.Core())), // the lines of the node go where those of the program go
 		Jobs:     []scheduler.Job{{Name: "report", Spec: "* * * * * *", Timeout: time.Minute, Func: report}},
 		Observer: scheduler.ObserverFunc(func(e scheduler.Event) { count(counts, e) }),
 	})

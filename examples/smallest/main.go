@@ -5,11 +5,11 @@ package main
 import (
 	"context"
 	"log"
+	"log/slog"
 	"os/signal"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
@@ -18,13 +18,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, "127.0.0.1:6379", zap.Must(zap.NewProduction())); err != nil {
+	if err := run(ctx, "127.0.0.1:6379", slog.Default()); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run is a node until ctx ends. It then waits for its runs, up to Config.Grace.
-func run(ctx context.Context, address string, logger *zap.Logger) error {
+func run(ctx context.Context, address string, logger *slog.Logger) error {
 	options := &redis.UniversalOptions{Addrs: []string{address}}
 	redislock.Harden(options) // the client repeats no request on its own, and heeds deadlines
 	client := redis.NewUniversalClient(options)
@@ -43,6 +43,6 @@ func run(ctx context.Context, address string, logger *zap.Logger) error {
 }
 
 func report(_ context.Context, run *scheduler.Run) error {
-	run.Logger().Info("reporting", zap.String("id", run.ID)) // the same id for every attempt of this tick
+	run.Logger().Info("reporting", "id", run.ID) // the same id for every attempt of this tick
 	return nil
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -20,17 +22,17 @@ func TestRun(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
 	reported := make(chan struct{}, 1000)
-	notify := zap.Hooks(func(e zapcore.Entry) error {
+	core, logs := observer.New(zap.InfoLevel)
+	logger := slog.New(zapslog.NewHandler(zapcore.RegisterHooks(core, func(e zapcore.Entry) error {
 		if e.Message == "reporting" {
 			reported <- struct{}{}
 		}
 		return nil
-	})
-	core, logs := observer.New(zap.InfoLevel)
+	})))
 	var nodes sync.WaitGroup
 	for range 3 {
 		nodes.Go(func() {
-			if err := run(ctx, server.Addr(), zap.New(core, notify)); err != nil {
+			if err := run(ctx, server.Addr(), logger); err != nil {
 				t.Errorf("run: %v", err)
 			}
 		})

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/lock/redislock"
@@ -46,7 +49,8 @@ func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die fu
 		return fmt.Errorf("proof: member: %w", err)
 	}
 	m := &member{Node: n, witness: NewWitness(n.Witness, os.Getpid()), die: die,
-		log: zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(out), n.level()))}
+		log: slog.New(zapslog.NewHandler(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(out), n.level()),
+			zapslog.AddStacktraceAt(math.MaxInt)))}
 	defer m.witness.Close()
 	run := m.run
 	if n.Recipe != Lease {
@@ -54,7 +58,7 @@ func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die fu
 	}
 	err := run(ctx)
 	if err != nil {
-		m.log.Error("member failed", zap.Error(err))
+		m.log.Error("member failed", slog.Any("error", err))
 	}
 	return err
 }
@@ -62,7 +66,7 @@ func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die fu
 type member struct {
 	Node
 	witness *Witness
-	log     *zap.Logger
+	log     *slog.Logger
 	die     func(error)
 }
 

@@ -2,11 +2,11 @@ package proof
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/robfig/cron/v3"
-	"go.uber.org/zap"
 )
 
 // usual runs the jobs as most programs have it: cron fires on every node, and the one that
@@ -21,7 +21,7 @@ func (m *member) usual(ctx context.Context) error {
 			return err
 		}
 	}
-	m.log.Info("node started", zap.String("node", m.Name))
+	m.log.Info("node started", slog.String("node", m.Name))
 	c.Start()
 	<-ctx.Done()
 	<-c.Stop().Done()

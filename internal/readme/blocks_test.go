@@ -65,10 +65,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/guard"
@@ -80,7 +82,10 @@ var (
 	ctx    context.Context
 	client redis.UniversalClient
 	locker *lock.Locker
-	log    *zap.Logger
+	log    *slog.Logger
+	logger *zap.Logger
+	config scheduler.Config
+	_      = zapslog.NewHandler
 	send   func(ctx context.Context, fence int64) error
 	job    scheduler.Job
 	tick   time.Time

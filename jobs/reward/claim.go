@@ -5,9 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
-
-	"go.uber.org/zap/zapcore"
 )
 
 // A Claim is a member of a family asking for a reward that each family gets once.
@@ -64,10 +63,9 @@ func (c Claim) String() string {
 // GoString is String, so that %#v shows no more.
 func (c Claim) GoString() string { return c.String() }
 
-// MarshalLogObject writes the claim to a zap log, with a masked family and member.
-func (c Claim) MarshalLogObject(enc zapcore.ObjectEncoder) error {
-	enc.AddString("reward", cut(c.Reward))
-	enc.AddString("family", Mask(c.Family))
-	enc.AddString("member", Mask(c.Member))
-	return nil
+// LogValue is the claim in a log, with a masked family and member.
+func (c Claim) LogValue() slog.Value { return slog.GroupValue(c.attrs()...) }
+
+func (c Claim) attrs() []slog.Attr {
+	return []slog.Attr{slog.String("reward", cut(c.Reward)), slog.String("family", Mask(c.Family)), slog.String("member", Mask(c.Member))}
 }

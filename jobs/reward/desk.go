@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/guard"
@@ -36,7 +35,7 @@ type Options struct {
 	// Zero: lock.DefaultTTL.
 	TTL time.Duration
 	// Logger gets "reward recorded", with personal data masked. Nil: none.
-	Logger *zap.Logger
+	Logger *slog.Logger
 }
 
 // A Desk is where rewards are claimed. It may be used concurrently; each process
@@ -70,7 +69,7 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 		o.Wait = DefaultWait
 	}
 	if o.Logger == nil {
-		o.Logger = zap.NewNop()
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Desk{book: book, locker: locker, options: o}, nil
 }
@@ -143,7 +142,7 @@ func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
 	}
 	r, err = d.record(ctx, c, fence)
 	if err == nil && r.Fence == fence {
-		d.options.Logger.Info("reward recorded", zap.Inline(r))
+		d.options.Logger.LogAttrs(ctx, slog.LevelInfo, "reward recorded", r.attrs()...)
 	}
 	return decide(c, r, err)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/reward"
@@ -146,8 +148,8 @@ func TestFamiliesDoNotWait(t *testing.T) {
 func TestRecordedIsLoggedOnce(t *testing.T) {
 	b, store := open(t, sqlite(t), reward.SQLite), new(memlock.Store)
 	core, logs := observer.New(zap.InfoLevel)
-	next := desk(t, b, store, reward.Options{Logger: zap.New(core)})
-	late := desk(t, b, store, reward.Options{Logger: zap.New(core), Prepare: func(context.Context, reward.Claim) error {
+	next := desk(t, b, store, reward.Options{Logger: slog.New(zapslog.NewHandler(core))})
+	late := desk(t, b, store, reward.Options{Logger: slog.New(zapslog.NewHandler(core)), Prepare: func(context.Context, reward.Claim) error {
 		store.Forget() // in place of the time for which this one is stopped
 		_, err := next.Claim(t.Context(), reward.Claim{Family: "family-7", Reward: "welcome", Member: "member-2"})
 		return err

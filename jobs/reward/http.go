@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/bearer"
 )
@@ -32,18 +31,18 @@ const requestTime = 5 * time.Second
 type Handler struct {
 	desk  *Desk
 	token func() string
-	log   *zap.Logger
+	log   *slog.Logger
 	mux   *http.ServeMux
 }
 
 // NewHandler returns a Handler. Token is asked for the token for each request; while it is
 // empty every request is refused. The logger may be nil. It panics without a desk or a token.
-func NewHandler(d *Desk, token func() string, log *zap.Logger) *Handler {
+func NewHandler(d *Desk, token func() string, log *slog.Logger) *Handler {
 	if d == nil || token == nil {
 		panic("reward: NewHandler needs a desk and a token")
 	}
 	if log == nil {
-		log = zap.NewNop()
+		log = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{desk: d, token: token, log: log, mux: http.NewServeMux()}
 	one := func(do func(context.Context, string, string) (Record, error)) http.HandlerFunc {
@@ -187,6 +186,6 @@ func (h *Handler) answer(w http.ResponseWriter, shown any, err error) {
 			return
 		}
 	}
-	h.log.Warn("reward in doubt", zap.Error(err))
+	h.log.Warn("reward in doubt", slog.Any("error", err))
 	writeProblem(w, problem{Type: "doubt", Status: http.StatusServiceUnavailable, Title: "it is not known whether this was done: send the same again"})
 }

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"go.uber.org/zap"
+	"log/slog"
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/guard"
@@ -110,7 +109,7 @@ func (d *Desk) move(lease *lock.Lease, c Claim, query string, to State) (Record,
 	case err != nil:
 		return Record{}, err
 	case r.State == to:
-		d.options.Logger.Info("reward "+string(to), zap.Inline(r))
+		d.options.Logger.LogAttrs(lease.Context(), slog.LevelInfo, "reward "+string(to), r.attrs()...)
 		return r, nil
 	case r.State == Withdrawn:
 		return Record{}, ErrWithdrawn

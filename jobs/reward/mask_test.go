@@ -3,10 +3,12 @@ package reward_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -35,7 +37,7 @@ func TestNothingPersonalShows(t *testing.T) {
 	store := &listening{Store: new(memlock.Store)}
 	b := open(t, sqlite(t), reward.SQLite)
 	claim := reward.Claim{Family: family, Reward: "welcome", Member: member}
-	d := desk(t, b, store, reward.Options{Logger: zap.New(core)})
+	d := desk(t, b, store, reward.Options{Logger: slog.New(zapslog.NewHandler(core))})
 	r, err := d.Claim(t.Context(), claim)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +55,9 @@ func TestNothingPersonalShows(t *testing.T) {
 	}
 	fmt.Fprintln(&said, store.keys)
 	zap.New(core).Info("x", zap.Any("claim", claim), zap.Any("record", r), zap.Error(taken))
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&said, nil), slog.NewTextHandler(&said, nil)} {
+		slog.New(h).Info("x", "claim", claim, "record", r, "err", taken)
+	}
 	for _, l := range logs.All() {
 		fmt.Fprintln(&said, l.Message, l.ContextMap())
 	}

@@ -2,9 +2,8 @@ package reward
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap/zapcore"
 )
 
 // A State is where a reward of a family is in its life. It goes on and never back:
@@ -43,14 +42,11 @@ func (r Record) String() string {
 // GoString is String, so that %#v shows no more.
 func (r Record) GoString() string { return r.String() }
 
-// MarshalLogObject writes the record to a zap log, with a masked family and member.
-func (r Record) MarshalLogObject(enc zapcore.ObjectEncoder) error {
-	if err := r.Claim.MarshalLogObject(enc); err != nil {
-		return err
-	}
-	enc.AddString("at", r.At.Format(timeFormat))
-	enc.AddInt64("fence", r.Fence)
-	return nil
+// LogValue is the record in a log, with a masked family and member.
+func (r Record) LogValue() slog.Value { return slog.GroupValue(r.attrs()...) }
+
+func (r Record) attrs() []slog.Attr {
+	return append(r.Claim.attrs(), slog.String("at", r.At.Format(timeFormat)), slog.Int64("fence", r.Fence))
 }
 
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -81,7 +81,7 @@ func (b *bubble) end() {
 
 // run is one run of the job with the n-th fence.
 func (b *bubble) run(n int64, options ...sms.Option) error {
-	return sms.Deliver(b.t.Context(), b.outbox, b, holder(n), always, zap.NewNop(), options...)
+	return sms.Deliver(b.t.Context(), b.outbox, b, holder(n), always, slog.New(slog.DiscardHandler), options...)
 }
 
 func (b *bubble) wantRun(n int64, options ...sms.Option) {
@@ -131,7 +131,7 @@ func TestPausedRunRepeatsOneRequestAtMost(t *testing.T) {
 			return nil
 		})
 		go func() {
-			paused <- sms.Deliver(t.Context(), b.outbox, sleepy, holder(1), always, zap.NewNop(), sms.Concurrency(1))
+			paused <- sms.Deliver(t.Context(), b.outbox, sleepy, holder(1), always, slog.New(slog.DiscardHandler), sms.Concurrency(1))
 		}()
 		synctest.Wait()
 		b.wantRun(2)
@@ -161,7 +161,7 @@ func TestNoRequestWithoutALease(t *testing.T) {
 			}
 			return nil
 		}
-		err := sms.Deliver(t.Context(), b.outbox, b, holder(1), check, zap.NewNop(), sms.Concurrency(1))
+		err := sms.Deliver(t.Context(), b.outbox, b, holder(1), check, slog.New(slog.DiscardHandler), sms.Concurrency(1))
 		if !errors.Is(err, lost) {
 			t.Errorf("run = %v, want %v", err, lost)
 		}
@@ -184,7 +184,7 @@ func TestRunMarksAfterItsContextEnded(t *testing.T) {
 			return ctx.Err()
 		})
 		time.AfterFunc(time.Second, func() { cancel(drained) })
-		err := sms.Deliver(ctx, b.outbox, slow, holder(1), always, zap.NewNop(), sms.Concurrency(2))
+		err := sms.Deliver(ctx, b.outbox, slow, holder(1), always, slog.New(slog.DiscardHandler), sms.Concurrency(2))
 		if !errors.Is(err, drained) {
 			t.Errorf("run = %v, want the context's cause", err)
 		}

@@ -3,9 +3,8 @@ package sms
 import (
 	"context"
 	"io"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // Names for the tests of this package alone.
@@ -18,7 +17,7 @@ var (
 func QuietEnd(q QuietHours, m Message, t time.Time) time.Time { return q.end(m, t) }
 
 // Deliver is one run of the job, with a lease that the test decides about.
-func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() error, log *zap.Logger, options ...Option) error {
+func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() error, log *slog.Logger, options ...Option) error {
 	return newSender(o, g, options...).deliver(ctx, work{holder: h, check: check, log: log})
 }
 

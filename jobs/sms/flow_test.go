@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -38,7 +37,7 @@ func TestThroughput(t *testing.T) {
 			return nil
 		})
 		began := time.Now()
-		if err := sms.Deliver(t.Context(), b.outbox, g, holder(1), always, zap.NewNop(), sms.Concurrency(50)); err != nil {
+		if err := sms.Deliver(t.Context(), b.outbox, g, holder(1), always, slog.New(slog.DiscardHandler), sms.Concurrency(50)); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > 2300*time.Millisecond || b.most != 50 {
@@ -218,7 +217,7 @@ func TestOutageInsideARun(t *testing.T) {
 					}
 					return nil
 				})
-				err := sms.Deliver(t.Context(), b.outbox, g, holder(1), always, zap.NewNop(), sms.Attempts(1), sms.Concurrency(1))
+				err := sms.Deliver(t.Context(), b.outbox, g, holder(1), always, slog.New(slog.DiscardHandler), sms.Attempts(1), sms.Concurrency(1))
 				if err == nil || requests > 50+3+100 {
 					t.Errorf("run = %v after %d requests", err, requests)
 				}
@@ -299,7 +298,7 @@ func TestRunEndsBeforeItsTime(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		began := time.Now()
-		err := sms.Deliver(ctx, b.outbox, b, holder(1), always, zap.NewNop(), sms.Concurrency(1))
+		err := sms.Deliver(ctx, b.outbox, b, holder(1), always, slog.New(slog.DiscardHandler), sms.Concurrency(1))
 		if took := time.Since(began); err != nil || took < 45*time.Second || took > 46*time.Second {
 			t.Errorf("run = %v after %v, want it ended well after 45s", err, took)
 		}
@@ -326,7 +325,7 @@ func TestPausedRunWithAWindow(t *testing.T) {
 			return nil
 		}
 		go func() {
-			ended <- sms.Deliver(t.Context(), b.outbox, sleepy, holder(1), check, zap.NewNop(), sms.Concurrency(4))
+			ended <- sms.Deliver(t.Context(), b.outbox, sleepy, holder(1), check, slog.New(slog.DiscardHandler), sms.Concurrency(4))
 		}()
 		synctest.Wait()
 		b.wantRun(2)

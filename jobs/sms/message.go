@@ -3,12 +3,11 @@ package sms
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"time"
 	"unicode/utf8"
-
-	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/internal/legible"
 )
@@ -112,13 +111,9 @@ func (m Message) String() string {
 // GoString is String, so that %#v shows no recipient either.
 func (m Message) GoString() string { return m.String() }
 
-// MarshalLogObject writes the message to a zap log, with a masked recipient and
-// without its text.
-func (m Message) MarshalLogObject(enc zapcore.ObjectEncoder) error {
-	enc.AddString("id", m.ID)
-	enc.AddString("to", Mask(m.To))
-	enc.AddInt("characters", utf8.RuneCountInString(m.Text))
-	return nil
+// LogValue is the message in a log, with a masked recipient and without its text.
+func (m Message) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", m.ID), slog.String("to", Mask(m.To)), slog.Int("characters", utf8.RuneCountInString(m.Text)))
 }
 
 // quote quotes s and cuts it, so that an error cannot be flooded.

@@ -3,11 +3,13 @@ package sms_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/jobs/sms"
@@ -124,13 +126,17 @@ func TestMessagesPrintMasked(t *testing.T) {
 		t.Errorf("String = %s, want %s", got, want)
 	}
 	r := sms.Record{Message: m, State: sms.Queued}
-	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
-	line, err := encoder.EncodeEntry(zapcore.Entry{}, []zapcore.Field{zap.Object("a", m), zap.Any("b", m), zap.Any("c", r)})
-	if err != nil {
-		t.Fatal(err)
+	var lines strings.Builder
+	zapped := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&lines), zap.InfoLevel)
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&lines, nil), slog.NewTextHandler(&lines, nil), zapslog.NewHandler(zapped)} {
+		slog.New(h).Info("x", "b", m, "c", r)
+	}
+	zap.New(zapped).Info("x", zap.Any("b", m), zap.Any("c", r))
+	if strings.Count(lines.String(), "+86138****5678") != 8 {
+		t.Errorf("logged %s, want the masked recipient eight times", &lines)
 	}
 	for _, s := range []string{fmt.Sprintf("%v %+v %#v %s", m, m, m, m), fmt.Sprintf("%v %+v %#v %s", r, r, r, r),
-		fmt.Sprint([]sms.Message{m}), line.String()} {
+		fmt.Sprint([]sms.Message{m}), lines.String()} {
 		if strings.Contains(s, "3812345678") || strings.Contains(s, "123456,") || strings.Contains(s, `"123456"`) {
 			t.Errorf("shows the recipient or the text: %s", s)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/sms"
 )
@@ -34,7 +34,7 @@ func TestAnHourOfRefusalsLosesNothing(t *testing.T) {
 				n := int64(0)
 				for range 720 {
 					n++
-					_ = sms.Deliver(t.Context(), b.outbox, down, holder(n), always, zap.NewNop(), sms.Attempts(3), sms.Concurrency(1))
+					_ = sms.Deliver(t.Context(), b.outbox, down, holder(n), always, slog.New(slog.DiscardHandler), sms.Attempts(3), sms.Concurrency(1))
 					time.Sleep(5 * time.Second)
 				}
 				if requests > 20*70 {
@@ -103,7 +103,7 @@ func TestHTTPPauses(t *testing.T) {
 			fill(t, o, 3)
 			g := newHTTP(t, sms.HTTPConfig{URL: server.URL, Token: "s3cret"})
 			before := time.Now()
-			err := sms.Deliver(t.Context(), o, g, holder(1), always, zap.NewNop(), sms.Attempts(1))
+			err := sms.Deliver(t.Context(), o, g, holder(1), always, slog.New(slog.DiscardHandler), sms.Attempts(1))
 			if requests.Load() != c.requests {
 				t.Errorf("%d requests, want %d", requests.Load(), c.requests)
 			}
@@ -126,12 +126,12 @@ func TestHTTPPauses(t *testing.T) {
 			}
 			accept(t, o, sms.Message{ID: "new", To: "+12025550101", Text: "x"}, true)
 			asked := requests.Load()
-			err = sms.Deliver(t.Context(), o, g, holder(2), always, zap.NewNop(), sms.Attempts(1))
+			err = sms.Deliver(t.Context(), o, g, holder(2), always, slog.New(slog.DiscardHandler), sms.Attempts(1))
 			if _, ok := errors.AsType[*sms.PausedError](err); ok != (c.tries == 0) || requests.Load() != asked+c.tries {
 				t.Errorf("the next run = %v after %d requests, want it paused after %d", err, requests.Load()-asked, c.tries)
 			}
 			asked = requests.Load()
-			err = sms.Deliver(t.Context(), o, g, holder(3), always, zap.NewNop(), sms.Attempts(1))
+			err = sms.Deliver(t.Context(), o, g, holder(3), always, slog.New(slog.DiscardHandler), sms.Attempts(1))
 			if requests.Load() != asked {
 				t.Errorf("the run after that = %v after %d requests, want none: all were refused", err, requests.Load()-asked)
 			}
@@ -301,7 +301,7 @@ func TestHangingMessagesLeaveRoom(t *testing.T) {
 			accepted = time.Now()
 			b.accept(sms.Message{ID: "late", To: "+12025550101", Text: "x"})
 		}()
-		_ = sms.Deliver(t.Context(), o, g, holder(2), always, zap.NewNop(), sms.Concurrency(8))
+		_ = sms.Deliver(t.Context(), o, g, holder(2), always, slog.New(slog.DiscardHandler), sms.Concurrency(8))
 		if wait := left.Sub(accepted); left.IsZero() || wait > time.Second {
 			t.Errorf("it left %v after it was accepted", wait)
 		}

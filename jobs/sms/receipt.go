@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/bearer"
 )
@@ -38,19 +37,19 @@ const (
 type Receipts struct {
 	outbox *Outbox
 	token  func() Secret
-	log    *zap.Logger
+	log    *slog.Logger
 	logged atomic.Int64 // when the last doubt was logged, Unix ns
 }
 
 // NewReceipts returns a handler. Token is asked for the token for each request, so that it
 // can be replaced; while it is empty every request is refused. It may be called
 // concurrently. The logger may be nil. It panics without an outbox or a token.
-func NewReceipts(o *Outbox, token func() Secret, log *zap.Logger) *Receipts {
+func NewReceipts(o *Outbox, token func() Secret, log *slog.Logger) *Receipts {
 	if o == nil || token == nil {
 		panic("sms: NewReceipts needs an outbox and a token")
 	}
 	if log == nil {
-		log = zap.NewNop()
+		log = slog.New(slog.DiscardHandler)
 	}
 	return &Receipts{outbox: o, token: token, log: log}
 }
@@ -100,7 +99,7 @@ func (h *Receipts) serve(w http.ResponseWriter, r *http.Request) int {
 		return http.StatusNoContent
 	default:
 		if last, now := h.logged.Load(), time.Now().UnixNano(); now-last >= int64(time.Second) && h.logged.CompareAndSwap(last, now) {
-			h.log.Warn("receipt in doubt", zap.Error(err))
+			h.log.Warn("receipt in doubt", slog.Any("error", err))
 		}
 		return http.StatusServiceUnavailable
 	}

@@ -3,6 +3,7 @@ package sms
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,11 @@ func (r Record) String() string { return r.Message.String() + ", " + string(r.St
 
 // GoString is String, so that %#v shows no recipient either.
 func (r Record) GoString() string { return r.String() }
+
+// LogValue is the record in a log, with a masked recipient and without its text.
+func (r Record) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("message", r.Message), slog.String("state", string(r.State)), slog.Int("attempts", r.Attempts))
+}
 
 // A status is the part of a record that changes, and the number that names one
 // taking of the message.

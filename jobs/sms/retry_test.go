@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -77,7 +79,7 @@ func TestRetryAfterBeyondTheRun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := sms.Deliver(ctx, b.outbox, b, holder(1), always, zap.NewNop()); err == nil {
+		if err := sms.Deliver(ctx, b.outbox, b, holder(1), always, slog.New(slog.DiscardHandler)); err == nil {
 			t.Error("the run ended well")
 		}
 		if took := time.Since(began); took > time.Second {
@@ -127,7 +129,7 @@ func TestGatewayPanics(t *testing.T) {
 			}
 			return nil
 		})
-		if err := sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, zap.NewNop()); err == nil {
+		if err := sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, slog.New(slog.DiscardHandler)); err == nil {
 			t.Error("the run ended well")
 		}
 		r := get(t, b.outbox, "m-00")
@@ -145,7 +147,7 @@ func TestGatewayPanics(t *testing.T) {
 func TestGatewayEndsItsGoroutine(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, b *bubble) {
 		bad := gatewayFunc(func(context.Context, sms.Message) error { runtime.Goexit(); return nil })
-		if err := sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, zap.NewNop()); err == nil {
+		if err := sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, slog.New(slog.DiscardHandler)); err == nil {
 			t.Error("the run ended well")
 		}
 		if r := get(t, b.outbox, "m-00"); r.State != sms.Queued || r.Sends != 1 || r.Reason != "the gateway ended its goroutine" {
@@ -180,7 +182,7 @@ func TestGatewayErrorPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 1, func(t *testing.T, b *bubble) {
 				bad := gatewayFunc(func(context.Context, sms.Message) error { return test.err })
-				_ = sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, zap.NewNop())
+				_ = sms.Deliver(t.Context(), b.outbox, bad, holder(1), always, slog.New(slog.DiscardHandler))
 				want := sms.Queued
 				if name == "inside another" {
 					want = sms.Failed
@@ -207,7 +209,7 @@ func TestLogsAreMasked(t *testing.T) {
 			}
 			return nil
 		})
-		err := sms.Deliver(t.Context(), b.outbox, chatty, holder(1), always, zap.New(core))
+		err := sms.Deliver(t.Context(), b.outbox, chatty, holder(1), always, slog.New(zapslog.NewHandler(core)))
 		if err == nil {
 			t.Fatal("the run ended well")
 		}

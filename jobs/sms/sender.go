@@ -3,9 +3,9 @@ package sms
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
 	"github.com/cronce/cronce/scheduler"
@@ -27,7 +27,7 @@ type sender struct {
 type work struct {
 	holder Holder
 	check  func() error
-	log    *zap.Logger
+	log    *slog.Logger
 }
 
 // may returns nil while the run may make requests.
@@ -68,7 +68,7 @@ func (s *sender) trim(ctx context.Context, w work) {
 	for range trimSteps {
 		n, err := s.outbox.Trim(ctx)
 		if err != nil {
-			w.log.Warn("old messages not forgotten", zap.Error(err))
+			w.log.Warn("old messages not forgotten", slog.Any("error", err))
 		}
 		if err != nil || n < trimAtOnce {
 			return
@@ -204,14 +204,14 @@ func (t *tally) add(marks []Mark) bool {
 	return done > 0
 }
 
-func (t *tally) log(log *zap.Logger) {
+func (t *tally) log(log *slog.Logger) {
 	for _, m := range t.lost {
-		log.Warn("message failed", zap.Object("message", m.piece.Message),
-			zap.String("reason", clean(m.reason, m.piece.Message.To)))
+		log.Warn("message failed", slog.Any("message", m.piece.Message),
+			slog.String("reason", clean(m.reason, m.piece.Message.To)))
 	}
 	if t.taken+t.expired+t.later > 0 {
-		log.Info("messages sent", zap.Int("sent", t.sent), zap.Int("failed", t.failed), zap.Int("waiting", t.waiting),
-			zap.Int("expired", t.expired), zap.Int("quiet", t.later))
+		log.Info("messages sent", slog.Int("sent", t.sent), slog.Int("failed", t.failed), slog.Int("waiting", t.waiting),
+			slog.Int("expired", t.expired), slog.Int("quiet", t.later))
 	}
 }
 

@@ -3,11 +3,10 @@ package stock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
-
-	"go.uber.org/zap"
 )
 
 // maxRemembered is how many answers a process remembers at least: those of a minute of
@@ -77,7 +76,7 @@ func (s *Sale) remember(epoch string, r Record) {
 // and that neither the book nor the shelf has: as far as can be known, what was lost. An answer is forgotten only when
 // the book has the order, or it was logged: the shelf may be lost, too, or may be another one a moment later. After
 // an error it goes on with the others when it is called again.
-func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
+func (s *Sale) logLost(ctx context.Context, log *slog.Logger) error {
 	epoch := s.epoch()
 	before := s.answers.takeOther(epoch)
 	waiting := map[string]State{}
@@ -95,7 +94,7 @@ func (s *Sale) logLost(ctx context.Context, log *zap.Logger) error {
 			waiting[id] = before[id]
 		}
 		for _, id := range lost {
-			log.Error("order lost", zap.String("order", id), zap.String("acknowledged", string(before[id])))
+			log.Error("order lost", slog.String("order", id), slog.String("acknowledged", string(before[id])))
 		}
 		for _, id := range some {
 			delete(before, id)

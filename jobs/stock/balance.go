@@ -5,12 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
@@ -177,7 +176,7 @@ func (tx *transaction) lowerTotals(ctx context.Context, totals []total) (later [
 func (s *settler) halt(ctx context.Context) error {
 	skus := slices.Sorted(maps.Keys(s.halted))
 	for _, sku := range skus {
-		s.work.log.Error("product closed", zap.String("sku", sku), zap.String("text", "its books do not balance"))
+		s.work.log.Error("product closed", slog.String("sku", sku), slog.String("text", "its books do not balance"))
 	}
 	if _, err := s.sale.fenced(ctx, haltScript, s.sale.keys(keyFence+settling, keyHalted), s.work.fence, argsOf(skus)...); err != nil {
 		return fmt.Errorf("stock: close products: %w", err)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -91,7 +93,7 @@ func TestLostOrdersAreLogged(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan struct{})
 	go func() {
-		s.Watch(ctx, zap.New(core))
+		s.Watch(ctx, slog.New(zapslog.NewHandler(core)))
 		close(watched)
 	}()
 	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not looked for").Len() > 0 })

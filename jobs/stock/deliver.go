@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -92,7 +91,7 @@ func (c *deliveryRun) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if c.done > 0 {
-			c.work.log.Info("events delivered", zap.String("target", c.target.Name()), zap.Int("events", c.done))
+			c.work.log.Info("events delivered", slog.String("target", c.target.Name()), slog.Int("events", c.done))
 		}
 	}()
 	if err := c.position(ctx); err != nil {
@@ -141,7 +140,7 @@ func (c *deliveryRun) position(ctx context.Context) error {
 		if c.at.skipped >= 0 && at >= c.at.skipped {
 			return nil // it never had the events between
 		}
-		c.work.log.Warn("events lost by their target", zap.String("target", c.target.Name()), zap.Int64("from", at+1), zap.Int64("to", c.at.seq))
+		c.work.log.Warn("events lost by their target", slog.String("target", c.target.Name()), slog.Int64("from", at+1), slog.Int64("to", c.at.seq))
 	}
 	c.at.seq = at
 	return c.move(ctx, advance{seq: at, has: true})
@@ -188,8 +187,8 @@ func (c *deliveryRun) pass(ctx context.Context) (more bool, err error) {
 		c.done += d.Done - len(d.Refused)
 	}
 	for _, r := range d.Refused {
-		c.work.log.Error("event put aside", zap.String("target", c.target.Name()), zap.Int64("seq", r.Event.Seq), zap.String("order", r.Event.Order),
-			zap.String("kind", string(r.Event.Kind)), zap.String("reason", r.Reason))
+		c.work.log.Error("event put aside", slog.String("target", c.target.Name()), slog.Int64("seq", r.Event.Seq), slog.String("order", r.Event.Order),
+			slog.String("kind", string(r.Event.Kind)), slog.String("reason", r.Reason))
 	}
 	if d.Err != nil {
 		return false, c.trouble(ctx, c.at.seq+1, d)

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"testing/fstest"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/database"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
@@ -26,7 +25,7 @@ func Release(ctx context.Context, s *Sale, fence int64, step func(string) error)
 }
 
 func testWork(fence int64, step func(string) error) work {
-	return work{fence: fence, check: func() error { return nil }, log: zap.NewNop(), step: step}
+	return work{fence: fence, check: func() error { return nil }, log: slog.New(slog.DiscardHandler), step: step}
 }
 
 // Settle is one run of settleOrders, with a lease and steps that the test decides
@@ -42,7 +41,7 @@ type Reconciled struct{ Looked, Again int }
 
 // Reconciliation is one run of reconcile that looks up settled orders at once,
 // with a lease and steps that the test decides about.
-func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *zap.Logger) (Reconciled, error) {
+func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *slog.Logger) (Reconciled, error) {
 	w := testWork(fence, step)
 	if log != nil {
 		w.log = log
@@ -61,7 +60,7 @@ func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most 
 }
 
 // LogLost lists what a sale has acknowledged and is lost, as Sale.Watch does.
-func LogLost(ctx context.Context, s *Sale, log *zap.Logger) error { return s.logLost(ctx, log) }
+func LogLost(ctx context.Context, s *Sale, log *slog.Logger) error { return s.logLost(ctx, log) }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
@@ -79,7 +78,7 @@ func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line)
 func Line(r Record) (string, error) { return booked{Record: r}.line() }
 
 // SettleTelling is one run of settleOrders that reports each batch.
-func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *zap.Logger) error {
+func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
 	run := newSettler(s, b, batch, w)
@@ -132,7 +131,7 @@ func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(stri
 }
 
 // DeliverLogging is one run of deliverEvents with a log.
-func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *zap.Logger) error {
+func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
 	return newDeliveryRun(s, t, w).run(ctx)

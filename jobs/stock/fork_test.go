@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -175,7 +177,7 @@ func TestLeftOverRecord(t *testing.T) {
 				core, logs := observer.New(zap.ErrorLevel)
 				watching, stop := context.WithCancel(t.Context())
 				defer stop()
-				go s.Watch(watching, zap.New(core))
+				go s.Watch(watching, slog.New(zapslog.NewHandler(core)))
 				await(t, "it is listed as lost", func() bool { return logs.FilterMessage("order lost").Len() == 1 })
 			} else {
 				if err := client.Del(t.Context(), tag+"due").Err(); err != nil { // nothing would let it expire
@@ -247,7 +249,7 @@ func TestLeftOverClosedRecord(t *testing.T) {
 	watching, stop := context.WithCancel(t.Context())
 	watched := make(chan struct{})
 	go func() {
-		s.Watch(watching, zap.New(core))
+		s.Watch(watching, slog.New(zapslog.NewHandler(core)))
 		close(watched)
 	}()
 	await(t, "they are listed as lost", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
@@ -313,7 +315,7 @@ func listLost(t *testing.T, s *stock.Sale) (ids []string, err error) {
 	t.Helper()
 	core, logs := observer.New(zap.ErrorLevel)
 	if err = s.Probe(t.Context()); err == nil {
-		err = stock.LogLost(t.Context(), s, zap.New(core))
+		err = stock.LogLost(t.Context(), s, slog.New(zapslog.NewHandler(core)))
 	}
 	for _, l := range logs.FilterMessage("order lost").All() {
 		ids = append(ids, fmt.Sprint(l.ContextMap()["order"]))

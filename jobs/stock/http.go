@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/stock/internal/admission"
 )
@@ -42,7 +41,7 @@ import (
 // HandlerOptions.Tokens each caller that can reach it may do everything.
 type Handler struct {
 	sale   *Sale
-	log    *zap.Logger
+	log    *slog.Logger
 	tokens func(Role) []string
 	next   http.Handler
 	logged atomic.Int64 // when the last doubt was logged, Unix ns
@@ -57,7 +56,7 @@ type Handler struct {
 // HandlerOptions are what a Handler may be given. The zero value is fine.
 type HandlerOptions struct {
 	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
-	Log *zap.Logger
+	Log *slog.Logger
 	// Tokens returns the tokens of a role, of which each proves it, as they are now: several
 	// let one be replaced by another. No caller has a role without a token, and a token that
 	// several roles have proves none of them. It is called for each request, also
@@ -90,7 +89,7 @@ type HandlerOptions struct {
 
 func (o HandlerOptions) filled() HandlerOptions {
 	if o.Log == nil {
-		o.Log = zap.NewNop()
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	fill(&o.InFlight, DefaultInFlight)
 	fill(&o.Wait, DefaultWait)
@@ -210,7 +209,7 @@ func (h *Handler) problem(err error) *problem {
 	p := problemOf(err)
 	if last, now := h.logged.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&
 		now-last >= int64(time.Second) && h.logged.CompareAndSwap(last, now) {
-		h.log.Warn("request in doubt", zap.String("err", err.Error()))
+		h.log.Warn("request in doubt", slog.String("err", err.Error()))
 	}
 	return p
 }

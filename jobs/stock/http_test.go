@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -240,7 +242,7 @@ func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := newShop(t, server.Addr())
 	core, logs := observer.New(zap.InfoLevel)
-	s.Handler = stock.NewHandler(s.Sale, stock.HandlerOptions{Log: zap.New(core)})
+	s.Handler = stock.NewHandler(s.Sale, stock.HandlerOptions{Log: slog.New(zapslog.NewHandler(core))})
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
 	r.Header.Set("Content-Type", "application/json")

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 )
 
 // An unreadLine is what waits in the store for the book, a total or what was added, and cannot be read.
@@ -67,7 +67,7 @@ func (s *settler) keepLines(lines []unreadLine) {
 		}
 		s.unread[l.sku()] = l.err
 		if len(s.unread) <= maxTold {
-			s.work.log.Error("product kept back", zap.String("sku", l.sku()), zap.Error(l.err))
+			s.work.log.Error("product kept back", slog.String("sku", l.sku()), slog.Any("error", l.err))
 		}
 	}
 }

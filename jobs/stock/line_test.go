@@ -2,12 +2,14 @@ package stock_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -42,7 +44,7 @@ func TestUnreadableTotalsAreKeptBack(t *testing.T) {
 		}
 		fill(t, s, 5)
 		core, logs := observer.New(zap.ErrorLevel)
-		err := stock.SettleTelling(t.Context(), s, p.Database, 20, fence(1), zap.New(core))
+		err := stock.SettleTelling(t.Context(), s, p.Database, 20, fence(1), slog.New(zapslog.NewHandler(core)))
 		if err == nil || !strings.Contains(err.Error(), "4 products") {
 			t.Errorf("settle: %v, want 4 products that cannot be read", err)
 		}

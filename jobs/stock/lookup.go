@@ -3,8 +3,7 @@ package stock
 import (
 	"context"
 	"fmt"
-
-	"go.uber.org/zap"
+	"log/slog"
 )
 
 // lookUp finds orders that were settled a while ago, each once. One that the
@@ -51,7 +50,7 @@ func (r *reconciler) lookUpThese(ctx context.Context, pairs []string) error {
 	for _, id := range h.lost {
 		if _, ok := found[id]; !ok {
 			r.unknown++
-			r.work.log.Error("order lost", zap.String("order", id))
+			r.work.log.Error("order lost", slog.String("order", id))
 		}
 	}
 	return r.kept(ctx, ids, pairs, missing)
@@ -74,7 +73,7 @@ func (r *reconciler) kept(ctx context.Context, ids, pairs []string, missing map[
 	}
 	if r.looked += len(ids); again > 0 {
 		r.again += again
-		r.work.log.Warn("orders settled again: the database had lost them", zap.Int("orders", again))
+		r.work.log.Warn("orders settled again: the database had lost them", slog.Int("orders", again))
 	}
 	return nil
 }

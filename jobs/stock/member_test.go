@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/internal/sqlserver"
@@ -69,7 +71,7 @@ func member(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
-	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(os.Stdout), zap.InfoLevel))
+	log := slog.New(zapslog.NewHandler(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(os.Stdout), zap.InfoLevel)))
 	redis.SetLogger(quiet{})
 	o := &redis.UniversalOptions{Addrs: []string{c.Redis}, ReadTimeout: 500 * time.Millisecond}
 	redislock.Harden(o)
@@ -110,7 +112,7 @@ func member(ctx context.Context, text string) error {
 	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
 	serving.Go(func() { sale.Watch(watching, log) })
-	log.Info("shop served", zap.Stringer("address", listener.Addr()))
+	log.Info("shop served", slog.String("address", listener.Addr().String()))
 	err = node.Run(ctx)
 	unwatch()
 	_ = server.Close()
@@ -119,7 +121,7 @@ func member(ctx context.Context, text string) error {
 }
 
 // memberNode makes the jobs follow each other more quickly than a day in a shop.
-func memberNode(c setup, client redis.UniversalClient, log *zap.Logger, jobs ...scheduler.Job) (*scheduler.Node, error) {
+func memberNode(c setup, client redis.UniversalClient, log *slog.Logger, jobs ...scheduler.Job) (*scheduler.Node, error) {
 	store, err := redislock.New(client, redislock.Options{})
 	if err != nil {
 		return nil, err

@@ -3,12 +3,11 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"go.uber.org/zap/zapcore"
 
 	"github.com/cronce/cronce/internal/legible"
 )
@@ -177,10 +176,7 @@ func (o Order) String() string {
 // GoString is String, so that %#v shows no receiver either.
 func (o Order) GoString() string { return o.String() }
 
-// MarshalLogObject writes the order to a zap log, with a masked receiver.
-func (o Order) MarshalLogObject(enc zapcore.ObjectEncoder) error {
-	enc.AddString("id", o.ID)
-	enc.AddString("receiver", Mask(o.Receiver))
-	enc.AddInt("items", len(o.Items))
-	return nil
+// LogValue is the order in a log, with a masked receiver.
+func (o Order) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", o.ID), slog.String("receiver", Mask(o.Receiver)), slog.Int("items", len(o.Items)))
 }

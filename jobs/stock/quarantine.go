@@ -3,9 +3,8 @@ package stock
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
-
-	"go.uber.org/zap"
 )
 
 // How many orders a run keeps back at most.
@@ -21,7 +20,7 @@ func (s *settler) keep(id string, err error) {
 	}
 	s.kept[id] = true
 	if len(s.kept) <= maxTold {
-		s.work.log.Error("order kept back", zap.String("order", id), zap.Error(err))
+		s.work.log.Error("order kept back", slog.String("order", id), slog.Any("error", err))
 	}
 }
 

@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -112,7 +114,7 @@ func TestUnreadableOrdersAreKeptBack(t *testing.T) {
 	}
 	fill(t, s, 7)
 	core, logs := observer.New(zap.ErrorLevel)
-	err := stock.SettleTelling(t.Context(), s, p.Database, 2, fence(1), zap.New(core))
+	err := stock.SettleTelling(t.Context(), s, p.Database, 2, fence(1), slog.New(zapslog.NewHandler(core)))
 	if err == nil || !strings.Contains(err.Error(), "3 orders are kept back") {
 		t.Errorf("%v, want 3 kept back", err)
 	}

@@ -3,9 +3,8 @@ package stock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -112,7 +111,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	}
 	r.report(v, found, unstocked, disputed)
 	for _, sku := range r.sale.Halted() {
-		r.work.log.Error("stock broken", zap.String("sku", sku), zap.String("text", "its books do not balance: it is not sold"))
+		r.work.log.Error("stock broken", slog.String("sku", sku), slog.String("text", "its books do not balance: it is not sold"))
 		r.unknown++
 	}
 	if orders := int(disputed) + r.unknown; len(found)+orders > 0 {
@@ -193,7 +192,7 @@ func (r *reconciler) orders(ctx context.Context) error {
 			lost++
 		}
 		if shown++; shown <= maxTold {
-			r.work.log.Error("stock broken", zap.String("order", d.Order), zap.String("text", d.String()))
+			r.work.log.Error("stock broken", slog.String("order", d.Order), slog.String("text", d.String()))
 		}
 	}
 	n, err := r.sale.settleAgain(ctx, again)
@@ -201,7 +200,7 @@ func (r *reconciler) orders(ctx context.Context) error {
 		return fmt.Errorf("stock: compare orders: %w", err)
 	}
 	if r.again += n; n > 0 {
-		r.work.log.Warn("orders settled again: the database had lost them", zap.Int("orders", n))
+		r.work.log.Warn("orders settled again: the database had lost them", slog.Int("orders", n))
 	}
 	if lost == 0 || r.sale.options.Book == nil {
 		return nil
@@ -228,7 +227,7 @@ func (r *reconciler) buyers(ctx context.Context) error {
 	}
 	r.miscounted = len(found)
 	for _, d := range found[:min(maxTold, len(found))] {
-		r.work.log.Error("stock broken", zap.String("sku", d.SKU), zap.String("buyer", Mask(d.Buyer)), zap.String("text", "the store counts "+d.Store+", the book "+d.Book))
+		r.work.log.Error("stock broken", slog.String("sku", d.SKU), slog.String("buyer", Mask(d.Buyer)), slog.String("text", "the store counts "+d.Store+", the book "+d.Book))
 	}
 	return nil
 }
@@ -248,11 +247,11 @@ func (r *reconciler) restock(ctx context.Context, skus []string) error {
 
 func (r *reconciler) report(v view, found []finding, unstocked []string, disputed int64) {
 	for _, f := range found[:min(maxTold, len(found))] {
-		r.work.log.Error("stock broken", zap.String("sku", f.sku), zap.String("text", f.text))
+		r.work.log.Error("stock broken", slog.String("sku", f.sku), slog.String("text", f.text))
 	}
-	r.work.log.Info("stock reconciled", zap.Int("products", len(v.after.products)), zap.Int64("unsettled", v.after.unsettled),
-		zap.Bool("exact", v.still()), zap.Int("looked_up", r.looked), zap.Int("settled_again", r.again+len(unstocked)),
-		zap.Int64("disputed", disputed), zap.Int("broken", len(found)))
+	r.work.log.Info("stock reconciled", slog.Int("products", len(v.after.products)), slog.Int64("unsettled", v.after.unsettled),
+		slog.Bool("exact", v.still()), slog.Int("looked_up", r.looked), slog.Int("settled_again", r.again+len(unstocked)),
+		slog.Int64("disputed", disputed), slog.Int("broken", len(found)))
 }
 
 // names gives each product its name in the list of products. A version that keeps none, in a rolling update, may
@@ -277,7 +276,7 @@ func (r *reconciler) names(ctx context.Context) error {
 		after, all = answer[0], all+int(removed)
 	}
 	if all > 0 {
-		r.work.log.Warn("names of products mended", zap.Int("names", all))
+		r.work.log.Warn("names of products mended", slog.Int("names", all))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -19,7 +21,7 @@ import (
 func reconcile(t testing.TB, s *stock.Sale, p place, f int64) (stock.Reconciled, string, error) {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
-	r, err := stock.Reconciliation(t.Context(), s, p.Database, fence(f), pass, zap.New(core))
+	r, err := stock.Reconciliation(t.Context(), s, p.Database, fence(f), pass, slog.New(zapslog.NewHandler(core)))
 	var reported []string
 	for _, l := range logs.FilterMessage("stock broken").All() {
 		m := l.ContextMap()
@@ -226,7 +228,7 @@ func TestReconcileWhileEmptied(t *testing.T) {
 						_, err = s.Restore(t.Context())
 					}
 					return err
-				}, zap.New(core))
+				}, slog.New(zapslog.NewHandler(core)))
 				if n := logs.FilterMessage("stock broken").Len(); !errors.Is(err, stock.ErrStockUnknown) || n > 0 {
 					t.Errorf("%v, want ErrStockUnknown; %d are reported as broken", err, n)
 				}

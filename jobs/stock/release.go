@@ -3,9 +3,8 @@ package stock
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -40,7 +39,7 @@ func ReleaseExpired(s *Sale) scheduler.Job {
 type work struct {
 	fence int64
 	check func() error
-	log   *zap.Logger
+	log   *slog.Logger
 	step  func(name string) error // where tests stop a run; nil otherwise
 }
 
@@ -75,7 +74,7 @@ func (r *releaser) run(ctx context.Context) error {
 	released, missing := 0, 0
 	defer func() {
 		if released > 0 {
-			r.work.log.Info("orders expired", zap.Int("orders", released))
+			r.work.log.Info("orders expired", slog.Int("orders", released))
 		}
 	}()
 	for {
@@ -99,7 +98,7 @@ func (r *releaser) run(ctx context.Context) error {
 		}
 		for _, id := range lost {
 			missing++
-			r.work.log.Error("order lost", zap.String("order", id))
+			r.work.log.Error("order lost", slog.String("order", id))
 		}
 	}
 	if missing > 0 {

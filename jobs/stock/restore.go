@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 )
 
 // ErrNothingToRestore says that the shelf has lost nothing that the book knows of.
@@ -38,12 +38,12 @@ type Restored struct {
 
 // Log logs what was done: stock restored, and not restored for each of the first
 // losses.
-func (r *Restored) Log(log *zap.Logger) {
+func (r *Restored) Log(log *slog.Logger) {
 	for _, l := range r.Lost[:min(maxTold, len(r.Lost))] {
-		log.Error("not restored", zap.String("order", l.ID), zap.String("sku", l.SKU), zap.String("state", string(l.State)), zap.String("reason", l.Reason))
+		log.Error("not restored", slog.String("order", l.ID), slog.String("sku", l.SKU), slog.String("state", string(l.State)), slog.String("reason", l.Reason))
 	}
-	log.Warn("stock restored", zap.Int("products", r.Products), zap.Int("open", r.Open), zap.Int("closed", r.Closed),
-		zap.Int("taken", len(r.Taken)), zap.Int("lost", len(r.Lost)))
+	log.Warn("stock restored", slog.Int("products", r.Products), slog.Int("open", r.Open), slog.Int("closed", r.Closed),
+		slog.Int("taken", len(r.Taken)), slog.Int("lost", len(r.Lost)))
 }
 
 // Restore rebuilds the shelf of a sale with Options.Book from the book: what was put in,

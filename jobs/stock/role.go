@@ -1,12 +1,11 @@
 package stock
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/internal/bearer"
 )
@@ -53,7 +52,7 @@ func (h *Handler) admit(route route, w http.ResponseWriter, r *http.Request) *pr
 // minute.
 func (h *Handler) logShared(roles []Role) {
 	if last, now := h.shared.Load(), time.Now().UnixNano(); now-last >= int64(time.Minute) && h.shared.CompareAndSwap(last, now) {
-		h.log.Error("token of several roles", zap.String("roles", names(roles)), zap.String("text", "it proves none of them"))
+		h.log.Error("token of several roles", slog.String("roles", names(roles)), slog.String("text", "it proves none of them"))
 	}
 }
 

@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -73,7 +75,7 @@ func TestHTTPTokenOfTwoRoles(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	tokens := map[stock.Role][]string{stock.Buyer: {"both", "buyer"}, stock.Seller: {"seller", "both"}, stock.PaymentService: {"payment"}}
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Log: zap.New(core), Tokens: func(r stock.Role) []string { return tokens[r] }})}
+	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Log: slog.New(zapslog.NewHandler(core)), Tokens: func(r stock.Role) []string { return tokens[r] }})}
 	put(t, sale, "tea", 9)
 	for _, c := range []struct {
 		method, path, body, token string

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -119,7 +118,7 @@ func (s *settler) probe(ctx context.Context) error {
 	}
 	b, err := s.sale.probe(ctx)
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
-		s.work.log.Warn("stock unknown", zap.String("err", err.Error()))
+		s.work.log.Warn("stock unknown", slog.String("err", err.Error()))
 		var r Restored
 		if r, err = s.sale.restoreAfter(ctx, restoreSilence, nil); err == nil {
 			r.Log(s.work.log)
@@ -141,7 +140,7 @@ func (s *settler) batches(ctx context.Context) error {
 		s.orders += moved
 		if left := h.left - int64(moved); time.Since(s.logged) >= s.every {
 			s.logged = time.Now()
-			s.work.log.Info("orders being settled", append(s.pace(), zap.Int64("left", left))...)
+			s.work.log.Info("orders being settled", append(s.pace(), slog.Int64("left", left))...)
 		}
 		if h.found < s.batch {
 			return nil // what came since is the next tick's
@@ -151,10 +150,10 @@ func (s *settler) batches(ctx context.Context) error {
 }
 
 // pace is the log fields of the run so far.
-func (s *settler) pace() []zap.Field {
+func (s *settler) pace() []any {
 	took := time.Since(s.began)
-	return []zap.Field{zap.Int("orders", s.orders), zap.Int64("took_ms", took.Milliseconds()),
-		zap.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
+	return []any{slog.Int("orders", s.orders), slog.Int64("took_ms", took.Milliseconds()),
+		slog.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
 }
 
 // next settles one batch: it reads, writes to the database, and only then marks.
@@ -194,8 +193,8 @@ func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
 func (s *settler) tellRefunds(records []Record) {
 	for _, r := range records {
 		for _, p := range r.ToRefund() {
-			s.work.log.Warn("payment to refund", zap.String("order", r.ID), zap.String("reference", p.Reference),
-				zap.Int64("amount", p.Amount), zap.String("currency", p.Currency), zap.String("state", string(r.State)))
+			s.work.log.Warn("payment to refund", slog.String("order", r.ID), slog.String("reference", p.Reference),
+				slog.Int64("amount", p.Amount), slog.String("currency", p.Currency), slog.String("state", string(r.State)))
 		}
 	}
 }
@@ -206,12 +205,12 @@ func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved in
 	for _, d := range done {
 		if d.instead != "" {
 			s.disputed++
-			s.work.log.Error("order disputed", zap.String("order", d.id), zap.String("store", d.stamp), zap.String("database", d.instead))
+			s.work.log.Error("order disputed", slog.String("order", d.id), slog.String("store", d.stamp), slog.String("database", d.instead))
 		}
 	}
 	for _, id := range h.lost {
 		s.lost++
-		s.work.log.Error("order lost", zap.String("order", id))
+		s.work.log.Error("order lost", slog.String("order", id))
 		done = append(done, settlement{id: id})
 	}
 	if moved, err = s.sale.settled(ctx, s.work.fence, done); err != nil {

@@ -3,11 +3,13 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -92,7 +94,7 @@ func TestProgress(t *testing.T) {
 	put(t, s, "tea", 100)
 	fill(t, s, 45)
 	core, logs := observer.New(zap.DebugLevel)
-	if err := stock.SettleTelling(t.Context(), s, p.Database, 10, fence(1), zap.New(core)); err != nil {
+	if err := stock.SettleTelling(t.Context(), s, p.Database, 10, fence(1), slog.New(zapslog.NewHandler(core))); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string

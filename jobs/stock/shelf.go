@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 )
 
 // lookPause is how long a process believes that the sale is closed before it
@@ -289,12 +289,12 @@ const watchEvery = time.Second
 // lost), of the last ten thousand, and lists it in the book: see LostOrders. Between two
 // calls a process notices by itself only that the store has lost what it
 // had answered to this process. It returns at once without Options.Book. The logger may be nil.
-func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
+func (s *Sale) Watch(ctx context.Context, log *slog.Logger) {
 	if s.options.Book == nil {
 		return
 	}
 	if log == nil {
-		log = zap.NewNop()
+		log = slog.New(slog.DiscardHandler)
 	}
 	every := time.NewTicker(watchEvery)
 	defer every.Stop()
@@ -304,7 +304,7 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 		err := s.Probe(bounded)
 		if err == nil {
 			if lost := s.logLost(bounded, log); lost != nil && !errors.Is(lost, ErrStockUnknown) && ctx.Err() == nil {
-				log.Warn("lost orders not looked for", zap.String("err", lost.Error()))
+				log.Warn("lost orders not looked for", slog.String("err", lost.Error()))
 			}
 		}
 		stop()
@@ -314,7 +314,7 @@ func (s *Sale) Watch(ctx context.Context, log *zap.Logger) {
 		switch {
 		case errors.Is(err, ErrStockUnknown) && logged != err.Error():
 			logged = err.Error()
-			log.Error("stock unknown", zap.String("err", logged))
+			log.Error("stock unknown", slog.String("err", logged))
 		case err == nil && logged != "":
 			logged = ""
 			log.Info("stock known")

@@ -5,11 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
@@ -165,7 +164,7 @@ func (c *deliveryRun) putLost(ctx context.Context, t *textRun) error {
 	var lost []Event
 	defer func() {
 		if len(lost) > 0 {
-			c.work.log.Warn("events lost by their target", zap.String("target", t.name), zap.Int64("from", lost[0].Seq), zap.Int64("to", lost[len(lost)-1].Seq), zap.Int("events", len(lost)))
+			c.work.log.Warn("events lost by their target", slog.String("target", t.name), slog.Int64("from", lost[0].Seq), slog.Int64("to", lost[len(lost)-1].Seq), slog.Int("events", len(lost)))
 		}
 	}()
 	err := c.eachKept(ctx, t, func(k kept) error {

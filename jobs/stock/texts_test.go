@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -226,7 +228,7 @@ func TestLostTextsArePutAgain(t *testing.T) {
 		for range 2 {
 			store.FlushAll(t.Context())
 			core, logs := observer.New(zap.WarnLevel)
-			if err := stock.DeliverLogging(t.Context(), s, to, nextFence(), zap.New(core)); err != nil {
+			if err := stock.DeliverLogging(t.Context(), s, to, nextFence(), slog.New(zapslog.NewHandler(core))); err != nil {
 				t.Fatal(err)
 			}
 			if got := messages(t, outbox); fmt.Sprint(got) != "["+phoneOf+" "+waits+"]" {

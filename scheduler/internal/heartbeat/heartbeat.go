@@ -99,6 +99,9 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) {
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, ttl)
 	})
+	if ctx.Err() != nil {
+		return false // the node stops: a request that was cut short shows nothing about the store
+	}
 	h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
 	if err != nil {
 		if h.cfg.Shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // other shards may answer, or the list alone is refused

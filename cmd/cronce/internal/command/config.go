@@ -5,6 +5,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -111,9 +111,9 @@ func warnOf(w io.Writer, strays []config.StrayVariable) {
 }
 
 // LogVariables logs the stray variables.
-func LogVariables(c *config.Config, log *zap.Logger) {
+func LogVariables(c *config.Config, log *slog.Logger) {
 	for _, v := range c.StrayVariables(os.Environ()) {
-		log.Warn("variable not known", zap.String("variable", v.Name), zap.String("meant", v.Meant))
+		log.Warn("variable not known", slog.String("variable", v.Name), slog.String("meant", v.Meant))
 	}
 }
 

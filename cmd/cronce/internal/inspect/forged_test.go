@@ -2,11 +2,10 @@ package inspect
 
 import (
 	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"text/tabwriter"
-
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
@@ -46,8 +45,8 @@ func TestForgedTexts(t *testing.T) {
 	terminal.PrintRow(table, forged, driver.Verdict(forged))
 	show("a row", table.Flush())
 	log := terminal.NewLogger("info", "json", &b)
-	log.Info("run finished", zap.String("err", forged))
+	log.Info("run finished", slog.String("err", forged))
 	show("the log for machines", nil)
-	terminal.NewLogger("info", "console", &b).Info("run finished", zap.String("err", forged))
+	terminal.NewLogger("info", "console", &b).Info("run finished", slog.String("err", forged))
 	show("the log for people", nil)
 }

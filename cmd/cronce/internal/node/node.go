@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
@@ -86,9 +86,9 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
 	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
 	c.OnPlaintext(func(path, text string) {
-		log.Warn("secret in plain text", zap.String("setting", path), zap.String("text", text))
+		log.Warn("secret in plain text", slog.String("setting", path), slog.String("text", text))
 	})
-	c.OnStale(func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) })
+	c.OnStale(func(err error) { log.Warn("secret not read again", slog.String("err", err.Error())) })
 	if !f.demo { // there the environment is meant for other nodes
 		command.LogVariables(c, log)
 	}
@@ -109,7 +109,7 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	log = log.With(zap.String("node", node.ID()))
+	log = log.With(slog.String("node", node.ID()))
 	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), s.Remarks()...) }, metricsHandler(measured, s), log)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 }
 
 // newNode returns a node of the configuration, and its metrics.
-func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Flags, stdout io.Writer, log *zap.Logger) (*scheduler.Node, *metrics.Metrics, error) {
+func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Flags, stdout io.Writer, log *slog.Logger) (*scheduler.Node, *metrics.Metrics, error) {
 	driver, err := clients.Driver(c, client)
 	if err != nil {
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
@@ -33,12 +33,12 @@ type sideServer struct {
 // serveHealth serves /healthz, which only says that the process lives, so that an
 // outage of the store restarts no node, and /readyz, which is ready's
 // answer; when that is yes, what is wrong with a part follows; and /metrics. The result is not nil, even if nothing is served.
-func serveHealth(c config.HTTP, ready func() error, remarks func() []string, metrics http.Handler, log *zap.Logger) (*sideServer, error) {
+func serveHealth(c config.HTTP, ready func() error, remarks func() []string, metrics http.Handler, log *slog.Logger) (*sideServer, error) {
 	return serve("http", c, HealthHandler(ready, remarks, metrics), "health served", log)
 }
 
 // serve serves what the section at a path of the file says, until stop.
-func serve(path string, c config.HTTP, handler http.Handler, message string, log *zap.Logger) (*sideServer, error) {
+func serve(path string, c config.HTTP, handler http.Handler, message string, log *slog.Logger) (*sideServer, error) {
 	if c.Off() {
 		return &sideServer{}, nil
 	}
@@ -55,7 +55,7 @@ func serve(path string, c config.HTTP, handler http.Handler, message string, log
 		MaxHeaderBytes:    8 << 10,
 	}}
 	h.serving.Go(func() { _ = h.server.Serve(listener) }) // until stop
-	log.Info(message, zap.Stringer("address", listener.Addr()))
+	log.Info(message, slog.String("address", listener.Addr().String()))
 	return h, nil
 }
 
@@ -96,7 +96,7 @@ func (h *sideServer) stop() {
 
 // serveReceipts serves receipts from the beginning: while the Redis does not answer each is
 // doubt, and the gateway asks again. The result is not nil, even if nothing is served.
-func serveReceipts(c *config.Config, client redis.Scripter, log *zap.Logger) (*sideServer, error) {
+func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*sideServer, error) {
 	at, r := c.Receipts()
 	if r == nil || (config.HTTP{Address: r.Address}).Off() {
 		return &sideServer{}, nil

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -31,7 +33,7 @@ func TestReceiptsAreServed(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	defer client.Close()
 	core, logs := observer.New(zap.InfoLevel)
-	s, err := serveReceipts(c, client, zap.New(core))
+	s, err := serveReceipts(c, client, slog.New(zapslog.NewHandler(core)))
 	if err != nil {
 		t.Fatal(err)
 	}

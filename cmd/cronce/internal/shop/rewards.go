@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -17,7 +17,7 @@ import (
 )
 
 // handler serves the sale, and rewards beside it. Done frees what they use.
-func (s *Shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, done func(), err error) {
+func (s *Shop) handler(ctx context.Context, log *slog.Logger) (h http.Handler, done func(), err error) {
 	options := s.gate
 	options.Log, options.Tokens = log, s.Tokens
 	sale := stock.NewHandler(s.Sale, options)
@@ -37,7 +37,7 @@ func (s *Shop) handler(ctx context.Context, log *zap.Logger) (h http.Handler, do
 
 // openRewards makes what serves the rewards of a shop; nil without the section. It connects
 // to nothing; dry, it reads no token either. Without a token nothing is served.
-func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *zap.Logger) (http.Handler, func(), error), error) {
+func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *slog.Logger) (http.Handler, func(), error), error) {
 	r := c.Shop.Rewards
 	if r == nil {
 		return nil, nil
@@ -56,7 +56,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 		return nil, err
 	}
 	now := func() string { return token().Text() }
-	return func(ctx context.Context, log *zap.Logger) (http.Handler, func(), error) {
+	return func(ctx context.Context, log *slog.Logger) (http.Handler, func(), error) {
 		ctx, stop := context.WithTimeout(ctx, firstLookTime)
 		defer stop()
 		book, err := reward.Open(ctx, db, dialect)
@@ -72,7 +72,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 }
 
 // NewDesk is where the rewards of the shop are claimed. Done frees what it uses.
-func NewDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *zap.Logger) (desk *reward.Desk, done func(), err error) {
+func NewDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *slog.Logger) (desk *reward.Desk, done func(), err error) {
 	driver, err := clients.Driver(c, client)
 	if err != nil {
 		return nil, nil, err

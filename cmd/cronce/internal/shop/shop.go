@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -37,7 +37,7 @@ type Shop struct {
 	targets  []string                  // of its events
 	served   atomic.Pointer[stock.Handler]
 
-	rewards func(context.Context, *zap.Logger) (h http.Handler, done func(), err error) // nil: none are served
+	rewards func(context.Context, *slog.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
 
 // Open makes the shop of a configuration, which need not have one. It
@@ -77,10 +77,10 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 }
 
 // ReadTokens reads the tokens of the shop a first time, and logs a warning if it is open.
-func ReadTokens(c *config.Config, log *zap.Logger) (func(stock.Role) []string, error) {
+func ReadTokens(c *config.Config, log *slog.Logger) (func(stock.Role) []string, error) {
 	tokens, err := c.ShopTokens()
 	if err == nil && tokens == nil && c.ServesShop() {
-		log.Warn("shop open", zap.String("text", "there are no tokens, so all programs of this machine may do everything"), zap.Strings("variables", config.ShopTokenEnvs))
+		log.Warn("shop open", slog.String("text", "there are no tokens, so all programs of this machine may do everything"), slog.Any("variables", config.ShopTokenEnvs))
 	}
 	return tokens, exit.Usage(err)
 }
@@ -115,7 +115,7 @@ const readyPoll = 20 * time.Millisecond
 
 // Run runs the node, and serves the shop, if there is one, from when the node
 // is ready: before, the Redis may be one that forgets what was sold.
-func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *zap.Logger) error {
+func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *slog.Logger) error {
 	if s.Sale == nil {
 		return node.Run(ctx)
 	}
@@ -133,7 +133,7 @@ func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *zap.Logger) e
 
 // serveOnce serves the shop, once it is ready, until ctx ends. One without an address is
 // only watched, so that its metrics know the store.
-func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logger) error {
+func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logger) error {
 	if (config.HTTP{Address: s.address}).Off() {
 		s.Sale.Watch(ctx, log)
 		return nil
@@ -168,7 +168,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *zap.Logge
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // until the end of closeShop
 	serving.Go(func() { s.Sale.Watch(ctx, log) })
-	log.Info("shop served", zap.Stringer("address", listener.Addr()), zap.String("sale", s.Sale.ID()))
+	log.Info("shop served", slog.String("address", listener.Addr().String()), slog.String("sale", s.Sale.ID()))
 	<-ctx.Done()
 	closeShop(server)
 	serving.Wait()

@@ -2,10 +2,12 @@ package terminal
 
 import (
 	"io"
+	"log/slog"
+	"math"
 	"slices"
 	"time"
 
-	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -19,18 +21,18 @@ const (
 // timeFormat is how the JSON log writes times, in UTC.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// NewLogger returns a logger that writes to w from a level on: JSON for machines in the
+// NewLogger returns a logger of zap's that writes to w from a level on: JSON for machines in the
 // format "json", lines for a person in "console", and in "auto" lines if w is a terminal.
-func NewLogger(minimum, format string, w io.Writer) *zap.Logger {
+func NewLogger(minimum, format string, w io.Writer) *slog.Logger {
 	level, err := zapcore.ParseLevel(minimum)
 	if err != nil {
 		level = zapcore.InfoLevel // the configuration allows no other name
 	}
 	out := zapcore.Lock(zapcore.AddSync(w))
 	if format == "console" || format == "auto" && IsTerminal(w) {
-		return zap.New(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})
+		return slogger(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})
 	}
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{
+	return slogger(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 		TimeKey: logTime, LevelKey: logLevel, MessageKey: logMessage,
 		EncodeLevel:    zapcore.LowercaseLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder,
@@ -38,6 +40,12 @@ func NewLogger(minimum, format string, w io.Writer) *zap.Logger {
 			enc.AppendString(t.UTC().Format(timeFormat))
 		},
 	}), zapcore.AddSync(jsonWriter{out}), level))
+}
+
+// slogger returns a logger that zap writes the lines of, without stack traces: a line is
+// about a node and its jobs, not about the code.
+func slogger(core zapcore.Core) *slog.Logger {
+	return slog.New(zapslog.NewHandler(core, zapslog.AddStacktraceAt(math.MaxInt)))
 }
 
 // A consoleCore writes lines for a person.

@@ -3,11 +3,10 @@ package terminal
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
-
-	"go.uber.org/zap"
 )
 
 func TestRender(t *testing.T) {
@@ -44,9 +43,9 @@ func TestLoggers(t *testing.T) {
 		"auto":    `"msg":"run finished"`,
 	} {
 		var out bytes.Buffer
-		log := NewLogger("info", format, &out).With(zap.String("node", "n-1"))
+		log := NewLogger("info", format, &out).With(slog.String("node", "n-1"))
 		log.Debug("not shown")
-		log.Error("run finished", zap.String("a", "b"), zap.NamedError("err", errors.New("odd")))
+		log.Error("run finished", slog.String("a", "b"), slog.Any("err", errors.New("odd")))
 		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want %q", format, got, want)
 		}
