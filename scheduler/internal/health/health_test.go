@@ -1,0 +1,182 @@
+package health_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/health"
+)
+
+var (
+	errDown = errors.New("connection refused by 10.0.0.7:6379")
+	start   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// A step is an answer of a part of the store, or its failure, some seconds after the start.
+type step struct {
+	at   int
+	part health.Part
+	err  error
+}
+
+// The parts of the tests, in the first shard or in the second.
+var (
+	claims, claims2   = health.Part{Kind: health.Claims}, health.Part{Shard: 1, Kind: health.Claims}
+	peeks, openings   = health.Part{Kind: health.Peeks}, health.Part{Kind: health.Openings}
+	ends, nodes, fits = health.Part{Kind: health.Ends}, health.Part{Kind: health.Nodes}, health.Part{Kind: health.Check}
+)
+
+// Which parts are down after what a node has asked of its store.
+func TestDown(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps []step
+		at    int // seconds
+		want  []health.Part
+	}{
+		"all are up at first":                                                  {nil, 0, nil},
+		"a part that fails is down":                                            {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
+		"until it has answered for three seconds":                              {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
+		"without another failure":                                              {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
+		"every other request fails: it stays down":                             {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
+		"an answer of one shard says nothing of two":                           {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
+		"claims that are answered stand for peeks":                             {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
+		"and for openings":                                                     {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
+		"not for ends":                                                         {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
+		"nor for the list of nodes":                                            {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
+		"any answer stands for the check at the start":                         {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
+		"peeks stand for nothing else":                                         {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
+		"but a failure is forgotten after half a minute, if its shard answers": {[]step{{1, ends, errDown}, {40, claims, nil}}, 40, nil},
+		"it is not, if the shard does not answer":                              {[]step{{1, ends, errDown}}, 400, []health.Part{ends}},
+		"several are listed by shard and kind":                                 {[]step{{1, ends, errDown}, {1, claims2, errDown}, {1, claims, errDown}}, 1, []health.Part{claims, ends, claims2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := health.New(nil, 2, start)
+			for _, s := range c.steps {
+				h.Answered(s.part, s.err, start.Add(time.Duration(s.at)*time.Second))
+			}
+			var got []health.Part
+			for _, f := range h.Down(start.Add(time.Duration(c.at) * time.Second)) {
+				got = append(got, f.Part)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("down are %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// The log is due what is down at once, a reminder once a minute, and one line when all is
+// back.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	h := health.New(nil, 1, start)
+	var got []string
+	for s := range 150 {
+		now := start.Add(time.Duration(s) * time.Second)
+		err := errDown
+		if s < 2 || s >= 70 {
+			err = nil
+		}
+		h.Answered(claims, err, now)
+		switch down, back := h.Report(now); {
+		case back:
+			got = append(got, fmt.Sprintf("%ds back", s))
+		case len(down) > 0:
+			got = append(got, fmt.Sprintf("%ds down", s))
+		}
+	}
+	if want := []string{"2s down", "62s down", "72s back"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
+	}
+}
+
+// The list of nodes failed and claims are answered: the node should ask for the list before
+// its time, once, and not before it had three seconds to recover.
+func TestEarlyList(t *testing.T) {
+	t.Parallel()
+	h := health.New(nil, 1, start)
+	h.Answered(nodes, errDown, start)
+	var got []int
+	for s := range 10 {
+		if h.Answered(claims, nil, start.Add(time.Duration(s)*time.Second)) {
+			got = append(got, s)
+		}
+	}
+	if !slices.Equal(got, []int{3}) {
+		t.Errorf("the list should be asked for early at the seconds %v, want 3", got)
+	}
+}
+
+// The store's silence is counted from the latest answer of any part, and a failure is none.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	h := health.New(nil, 1, start)
+	if got := h.Silence(start.Add(time.Second)); got != time.Second {
+		t.Errorf("silent for %v before the first answer, want 1s", got)
+	}
+	h.Answered(peeks, nil, start.Add(5*time.Second))
+	h.Answered(claims, errDown, start.Add(7*time.Second))
+	if got := h.Silence(start.Add(9 * time.Second)); got != 4*time.Second {
+		t.Errorf("silent for %v, want 4s since the latest answer", got)
+	}
+	h.Reached(start.Add(9 * time.Second))
+	if got := h.Silence(start.Add(9 * time.Second)); got != 0 {
+		t.Errorf("silent for %v right after an answer", got)
+	}
+}
+
+// An explainer is a store that knows one of its errors.
+type explainer struct{}
+
+func (explainer) Explain(err error) string {
+	if errors.Is(err, errDown) {
+		return "the server refuses connections"
+	}
+	return ""
+}
+
+// What is down is named without addresses: such texts are shown where a log is not.
+func TestName(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		store  any
+		shards int
+		faults []health.Fault
+	}{
+		"claims: the server refuses connections":                                   {explainer{}, 1, []health.Fault{{Part: claims, Err: errDown}}},
+		"claims: the request failed; the log has the error":                        {nil, 1, []health.Fault{{Part: claims, Err: errDown}}},
+		"claims: no answer in time":                                                {explainer{}, 1, []health.Fault{{Part: claims, Err: context.DeadlineExceeded}}},
+		"openings of jobs: what the store has of the job cannot be read":           {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
+		"claims of shard 2 of 2: no answer in time; the list of nodes of shard 1 ": {nil, 2, []health.Fault{{Part: claims2, Err: context.Canceled}, {Part: nodes, Err: errDown}}},
+	} {
+		got := health.New(c.store, c.shards, start).Name(c.faults)
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "10.0.0.7") {
+			t.Errorf("named as %q, want %q", got, want)
+		}
+	}
+}
+
+// A list names five and counts the others.
+func TestList(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for _, c := range []struct {
+		names []string
+		all   int
+		want  string
+	}{
+		{nil, 0, ""}, {names[:2], 2, "a; b"}, {names[:5], 5, "a; b; c; d; e"},
+		{names, 7, "a; b; c; d; e; and 2 more"}, {names[:5], 100, "a; b; c; d; e; and 95 more"},
+	} {
+		if got := health.List(c.names, c.all); got != c.want {
+			t.Errorf("List(%v, %d) = %q, want %q", c.names, c.all, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package heartbeat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler/internal/clock"
+	"github.com/cronce/cronce/scheduler/internal/health"
+	"github.com/cronce/cronce/scheduler/internal/heartbeat"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/signal"
+)
+
+// A server is a store in memory whose clock, process and answers a test can change.
+type server struct {
+	*memlock.Store
+	mu      sync.Mutex
+	ahead   time.Duration   // of this machine's clock
+	jumps   bool            // each reading is a minute ahead of the one before
+	process []string        // of the servers that answer Now; the first answers heartbeats
+	fault   error           // of heartbeats
+	answer  <-chan struct{} // heartbeats are answered once it is closed; nil: at once
+	reads   int             // of the clock without a heartbeat
+}
+
+func newServer() *server {
+	s := &server{process: []string{"p1"}}
+	s.Store = memlock.New(memlock.Options{Now: func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.jumps {
+			s.ahead += time.Minute
+		}
+		return time.Now().Add(s.ahead)
+	}})
+	return s
+}
+
+// set changes the server.
+func (s *server) set(change func(s *server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	s.mu.Lock()
+	fault, answer, process := s.fault, s.answer, s.process[0]
+	s.mu.Unlock()
+	if fault != nil {
+		return driver.BeatAnswer{}, fault
+	}
+	if answer != nil {
+		select {
+		case <-answer:
+		case <-ctx.Done():
+			return driver.BeatAnswer{}, ctx.Err()
+		}
+	}
+	a, err := s.Store.Beat(ctx, node, ttl)
+	for i := range a.Readings {
+		a.Readings[i].Process, a.Readings[i].Server = process, "server"
+	}
+	return a, err
+}
+
+func (s *server) Now(ctx context.Context) (all []driver.ClockReading, err error) {
+	s.mu.Lock()
+	s.reads++
+	processes := slices.Clone(s.process)
+	s.mu.Unlock()
+	for _, p := range processes {
+		rs, err := s.Store.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rs[0].Process = p
+		all = append(all, rs...)
+	}
+	return all, nil
+}
+
+// A node is the heart of a node, and what it said.
+type node struct {
+	*heartbeat.Heart
+	clock clock.Clock
+	early signal.Signal
+	mu    sync.Mutex
+	lines []string
+}
+
+// newNode returns a node that has not started.
+func newNode(s *server, name string, change ...func(*heartbeat.Config)) *node {
+	n := &node{early: signal.New()}
+	c := heartbeat.Config{
+		Store: s, Node: name, Shards: 1, Clock: &n.clock, Health: n, Events: n, Timeout: 2 * time.Second, ClockWarn: 500 * time.Millisecond,
+		Early: n.early, Joined: func() { n.say("joined") }, Stepped: func(by time.Duration) { n.say("stepped %v", by) },
+		Nodes: func(all rendezvous.Nodes, joined bool) { n.say("%d nodes, %v", all.Count(), joined) },
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	n.Heart = heartbeat.New(c)
+	return n
+}
+
+// start sends the first heartbeat, as a node does before its jobs are opened, and then
+// runs the heart until the test ends.
+func (n *node) start(t *testing.T) {
+	n.Beat(t.Context())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+}
+
+func (n *node) say(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+func (n *node) Answered(p health.Part, err error) {
+	if err != nil {
+		n.say("no list: %v", err)
+	}
+}
+func (n *node) ClockStepped(by time.Duration)    { n.say("clock stepped %v", by) }
+func (n *node) ClockOffset(offset time.Duration) { n.say("clock offset %v", offset) }
+func (n *node) ClockUnsteady()                   { n.say("clock unsteady") }
+func (n *node) StoreReplaced(server string)      { n.say("replaced %s", server) }
+
+// said wants what the node has said since it was asked last.
+func (n *node) said(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	n.mu.Lock()
+	got := n.lines
+	n.lines = nil
+	n.mu.Unlock()
+	if !slices.Equal(got, want) {
+		t.Errorf("the node said %q, want %q", got, want)
+	}
+}
+
+// Two nodes start together: each knows of the other a second later, and takes it for no
+// node that joins. A third one, which starts later, is one, within ten seconds.
+func TestNodesFindEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		a, b := newNode(s, "a"), newNode(s, "b")
+		a.start(t)
+		b.start(t)
+		a.said(t, "1 nodes, false")
+		b.said(t, "2 nodes, true") // it is not opened yet: nothing is claimed differently
+		time.Sleep(1500 * time.Millisecond)
+		a.said(t, "2 nodes, true")
+		b.said(t, "2 nodes, false")
+		c := newNode(s, "c")
+		c.start(t)
+		time.Sleep(heartbeat.Every)
+		a.said(t, "3 nodes, true", "joined")
+	})
+}
+
+// A node that leaves is off the list at once. One that falls silent is on it for 25 seconds
+// more: two of its heartbeats may be lost.
+func TestNodesLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		a, b, silent := newNode(s, "a"), newNode(s, "b"), newNode(s, "silent")
+		b.Beat(t.Context())
+		silent.Beat(t.Context())
+		a.start(t)
+		a.said(t, "3 nodes, true")
+		b.Leave(t.Context())
+		a.early.Raise()
+		a.said(t, "2 nodes, false")
+		time.Sleep(24 * time.Second)
+		a.said(t, "2 nodes, false", "2 nodes, false")
+		time.Sleep(7 * time.Second)
+		a.said(t, "1 nodes, false")
+	})
+}
+
+// A node whose list is asked for early sends its next heartbeat ten seconds after that one.
+func TestEarlyHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a")
+		n.start(t)
+		time.Sleep(5 * time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		n.early.Raise()
+		n.said(t, "1 nodes, false")
+		time.Sleep(heartbeat.Every - time.Millisecond)
+		n.said(t)
+		time.Sleep(time.Millisecond)
+		n.said(t, "1 nodes, false")
+	})
+}
+
+// The store refuses the list of nodes: the node reads the clock all the same, since its jobs
+// need the clock alone.
+func TestClockWithoutTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.fault = errors.New("refused")
+		n := newNode(s, "a")
+		n.start(t)
+		n.said(t, "no list: refused")
+		if !n.clock.Ready() {
+			t.Error("the clock was not read")
+		}
+	})
+}
+
+// The store does not answer at all: a node with one shard does not ask once more for the
+// clock, and one with several does, because the others may answer.
+func TestClockOfASilentShard(t *testing.T) {
+	for shards, want := range map[int]int{1: 0, 4: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			s.answer = make(chan struct{})
+			n := newNode(s, "a", func(c *heartbeat.Config) { c.Shards = shards })
+			n.Beat(t.Context())
+			n.said(t, "no list: context deadline exceeded")
+			if s.reads != want {
+				t.Errorf("with %d shards the clock was read %d times, want %d", shards, s.reads, want)
+			}
+		})
+	}
+}
+
+// A node stops while a heartbeat has no answer. That says nothing of the store.
+func TestHeartbeatCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.answer = make(chan struct{})
+		n := newNode(s, "a")
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		n.Beat(ctx)
+		n.said(t)
+	})
+}
+
+// The store's clock steps by a minute. The node reads it twice more, adopts the step, and
+// moves what it has planned.
+func TestClockSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a")
+		n.start(t)
+		time.Sleep(5 * time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		s.set(func(s *server) { s.ahead = time.Minute })
+		time.Sleep(heartbeat.Every)
+		n.said(t, "1 nodes, false", "clock stepped 1m0s", "stepped 1m0s", "clock offset -1m0s")
+		if off := n.Offset(); off != -time.Minute {
+			t.Errorf("the machine's clock is %v ahead, want -1m", off)
+		}
+	})
+}
+
+// No two readings of the store's clock agree. The node keeps the time that it has, and says
+// so once a minute.
+func TestClockUnsteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a")
+		n.start(t)
+		time.Sleep(1500 * time.Millisecond)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		s.set(func(s *server) { s.jumps = true })
+		time.Sleep(80 * time.Second)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		unsteady := 0
+		for _, l := range n.lines {
+			if l == "clock unsteady" {
+				unsteady++
+			} else if l != "1 nodes, false" {
+				t.Errorf("the node said %q", l)
+			}
+		}
+		if unsteady != 2 {
+			t.Errorf("%d times unsteady in 80 s, want 2", unsteady)
+		}
+	})
+}
+
+// This machine's clock is off by more than the node was told to bear: it warns once, and
+// again when the offset has changed by as much.
+func TestClockOffsetIsWarnedOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.ClockOffset = 2 * time.Second })
+		n.start(t)
+		n.said(t, "1 nodes, false", "clock offset 2s")
+		time.Sleep(12 * time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		s.set(func(s *server) { s.ahead = -10 * time.Second })
+		time.Sleep(heartbeat.Every)
+		n.said(t, "1 nodes, false", "clock stepped -10s", "stepped -10s", "clock offset 12s")
+	})
+}
+
+// Another process answers the heartbeats. If the one before answers no more, it was
+// restarted or replaced, and may have lost what it had decided. If it answers, the list of
+// nodes has moved to another master.
+func TestStoreReplaced(t *testing.T) {
+	for _, c := range []struct {
+		now  []string // the processes that answer then
+		want []string
+	}{
+		{[]string{"p2"}, []string{"1 nodes, false", "replaced server"}},
+		{[]string{"p2", "p1"}, []string{"1 nodes, false"}},
+		{[]string{"p1", "p2"}, []string{"1 nodes, false"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			n := newNode(s, "a")
+			n.Beat(t.Context())
+			n.said(t, "1 nodes, false")
+			s.set(func(s *server) { s.process = c.now })
+			n.Beat(t.Context())
+			n.said(t, c.want...)
+			n.Beat(t.Context())
+			n.said(t, "1 nodes, false")
+		})
+	}
+}
