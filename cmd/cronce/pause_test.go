@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/internal/redisserver"
 )
 
 // A stop that is planned: the jobs are paused and then all nodes die. No tick is overdue,
@@ -92,4 +95,62 @@ func TestPauseUntil(t *testing.T) {
 	}
 	cronce(t, "journal", "job", "--verdict", "control", "--redis", cl.url).want(t, exit.Fine, "change 1, number 1 of the audit; pause", "change 3, number 3 of the audit; resume")
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine)
+}
+
+// A job is paused for a while, all nodes are killed in the pause, and new ones start after its end. The
+// ticks up to the end are paused, a later one runs, and no operator has resumed the job.
+func TestPauseEndsWithAllNodesDead(t *testing.T) {
+	s := redisserver.Start(t)
+	url := "redis://" + s.Addr()
+	var nodes []*child
+	for _, name := range []string{"one", "two", "three"} {
+		nodes = append(nodes, startNode(t, url, everySecond, "--name", name))
+	}
+	finished := func(nodes []*child) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(nodes, func(n *child) bool { return strings.Contains(n.stderr.String()+n.stdout.String(), "run finished") })
+		}
+	}
+	eventually(t, "a tick has run", finished(nodes))
+	until := time.Now().Add(4 * time.Second).UTC()
+	cronce(t, "pause", "a", "--reason", "the database is moved", "--until", until.Format(time.RFC3339Nano), "--redis", url).want(t, exit.Fine, "a is paused, by ")
+	for _, n := range nodes {
+		n.signal(os.Kill)
+		<-n.gone
+	}
+	eventually(t, "the pause is over, and two more ticks are due", func() bool { return time.Now().After(until.Add(2 * time.Second)) })
+	again := []*child{startNode(t, url, everySecond, "--name", "four"), startNode(t, url, everySecond, "--name", "five")}
+	eventually(t, "a later tick has run", finished(again))
+	var journal struct {
+		Lines []struct {
+			Verdict, Between, Reason string
+			From, Tick               time.Time
+		}
+	}
+	r := cronce(t, "journal", "a", "-o", "json", "--redis", url)
+	if err := json.Unmarshal([]byte(r.stdout), &journal); err != nil {
+		t.Fatal(err)
+	}
+	changes, paused := "", false
+	for _, l := range journal.Lines {
+		switch {
+		case l.Verdict == "control":
+			changes += l.Reason + " "
+		case l.Verdict == "paused":
+			paused = true
+			if l.Tick.After(until) {
+				t.Errorf("the tick %v is paused, the pause was until %v", l.Tick, until)
+			}
+		case paused && l.Verdict == "ran" && !l.Tick.After(until):
+			t.Errorf("the tick %v ran, the pause was until %v", l.Tick, until)
+		}
+	}
+	if changes != "pause until " || !paused {
+		t.Errorf("the changes are %q, and a line says paused: %v\n%s", changes, paused, r.stdout)
+	}
+	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
+	audit := cronce(t, "audit", "-o", "json", "--redis", url)
+	if strings.Count(audit.stdout, `"number"`) != 1 {
+		t.Errorf("the audit is %s", audit.stdout)
+	}
 }
