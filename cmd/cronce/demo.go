@@ -17,6 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/demo"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
+	"github.com/cronce/cronce/cmd/cronce/internal/opscommands"
 	"github.com/cronce/cronce/jobs/sms"
 )
 
@@ -26,6 +27,7 @@ type demoFlags struct {
 	redis     string
 	killEvery time.Duration
 	output    string
+	ops       bool
 }
 
 func demoCommand() *cobra.Command {
@@ -36,7 +38,7 @@ func demoCommand() *cobra.Command {
 		Long: "Start a Redis inside this process, then real node processes of this binary, and show their\n" +
 			"logs together: each tick has one \"run started\". At the end, or on Ctrl-C, the nodes are\n" +
 			"drained and the journal is verified.",
-		Example: "  cronce demo\n  cronce demo --kill-every 10s",
+		Example: "  cronce demo\n  cronce demo --kill-every 10s\n  cronce demo --ops --for 10m --kill-every 20s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -45,7 +47,7 @@ func demoCommand() *cobra.Command {
 			ctx, stop := command.WithSignals(cmd.Context())
 			defer stop()
 			o := demo.Options{Duration: f.duration, Nodes: f.nodes, Redis: f.redis, KillEvery: f.killEvery, JSON: f.output == command.OutputJSON}
-			err := demo.Run(ctx, o, cmd.OutOrStdout(), openDemo)
+			err := demo.Run(ctx, o, cmd.OutOrStdout(), func(url string, embedded bool) (*demo.Cluster, error) { return openDemo(url, embedded, f.ops) })
 			if errors.Is(err, demo.ErrBroken) {
 				return exit.Printed(exit.Failed, err.Error())
 			}
@@ -56,6 +58,7 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "how many nodes, 1 to 50")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the one inside, under a namespace of its own that is removed at the end")
 	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "SIGKILL a random node so often, and start another (0: never)")
+	cmd.Flags().BoolVar(&f.ops, "ops", false, "show the cluster in a browser too, at an address that is printed and works once")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
@@ -89,8 +92,8 @@ func demoConfig(url string, embedded bool) (*config.Config, error) {
 	return c, nil
 }
 
-// openDemo opens the cluster of a demo.
-func openDemo(url string, embedded bool) (*demo.Cluster, error) {
+// openDemo opens the cluster of a demo, which has pages if they are asked for.
+func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("demo: find this binary: %w", err)
@@ -108,14 +111,20 @@ func openDemo(url string, embedded bool) (*demo.Cluster, error) {
 		_ = s.Client.Close()
 		return nil, err
 	}
-	return &demo.Cluster{
+	cluster := &demo.Cluster{
 		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.Client, Outbox: outbox, Failed: s.Failed, Prove: func(ctx context.Context) (demo.Proof, error) { return proveDemo(ctx, s) },
 		Node: func(name string) *exec.Cmd {
 			node := exec.Command(self, "node", "--demo", "--name", name, "--redis", c.Redis.URL, "--namespace", c.Namespace)
 			node.Env = config.NodeEnv(os.Environ(), embedded)
 			return node
 		},
-	}, nil
+	}
+	if pages {
+		cluster.Pages = func(ctx context.Context, open func(url string)) error {
+			return opscommands.Dev(ctx, s, "127.0.0.1:0", open)
+		}
+	}
+	return cluster, nil
 }
 
 // proveDemo is verify of all jobs.

@@ -29,7 +29,7 @@ func rootCommand(started *bool) *cobra.Command {
 	}
 	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand()
 	opscommands.CompleteJobs(journal, why, pause, resume)
-	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(),
+	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
 		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root

@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/shop"
 	"github.com/cronce/cronce/internal/serverprocess"
+	opsmetrics "github.com/cronce/cronce/ops/metrics"
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
@@ -41,6 +42,7 @@ func ruleFiles(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"shop": names(s.Collectors()...),
 		"node": names(metrics.New()),
+		"ops":  names(opsmetrics.New(nil)),
 	}
 }
 
@@ -121,7 +123,7 @@ func TestRulesFire(t *testing.T) {
 	}
 }
 
-// The page for operators lists the metrics that a node has, and no other.
+// The page for operators lists the metrics that a node and a plane have, and no other.
 func TestDocumentedMetrics(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/operating.md")
@@ -132,7 +134,7 @@ func TestDocumentedMetrics(t *testing.T) {
 	for _, m := range regexp.MustCompile("`(cronce_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
 		documented = append(documented, m[1])
 	}
-	measured := ruleFiles(t)["node"]
+	measured := append(ruleFiles(t)["node"], ruleFiles(t)["ops"]...)
 	for _, name := range measured {
 		if !slices.Contains(documented, name) {
 			t.Errorf("docs/operating.md lacks %s", name)

@@ -35,6 +35,7 @@ func (c *Config) faults() (errs []error) {
 	c.listenFaults(bad, "http", c.HTTP)
 	c.shopFaults(bad)
 	c.receiptsFaults(bad)
+	c.opsFaults(bad)
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)

@@ -18,6 +18,7 @@ type Config struct {
 	Scheduler Scheduler `yaml:"scheduler"`
 	Jobs      []Job     `yaml:"jobs"`
 	Shop      *Shop     `yaml:"shop"`
+	Ops       *Ops      `yaml:"ops"`
 
 	file     *strictyaml.File
 	origin   map[string]string                         // paths that environment or flags set, and which

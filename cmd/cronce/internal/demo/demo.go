@@ -50,6 +50,9 @@ type Cluster struct {
 	Node      func(name string) *exec.Cmd              // a process of a node with File
 	Prove     func(ctx context.Context) (Proof, error) // that each tick has one verdict
 	Failed    func(err error) error                    // says which Redis failed, and why
+
+	// Pages shows the cluster in a browser until ctx ends, and calls open with the address. Nil: it is not shown.
+	Pages func(ctx context.Context, open func(url string)) error
 }
 
 // A Proof is what the journal says.
@@ -77,6 +80,11 @@ func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embe
 	}
 	log := newLogView(w, o.JSON)
 	log.intro(&o, s, imported)
+	pages, err := s.servePages(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer pages()
 	nodes := &nodes{command: s.Node, log: log, ended: make(chan *node, 1)}
 	defer nodes.kill()
 	began := time.Now()

@@ -49,6 +49,17 @@ func (d *logView) intro(o *Options, s *store, imported int) {
 	fmt.Fprintln(d.w)
 }
 
+// addPages shows where the pages are.
+func (d *logView) addPages(url string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.json {
+		d.emit(map[string]any{"type": "pages", "url": url})
+		return
+	}
+	fmt.Fprintf(d.w, "See it in a browser: %s\n(the address works once, on this machine)\n\n", url)
+}
+
 // addLine takes a line of a node's log.
 func (d *logView) addLine(node, text string) {
 	d.mu.Lock()

@@ -17,7 +17,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/spec"
-	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
 )
 
@@ -66,7 +65,10 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if err != nil {
 		return exit.Usagef("why: time %w", err)
 	}
-	answer := why.Explain(why.Question{Tick: tick, Journal: j, State: state, Audit: audit, Cause: s.causeOf(ctx, j, &state)})
+	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, func() *ops.NodeList {
+		nodes, _ := s.readNodes(ctx) // which says itself that it is not known
+		return nodes
+	})
 	if err := printWhy(w, &j, &state, answer, note, output); err != nil {
 		return err
 	}
@@ -77,18 +79,6 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 		return exit.Printed(exit.NotKnown, "what became of the tick is not known")
 	}
 	return nil
-}
-
-// causeOf says why no node decides what is overdue of a job; empty: nothing is.
-func (s inspector) causeOf(ctx context.Context, j driver.Journal, state *driver.Series) string {
-	if len(verify.Job(j, verify.Options{State: state}).Late) == 0 { // the common case needs no nodes
-		return ""
-	}
-	f, _ := s.readNodes(ctx) // which says itself that it is not known
-	if _, late := ops.Judge(j, state, verify.Options{}, f); len(late) > 0 {
-		return late[0].Cause
-	}
-	return ""
 }
 
 // tickNamed returns the instant that a text means, and what else is to be said of it. The

@@ -1,0 +1,24 @@
+package demo
+
+import "context"
+
+// servePages shows the cluster in a browser, if it is asked to, and logs the address. Stop ends that.
+func (s *store) servePages(ctx context.Context, log *logView) (stop func(), err error) {
+	if s.Pages == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	opened, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- s.Pages(ctx, func(url string) { opened <- url }) }()
+	select {
+	case url := <-opened:
+		log.addPages(url)
+	case err := <-ended:
+		cancel()
+		return nil, err
+	}
+	return func() {
+		cancel()
+		<-ended
+	}, nil
+}

@@ -1,0 +1,225 @@
+package opscommands
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/listen"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/ops/access"
+	"github.com/cronce/cronce/ops/metrics"
+	"github.com/cronce/cronce/ops/web"
+)
+
+// OpsCommand is the command ops.
+func OpsCommand() *cobra.Command {
+	var dev bool
+	var address string
+	cmd := &cobra.Command{
+		Use:   "ops",
+		Short: "Serve pages, API and metrics of a namespace",
+		Long: "Serve what status, jobs, runs, nodes, overdue and why say, as pages for a browser, as JSON below /api/v1, and as\n" +
+			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Start two for one to remain.\n\n" +
+			"It is closed by default: it listens where ops.address says, and answers callers with a token of ops.tokens_file:\n" +
+			"see cronce token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
+			"that begins one session, once.",
+		Example: "  cronce ops --dev\n  cronce ops --config config.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !dev && cmd.Flags().Changed("listen") {
+				return exit.Usagef("ops: --listen is for --dev; otherwise ops.address in the file says where it listens")
+			}
+			return serveOps(cmd, dev, address)
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().BoolVar(&dev, "dev", false, "on this machine alone, with an address that works once")
+	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: where; port 0: any that is free")
+	return cmd
+}
+
+func serveOps(cmd *cobra.Command, dev bool, address string) error {
+	c, err := command.LoadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	log := terminal.NewLogger(c.Log.Level, c.Log.Format, cmd.ErrOrStderr())
+	c.OnStale(func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) })
+	s, err := clients.NewStore(c)
+	if err != nil {
+		return err
+	}
+	defer s.Client.Close()
+	ctx, stop := command.WithSignals(cmd.Context())
+	defer stop()
+	if dev {
+		return Dev(ctx, s, address, func(url string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "Open %s\nThe address begins one session, once. Ctrl-C ends it.\n", url)
+		})
+	}
+	if c.Ops == nil || (config.HTTP{Address: c.Ops.Address}).Off() {
+		return exit.Usagef("ops: the configuration has no ops.address, so nothing is served; --dev serves this machine alone")
+	}
+	gate, err := gateOf(c)
+	if err != nil {
+		return command.ConfigError(err)
+	}
+	listener, err := opsListener(c)
+	if err != nil {
+		return err
+	}
+	log.Info("ops served", zap.Stringer("address", listener.Addr()), zap.String("namespace", c.Namespace))
+	return serve(ctx, s, gate, c.Ops.Hosts, listener)
+}
+
+// cookieOf is the name of the cookie of a namespace: two on one host do not end each other's sessions.
+func cookieOf(c *config.Config) string { return "cronce-" + c.Namespace }
+
+func gateOf(c *config.Config) (*access.Gate, error) {
+	tokens, err := c.OpsTokens()
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.OpsSessionKey()
+	if err != nil {
+		return nil, err
+	}
+	return access.NewGate(access.Options{Tokens: tokens, Cookie: cookieOf(c), Secure: c.Ops.TLS.Cert != "" || c.Ops.BehindProxy, Key: key}), nil
+}
+
+func opsListener(c *config.Config) (net.Listener, error) {
+	listener, err := listen.Listen(c.Ops.Address, maxConnections)
+	if err != nil {
+		return nil, fmt.Errorf("ops.address: %w", err)
+	}
+	if c.Ops.TLS.Cert == "" {
+		return listener, nil
+	}
+	if _, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key); err != nil {
+		_ = listener.Close()
+		return nil, command.ConfigError(c.Fault("ops.tls", "names a certificate that cannot be used: %v", err))
+	}
+	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // it is replaced while the process runs
+			pair, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key)
+			return &pair, err
+		}}), nil
+}
+
+// maxConnections are open at once, streams included.
+const maxConnections = 1024
+
+// Dev serves this machine alone until ctx ends. Open is called with the address that begins one session.
+func Dev(ctx context.Context, s *clients.Store, address string, open func(url string)) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return exit.Usagef("ops: --listen is %q, must be an address of this machine alone, such as 127.0.0.1:8090", address)
+	}
+	owner, _, err := access.NewToken("dev", access.Operator)
+	if err != nil {
+		return err
+	}
+	once := rand.Text()
+	gate := access.NewGate(access.Options{Tokens: func() []access.Token { return []access.Token{owner} }, Cookie: cookieOf(s.Config), OneTime: once})
+	listener, err := listen.Listen(address, maxConnections)
+	if err != nil {
+		return err
+	}
+	open("http://" + listener.Addr().String() + "/login?token=" + once)
+	return serve(ctx, s, gate, nil, listener)
+}
+
+// serve serves a namespace on a listener until ctx ends.
+func serve(ctx context.Context, s *clients.Store, gate *access.Gate, hosts []string, listener net.Listener) error {
+	p := projection(s)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p))
+	handler, err := web.New(web.Options{Projection: p, Store: s.Driver, Gate: gate, Hosts: hosts,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})})
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	server := &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
+		ReadHeaderTimeout: 2 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      15 * time.Second, // a stream moves its own
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          nil,
+	}
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	failed := make(chan error, 1)
+	running.Go(func() { failed <- server.Serve(listener) })
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-failed:
+	}
+	stop()
+	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		_ = server.Close()
+	}
+	running.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// TokenCommand is the command token.
+func TokenCommand() *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use:   "new <id>",
+		Short: "Make a token, and print it once",
+		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: what is kept of it is its\n" +
+			"SHA-256, in the line on standard error. Append that line to the file of ops.tokens_file.",
+		Example: "  cronce token new grafana --role viewer 2>>tokens",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("token new: got %d arguments, want the id of the caller", len(args))
+			}
+			r, err := access.ParseRole(role)
+			if err != nil {
+				return exit.Usagef("token new: --%w", err)
+			}
+			t, text, err := access.NewToken(args[0], r)
+			if err != nil {
+				return exit.Usagef("token new: %w", err)
+			}
+			if _, err := io.WriteString(cmd.OutOrStdout(), text+"\n"); err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.ErrOrStderr(), t.Line()+"\n")
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator or admin")
+	return command.Group("token", "Make tokens for callers of cronce ops", cmd)
+}

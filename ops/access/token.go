@@ -1,0 +1,124 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Role is what a caller may do.
+type Role int
+
+// The roles: each may do what those before it may. None is no caller at all.
+const (
+	None Role = iota
+	Viewer
+	Operator
+	Admin
+)
+
+var roles = []string{"none", "viewer", "operator", "admin"}
+
+// String is the role's name in the file of tokens.
+func (r Role) String() string { return roles[r] }
+
+// ParseRole reads the name of a role.
+func ParseRole(name string) (Role, error) {
+	for i, known := range roles[1:] {
+		if name == known {
+			return Role(i + 1), nil
+		}
+	}
+	return None, fmt.Errorf("role %.40q must be viewer, operator or admin", name)
+}
+
+// A Token is a line of the file of tokens: whose it is, what it permits, and the SHA-256 of its text.
+type Token struct {
+	ID   string
+	Role Role
+	Hash [sha256.Size]byte
+}
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+// prefix is what the text of each token begins with, for scanners of leaked secrets.
+const prefix = "cro_"
+
+// NewToken makes a token of 256 random bits. The text is the secret: only its hash is kept.
+func NewToken(id string, role Role) (t Token, text string, err error) {
+	if !idPattern.MatchString(id) {
+		return t, "", fmt.Errorf("id %.80q must be %s", id, idPattern)
+	}
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // it never fails
+	text = prefix + hex.EncodeToString(secret)
+	return Token{ID: id, Role: role, Hash: sha256.Sum256([]byte(text))}, text, nil
+}
+
+// Line is the token's line in the file.
+func (t Token) Line() string {
+	return t.ID + " " + t.Role.String() + " " + hex.EncodeToString(t.Hash[:])
+}
+
+// ParseTokens reads a file of tokens: a line for each, with its id, role and SHA-256 in hex, and lines that begin with #.
+// The error joins every fault and repeats no hash.
+func ParseTokens(text string) (tokens []Token, err error) {
+	var faults []error
+	seen := map[string]bool{}
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		t, err := parseToken(strings.Fields(line))
+		if err == nil && seen[t.ID] {
+			err = fmt.Errorf("id %q is given twice", t.ID)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("line %d: %w", i+1, err))
+			continue
+		}
+		seen[t.ID] = true
+		tokens = append(tokens, t)
+	}
+	if len(faults) == 0 && len(tokens) == 0 {
+		faults = append(faults, errors.New("there is no token"))
+	}
+	return tokens, errors.Join(faults...)
+}
+
+func parseToken(fields []string) (t Token, err error) {
+	if len(fields) != 3 {
+		return t, fmt.Errorf("has %d words, must have an id, a role and the SHA-256 of a token", len(fields))
+	}
+	if !idPattern.MatchString(fields[0]) {
+		return t, fmt.Errorf("the id must be %s", idPattern)
+	}
+	t.ID = fields[0]
+	if t.Role, err = ParseRole(fields[1]); err != nil {
+		return t, err
+	}
+	hash, err := hex.DecodeString(fields[2])
+	if err != nil || len(hash) != sha256.Size {
+		return t, errors.New("the SHA-256 must be 64 hexadecimal digits")
+	}
+	copy(t.Hash[:], hash)
+	return t, nil
+}
+
+// find returns the token whose text is given. How long it takes depends neither on how much of it is right nor on
+// which it is.
+func find(tokens []Token, text string) (found Token, ok bool) {
+	hash := sha256.Sum256([]byte(text))
+	for _, t := range tokens {
+		if subtle.ConstantTimeCompare(hash[:], t.Hash[:]) == 1 {
+			found, ok = t, true
+		}
+	}
+	return found, ok
+}

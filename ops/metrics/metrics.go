@@ -1,0 +1,118 @@
+// Package metrics has what a plane measures for Prometheus: facts of the whole cluster, once for each replica of the
+// plane. Aggregate them with max by (job).
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cronce/cronce/ops"
+)
+
+// mostJobs is how many jobs have series of their own: beyond it only those that are overdue.
+const mostJobs = 2000
+
+// A Collector collects a projection. While the store does not answer it has no series that would say what is so now.
+type Collector struct {
+	p *ops.Projection
+
+	up, asOf, jobs, overdueJobs, nodes, gone, overdue, overdueSeconds, success, next, dropped, streams *prometheus.Desc
+}
+
+// New returns the collector of a projection.
+func New(p *ops.Projection) *Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("cronce_"+name, help, labels, nil)
+	}
+	return &Collector{
+		p:              p,
+		up:             desc("store_up", "Whether the store answers this plane."),
+		asOf:           desc("plane_lag_seconds", "Age of what this plane knows."),
+		jobs:           desc("jobs", "Jobs on record, by their state.", "state"),
+		overdueJobs:    desc("overdue_jobs", "Jobs with an overdue tick. Absent while that is not known."),
+		nodes:          desc("nodes_alive", "Nodes that live. Absent while that is not known."),
+		gone:           desc("nodes_gone", "Nodes that went within a day, by how.", "how"),
+		overdue:        desc("job_overdue", "Whether a tick of the job is overdue. Absent while that is not known.", "job"),
+		overdueSeconds: desc("job_overdue_seconds", "For how long the oldest overdue tick of the job is overdue.", "job"),
+		success:        desc("job_last_success_timestamp_seconds", "The latest tick of the job that ended ok.", "job"),
+		next:           desc("job_next_tick_timestamp_seconds", "The next tick of the job.", "job"),
+		dropped:        desc("metrics_jobs_dropped", "Jobs without series of their own, since there are too many."),
+		streams:        desc("ops_watchers", "Readers that follow the plane live."),
+	}
+}
+
+// Describe is for the registry.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.success, c.next, c.dropped, c.streams} {
+		to <- d
+	}
+}
+
+// Collect is for the registry. It asks the store nothing; a scrape keeps the projection fresh.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	s := c.p.Snapshot()
+	gauge(c.up, number(s.Known()))
+	gauge(c.streams, float64(c.p.Watchers()))
+	if !s.AsOf.IsZero() {
+		gauge(c.asOf, float64(s.LagMs())/1000)
+	}
+	counts := s.Count()
+	for _, state := range ops.JobStates {
+		gauge(c.jobs, float64(counts[state]), string(state))
+	}
+	if !s.Known() {
+		return
+	}
+	if s.Nodes.Err() == nil {
+		gauge(c.nodes, float64(s.Nodes.Alive()))
+		drained := 0
+		gone := s.Nodes.Gone()
+		for i := range gone {
+			if gone[i].Left != 0 {
+				drained++
+			}
+		}
+		gauge(c.gone, float64(drained), "drained")
+		gauge(c.gone, float64(len(gone)-drained), "silent")
+	}
+	if counts[ops.Unknown] < len(s.Jobs) {
+		gauge(c.overdueJobs, float64(counts[ops.Overdue]))
+	}
+	dropped := 0
+	for _, j := range s.Jobs {
+		if len(s.Jobs) > mostJobs && j.State != ops.Overdue {
+			dropped++
+			continue
+		}
+		c.job(gauge, s, j)
+	}
+	gauge(c.dropped, float64(dropped))
+}
+
+func (c *Collector) job(gauge func(*prometheus.Desc, float64, ...string), s *ops.Snapshot, j *ops.Job) {
+	if j.State != ops.Unknown {
+		gauge(c.overdue, number(j.State == ops.Overdue), j.Name)
+		var longest time.Duration
+		for i := range j.Overdue {
+			longest = max(longest, j.Overdue[i].Age())
+		}
+		gauge(c.overdueSeconds, longest.Seconds(), j.Name)
+	}
+	if j.Series.Last != 0 {
+		gauge(c.success, float64(j.Series.Last)/1000, j.Name)
+	}
+	if next := j.Next(s.AsOf); !next.IsZero() {
+		gauge(c.next, float64(next.UnixMilli())/1000, j.Name)
+	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/ops"
+)
+
+// A silentStore does not answer while it is silent.
+type silentStore struct {
+	*memlock.Store
+	silent bool
+}
+
+var errSilent = errors.New("connection refused")
+
+func (s *silentStore) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	all := s.Store.ReadSeries(ctx, keys)
+	for i := range all {
+		if s.silent {
+			all[i] = driver.Series{Key: keys[i], Err: errSilent}
+		}
+	}
+	return all
+}
+
+func (s *silentStore) Members(ctx context.Context) (driver.MemberList, error) {
+	if s.silent {
+		return driver.MemberList{}, errSilent
+	}
+	return s.Store.Members(ctx)
+}
+
+func (s *silentStore) Keys(ctx context.Context) ([]string, error) {
+	if s.silent {
+		return nil, errSilent
+	}
+	return s.Store.Keys(ctx)
+}
+
+// With all nodes dead the metrics say which job is overdue; with the store silent they say that alone: there is no
+// series by which a job would be overdue, or fine.
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &silentStore{Store: memlock.New(memlock.Options{})}
+		open := driver.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}
+		if opened := s.Open(t.Context(), []driver.OpenRequest{open})[0]; opened.Err != nil {
+			t.Fatal(opened.Err)
+		}
+		p := ops.New(ops.Options{Store: s, Namespace: "shop"})
+		time.Sleep(16 * time.Second)
+		p.Refresh(t.Context())
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(New(p))
+		want := func(text string, names ...string) {
+			t.Helper()
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(text), names...); err != nil {
+				t.Error(err)
+			}
+		}
+		want(`# HELP cronce_job_overdue Whether a tick of the job is overdue. Absent while that is not known.
+# TYPE cronce_job_overdue gauge
+cronce_job_overdue{job="report"} 1
+# HELP cronce_job_overdue_seconds For how long the oldest overdue tick of the job is overdue.
+# TYPE cronce_job_overdue_seconds gauge
+cronce_job_overdue_seconds{job="report"} 14
+# HELP cronce_nodes_alive Nodes that live. Absent while that is not known.
+# TYPE cronce_nodes_alive gauge
+cronce_nodes_alive 0
+# HELP cronce_overdue_jobs Jobs with an overdue tick. Absent while that is not known.
+# TYPE cronce_overdue_jobs gauge
+cronce_overdue_jobs 1
+# HELP cronce_store_up Whether the store answers this plane.
+# TYPE cronce_store_up gauge
+cronce_store_up 1
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+		s.silent = true
+		p.Refresh(t.Context())
+		want(`# HELP cronce_store_up Whether the store answers this plane.
+# TYPE cronce_store_up gauge
+cronce_store_up 0
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+	})
+}

@@ -1,0 +1,195 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/ops/access"
+)
+
+// A Store is what pages read beside the projection: the whole journal of one job.
+type Store interface {
+	Journal(ctx context.Context, key string, n int) (driver.Journal, error)
+	ReadSeries(ctx context.Context, keys []string) []driver.Series
+}
+
+// Options are the options of a [Handler].
+type Options struct {
+	Projection *ops.Projection
+	Store      Store
+	Gate       *access.Gate // nil: nothing is answered
+	// Hosts are the names that it may be asked for as. An IP address and localhost are always accepted.
+	Hosts []string
+	// Metrics serves /metrics. Nil: it is not served.
+	Metrics http.Handler
+}
+
+// A Handler is the plane over HTTP. It may be used concurrently.
+type Handler struct {
+	o     Options
+	pages *pages
+	serve http.Handler
+
+	mu      sync.Mutex
+	streams map[string]int // by caller
+}
+
+// A route is a method and a path with the least role that may use it. None: anyone.
+type route struct {
+	pattern string
+	role    access.Role
+	page    bool // of a browser: without a session it leads to the form
+	serve   http.HandlerFunc
+}
+
+// New makes the handler.
+func New(o Options) (*Handler, error) {
+	h := &Handler{o: o, streams: map[string]int{}}
+	if h.o.Gate == nil {
+		h.o.Gate = access.NewGate(access.Options{Tokens: func() []access.Token { return nil }, Cookie: "cronce"})
+	}
+	var err error
+	if h.pages, err = newPages(); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	for _, r := range h.routes() {
+		mux.Handle(r.pattern, h.guarded(r))
+	}
+	h.serve = secured(h.onlyHosts(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, 64<<10))))
+	return h, nil
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.ServeHTTP(w, r) }
+
+// routes are all there are, with the role of each.
+func (h *Handler) routes() []route {
+	all := []route{
+		{"GET /healthz", access.None, false, h.healthz},
+		{"GET /readyz", access.None, false, h.readyz},
+		{"GET /assets/{name}", access.None, false, h.asset},
+		{"GET /login", access.None, false, h.loginForm},
+		{"POST /login", access.None, false, h.login},
+		{"POST /logout", access.None, false, h.logout},
+		{"POST /theme", access.None, false, h.theme},
+
+		{"GET /api/v1/status", access.Viewer, false, h.apiStatus},
+		{"GET /api/v1/overdue", access.Viewer, false, h.apiOverdue},
+		{"GET /api/v1/jobs", access.Viewer, false, h.apiJobs},
+		{"GET /api/v1/jobs/{job}", access.Viewer, false, h.apiJob},
+		{"GET /api/v1/jobs/{job}/runs", access.Viewer, false, h.apiJobRuns},
+		{"GET /api/v1/jobs/{job}/ticks/{tick}", access.Viewer, false, h.apiTick},
+		{"GET /api/v1/runs", access.Viewer, false, h.apiRuns},
+		{"GET /api/v1/nodes", access.Viewer, false, h.apiNodes},
+		{"/api/", access.Viewer, false, func(w http.ResponseWriter, r *http.Request) {
+			problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
+		}},
+		{"GET /events", access.Viewer, false, h.events},
+
+		{"GET /{$}", access.Viewer, true, h.overview},
+		{"GET /jobs", access.Viewer, true, h.jobsPage},
+		{"GET /jobs/{job}", access.Viewer, true, h.jobPage},
+		{"GET /jobs/{job}/ticks/{tick}", access.Viewer, true, h.tickPage},
+		{"GET /nodes", access.Viewer, true, h.nodesPage},
+		{"/", access.Viewer, true, h.notFound},
+	}
+	if h.o.Metrics != nil {
+		all = append(all, route{"GET /metrics", access.Viewer, false, h.o.Metrics.ServeHTTP})
+	}
+	return all
+}
+
+type callerKey struct{}
+
+// callerOf is the caller that guarded has found.
+func callerOf(r *http.Request) access.Caller {
+	c, _ := r.Context().Value(callerKey{}).(access.Caller)
+	return c
+}
+
+// guarded lets a route answer the callers that may use it.
+func (h *Handler) guarded(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// No other site can make a browser send its session to the API, not even by a link.
+		cookies := rt.page || r.Header.Get("Sec-Fetch-Site") == "same-origin" || !strings.HasPrefix(r.URL.Path, "/api/") && rt.role == access.None
+		c := h.o.Gate.Caller(r, cookies)
+		switch {
+		case rt.role == access.None:
+		case c.Role == access.None && rt.page:
+			http.Redirect(w, r, "/login?next="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
+			return
+		case c.Role == access.None:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="cronce"`)
+			problem(w, r, http.StatusUnauthorized, "unauthenticated", "a bearer token is missing, or not known")
+			return
+		case c.Role < rt.role:
+			problem(w, r, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")
+			return
+		case !h.o.Gate.MayRead(c):
+			w.Header().Set("Retry-After", "1")
+			problem(w, r, http.StatusTooManyRequests, "rate-limited", "too many requests within a second")
+			return
+		}
+		rt.serve(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+	})
+}
+
+// policy lets a page load its own files and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// secured sets the headers of every answer.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onlyHosts refuses requests for other names: a page of another site can let its own name lead to this address.
+func (h *Handler) onlyHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+		listed := slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+		if !listed && net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") {
+			problem(w, r, http.StatusMisdirectedRequest, "host", "this is no server of that name: ops.hosts lists them")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// healthz says that the process lives.
+func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") }
+
+// readyz says whether the plane knows anything of now. It tells nothing else.
+func (h *Handler) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !h.o.Projection.Peek().Known() {
+		text(w, http.StatusServiceUnavailable, "the store does not answer\n")
+		return
+	}
+	text(w, http.StatusOK, "ok\n")
+}
+
+func text(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}

@@ -1,0 +1,326 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/ops/access"
+)
+
+// A plane is a handler with a store of one job and a token of each role.
+type plane struct {
+	*Handler
+	store  *memlock.Store
+	p      *ops.Projection
+	tokens map[access.Role]string
+}
+
+func newPlane(t *testing.T, failure string) *plane {
+	t.Helper()
+	s := memlock.New(memlock.Options{})
+	open := driver.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
+	opened := s.Open(t.Context(), []driver.OpenRequest{open})[0]
+	if opened.Err != nil {
+		t.Fatal(opened.Err)
+	}
+	if _, err := s.Beat(t.Context(), "web-1", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if failure != "" {
+		fail(t, s, opened.Mark, failure)
+	}
+	pl := &plane{store: s, tokens: map[access.Role]string{}}
+	var all []access.Token
+	for _, role := range []access.Role{access.Viewer, access.Operator, access.Admin} {
+		token, text, err := access.NewToken("a-"+role.String(), role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, pl.tokens[role] = append(all, token), text
+	}
+	pl.p = ops.New(ops.Options{Store: s, Namespace: "shop"})
+	pl.p.Refresh(t.Context())
+	gate := access.NewGate(access.Options{Tokens: func() []access.Token { return all }, Cookie: "cronce-shop", OneTime: "one-time"})
+	var err error
+	pl.Handler, err = New(Options{Projection: pl.p, Store: s, Gate: gate, Hosts: []string{"ops.example.com"}, Metrics: http.NotFoundHandler()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl
+}
+
+// fail lets the next tick of the job end with an error.
+func fail(t *testing.T, s *memlock.Store, mark int64, failure string) {
+	t.Helper()
+	tick := (mark/1000 + 1) * 1000
+	time.Sleep(time.Until(time.UnixMilli(tick)))
+	c := driver.Claim{Key: "report", Owner: "web-1/x", Number: tick, After: mark, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: "r"}
+	a := s.Claim(t.Context(), []driver.Claim{c})[0]
+	if a.Kind != driver.KindGranted {
+		t.Fatalf("%v %v", a.Kind, a.Err)
+	}
+	e := driver.EndRequest{RunRef: driver.RunRef{Key: "report", Number: tick, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: driver.ErrorText(failure)}
+	if end := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; end.Err != nil {
+		t.Fatal(end.Err)
+	}
+}
+
+// do answers a request with a token, or without one.
+func (pl *plane) do(method, target, token string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:8090"
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	pl.ServeHTTP(w, r)
+	return w
+}
+
+// address is an address that a route serves.
+func address(pattern string) (method, target string) {
+	method, target, found := strings.Cut(pattern, " ")
+	if !found {
+		method, target = "GET", pattern
+	}
+	target = strings.NewReplacer("{$}", "", "{job}", "report", "{tick}", "2026-11-23T02:00:00Z", "{name}", "none").Replace(target)
+	return method, target
+}
+
+// Each route is closed to a request without a token, and to one with an unknown token, unless it is one of those
+// that tell nothing; and each lets the roles in that it names. No route that is for a role changes anything.
+func TestRoutesAndRoles(t *testing.T) {
+	pl := newPlane(t, "")
+	openRoutes := []string{"GET /healthz", "GET /readyz", "GET /assets/{name}", "GET /login", "POST /login", "POST /logout", "POST /theme"}
+	for _, rt := range pl.routes() {
+		method, target := address(rt.pattern)
+		if rt.role == access.None {
+			if !strings.Contains(strings.Join(openRoutes, "|"), rt.pattern) {
+				t.Errorf("%s is open", rt.pattern)
+			}
+			continue
+		}
+		if method != "GET" {
+			t.Errorf("%s changes something", rt.pattern)
+		}
+		for _, token := range []string{"", "cro_unknown"} {
+			w := pl.do(method, target, token)
+			if closed := w.Code == http.StatusUnauthorized || w.Code == http.StatusSeeOther && strings.HasPrefix(w.Header().Get("Location"), "/login"); !closed {
+				t.Errorf("%s with the token %q: %d", rt.pattern, token, w.Code)
+			}
+			if strings.Contains(w.Body.String(), "web-1") || strings.Contains(w.Body.String(), "@every") {
+				t.Errorf("%s tells something without a token", rt.pattern)
+			}
+		}
+		if rt.pattern == "GET /events" { // it does not end
+			continue
+		}
+		for role, token := range pl.tokens {
+			if w := pl.do(method, target, token); (w.Code == http.StatusForbidden) != (role < rt.role) || w.Code == http.StatusUnauthorized {
+				t.Errorf("%s as %s: %d", rt.pattern, role, w.Code)
+			}
+		}
+	}
+}
+
+// A strange host is refused, a form of another site is refused, and every answer has the headers.
+func TestHostsSitesAndHeaders(t *testing.T) {
+	pl := newPlane(t, "")
+	token := pl.tokens[access.Viewer]
+	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "localhost": 200, "127.0.0.1.evil.example": 421} {
+		if w := pl.do("GET", "/api/v1/status", token, "Host", host); w.Code != code {
+			t.Errorf("host %s: %d", host, w.Code)
+		}
+	}
+	if w := pl.do("POST", "/logout", "", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
+		t.Errorf("a form of another site: %d", w.Code)
+	}
+	for _, target := range []string{"/", "/login", "/api/v1/status", "/nothing", "/healthz"} {
+		h := pl.do("GET", target, token).Header()
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", target, h)
+		}
+	}
+}
+
+// A token begins a session in a browser. The API takes the session from its own pages alone, the one-time text works
+// once, and an address leads nowhere else.
+func TestSession(t *testing.T) {
+	pl := newPlane(t, "")
+	post := func(form url.Values) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", "/login", strings.NewReader(form.Encode()))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		pl.ServeHTTP(w, r)
+		return w
+	}
+	if w := post(url.Values{"token": {"cro_wrong"}}); w.Code != http.StatusUnauthorized || len(w.Result().Cookies()) > 0 {
+		t.Errorf("a wrong token: %d", w.Code)
+	}
+	for next, want := range map[string]string{"/jobs": "/jobs", "//evil.example": "/", "https://evil.example": "/", `/\evil`: "/", "": "/"} {
+		if w := post(url.Values{"token": {pl.tokens[access.Viewer]}, "next": {next}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+			t.Errorf("next %q: %d to %q", next, w.Code, w.Header().Get("Location"))
+		}
+	}
+	cookie := post(url.Values{"token": {pl.tokens[access.Viewer]}}).Result().Cookies()[0]
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode {
+		t.Errorf("%+v", cookie)
+	}
+	session := cookie.Name + "=" + cookie.Value
+	if w := pl.do("GET", "/jobs", "", "Cookie", session); w.Code != 200 || !strings.Contains(w.Body.String(), "report") {
+		t.Errorf("%d", w.Code)
+	}
+	for site, code := range map[string]int{"": 401, "cross-site": 401, "none": 401, "same-origin": 200} {
+		if w := pl.do("GET", "/api/v1/status", "", "Cookie", session, "Sec-Fetch-Site", site); w.Code != code {
+			t.Errorf("site %q: %d", site, w.Code)
+		}
+	}
+	forged := strings.Replace(session, "a-viewer", "a-admin", 1)
+	if w := pl.do("GET", "/jobs", "", "Cookie", forged); w.Code != http.StatusSeeOther {
+		t.Errorf("a forged session: %d", w.Code)
+	}
+	if w := pl.do("GET", "/login?token=one-time", ""); w.Code != http.StatusSeeOther || len(w.Result().Cookies()) != 1 {
+		t.Errorf("once: %d", w.Code)
+	}
+	if w := pl.do("GET", "/login?token=one-time", ""); w.Code != 200 || len(w.Result().Cookies()) != 0 {
+		t.Errorf("twice: %d", w.Code)
+	}
+	slow := 0
+	for range 20 {
+		if post(url.Values{"token": {"guess"}}).Code == http.StatusTooManyRequests {
+			slow++
+		}
+	}
+	if slow < 10 {
+		t.Errorf("%d of 20 guesses were slowed down", slow)
+	}
+}
+
+// What a job, an error or a query says stays text, on each page.
+func TestHostileTexts(t *testing.T) {
+	for _, hostile := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</td></table><script>`, `' onmouseover='alert(1)`, "\x1b[31mred\x1b]0;title\a", "\u202egnp.exe", "a\x00b",
+		`{{.Caller}}`, `javascript:alert(1)`, `<svg/onload=alert(1)>`, `&lt;script&gt;`, `hx-get="/x"`, strings.Repeat("A", 100_000),
+	} {
+		pl := newPlane(t, hostile)
+		token := pl.tokens[access.Viewer]
+		for _, target := range []string{"/", "/jobs", "/jobs?q=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))], "/jobs/report", "/nodes",
+			"/jobs/report/ticks/" + pl.p.Peek().Job("report").Runs[0].Tick.Format(time.RFC3339), "/jobs/" + url.PathEscape("<script>alert(1)</script>")} {
+			w := pl.do("GET", target, token)
+			body := w.Body.String()
+			if w.Code != 200 && w.Code != 404 && w.Code != 400 {
+				t.Errorf("%s: %d", target, w.Code)
+			}
+			for _, live := range []string{"<script>", "<img", "onerror=alert(1)>", "<svg/onload", "\x1b", "\u202e", "\x00"} {
+				if strings.Contains(body, live) {
+					t.Errorf("%.60s has %q of %.40q", target, live, hostile)
+				}
+			}
+			if regexp.MustCompile(`\son\w+=|\sstyle=|href="javascript:`).MatchString(regexp.MustCompile(`>[^<]*<`).ReplaceAllString(body, "><")) && !strings.Contains(target, "q=") {
+				t.Errorf("%.60s has an attribute that runs: %.40q", target, hostile)
+			}
+			if len(body) > 100<<10 {
+				t.Errorf("%.60s has %d bytes", target, len(body))
+			}
+		}
+	}
+}
+
+// The API and the page say of a tick what why says, and the API lists what there is.
+func TestAPI(t *testing.T) {
+	pl := newPlane(t, "gateway is away")
+	token := pl.tokens[access.Viewer]
+	run := pl.p.Peek().Job("report").Runs[0]
+	read := func(target string, value any) {
+		t.Helper()
+		w := pl.do("GET", target, token)
+		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), value); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	var tick struct {
+		Sentence string    `json:"sentence"`
+		Evidence []ops.Run `json:"evidence"`
+	}
+	path := "/jobs/report/ticks/" + run.Tick.Format(time.RFC3339)
+	read("/api/v1"+path, &tick)
+	if !strings.Contains(tick.Sentence, "gateway is away") || len(tick.Evidence) != 1 {
+		t.Errorf("%+v", tick)
+	}
+	if body := pl.do("GET", path, token).Body.String(); !strings.Contains(body, strings.ReplaceAll(tick.Sentence, "'", "&#39;")) {
+		t.Errorf("the page lacks %q", tick.Sentence)
+	}
+	var st ops.Status
+	if read("/api/v1/status", &st); st.State != ops.Failing || st.Needs[0].Job != "report" {
+		t.Errorf("%+v", st)
+	}
+	for target, items := range map[string]int{"/api/v1/jobs": 1, "/api/v1/jobs?q=none": 0, "/api/v1/jobs?state=failing": 1, "/api/v1/runs": 1, "/api/v1/runs?verdict=ok": 0,
+		"/api/v1/jobs/report/runs": 1, "/api/v1/nodes": 1, "/api/v1/overdue": 0} {
+		var l struct {
+			Items []any `json:"items"`
+			Known bool  `json:"known"`
+		}
+		if read(target, &l); len(l.Items) != items || !l.Known {
+			t.Errorf("%s: %+v", target, l)
+		}
+	}
+	for target, code := range map[string]int{"/api/v1/jobs?limit=0": 400, "/api/v1/jobs?state=x": 400, "/api/v1/jobs/none": 404, "/api/v1/none": 404, "/api/v1/jobs/report/ticks/now": 400, "/api/v1/runs?from=x": 400} {
+		if w := pl.do("GET", target, token); w.Code != code || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Header().Get("Content-Type"))
+		}
+	}
+}
+
+// The stream says that something has changed, and ends with its reader.
+func TestEvents(t *testing.T) {
+	pl := newPlane(t, "")
+	server := httptest.NewServer(pl)
+	defer server.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/events", nil)
+	r.Header.Set("Authorization", "Bearer "+pl.tokens[access.Viewer])
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	buffer := make([]byte, 4096)
+	if n, err := answer.Body.Read(buffer); err != nil || !strings.Contains(string(buffer[:n]), "event: hello") {
+		t.Fatalf("%q %v", buffer[:n], err)
+	}
+	pl.p.Refresh(t.Context())
+	if n, err := answer.Body.Read(buffer); err != nil || !strings.Contains(string(buffer[:n]), "event: change") {
+		t.Fatalf("%q %v", buffer[:n], err)
+	}
+	if pl.p.Watchers() != 1 {
+		t.Errorf("%d watch", pl.p.Watchers())
+	}
+	stop()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	for until := time.Now().Add(10 * time.Second); pl.p.Watchers() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the stream goes on without its reader")
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/ops/access"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// A view is what each page has, with a body of its own.
+type view struct {
+	Title   string
+	Nav     string // the part of the navigation that it is below
+	Theme   string // light, dark, or empty: that of the system
+	Here    string // its address
+	Caller  access.Caller
+	S       *ops.Snapshot
+	Now     time.Time // the store's clock
+	Nodes   int
+	Body    any
+	Refresh bool // without JavaScript it reads itself again
+}
+
+const themeCookie = "cronce-theme"
+
+// show writes a page.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, template string, v view) {
+	v.Caller, v.Here = callerOf(r), r.URL.RequestURI()
+	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		v.Theme = c.Value
+	}
+	if v.S != nil {
+		v.Now, v.Nodes = v.S.AsOf, v.S.Nodes.Alive()
+	}
+	var b bytes.Buffer
+	if err := h.pages.templates.ExecuteTemplate(&b, template, v); err != nil {
+		problem(w, r, http.StatusInternalServerError, "page", "the page cannot be shown")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// An overviewBody is that of the first page.
+type overviewBody struct {
+	Status ops.Status
+	States []stateCount
+	Recent []ops.Run
+	Soon   []soon
+	Lanes  lanes
+}
+
+type stateCount struct {
+	State ops.State
+	N     int
+}
+
+// A soon is a job whose next tick comes soon.
+type soon struct {
+	Job *ops.Job
+	At  time.Time
+}
+
+func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
+	s := h.o.Projection.Snapshot()
+	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
+	counts := s.Count()
+	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Missed, ops.Failing, ops.Lost, ops.Overdue, ops.Unknown} {
+		if counts[state] > 0 {
+			b.States = append(b.States, stateCount{state, counts[state]})
+		}
+	}
+	for _, j := range s.Find(ops.JobFilter{Sort: "next"}) {
+		if at := j.Next(s.AsOf); len(b.Soon) < 6 && !at.IsZero() && !j.Series.Paused {
+			b.Soon = append(b.Soon, soon{j, at})
+		}
+	}
+	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: b, Refresh: true})
+}
+
+// A jobsBody is that of the list of jobs.
+type jobsBody struct {
+	Filter ops.JobFilter
+	States []ops.State
+	Sorts  []string
+	Jobs   []*ops.Job
+	Found  int
+	Next   string // the address of the next page
+	Fault  string
+}
+
+func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
+	s := h.o.Projection.Snapshot()
+	b := jobsBody{States: ops.JobStates, Sorts: ops.JobSorts}
+	b.Filter, b.Fault = filterOf(r)
+	if b.Fault == "" {
+		if b.Filter.Sort == "" {
+			b.Filter.Sort = "state"
+		}
+		found := s.Find(b.Filter)
+		b.Found = len(found)
+		var next string
+		if b.Jobs, next = page(found, r.FormValue("after"), defaultLimit); next != "" {
+			q := r.URL.Query()
+			q.Set("after", next)
+			b.Next = "/jobs?" + q.Encode()
+		}
+	}
+	h.show(w, r, http.StatusOK, "jobs", view{Title: "Jobs", Nav: "jobs", S: s, Body: b, Refresh: true})
+}
+
+// A jobBody is that of one job.
+type jobBody struct {
+	Job   *ops.Job
+	View  ops.JobView
+	Runs  []ops.Run
+	Next  []time.Time
+	Lanes lanes
+	Took  [3]string // p50, p95, p99 of what is kept
+	Late  [3]string
+	Since time.Time // of the oldest kept
+}
+
+func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
+	s := h.o.Projection.Snapshot()
+	j := s.Job(r.PathValue("job"))
+	if j == nil {
+		h.missing(w, r, s, "There is no job of this name on record.")
+		return
+	}
+	b := jobBody{Job: j, View: s.View(j, true), Runs: j.Runs[:min(len(j.Runs), 30)], Lanes: lanesOf(s, []*ops.Job{j}, span(j))}
+	if j.Schedule != nil {
+		for at := s.AsOf; len(b.Next) < 8; {
+			if at = j.Schedule.Next(at); at.IsZero() {
+				break
+			}
+			b.Next = append(b.Next, at)
+		}
+	}
+	var took, late []int64
+	for i := range j.Runs {
+		if n := j.Runs[i].TookMs; n != nil {
+			took = append(took, *n)
+		}
+		if n := j.Runs[i].LateMs; n != nil {
+			late = append(late, *n)
+		}
+		b.Since = j.Runs[i].Tick
+	}
+	b.Took, b.Late = percentiles(took), percentiles(late)
+	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: true})
+}
+
+// span is for how long the runs of a job are drawn: some fifty ticks, five minutes at least.
+func span(j *ops.Job) time.Duration {
+	if len(j.Runs) == 0 {
+		return 5 * time.Minute
+	}
+	oldest := j.Runs[min(len(j.Runs), 50)-1]
+	reach := time.Since(oldest.Tick)
+	for _, d := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour} {
+		if reach <= d {
+			return d
+		}
+	}
+	return 7 * 24 * time.Hour
+}
+
+// percentiles are the 50th, 95th and 99th of some milliseconds.
+func percentiles(all []int64) (p [3]string) {
+	if len(all) == 0 {
+		return [3]string{"–", "–", "–"}
+	}
+	slices.Sort(all)
+	for i, share := range []int{50, 95, 99} {
+		p[i] = ops.Short(time.Duration(all[min(len(all)-1, len(all)*share/100)]) * time.Millisecond)
+	}
+	return p
+}
+
+// A tickBody is that of one tick.
+type tickBody struct {
+	Job      *ops.Job
+	Answer   why.Answer
+	State    ops.State
+	Evidence []driver.Line
+	Earlier  time.Time
+	Later    time.Time
+}
+
+func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
+	s := h.o.Projection.Snapshot()
+	j := s.Job(r.PathValue("job"))
+	tick, err := time.Parse(time.RFC3339, r.PathValue("tick"))
+	if j == nil || err != nil {
+		h.missing(w, r, s, "There is no such tick: its job is not on record, or the instant is not RFC 3339.")
+		return
+	}
+	b := tickBody{Job: j}
+	journal, state, err := h.read(r.Context(), j.Name)
+	if err != nil {
+		b.Answer = why.Answer{Job: j.Name, Tick: tick.UTC(), State: why.NotKnown, Sentence: "Not known: the store does not answer."}
+	} else {
+		b.Answer = h.explain(r.Context(), s, why.Question{Tick: tick, Journal: journal, State: state})
+		for _, i := range b.Answer.Evidence {
+			b.Evidence = append(b.Evidence, journal.Lines[i])
+		}
+	}
+	b.State = stateOf(b.Answer.State)
+	if j.Schedule != nil {
+		b.Earlier, b.Later = j.Schedule.Prev(tick.Add(-time.Millisecond)), j.Schedule.Next(tick)
+	}
+	h.show(w, r, http.StatusOK, "tick", view{Title: j.Name + " " + tick.UTC().Format(time.RFC3339), Nav: "jobs", S: s, Body: b})
+}
+
+// stateOf is the state whose mark a tick gets.
+func stateOf(s why.State) ops.State {
+	switch s {
+	case why.Ran:
+		return ops.OK
+	case why.Failed:
+		return ops.Failing
+	case why.Future, why.Undecided:
+		return ops.Waiting
+	case why.NotATick, why.NotKnown:
+		return ops.Unknown
+	}
+	return ops.State(s)
+}
+
+func (h *Handler) nodesPage(w http.ResponseWriter, r *http.Request) {
+	s := h.o.Projection.Snapshot()
+	body := map[string]any{"Nodes": s.NodeViews(), "Lanes": lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 15*time.Minute))}
+	h.show(w, r, http.StatusOK, "nodes", view{Title: "Nodes", Nav: "nodes", S: s, Body: body, Refresh: true})
+}
+
+func (h *Handler) missing(w http.ResponseWriter, r *http.Request, s *ops.Snapshot, text string) {
+	h.show(w, r, http.StatusNotFound, "missing", view{Title: "Not found", S: s, Body: text})
+}
+
+func (h *Handler) notFound(w http.ResponseWriter, r *http.Request) {
+	h.missing(w, r, h.o.Projection.Snapshot(), "There is no such page.")
+}
+
+// A loginBody is that of the form that turns a token into a session.
+type loginBody struct{ Next, Fault string }
+
+func (h *Handler) loginForm(w http.ResponseWriter, r *http.Request) {
+	if once := r.FormValue("token"); once != "" && h.o.Gate.BeginOnce(w, once) {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	}
+	h.show(w, r, http.StatusOK, "login", view{Title: "Sign in", Body: loginBody{Next: local(r.FormValue("next"))}})
+}
+
+func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
+	next := local(r.PostFormValue("next"))
+	ok, slow := h.o.Gate.Begin(w, r, r.PostFormValue("token"))
+	switch {
+	case slow:
+		w.Header().Set("Retry-After", "5")
+		h.show(w, r, http.StatusTooManyRequests, "login", view{Title: "Sign in", Body: loginBody{next, "Too many tokens of this address were not known. Wait a moment."}})
+	case !ok:
+		h.show(w, r, http.StatusUnauthorized, "login", view{Title: "Sign in", Body: loginBody{next, "This token is not known."}})
+	default:
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	}
+}
+
+func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
+	h.o.Gate.End(w)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// theme keeps the theme that a person has chosen.
+func (h *Handler) theme(w http.ResponseWriter, r *http.Request) {
+	value := r.PostFormValue("theme")
+	if value == "light" || value == "dark" {
+		http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: value, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	}
+	http.Redirect(w, r, local(r.PostFormValue("next")), http.StatusSeeOther)
+}
+
+// local is an address of this site, or the first page.
+func local(next string) string {
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
+}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/cronce/cronce/ops"
+)
+
+// shows are how templates show values.
+var shows = template.FuncMap{
+	"clock":   func(t, now time.Time) string { return ops.Clock(t, now) },
+	"instant": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+	"until":   func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
+	"zoned": func(t time.Time, zone *time.Location) string {
+		return t.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")
+	},
+	"ms":      milliseconds,
+	"plain":   plain,
+	"word":    word,
+	"verdict": verdict,
+	"jobPath": func(name string) string { return "/jobs/" + url.PathEscape(name) },
+	"tickPath": func(job string, tick time.Time) string {
+		return "/jobs/" + url.PathEscape(job) + "/ticks/" + tick.UTC().Format(time.RFC3339)
+	},
+	"count": func(n int, noun string) string {
+		if n == 1 {
+			return "1 " + noun
+		}
+		return thousands(n) + " " + noun + "s"
+	},
+	"thousands": thousands,
+	"strip":     stripOf,
+	"lineAt":    func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
+	"legend": func() []ops.State {
+		return []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Failing, ops.Overdue, ops.Lost, ops.Missed, ops.Skipped, ops.Paused, ops.Unknown}
+	},
+	"dict": dict,
+	"add":  func(a, b int) int { return a + b },
+}
+
+// zoned shows an instant in the zone of a spec.
+func zoned(t time.Time, zone *time.Location) string {
+	if zone == time.UTC {
+		return t.In(zone).Format("Mon 2006-01-02 15:04:05")
+	}
+	return t.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")
+}
+
+// dict makes a map of names and values, for a template that takes several.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict has %d arguments", len(pairs))
+	}
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return m, nil
+}
+
+// milliseconds shows a duration that may not be known.
+func milliseconds(n *int64) string {
+	if n == nil {
+		return "–"
+	}
+	return ops.Short(time.Duration(*n) * time.Millisecond)
+}
+
+// plain is a text of a job, an error or a name as a page may show it: what is not printable, or turns the direction
+// of what follows, is shown escaped. The template escapes what HTML would read.
+func plain(text string) string {
+	const most = 2000
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// word is the word of a state.
+func word(s ops.State) string { return string(s) }
+
+// A strip is the newest ticks of a job, a mark for each.
+type strip struct {
+	W     int
+	Label string
+	Marks []stripMark
+}
+
+type stripMark struct {
+	S ops.State
+	X int
+}
+
+// stripOf are the newest ticks of a job, the newest first.
+func stripOf(j *ops.Job) strip {
+	const most, step = 20, 13
+	s := strip{W: most * step}
+	counts := map[ops.State]int{}
+	for i := range j.Runs[:min(len(j.Runs), most)] {
+		s.Marks = append(s.Marks, stripMark{j.Runs[i].State, i * step})
+		counts[j.Runs[i].State]++
+	}
+	for _, state := range []ops.State{ops.OK, ops.Failing, ops.Lost, ops.Missed, ops.Skipped, ops.Superseded, ops.Paused, ops.Waiting, ops.Running, ops.Unknown} {
+		if n := counts[state]; n > 0 {
+			s.Label += fmt.Sprintf("%d %s ", n, state)
+		}
+	}
+	return s
+}
+
+// verdict says what became of a tick.
+func verdict(r ops.Run) string {
+	switch {
+	case r.Verdict == "ran" && r.Outcome != "":
+		return r.Outcome
+	case r.Verdict == "ran":
+		return string(r.State)
+	case r.Reason != "" && r.Reason != r.Verdict:
+		return r.Verdict + ": " + r.Reason
+	}
+	return r.Verdict
+}
+
+// thousands groups the digits of a number.
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
