@@ -46,7 +46,7 @@ var shows = template.FuncMap{
 
 // zoned shows an instant in the zone of a spec.
 func zoned(t time.Time, zone *time.Location) string {
-	if zone == time.UTC {
+	if zone.String() == time.UTC.String() {
 		return t.In(zone).Format("Mon 2006-01-02 15:04:05")
 	}
 	return t.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")

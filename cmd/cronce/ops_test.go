@@ -1,0 +1,75 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+)
+
+// Nothing is served without a configuration for it, without tokens, or to other machines in plain text.
+func TestOpsIsClosed(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"":                                "so nothing is served",
+		"ops: {address: \"off\"}":         "so nothing is served",
+		"ops: {address: \"127.0.0.1:0\"}": "ops.tokens_file: is missing",
+		"ops: {tokens_file: /tokens}":     "ops.address: is missing",
+		"ops: {address: \"0.0.0.0:0\", tokens_file: /tokens}":                                   "which other machines can reach",
+		"ops: {address: \"0.0.0.0:0\", allow_remote: true, tokens_file: /tokens}":               "in plain text",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /nonexistent}":                            "cannot be used",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, hosts: [\"a:1\"]}":               "without a port",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, tls: {cert: /c.pem}}":            "a cert without its key",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "none", "# none\n") + "}":     "there is no token",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "bad", "a viewer 12\n") + "}": "line 1",
+	} {
+		cronce(t, "ops", "--config", file(t, "c.yaml", yaml+"\n")).want(t, exit.WrongUsage, want)
+	}
+	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0").want(t, exit.WrongUsage, "this machine alone")
+	cronce(t, "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
+	cronce(t, "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
+}
+
+// The plane answers a caller with a token that was made for it, and no other; it says that the store is away, and
+// ends with a signal.
+func TestOpsServes(t *testing.T) {
+	t.Parallel()
+	server, url := newRedis(t)
+	made := cronce(t, "token", "new", "grafana")
+	made.want(t, exit.Fine, "cro_")
+	token := strings.TrimSpace(made.stdout)
+	c := start(t, "ops", "--redis", url, "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tokens_file: "+file(t, "tokens", made.stderr)+"}\n"))
+	eventually(t, "it is served", func() bool { return len(c.logs("ops served")) == 1 })
+	base := "http://" + c.logs("ops served")[0].Text("address")
+	status := func(path, token string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	for path, want := range map[string][2]int{"/api/v1/status": {401, 200}, "/metrics": {401, 200}, "/": {303, 200}, "/healthz": {200, 200}} {
+		if closed, opened := status(path, "cro_wrong"), status(path, token); closed != want[0] || opened != want[1] {
+			t.Errorf("%s: %d without a token, %d with it, want %v", path, closed, opened, want)
+		}
+	}
+	eventually(t, "it is ready", func() bool { return status("/readyz", "") == 200 })
+	server.Close()
+	eventually(t, "it is not ready", func() bool { return status("/readyz", "") == 503 })
+	c.signal(syscall.SIGTERM)
+	if code := c.code(); code != exit.Fine {
+		t.Errorf("exit code %d", code)
+	}
+}
