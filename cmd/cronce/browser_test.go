@@ -133,13 +133,6 @@ func TestPagesInABrowser(t *testing.T) {
 	first := evaluated(t, b, chromedp.Evaluate[string](newest))
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
-	b.press(t, "g", "j")
-	eventually(t, "the keys g and j lead to the jobs", func() bool { return b.says(`location.pathname`) == "/jobs" })
-	b.live(t)
-	b.press(t, "j")
-	if opens := b.says(`document.activeElement.getAttribute("href") ?? ""`); !strings.HasPrefix(opens, "/jobs/") {
-		t.Errorf("the key j leads to %q", opens)
-	}
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("complaints: %q", bad)
 	}
@@ -156,16 +149,7 @@ func (b *browser) says(expression string) string {
 	return text
 }
 
-// press presses keys in one go: on a busy machine a person would be faster.
-func (b *browser) press(t *testing.T, keys ...string) {
-	t.Helper()
-	for i := range keys {
-		keys[i] = fmt.Sprintf(`document.body.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}));`, keys[i])
-	}
-	evaluated(t, b, chromedp.Evaluate[bool](strings.Join(keys, " ")+" true"))
-}
-
-// live waits until the page follows the stream: its keys work then, too.
+// live waits until the page follows the stream.
 func (b *browser) live(t *testing.T) {
 	t.Helper()
 	eventually(t, "the page is live", func() bool { return b.says(`document.getElementById("live")?.textContent ?? ""`) == "live" })
