@@ -22,8 +22,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program: what it prints goes to stdout and stderr, what it
-// returns is the exit code.
+// run runs the program: it prints to stdout and stderr, and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := false
 	root := rootCommand(&started)
@@ -46,11 +45,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-// maxErrorLine bounds the bytes of one line of an error: a parser may quote an argument
-// of any length.
+// maxErrorLine bounds one line of an error, in bytes: a parser may quote an argument of any length.
 const maxErrorLine = 1000
 
-// bounded is a text whose lines are cut where they are too long.
+// bounded cuts the long lines of a text.
 func bounded(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -34,7 +34,7 @@ func offer(d Dialect) string {
 	return d.Bind(text + "ON CONFLICT (family, reward) DO NOTHING")
 }
 
-// step moves a record on from one of the states, unless a higher fence was seen. Arguments
+// step makes a step of a record from one of the states, unless a higher fence was seen. Arguments
 // are those of set, then family, reward, family, reward and fence.
 func step(d Dialect, set, from string) string {
 	return d.Bind("UPDATE reward_record SET " + set + " WHERE family = ? AND reward = ? AND state IN (" + from + ") " +

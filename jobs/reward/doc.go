@@ -1,14 +1,12 @@
-// Package reward records which family got which reward: once, however many of
-// its members ask, at whatever moment and on whatever node.
+// Package reward records which family got which reward: once, however many of its members
+// claim it, at any time and on any node.
 //
-// [Desk.Claim] reads and records while it holds a lock on family and reward, so
-// that what has to be done before a reward is recorded ([Options.Prepare]) is
-// done for one member and not for five that ask at once. The lock saves that work;
-// it is not what makes the record the only one. Two more things stand behind it,
-// in the database:
+// [Desk.Claim] reads and records while it holds a lock on family and reward. The preparation of
+// a reward ([Options.Prepare]) therefore runs for one member, and not for five that claim at
+// once. The lock saves that work. Two rules of the database make the record unique:
 //
-//   - A unique key on family and reward. Whatever becomes of the lock (its store
-//     failed over, a caller records without it), a second record is impossible.
+//   - A unique key on family and reward. A second record is impossible even if the store of
+//     the lock fails over, or a caller records without the lock.
 //   - The fence of the lease. A claim takes its fence to the database with its
 //     first read, and writes only if no higher one was seen since. A member whose
 //     process was stopped beyond its lease and wakes up gets guard.ErrStale: it
@@ -16,18 +14,18 @@
 //
 // # Answers
 //
-// There are three, as everywhere here: the record; a refusal, [*TakenError], which
-// names the member that has the reward, and since when; and doubt, any other error, after which
-// the same member may claim again. A member that has the reward gets the same
-// record again, so that a lost reply and a repeated request do no harm.
+// A claim has three outcomes: the record; a refusal, such as [*TakenError], which names the member
+// that has the reward, and since when; and doubt (any other error), after which the same member
+// may claim again. A member that has the reward gets the same record again, so that a lost reply
+// or a repeated request does no harm.
 //
 // # The life of a reward
 //
-// A reward may be offered to a family ([Desk.Offer]) before it is claimed, with
-// [Options.OfferedOnly] it must be. What was claimed is delivered ([Desk.Deliver]), once, or
-// withdrawn ([Desk.Withdraw]); what was withdrawn comes never back. Each step is made under
-// the lock and its fence, and only from the states before it; asked again it returns the
-// same record. [Book.List] has the rewards of a family, and [Handler] serves all of it.
+// A reward may be offered to a family ([Desk.Offer]) before it is claimed; with
+// [Options.OfferedOnly] it must be. A claimed reward is delivered once ([Desk.Deliver]), or
+// withdrawn for ever ([Desk.Withdraw]). Each step is made under the lock and its fence, and only
+// from the states before it. A repeated step returns the same record. [Book.List] returns the
+// rewards of a family, and [Handler] serves all steps over HTTP.
 //
 // # The database
 //

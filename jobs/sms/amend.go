@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// ErrState is returned for a message whose state does not allow what was asked: a run has
-// it, it was sent, it has expired, or it cannot be read.
+// ErrState is returned for a message whose state does not allow the call: a run has it, it was
+// sent, it has expired, or it cannot be read.
 var ErrState = errors.New("its state does not allow it")
 
-// Retry queues a message again that has failed or was cancelled, with all its attempts,
-// and makes one that waits after a refusal due at once. One that was never refused waits
-// as before, and is no error. ErrUnknown, ErrState; after any other error it is not known
-// whether it is queued: ask again.
+// Retry queues a failed or cancelled message again, with all its attempts, and makes a message that
+// waits after a refusal due at once. It changes nothing, and returns nil, for a message that waits
+// and was never refused. It returns ErrUnknown or ErrState; after any other error it is unknown
+// whether the message is queued: repeat the call.
 func (o *Outbox) Retry(ctx context.Context, id string) error {
 	codes, err := o.retry(ctx, []any{id})
 	if err == nil {
@@ -25,11 +25,11 @@ func (o *Outbox) Retry(ctx context.Context, id string) error {
 	return nil
 }
 
-// RetryFailed queues again what has failed, and returns how many messages that were. An
-// error leaves the rest failed. Those that cannot be read stay.
+// RetryFailed queues all failed messages again, except unreadable ones, and returns their number.
+// After an error the rest stays failed.
 func (o *Outbox) RetryFailed(ctx context.Context) (int, error) {
 	queued := 0
-	for from := (place{}); ; { // from the latest on: it ends while others fail
+	for from := (place{}); ; { // newest first, so that the loop ends even while messages fail
 		records, last, err := o.step(ctx, keyFailed, from, stepLength)
 		if err == nil && len(records) == 0 {
 			return queued, nil
@@ -63,10 +63,10 @@ func (o *Outbox) retry(ctx context.Context, ids []any) ([]string, error) {
 	return codes, err
 }
 
-// Cancel ends a message that waits, has failed, or was put aside: it is not sent, and its
-// id stays known for as long as that of one that was sent. Cancelled again it stays so.
-// ErrUnknown; ErrState if a run has it, it was sent or has expired; after any other error it is not
-// known whether it is cancelled: ask again.
+// Cancel ends a message that waits, has failed, or was put aside. It is not sent, and its id stays
+// known as long as that of a sent message. A repeated call changes nothing. It returns ErrUnknown,
+// or ErrState if a run has the message, or if it was sent or has expired. After any other error it
+// is unknown whether the message is cancelled: repeat the call.
 func (o *Outbox) Cancel(ctx context.Context, id string) error {
 	keys := o.keys(keyBody, keyStatus, keyBroken, keyCancelled, keyQueued, keyUrgent, keyLow, keyRetry, keyFailed)
 	codes, err := cancelScript.Run(ctx, o.client, keys, id).StringSlice()
@@ -82,7 +82,7 @@ func (o *Outbox) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// allowed makes an error of the code that a message got; already is one that is none.
+// allowed returns the error for the code of a message; the code already is no error.
 func allowed(code, already string) error {
 	switch code {
 	case "ok", already:

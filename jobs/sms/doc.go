@@ -1,59 +1,60 @@
 // Package sms sends text messages that wait in an outbox in Redis.
 //
-// Anything may put messages into an [Outbox], at any time and from anywhere. The
-// job that [Job] makes takes what is due, every five seconds on one node, and
-// hands it to a [Gateway]: [HTTP], [Console], or your own.
+// Any process may put messages into an [Outbox] at any time. The job of [Job] takes the due
+// messages every five seconds on one node, and sends them through a [Gateway]: [HTTP],
+// [Console], or your own.
 //
-// # What is promised
+// # Guarantees
 //
 // A message is accepted once per id: accepting it again changes nothing, and the
-// same id with other content is an error. What was accepted is not lost by a crash
-// of any node; it is as durable as the Redis it is in.
+// same id with other content is an error. A crash of a node loses no accepted message.
+// Messages are as durable as the Redis that holds them.
 //
 //	queued ──take──▶ taken ──mark──▶ sent
 //	   ▲               │ ├───mark──▶ failed (the gateway refused it for good)
 //	   └─retry, wait───┘ └───mark──▶ expired (Message.Until came before that)
 //
-// An outage of the gateway loses nothing, however long it is. What the gateway says about
-// us or itself (credentials, credit, rate, 5xx, no answer) pauses it for all nodes, from 5
-// seconds to a minute, 5 minutes where messages may have been accepted, and as long as
-// Retry-After asks up to an hour; it costs no message an attempt. See [HTTP], [Attempts]
-// and [PausedError]. Messages that were refused before wait in a lane of their own, and have
-// half of the requests at once at most. A pause may be the fault of the messages that were
-// refused, where the gateway has not said that it refuses us or asked for time: each run then
-// tries the latest message that was never refused, and ends the pause if it gets through. A
-// message that cannot be read is put aside: see [Outbox.Broken].
+// An outage of the gateway loses no message, however long it is. A reply that concerns the
+// sender or the gateway (credentials, credit, rate, 5xx, no reply) pauses the gateway for all
+// nodes: for 5 seconds to a minute, up to 5 minutes if messages may have been accepted, and
+// for the Retry-After up to an hour. A pause costs no message an attempt. See [HTTP],
+// [Attempts] and [PausedError].
+//
+// Messages that were refused wait in a lane of their own, and get at most half of the
+// concurrent requests. If the gateway neither refused the sender nor asked for time, the
+// refused messages themselves may be the reason of a pause. Each run then tries the latest
+// message that was never refused, and ends the pause if that is accepted.
+//
+// A message that cannot be read is put aside: see [Outbox.Broken].
 //
 // Take and mark are scripts that compare the run's fence with the highest one the
-// outbox has seen. A process that was paused and wakes up late can neither take
-// nor mark anything once a later run has begun: it gets [ErrFenced]. What a dead
-// or paused run has left in taken, the next run takes over. An outbox belongs to
-// one job: the fences of two do not compare.
+// outbox has seen. A process that was paused can neither take nor mark messages after a
+// later run has begun: it gets [ErrFenced]. The next run takes over the messages that a dead
+// or paused run has left in taken. An outbox belongs to one job, because the fences of two
+// jobs cannot be compared.
 //
 // # When a message leaves
 //
 // Due messages leave by their [Priority], as fast as [Concurrency] and [Rate] allow, until
-// nothing is due or the run's time is nearly over. Of [Message.Until], of [QuietHours] and of
-// the lease each request is judged just before it begins, by the store's clock: no request
-// begins for a message that may have expired, and none but for an urgent one while it is quiet.
-// A gateway may deliver what it has accepted later than that.
+// nothing is due or the run's time is nearly over. Just before each request the run checks
+// its lease and, by the store's clock, [Message.Until] and [QuietHours]. No request begins
+// for a message that may have expired, and in quiet hours only for urgent messages. A gateway
+// may deliver an accepted message later than that.
 //
 // # Receipts
 //
-// A gateway says with a receipt whether a message has reached its recipient: see
-// [Outbox.Receive] and [Receipts]. One that was delivered is not sent again, whatever became
-// of the answer to its request.
+// A gateway reports with a receipt whether a message has reached its recipient: see
+// [Outbox.Receive] and [Receipts]. A delivered message is not sent again, even if the reply
+// to its request was lost.
 //
-// # What is not
+// # Repeated requests
 //
-// No system can send a text exactly once. A node that dies between a request and
-// its mark leaves a message that may or may not have been sent; the next run
-// sends it again. So may a request without an answer be repeated, and a process
-// that was paused finish the one request it was in. Each request for a message
-// carries the same key (Idempotency-Key: the message's id), by which a gateway
-// can drop the repeats. At most one and a half times [DefaultConcurrency] messages, or
-// of what [Concurrency] says, are between take and mark at a time, and
-// [Record.Sends] and [Counts] show which messages this may have happened to.
+// No system can send a text exactly once. If a node dies between a request and its mark, the
+// message may have been sent, and the next run sends it again. A request without a reply is
+// repeated, and a paused process finishes its current request. All requests for a message
+// have the same Idempotency-Key (the message's id), by which a gateway can drop repeats. At
+// most one and a half times [Concurrency] messages are between take and mark at a time.
+// [Record.Sends] and [Counts] show which messages may have been repeated.
 //
 // # The store
 //
@@ -68,8 +69,8 @@
 // the client's own retries do no harm.
 //
 // Messages that were sent or failed are kept for a week ([Options.Retention]) and
-// then forgotten, a few with each run; an id is known for as long.
+// then deleted, a few with each run. Their ids are known as long.
 //
-// Recipients are personal data: [Outbox.Forget] deletes all messages of one. They are masked in errors, in logs, and wherever
-// a [Message] is printed.
+// Recipients are personal data: [Outbox.Forget] deletes all messages of one. They are masked
+// in errors, in logs, and wherever a [Message] is printed.
 package sms

@@ -8,46 +8,46 @@ import (
 	"time"
 )
 
-// A flow is the messages of one run on their way: taken, at the gateway, answered, marked.
-// One goroutine takes and marks; beside it each message that is at the gateway has its own,
-// no more than the concurrency. What is taken and not marked is never more than the window:
-// so much is in doubt when the process dies.
+// A flow moves the messages of one run through four steps: taken, sent, answered, marked. One
+// goroutine takes and marks; each message at the gateway has a goroutine of its own, bounded by the
+// concurrency. At most window messages are taken and not marked: so many are in doubt if the
+// process dies.
 type flow struct {
 	sender *sender
 	work   work
 	sum    *tally
 	began  time.Time
-	end    time.Time // take nothing any more; zero: no such time
+	end    time.Time // take no further messages after this; zero: no bound
 	window int
-	most   int // of what is held: messages that were refused before
+	most   int // bound for held messages that were refused before
 
 	mu      sync.Mutex
-	line    []errand // guarded by mu: taken, and not at the gateway yet, in order
-	sending int      // guarded by mu: goroutines that have a message at the gateway
+	line    []errand // guarded by mu: taken, and not sent yet, in order
+	sending int      // guarded by mu: goroutines that are sending a message
 
-	answers chan answered // has room for the window: no goroutine waits
-	stopped atomic.Bool   // make no request any more
+	answers chan answered // capacity is the window, so that no goroutine blocks
+	stopped atomic.Bool   // make no further request
 	single  atomic.Bool   // one request for each message: the gateway refuses
 
-	held     map[string]bool // the ids that were taken and not marked, and whether they were taken before
-	before   int             // of them, those that were: by far the most were refused
-	flying   int             // of them, those without an answer: in the line or at the gateway
-	unjudged []answered      // of them, those whose refusal may be about the gateway
-	dry      time.Time       // nothing was due at the last probe, which was then; zero: something was
+	held     map[string]bool // ids that were taken and not marked; true: taken before
+	before   int             // of these, the ones taken before, nearly all of them refused
+	flying   int             // of these, the ones without an answer
+	unjudged []answered      // of these, the ones whose refusal may concern the gateway
+	dry      time.Time       // time of the last probe if nothing was due; zero: something was due
 }
 
-// probeAgain is how soon a run probes again for due messages, where there were none and it waits for
-// answers: they may take long, and a message that is accepted meanwhile shall not.
+// probeAgain is the interval at which a run probes for due messages while it waits for answers.
+// Answers may take long, and newly accepted messages must not wait for them.
 const probeAgain = time.Second
 
-// answered is what the requests for a piece came to.
+// answered is the result of the requests for a piece.
 type answered struct {
 	piece    Piece
 	exchange exchange
-	through  int // how many messages had got through when it was taken
+	through  int // number of messages that had got through when the piece was taken
 }
 
-// An errand is a message to be sent, and the store's clock as it was when it was taken.
+// An errand is a message to be sent, with the store's clock at the time it was taken.
 type errand struct {
 	answered
 	clock clock
@@ -57,15 +57,15 @@ func newFlow(ctx context.Context, s *sender, w work, sum *tally) *flow {
 	f := &flow{sender: s, work: w, sum: sum, began: time.Now(), window: s.window(), held: map[string]bool{}}
 	f.most = max(1, min(f.window, s.concurrency)/2)
 	f.answers = make(chan answered, f.window)
-	if deadline, ok := ctx.Deadline(); ok { // the last quarter is for what is at the gateway then
+	if deadline, ok := ctx.Deadline(); ok { // the last quarter is reserved for messages at the gateway
 		f.end = f.began.Add(time.Until(deadline) / 4 * 3)
 	}
 	return f
 }
 
-// window is how many messages a run takes before it has marked the first: some more than
-// are sent at a time, so that the next are there when one was answered; but not more than
-// the gateway takes in a second, so that an urgent one does not wait for them.
+// window returns how many messages a run takes before it has marked the first. It exceeds the
+// concurrency, so that the next messages are ready when an answer comes. It does not exceed the
+// rate per second, so that an urgent message does not wait for the others.
 func (s *sender) window() int {
 	n := s.concurrency + s.concurrency/2
 	if r := float64(s.pace.Limit()); r < float64(n) {
@@ -74,8 +74,8 @@ func (s *sender) window() int {
 	return max(1, n)
 }
 
-// run ends after a batch, when nothing is due, when the gateway refuses us, when it has let
-// nothing through for too long, or when the run's time is nearly over.
+// run ends after a batch, when nothing is due, when the gateway refuses the sender, when nothing
+// was accepted for too long, or when the run's time is nearly over.
 func (f *flow) run(ctx context.Context) error {
 	err := f.flow(ctx)
 	f.stopped.Store(true)
@@ -118,7 +118,7 @@ func (f *flow) flow(ctx context.Context) error {
 	}
 }
 
-// resume ends a pause that was in doubt once the message that was tried has got through.
+// resume ends a pause in doubt after the message that was tried has got through.
 func (f *flow) resume(ctx context.Context) error {
 	if f.sum.tried == 0 || f.sum.through == 0 {
 		return nil
@@ -127,14 +127,14 @@ func (f *flow) resume(ctx context.Context) error {
 	return f.sender.outbox.pause(ctx, f.work.holder, 0, 0, "", false)
 }
 
-// room is how many messages to take now. It waits for a quarter of the window, so that a
-// fast gateway does not cost a question for each message.
+// room returns how many messages to take now. It waits for a quarter of the window, so that a fast
+// gateway does not cost a request to the store per message.
 func (f *flow) room() int {
 	room := min(f.window-len(f.held), f.sender.batch-f.sum.taken-len(f.held))
 	switch {
 	case !f.dry.IsZero() && (f.flying == 0 || time.Since(f.dry) < probeAgain), !f.end.IsZero() && !time.Now().Before(f.end):
 		return 0
-	case f.flying > 0 && (room < f.window/4 || f.sum.tried > 0): // the message that tries goes alone
+	case f.flying > 0 && (room < f.window/4 || f.sum.tried > 0): // the message that is tried is taken alone
 		return 0
 	}
 	return room
@@ -148,7 +148,7 @@ func (f *flow) ids() []string {
 	return ids
 }
 
-// send lets messages be sent in their order, no more at a time than the concurrency.
+// send queues messages in order and starts them as far as the concurrency allows.
 func (f *flow) send(ctx context.Context, t taking) {
 	f.dry = time.Time{}
 	if len(t.pieces) == 0 {
@@ -171,7 +171,7 @@ func (f *flow) send(ctx context.Context, t taking) {
 	f.start(ctx)
 }
 
-// start begins with those in the line for which there is room. The caller holds mu.
+// start starts queued messages as far as the concurrency allows. The caller holds mu.
 func (f *flow) start(ctx context.Context) {
 	for len(f.line) > 0 && f.sending < f.sender.concurrency {
 		next := f.line[0]
@@ -181,7 +181,8 @@ func (f *flow) start(ctx context.Context) {
 	}
 }
 
-// exchange makes the requests for one message. A gateway may end its goroutine.
+// exchange makes the requests for one message. The gateway may end the goroutine with
+// runtime.Goexit, so the result is prepared for that.
 func (f *flow) exchange(ctx context.Context, e errand) {
 	e.exchange = exchange{made: 1, unsure: 1, err: errors.New("the gateway ended its goroutine")}
 	defer func() {
@@ -195,14 +196,14 @@ func (f *flow) exchange(ctx context.Context, e errand) {
 		f.start(ctx)
 	}()
 	tries := uint(requests)
-	if e.piece.takes() > 1 || f.single.Load() { // as for those that were refused before
+	if e.piece.takes() > 1 || f.single.Load() { // one request, as for a message that was refused before
 		tries = 1
 	}
 	e.exchange = f.sender.send(ctx, f, e.piece, e.clock, tries)
 }
 
-// collect waits for one answer, and takes those that are there with it. It does not wait
-// longer than until it is time to probe again for due messages.
+// collect waits for an answer, and receives the others that are ready. It returns early when it is
+// time to probe again.
 func (f *flow) collect() {
 	if f.flying > 0 {
 		again := time.NewTimer(probeAgain)
@@ -232,9 +233,9 @@ func (f *flow) receive(a answered) {
 	}
 }
 
-// mark records what became of the messages that were answered. A refusal that may be about
-// the gateway is about its message if another has got through since that was taken, and
-// waits for one until all that are at the gateway were answered.
+// mark records the results of the answered messages. A refusal that may concern the gateway counts
+// as the message's own if another message has got through since it was taken. It waits for that
+// until all messages at the gateway are answered.
 func (f *flow) mark(ctx context.Context, all bool) error {
 	all = all || f.sum.certain || f.flying == 0
 	var marks []Mark
@@ -255,7 +256,7 @@ func (f *flow) mark(ctx context.Context, all bool) error {
 	for _, m := range marks {
 		if f.held[m.piece.Message.ID] {
 			f.before--
-			f.dry = time.Time{} // there is a place for another
+			f.dry = time.Time{} // there is room for another message
 		}
 		delete(f.held, m.piece.Message.ID)
 	}

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// scanLength is about how many messages one script reads.
+// scanLength is the approximate number of messages that one script reads.
 const scanLength = 500
 
-// Forgotten is what Forget has done.
+// Forgotten is the result of Forget.
 type Forgotten struct {
 	Deleted int // messages
-	Busy    int // messages that a run has: ask again
+	Busy    int // messages that a run has: repeat the call
 }
 
-// Forget deletes the messages of a person, whatever their state, and that there were such
-// ids: accepted again they are new. Recipient is a number (+12025550123), or a
-// Message.Person. Messages that are accepted meanwhile may stay. All messages are read, a
-// few hundred in one step. After an error some may be deleted: ask again.
+// Forget deletes all messages of a person, in whatever state, and their ids: accepted again they
+// are new. Recipient is a number (+12025550123) or a Message.Person. Messages that are accepted
+// meanwhile may remain. It reads all messages, a few hundred per step. After an error some may be
+// deleted: repeat the call.
 func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error) {
 	var f Forgotten
 	if !numberPattern.MatchString(recipient) && !idPattern.MatchString(recipient) {
@@ -41,8 +41,8 @@ func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error
 	}
 }
 
-// forget deletes those of id, body, id, … that are for a person. A body that cannot be read
-// and names them is taken for theirs.
+// forget deletes the messages of a person from a list of id and body. An unreadable body that names
+// the person counts as theirs.
 func (o *Outbox) forget(ctx context.Context, recipient string, flat []string, f *Forgotten) error {
 	var theirs []any
 	for i := 0; i < len(flat); i += 2 {

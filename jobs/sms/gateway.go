@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// A Gateway hands messages to a service that delivers them. Send makes one request and
-// returns nil when the message was accepted; the message's ID is the key by which
-// the gateway may drop repeats. An error should be a *GatewayError; any other
-// counts as one whose request may have been accepted, and is tried again. Of an error
-// that is neither Permanent nor Pause the run judges by the other messages whether it
-// was about the gateway: see Attempts. Send is
-// called concurrently, and returns soon after its context ends. Errors need not
-// mask the recipient's number as it was given: that is done before they are
-// stored or logged.
+// A Gateway sends messages through a service. Send makes one request and returns nil if the message
+// was accepted. The message's ID is the key by which the gateway may drop repeats. An error should
+// be a *GatewayError. Any other error counts as a request that may have been accepted, and is tried
+// again. If an error is neither Permanent nor Pause, the run decides by the other messages whether
+// it concerns the gateway: see Attempts.
+//
+// Send is called concurrently, and must return soon after its context ends. Errors need not mask
+// the recipient's number: the outbox masks it before it stores or logs them.
 type Gateway interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// A GatewayError says why a message was not accepted, and what to do about it.
+// A GatewayError is the reason why a message was not accepted, and determines what follows.
 type GatewayError struct {
 	Status    int           // of the HTTP reply; 0: there was none
-	Permanent bool          // it will never be accepted: do not try again
-	Pause     bool          // it is surely about us or the gateway, and not about this message: send nothing for a while
-	Route     bool          // it is about this message or about the URL: final in the third run in which other messages get through
-	Unsure    bool          // it may have been accepted all the same
-	After     time.Duration // the gateway asked to wait so long; 0: it did not say
-	Err       error         // what went wrong; may be nil if Status says it
+	Permanent bool          // the message will never be accepted: it fails
+	Pause     bool          // the sender or the gateway is the reason, not this message: pause
+	Route     bool          // this message or the URL is the reason: it fails in the third run in which others get through
+	Unsure    bool          // the message may have been accepted
+	After     time.Duration // the Retry-After of the gateway; 0: none
+	Err       error         // the cause; may be nil if Status is set
 }
 
 func (e *GatewayError) Error() string {

@@ -41,14 +41,14 @@ func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 // MarshalText hides the secret from JSON, YAML and logs.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// HTTPConfig is the settings of an HTTP gateway. Only URL is required.
+// HTTPConfig has the options of an HTTP gateway. Only URL is required.
 type HTTPConfig struct {
-	// URL is where messages are posted: http or https, without a password.
+	// URL receives the messages: http or https, without a password.
 	URL string
 	// Token is sent as Authorization: Bearer. Empty: none. It is never logged.
 	Token Secret
-	// TokenSource, if not nil, is asked for the token before each request instead, so that it
-	// can be replaced while the gateway is in use. It may be called concurrently.
+	// TokenSource, if not nil, returns the token before each request instead, so that it can be
+	// replaced at run time. It may be called concurrently.
 	TokenSource func() Secret
 	// Timeout bounds one request and its reply. Zero: DefaultTimeout.
 	Timeout time.Duration
@@ -66,12 +66,12 @@ type HTTPConfig struct {
 //
 // with "until" (RFC 3339) if the message expires, so that the gateway can drop it later.
 //
-// Status 2xx means accepted. 401, 402, 405, 407 and 429 are about us (credentials,
-// credit, URL, rate), and so is a server that cannot be reached: they pause the
-// gateway, for Retry-After if the reply has one. 403, 408, 425, 3xx, 5xx and a missing
-// answer pause it unless other messages get through. So do 404, 406, 410 and 415, which a wrong
-// URL answers to every message; they end a message when others got through beside it in
-// three runs, as other 4xx do at once. It may be used concurrently.
+// Status 2xx accepts the message. 401, 402, 405, 407 and 429 concern the sender (credentials,
+// credit, URL, rate), and so does an unreachable server: they pause the gateway, for
+// Retry-After if the reply has one. 403, 408, 425, 3xx, 5xx and a missing reply pause it
+// unless other messages get through. The same holds for 404, 406, 410 and 415, which a wrong
+// URL replies to every message; if others get through in three runs, the message fails. Any
+// other 4xx fails the message at once. It may be used concurrently.
 type HTTP struct {
 	config HTTPConfig
 	client http.Client
@@ -100,12 +100,12 @@ func NewHTTP(config HTTPConfig) (*HTTP, error) {
 	} else {
 		g.client.Transport = transport()
 	}
-	// A redirect would carry the token elsewhere, or turn the POST into a GET.
+	// A redirect would send the token to another server, or turn the POST into a GET.
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return g, nil
 }
 
-// transport keeps as many connections as the job uses at once.
+// transport returns a transport that keeps one connection per concurrent request.
 func transport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -117,7 +117,7 @@ func transport() http.RoundTripper {
 }
 
 func checkURL(raw string) error {
-	// Nothing of it is repeated: it may hold a secret, in its query also one that is meant.
+	// The errors repeat no part of the URL, which may contain a secret, even in its query.
 	const allowed = "an http or https URL with a host and without user or password"
 	u, err := url.Parse(raw)
 	switch {
@@ -127,14 +127,14 @@ func checkURL(raw string) error {
 		return &FieldError{"url", "one with a user or password", allowed}
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return &FieldError{"url", "of another scheme, or without a host", allowed}
-	case strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"): // its host may be the beginning of a password with a / in it
+	case strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"): // the host may be the first part of a password with a / in it
 		return &FieldError{"url", "one with an @ behind its host", allowed + "; %40 for an @ in its path"}
 	}
 	return nil
 }
 
-// Send posts one message. Its error is a *GatewayError; it names neither the
-// recipient nor the token, and nothing of the reply but its status.
+// Send posts one message. Its error is a *GatewayError that contains neither the recipient nor the
+// token, and only the status of the reply.
 func (g *HTTP) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent(err), Pause: unsent(err)}
 	}
 	defer reply.Body.Close()
-	// The body of the reply is of no interest, and may repeat the request.
+	// The body of the reply is not used, and may repeat the request.
 	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReply))
 	return judge(reply)
 }
@@ -195,17 +195,17 @@ func judge(reply *http.Response) error {
 		http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 		e.Pause = true
 	case http.StatusNotFound, http.StatusGone, http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
-		e.Route = true // a wrong URL answers this to every message
+		e.Route = true // a wrong URL gives this reply to every message
 	case http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly:
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
-		e.Unsure = true // a server behind the one that answered may have accepted it
+		e.Unsure = true // a server behind the one that replied may have accepted it
 	default:
 		e.Permanent = code >= 400 && code <= 499
 	}
 	return e
 }
 
-// unsent reports whether a request certainly never left: no server was reached.
+// unsent reports whether the request was never sent, since no server was reached.
 func unsent(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"

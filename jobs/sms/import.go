@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// MaxBad is how many bad rows a Report lists.
+// MaxBad bounds the bad rows of a Report.
 const MaxBad = 1000
 
-// rowsAtOnce is how many rows go to the outbox in one step.
+// rowsAtOnce is the number of rows that one step puts into the outbox.
 const rowsAtOnce = 100
 
-// A Report says what an import came to. Rows = Accepted + Known + Refused.
+// A Report is the result of an import. Rows = Accepted + Known + Refused.
 type Report struct {
 	Rows     int      // rows read, without the header and blank lines
 	Accepted int      // new in the outbox
 	Known    int      // there already, or twice in the file, with the same content
 	Refused  int      // bad rows
-	Bad      []BadRow // the first MaxBad of them, by line
+	Bad      []BadRow // the first MaxBad of these, by line
 }
 
-// A BadRow is a row that was not accepted, and why. No reason shows a recipient
-// or a text.
+// A BadRow is a row that was not accepted, with the reason, which contains neither recipient nor
+// text.
 type BadRow struct {
 	Line int // of the file, the header is line 1
 	Err  error
@@ -53,41 +53,42 @@ func Sample() io.Reader { return strings.NewReader(sample) }
 //
 // The first line names the columns, in any order; to and text are required, and until,
 // priority, zone and person may be there: see Message. A byte order mark in front, quotes
-// around any field and lines that end with CRLF are fine. An empty at is at once; for its forms see ParseTime and zone. A row without an id
-// gets one made of its content, so that a file may be imported again; to send the
-// same text twice to one number, give ids.
+// around any field and lines that end with CRLF are allowed. An empty at means at once; for its
+// forms see ParseTime and zone. A row without an id gets one that is computed from its content,
+// so that a file may be imported again. To send the same text twice to one number, give ids.
 //
-// Bad rows are reported, the others kept. The file is read a few rows at a time,
-// whatever its size. An error says that the rest of the file was not imported: the
-// store, the context or the file failed. The report counts what was done until
-// then, and importing the file again does the rest.
+// Bad rows are reported, the others are accepted. The file is read a few rows at a time,
+// whatever its size. An error means that the rest of the file was not imported because the
+// store, the context or the file failed. The report counts the rows until then, and a second
+// import of the file accepts the rest.
 func Import(ctx context.Context, o *Outbox, r io.Reader, zone *time.Location) (Report, error) {
 	return ImportWith(ctx, o, r, ImportOptions{Zone: zone})
 }
 
-// A Checkpoint is how far an import has come. It may be kept, as JSON too, so that a later
-// import goes on behind it. The zero value is the beginning.
+// A Checkpoint is the position of an import. It may be stored, also as JSON, so that a later import
+// continues behind it. The zero value is the beginning.
 type Checkpoint struct {
 	Rows     int    `json:"rows"` // as in a Report
 	Accepted int    `json:"accepted"`
 	Known    int    `json:"known"`
 	Refused  int    `json:"refused"`
-	Sum      string `json:"sum"` // of these rows
+	Sum      string `json:"sum"` // checksum of these rows
 }
 
-// ErrOtherFile is returned for a file that does not begin with the rows that an earlier import
-// has read. Nothing of it was imported.
+// ErrOtherFile is returned for a file that does not begin with the rows of the earlier import. No
+// row was imported.
 var ErrOtherFile = errors.New("the file does not begin with the rows that were imported before")
 
-// ImportOptions are the options of an import. The zero value is fine.
+// ImportOptions are the options of an import. The zero value is valid.
 type ImportOptions struct {
-	// Zone is that of times that name none. Nil: UTC.
+	// Zone is the time zone of times without one. Nil: UTC.
 	Zone *time.Location
-	// From is where an earlier import of the same file has ended. Its rows are read and
-	// compared, and not sent to the store again; the Report counts them, and lists only the
-	// bad rows behind them.
+	// From is the position at which an earlier import of the same file ended. The rows before it
+	// are read and compared, but not sent to the store again. The Report counts them, and lists
+	// only bad rows behind From.
 	From Checkpoint
-	// Progress is called after each step of some hundred rows, and at the end. Nil: not.
+	// Progress is called after each step of some hundred rows, and at the end. Nil: it is not
+	// called.
 	Progress func(Checkpoint)
 }
 
@@ -102,14 +103,14 @@ func ImportWith(ctx context.Context, o *Outbox, r io.Reader, options ImportOptio
 	return i.report, nil
 }
 
-// An importer gathers good rows and gives them to the outbox.
+// An importer collects good rows and puts them into the outbox in steps.
 type importer struct {
 	outbox  *Outbox
 	options ImportOptions
 	good    []row
 	report  Report
-	read    int    // rows
-	sum     []byte // of them
+	read    int    // number of rows
+	sum     []byte // checksum of the rows
 }
 
 func (i *importer) run(ctx context.Context, r io.Reader, zone *time.Location) error {
@@ -157,10 +158,10 @@ func (i *importer) add(ctx context.Context, r row) error {
 	return i.flush(ctx)
 }
 
-// chain makes the sum of all rows of that of those before and this one.
+// chain adds a row to the checksum of the rows before it.
 func (i *importer) chain(r row) {
 	i.read++
-	content, _ := encode(r.message) // strings and numbers can always be encoded, if only as an error's zero
+	content, _ := encode(r.message) // a struct of strings and numbers can always be encoded
 	if r.err != nil {
 		content = r.err.Error()
 	}
@@ -183,7 +184,7 @@ func (i *importer) refuse(line int, err error) {
 	}
 }
 
-// flush gives the gathered rows to the outbox.
+// flush puts the collected rows into the outbox.
 func (i *importer) flush(ctx context.Context) error {
 	if len(i.good) == 0 {
 		i.checkpoint()

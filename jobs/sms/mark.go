@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// A Mark is what became of a piece.
+// A Mark is the result of a piece.
 type Mark struct {
 	piece   Piece
 	outcome string
 	delay   time.Duration
-	due     time.Time // of one that may leave later
+	due     time.Time // when a message that was held back may leave
 	unsure  int
 	reason  string
 }
 
-// Sent marks a piece as accepted by the gateway. Unsure is the number of requests
-// before, in this run, that may have been accepted too.
+// Sent marks a piece as accepted by the gateway. Unsure is the number of earlier requests of this
+// run that may have been accepted, too.
 func (p Piece) Sent(unsure int) Mark { return Mark{piece: p, outcome: "sent", unsure: unsure} }
 
 // Failed marks a piece as one that will never be sent.
@@ -34,17 +34,17 @@ func (p Piece) Retry(after time.Duration, unsure int, reason string) Mark {
 	return Mark{piece: p, outcome: "retry", delay: max(0, after), unsure: unsure, reason: reason}
 }
 
-// Wait puts a piece back, due after a delay: the gateway refused us and not this
-// message, so that no attempt is counted.
+// Wait puts a piece back, due after a delay, without counting an attempt: the gateway refused the
+// sender and not this message.
 func (p Piece) Wait(after time.Duration, unsure int, reason string) Mark {
 	return Mark{piece: p, outcome: "wait", delay: max(0, after), unsure: unsure, reason: reason}
 }
 
-// Expired marks a piece as one that is not sent, as Message.Until came before that.
+// Expired marks a piece that is not sent because Message.Until is over.
 func (p Piece) Expired(unsure int) Mark { return Mark{piece: p, outcome: "expired", unsure: unsure} }
 
-// Later puts a piece back that may not leave before an instant, to the millisecond. No
-// attempt is counted.
+// Later puts a piece back that may not leave before an instant, in whole milliseconds. It counts no
+// attempt.
 func (p Piece) Later(due time.Time, unsure int) Mark {
 	return Mark{piece: p, outcome: "later", due: due, unsure: unsure}
 }
@@ -52,12 +52,11 @@ func (p Piece) Later(due time.Time, unsure int) Mark {
 // Back puts a piece back for which no request was made; it is due as before.
 func (p Piece) Back() Mark { return Mark{piece: p, outcome: "back"} }
 
-// Mark records what became of pieces that the run has taken (at most 500), in one
-// step. Marked again they stay as they are. While the store does not answer Mark
-// asks again, for five seconds or until the context ends; after that it is not
-// known whether the pieces are marked. ErrFenced also says that the outbox has
-// forgotten that the run took a piece, as after a failover; the other pieces are
-// marked then.
+// Mark records the results of up to 500 pieces that the run has taken, in one step. A repeated call
+// changes nothing. While the store does not answer, Mark repeats the request for five seconds or
+// until the context ends; after that it is unknown whether the pieces are marked. ErrFenced is also
+// returned if the outbox has lost, as after a failover, that the run took a piece; the other pieces
+// are marked then.
 func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	if err := h.validate(); err != nil {
 		return fmt.Errorf("sms: mark: %w", err)
@@ -92,7 +91,7 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	return nil
 }
 
-// refused names the pieces that were not this run's.
+// refused returns an error that names the pieces that did not belong to this run.
 func refused(marks []Mark, codes []string) error {
 	if len(codes) != len(marks) {
 		return fmt.Errorf("%d answers to %d marks", len(codes), len(marks))
@@ -109,7 +108,7 @@ func refused(marks []Mark, codes []string) error {
 	return fmt.Errorf("%d of %d messages are not this run's, the first is %q: %w", len(ids), len(marks), ids[0], ErrFenced)
 }
 
-// clean makes a reason of one printable line that does not name the recipient.
+// clean returns a reason as one printable line without the recipient.
 func clean(reason, to string) string {
 	const most = 200
 	if digits := strings.TrimPrefix(to, "+"); digits != "" {

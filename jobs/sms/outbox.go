@@ -18,12 +18,11 @@ const (
 	DefaultRetention = 7 * 24 * time.Hour
 )
 
-// maxBatch is how many messages one script touches at most: it keeps every script
-// below a few milliseconds.
+// maxBatch bounds the messages of one script, which keeps every script below a few milliseconds.
 const maxBatch = 500
 
-// trimAtOnce is how many messages of each state one script forgets at most, and trimSteps how
-// many such scripts a run has.
+// trimAtOnce bounds the messages of each state that one script deletes, and trimSteps the scripts
+// of a run.
 const (
 	trimAtOnce = 100
 	trimSteps  = 10
@@ -32,13 +31,13 @@ const (
 // ErrConflict is returned when an id is known with other content.
 var ErrConflict = errors.New("the id is known with other content")
 
-// Options are the settings of an outbox. The zero value is fine.
+// Options are the options of an outbox. The zero value is valid.
 type Options struct {
-	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Namespace begins all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 	// Empty: DefaultNamespace.
 	Namespace string
-	// Retention is how long messages that were sent or failed are kept, and
-	// their ids known. At least a minute. Zero: DefaultRetention.
+	// Retention is how long sent and failed messages and their ids are kept. At least a minute.
+	// Zero: DefaultRetention.
 	Retention time.Duration
 }
 
@@ -53,8 +52,8 @@ type Outbox struct {
 var namespacePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
 
 // NewOutbox returns the outbox of a namespace. It sends nothing. Any client of
-// go-redis will do; it should have ContextTimeoutEnabled set, or a context's end
-// is noticed only when the client's own timeouts pass. The caller closes it.
+// go-redis works. It should have ContextTimeoutEnabled set; otherwise the end of a context takes
+// effect only after the client's own timeouts. The caller closes it.
 func NewOutbox(client redis.Scripter, options Options) (*Outbox, error) {
 	if options.Namespace == "" {
 		options.Namespace = DefaultNamespace
@@ -80,11 +79,10 @@ func NewOutbox(client redis.Scripter, options Options) (*Outbox, error) {
 	return &Outbox{client: client, prefix: prefix, retention: options.Retention}, nil
 }
 
-// Accept puts a message into the outbox and reports whether it is new there. A
-// message that is there already, in whatever state, is left alone and is no
-// error; an id that is there with other content is ErrConflict. After any other
-// error from the store it is not known whether the message was accepted: accept it
-// again, with the same id.
+// Accept puts a message into the outbox and reports whether it is new. A message that is already
+// there, in whatever state, stays as it is, which is no error. An id with other content is
+// ErrConflict. After any other error of the store it is unknown whether the message was accepted:
+// accept it again with the same id.
 func (o *Outbox) Accept(ctx context.Context, m Message) (fresh bool, err error) {
 	if err := m.Validate(); err != nil {
 		return false, fmt.Errorf("sms: accept: %w", err)
@@ -99,7 +97,7 @@ func (o *Outbox) Accept(ctx context.Context, m Message) (fresh bool, err error) 
 	return got[0] == fresher, nil
 }
 
-// An acceptance is what the outbox says to a message.
+// An acceptance is the outbox's answer to a message.
 type acceptance int64
 
 const (
@@ -137,7 +135,7 @@ func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, 
 	return got, nil
 }
 
-// A body is what a message says, as it is stored: equal content gives equal bytes.
+// A body is the content of a message as it is stored: equal content gives equal bytes.
 type body struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
@@ -164,7 +162,7 @@ func encode(m Message) (string, error) {
 func decode(id, encoded string) (Message, error) {
 	var b body
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
-		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's words may repeat it
+		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's error may repeat the body
 	}
 	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Zone: b.Zone, Person: b.Person}
 	if b.At != 0 {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// A Priority says which of the messages that are due leave first. Urgent ones leave in
-// quiet hours as well. Low ones leave behind the others, but are not kept for ever: every
-// eighth handful begins with them.
+// A Priority determines which due messages leave first. Urgent messages leave in quiet hours as
+// well. Low ones leave behind the others, except that every eighth take of a run begins with them,
+// so that they do not starve.
 type Priority int8
 
 // The priorities. The zero value is Normal.
@@ -57,12 +57,12 @@ func (p *Priority) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// place is where the lane of a priority stands among queued, urgent and low, in scripts.
+// place returns the index of the priority's lane among queued, urgent and low, in scripts.
 func (p Priority) place() int { return int(p) }
 
-// lanes are the sets of messages that wait, in the order in which the n-th handful of a
-// run is taken from them. What was refused before begins every fourth handful and what has a
-// low priority every eighth, so that a full lane before theirs does not keep them for ever.
+// lanes returns the sets of waiting messages, in the order in which the n-th take of a run reads
+// them. Every fourth take begins with refused messages and every eighth with low ones, so that a
+// full lane before theirs does not starve them.
 func lanes(n int) []string {
 	switch {
 	case n%4 == 0:

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// QuietHours are the part of each day in which only urgent messages leave. The others
-// wait for its end. The zero value is no such part.
+// QuietHours are the part of each day in which only urgent messages leave. The others wait until it
+// ends. The zero value is no quiet hours.
 type QuietHours struct {
 	// From and To are times of the day on the wall clock, since midnight: 0 to less than 24
-	// hours, in whole minutes. To is the first instant at which messages leave again; it may
-	// be earlier than From, and is of the next day then. Equal: there are no quiet hours.
+	// hours, in whole minutes. Messages leave again at To. If To is earlier than From it belongs
+	// to the next day. Equal: there are no quiet hours.
 	From, To time.Duration
-	// Zone is that of messages that name none. Nil: UTC.
+	// Zone is the time zone of messages without one. Nil: UTC.
 	Zone *time.Location
 }
 
@@ -23,7 +23,7 @@ const (
 	quietAllowed = "two different times of the day such as 22:00-08:00"
 )
 
-// ParseQuietHours reads 22:00-08:00. Its error is a *FieldError.
+// ParseQuietHours parses hours such as 22:00-08:00. Its error is a *FieldError.
 func ParseQuietHours(s string, zone *time.Location) (QuietHours, error) {
 	from, to, ok := strings.Cut(s, "-")
 	begin, err1 := time.Parse("15:04", strings.TrimSpace(from))
@@ -35,7 +35,7 @@ func ParseQuietHours(s string, zone *time.Location) (QuietHours, error) {
 	return q, nil
 }
 
-// validate panics for hours that are none: they are written in the program, or were parsed.
+// validate panics for invalid hours: parsed hours are valid, so the mistake is in the program.
 func (q QuietHours) validate() {
 	for _, d := range []time.Duration{q.From, q.To} {
 		if d < 0 || d >= day || d%time.Minute != 0 {
@@ -44,7 +44,7 @@ func (q QuietHours) validate() {
 	}
 }
 
-// clockTime is what a clock on the wall shows, since midnight.
+// clockTime returns the wall clock time since midnight.
 func clockTime(t time.Time) time.Duration {
 	hour, minute, second := t.Clock()
 	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute +
@@ -60,9 +60,9 @@ func (q QuietHours) at(t time.Time) bool {
 	return q.From != q.To && (d >= q.From || d < q.To)
 }
 
-// end is when the quiet hours end in which t is; zero if it is not quiet at t. What the wall
-// shows counts: a time that the clock skips ends them with the next, and of one that it
-// repeats it may be the second.
+// end returns the end of the quiet hours that contain t; zero if t is not in quiet hours. The wall
+// clock counts. If a clock change skips the end, the next existing time ends them; if it repeats
+// the end, they may end at the second occurrence.
 func (q QuietHours) end(m Message, t time.Time) time.Time {
 	if q.From == q.To || m.Priority == Urgent {
 		return time.Time{}
@@ -75,14 +75,14 @@ func (q QuietHours) end(m Message, t time.Time) time.Time {
 	if clockTime(t) >= q.To {
 		end = time.Date(year, month, date+1, int(q.To/time.Hour), int(q.To%time.Hour/time.Minute), 0, 0, t.Location())
 	}
-	for !end.After(t) || q.at(end) { // its time of the day is skipped or repeated by a change of the clock
+	for !end.After(t) || q.at(end) { // a clock change skips or repeats the time of the end
 		end = end.Add(time.Minute)
 	}
 	return end
 }
 
-// zone is that of the message. One that cannot be found here was refused when the message
-// was read.
+// zone returns the zone of the message. A zone that does not exist was refused when the message was
+// read.
 func (q QuietHours) zone(m Message) *time.Location {
 	if m.Zone != "" {
 		if zone := findZone(m.Zone); zone != nil {
@@ -95,7 +95,7 @@ func (q QuietHours) zone(m Message) *time.Location {
 	return time.UTC
 }
 
-// zones are those that were found, by name: there are no more than the time zone database has.
+// zones caches zones by name; the time zone database bounds its size.
 var zones sync.Map
 
 // findZone returns a zone of the time zone database, or nil. The machine's own has no name.

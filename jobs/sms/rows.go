@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// maxRow is how long a row may be, with the few KiB that are read ahead of it. It
-// bounds memory where a quote is never closed.
+// maxRow bounds a row, including a few KiB that are read ahead. It bounds memory if a quote is
+// never closed.
 const maxRow = 64 << 10
 
 var errLongRow = fmt.Errorf("a row is longer than %d bytes; is a quote not closed?", maxRow)
 
-// columns are the names a header may have, in the order of cells.
+// columns are the column names of a header, in the order of cells.
 var columns = [...]string{"id", "to", "text", "at", "until", "priority", "zone", "person"}
 
 const columnsAllowed = "id, to, text, at, until, priority, zone and person in any order, to and text required"
 
-// A row is a line of a CSV file: a valid message, or what is wrong with it.
+// A row is a line of a CSV file: a valid message or its fault.
 type row struct {
 	line    int
 	message Message
@@ -34,7 +34,7 @@ type row struct {
 type rows struct {
 	csv    *csv.Reader
 	budget *budget
-	at     [len(columns)]int // where in a record each of columns is; -1: nowhere
+	at     [len(columns)]int // index of each column in a record; -1: absent
 	width  int
 	zone   *time.Location
 }
@@ -46,7 +46,7 @@ func readRows(r io.Reader, zone *time.Location) (*rows, error) {
 	}
 	b := &budget{r: r, left: maxRow}
 	in := csv.NewReader(b)
-	in.FieldsPerRecord = -1 // a row of another width is bad, not the end
+	in.FieldsPerRecord = -1 // a row of another width is bad and does not end the import
 	in.ReuseRecord = true
 	header, err := in.Read()
 	if errors.Is(err, io.EOF) {
@@ -62,11 +62,11 @@ func readRows(r io.Reader, zone *time.Location) (*rows, error) {
 	return rs, nil
 }
 
-// byteOrderMark is what some programs write in front of a file: a quote behind it would not
-// be at the beginning of its field.
+// byteOrderMark is the first character of files of some programs. Without it a quote behind it is
+// at the beginning of its field.
 const byteOrderMark = "\ufeff"
 
-// withoutMark reads what r has, but for a byte order mark in front.
+// withoutMark returns a reader of r without its byte order mark.
 func withoutMark(r io.Reader) (io.Reader, error) {
 	head := make([]byte, len(byteOrderMark))
 	n, err := io.ReadFull(r, head)
@@ -104,8 +104,7 @@ func locate(header []string) ([len(columns)]int, error) {
 	return at, nil
 }
 
-// next returns the next row, good or bad. Its error, io.EOF or another, is the
-// end of the file.
+// next returns the next row, good or bad. Its error, io.EOF or another, ends the import.
 func (rs *rows) next() (row, error) {
 	rs.budget.left = maxRow
 	record, err := rs.csv.Read()
@@ -124,7 +123,7 @@ func (rs *rows) next() (row, error) {
 	return row{line, m, err}, nil
 }
 
-// describe says what a quote did wrong, without the row's content.
+// describe describes a misplaced quote without the content of the row.
 func describe(e *csv.ParseError) error {
 	if e.Line > e.StartLine {
 		return fmt.Errorf("a quote is wrong or not closed; the lines to %d were read as one row", e.Line)
@@ -154,14 +153,14 @@ func (rs *rows) message(record []string) (Message, error) {
 	return m, errors.Join(append(m.faults(), atErr, untilErr, priorityErr)...)
 }
 
-// contentID names a message after what it says.
+// contentID returns an id that is computed from the content of a message.
 func contentID(m Message) string {
-	encoded, _ := encode(m) // strings and a number can always be encoded
+	encoded, _ := encode(m) // a struct of strings and a number can always be encoded
 	sum := sha256.Sum256([]byte(encoded))
 	return "csv-" + hex.EncodeToString(sum[:16])
 }
 
-// A budget is a reader that gives no more than what is left.
+// A budget is a reader with a bound.
 type budget struct {
 	r    io.Reader
 	left int

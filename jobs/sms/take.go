@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// ErrFenced is returned to a run that asks the outbox for something after a run
-// with a higher fence has: its lease is over, and nothing was changed. It must
-// stop.
+// ErrFenced is returned to a run after a run with a higher fence has used the outbox: its lease is
+// over. Nothing was changed, and the run must stop.
 var ErrFenced = errors.New("a later run has the outbox")
 
-// A Holder is a run, by its id and its fence (a Run's ID and Fence). The fences
-// must come from one job: those of two jobs do not compare.
+// A Holder identifies a run by its id and its fence (Run.ID and Run.Fence). All fences must come
+// from one job, because the fences of two jobs cannot be compared.
 type Holder struct {
 	Run   string
 	Fence int64
 }
 
-// maxFence is where numbers in Lua stop being exact: in the year 2255, in µs.
+// maxFence is the largest number that Lua represents exactly: as µs, the year 2255.
 const maxFence = 1<<53 - 1
 
 var runPattern = regexp.MustCompile(`\A[!-~]{1,512}\z`)
@@ -41,56 +40,55 @@ func (h Holder) validate() error {
 // A Piece is a message that a run has taken, to be sent and marked.
 type Piece struct {
 	Message Message
-	Attempt int // 1, or more when it is tried again
+	Attempt int // 1, or more if it is tried again
 	take    int64
 }
 
-// Take gives up to n messages (at most 500) to a run: first what was taken and
-// never marked, by an older run or by this one, then what is due: the urgent, the normal,
-// the low, and last what the gateway has refused before. Whether a message has expired is for
-// the caller to see. A run marks what it was given before it takes
-// again. An empty answer means that nothing is due. While the gateway is paused and
-// messages are due, the error is a *PausedError. A message that cannot be read is put
-// aside, as Broken lists.
-// While the store does not answer Take asks again, for five seconds or until the
-// context ends; after that it is not known whether the run has taken anything. See
-// ErrFenced.
+// Take returns up to n messages (at most 500) to a run. First come messages that were taken and
+// never marked, by an older run or by this one; then the due messages, by priority; last the
+// messages that the gateway has refused before. The caller checks whether a message has expired. A
+// run must mark its messages before it takes more. An empty result means that nothing is due. If
+// messages are due while the gateway is paused, the error is a *PausedError. An unreadable message
+// is put aside: see Broken.
+//
+// While the store does not answer, Take repeats the request for five seconds or until the context
+// ends; after that it is unknown whether the run has taken messages. See ErrFenced.
 func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
 	t, err := o.take(ctx, h, asking{most: n, refused: n, lanes: lanes(1)})
 	return t.pieces, err
 }
 
-// An asking is what a run wants to take.
+// An asking is the request of a run for messages.
 type asking struct {
-	most    int      // messages
-	refused int      // of them, those from the lane of what was refused before
-	lanes   []string // in their order
-	held    []string // the ids that the run has in its hands, and is not given again
-	try     bool     // a message also while a pause is in doubt
+	most    int      // number of messages
+	refused int      // of these, the ones from the lane of refused messages
+	lanes   []string // in the order in which they are read
+	held    []string // ids that the run already has, which are not returned again
+	try     bool     // try a message while a pause is in doubt
 }
 
-// A taking is what a run was given, the pauses since a message got through, and the store's
-// time.
+// A taking is the answer to an asking: the messages, the number of pauses since a message got
+// through, and the store's time.
 type taking struct {
 	pieces []Piece
 	pauses int
-	left   time.Duration // of a pause in doubt, which the piece tries; 0: there is none
+	left   time.Duration // rest of a pause in doubt in which the piece is tried; 0: none
 	clock  clock
 }
 
-// A clock knows the store's time, by our monotonic clock: not before when it was asked and
-// not after when it had answered. The zero value knows nothing.
+// A clock is the store's time by the monotonic clock of this process: not before the request and
+// not after the answer. The zero value knows nothing.
 type clock struct {
-	store           time.Time // what it said
+	store           time.Time // the store's time
 	asked, answered time.Time
 }
 
-// now is between which two instants the store's time is.
+// now returns the earliest and the latest time that the store's clock may show.
 func (c clock) now() (earliest, latest time.Time) {
 	return c.store.Add(time.Since(c.answered)), c.store.Add(time.Since(c.asked))
 }
 
-// take is Take for a run that says more of what it wants.
+// take is Take with all options.
 func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	if err := h.validate(); err != nil {
 		return taking{}, fmt.Errorf("sms: take: %w", err)
@@ -145,10 +143,10 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	if len(t.pieces) > 0 {
 		return t, nil
 	}
-	return o.take(ctx, h, a) // ends: each turn puts messages aside
+	return o.take(ctx, h, a) // this ends, since each round puts messages aside
 }
 
-// putAside keeps messages from being taken again.
+// putAside excludes messages from being taken again.
 func (o *Outbox) putAside(ctx context.Context, h Holder, ids []any) error {
 	answer, err := o.ask(ctx, asideScript, o.keys(keyTaken, keyBroken, keyFence), append([]any{h.Fence, h.Run}, ids...)...)
 	if err == nil {
@@ -157,7 +155,7 @@ func (o *Outbox) putAside(ctx context.Context, h Holder, ids []any) error {
 	return err
 }
 
-// granted returns what follows the word ok in an answer.
+// granted returns the values behind the word ok in an answer.
 func granted(h Holder, answer []string) ([]string, error) {
 	switch {
 	case len(answer) > 0 && answer[0] == "ok":

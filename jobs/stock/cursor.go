@@ -10,24 +10,24 @@ import (
 	"unicode"
 )
 
-// A cursor is how far a target is.
+// A cursor is the position of a target in the events of a sale.
 type cursor struct {
-	since   int64         // the number of the last event before the target was there
-	seq     int64         // the number of the last event that it has
-	tries   int64         // how often the next event could not be delivered
-	passed  int64         // how often of these later events got through
-	failing time.Duration // since the first of these
-	wait    time.Duration // for which it is left alone
-	seen    time.Duration // since a node had it in its configuration
+	since   int64         // number of the last event before the target was added
+	seq     int64         // number of the last event that the target has
+	tries   int64         // failed deliveries of the next event
+	passed  int64         // of these, the deliveries at which later events succeeded
+	failing time.Duration // time since the first failure
+	wait    time.Duration // until the next delivery
+	seen    time.Duration // time since a node had the target in its configuration
 
-	troubled bool  // something is written down about why it is, or was, left alone
-	skipped  int64 // the event behind which all up to seq were skipped; -1: none was
+	troubled bool  // the row has an error text
+	skipped  int64 // all events behind this one, up to seq, were skipped; -1: none
 }
 
-// seenEvery is how often it is written down that a target is still there.
+// seenEvery is the interval at which a node records that a target is still configured.
 const seenEvery = time.Minute
 
-// cursor reads how far a target is: sql.ErrNoRows if it was not there before.
+// cursor reads the position of a target; sql.ErrNoRows if the target is new.
 func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
 	now := b.dialect.Now()
 	query := b.dialect.Bind("SELECT since, seq, tries, passed, CASE WHEN tries > 0 AND failing_at > 0 THEN " + now + " - failing_at ELSE 0 END, next_at - " + now + ", " + now +
@@ -40,8 +40,8 @@ func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, e
 	return c, err
 }
 
-// enrol returns how far a target is. One that was not there before begins now: from here on
-// events are written, and it gets those. That it is still there is written down each minute.
+// enrol returns the position of a target. A new target begins at the last event, and from then on
+// events are written. Once a minute enrol records that the target is still configured.
 func (b *Database) enrol(ctx context.Context, sale, target string, fence int64) (c cursor, err error) {
 	if c, err = b.cursor(ctx, sale, target); err == nil && c.seen < seenEvery {
 		return c, nil
@@ -83,21 +83,21 @@ func (b *Database) enrol(ctx context.Context, sale, target string, fence int64) 
 	return c, nil
 }
 
-// An advance is what became of some events.
+// An advance is the result of a delivery.
 type advance struct {
-	from  int64 // where the run has found the cursor
-	seq   int64 // the target has all up to this one, or has refused them
+	from  int64 // position at which the run found the cursor
+	seq   int64 // the target has accepted or refused all events up to this one
 	aside []Refusal
-	kept  []int64       // events that the target has not done with
-	err   error         // why it does not have the next one; nil: nothing is wrong
-	later int64         // 1 if later events got through, else 0
-	wait  time.Duration // for which it is left alone
-	other bool          // err is about another event than the next one
-	has   bool          // the target itself has the event seq, or has lost it
+	kept  []int64       // events whose texts wait in an outbox
+	err   error         // why the next event was not delivered; nil: no error
+	later int64         // 1 if later events succeeded, else 0
+	wait  time.Duration // until the next delivery
+	other bool          // err concerns another event than the next one
+	has   bool          // the target itself has the event seq, or has lost it: the position is not the result of a skip
 }
 
-// advance moves the cursor of a target on, or back when the target has lost something. A run
-// that a later one has come after, or after an operator has skipped an event, is refused.
+// advance moves the cursor of a target forward, or back if the target has lost events. It refuses
+// with ErrFenced if a later run has begun, or if an operator has skipped an event since.
 func (b *Database) advance(ctx context.Context, sale, target string, fence int64, a advance) error {
 	err := b.transact(ctx, sale, func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {
@@ -121,7 +121,7 @@ func (b *Database) advance(ctx context.Context, sale, target string, fence int64
 		case a.other:
 			sets = "seq = ?, next_at = " + tx.dialect.Now() + " + ?, tries = 0, passed = 0, failing_at = 0, trouble = ?"
 			args = append(args, a.wait.Milliseconds(), trouble(a.err))
-		case a.err != nil: // MySQL writes one column after the other, and reads what it has written
+		case a.err != nil: // MySQL assigns columns in order, and later expressions read the new values
 			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, failing_at = CASE WHEN seq = ? AND tries > 0 AND failing_at > 0 THEN failing_at ELSE " + tx.dialect.Now() +
 				" END, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
 			args = []any{a.seq, a.later, a.seq, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
@@ -138,10 +138,11 @@ func (b *Database) advance(ctx context.Context, sale, target string, fence int64
 	return nil
 }
 
-// maxTrouble is how many characters of an error are kept.
+// maxTrouble bounds the characters of a stored error text.
 const maxTrouble = 300
 
-// trouble is an error as it is kept: cut, and on one line.
+// trouble returns the text of an error as it is stored: cut, on one line, with unprintable
+// characters replaced.
 func trouble(err error) string {
 	text := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

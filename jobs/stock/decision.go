@@ -11,8 +11,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// Decisions returns what operators did, the latest first, up to the latest n. It needs
-// Options.Book.
+// Decisions returns the latest n decisions of operators, newest first. It needs Options.Book.
 func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
 	b := s.options.Book
 	if b == nil {
@@ -44,7 +43,7 @@ func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
 	return all, nil
 }
 
-// record writes what an operator did.
+// record stores a decision.
 func (tx *transaction) record(ctx context.Context, d Decision) error {
 	t := sqltext.Table{Name: "stock_decision", Clock: "made_at", Columns: []sqltext.Column{
 		{Name: "id"}, {Name: "made_by"}, {Name: "action"}, {Name: "order_id"}, {Name: "sku"}, {Name: "new_id"},
@@ -57,7 +56,7 @@ func (tx *transaction) record(ctx context.Context, d Decision) error {
 	return nil
 }
 
-// decided records what was decided about a dispute, which is over then.
+// decided records the decision about a dispute and removes the dispute.
 func (b *Database) decided(ctx context.Context, sale string, d Decision, placed int64) error {
 	return b.transact(ctx, sale, func(tx *transaction) error {
 		query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")
@@ -66,7 +65,7 @@ func (b *Database) decided(ctx context.Context, sale string, d Decision, placed 
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err // another call has recorded it
+			return err // another call has recorded the decision
 		}
 		if _, err := tx.dropLost(ctx, d.Order); err != nil && !errors.Is(err, ErrNotLost) {
 			return err
@@ -75,8 +74,8 @@ func (b *Database) decided(ctx context.Context, sale string, d Decision, placed 
 	})
 }
 
-// writeDisputes writes disputed orders as they are now, and removes those that have
-// ended without the book: they hold nothing any more.
+// writeDisputes stores disputed orders in their current state, and removes disputes whose order has
+// ended and holds nothing any more.
 func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
 	t := sqltext.Table{Name: "stock_dispute", Clock: "found_at", Columns: []sqltext.Column{
 		{Name: "order_id"}, {Name: "placed_at"}, {Name: "state"}, {Name: "record"}, {Name: "book_has"},
@@ -100,8 +99,8 @@ func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
 	return nil
 }
 
-// endDisputes removes the disputes about orders of which the book had nothing, and which it has now: one
-// for which a later rebuild finds room, or that was refunded or returned on the shelf.
+// endDisputes removes disputes about orders that the book lacked and now has: a later rebuild found
+// room for the order, or it was refunded or returned on the shelf.
 func (tx *transaction) endDisputes(ctx context.Context) error {
 	query := "DELETE FROM stock_dispute WHERE sale = ? AND book_has = '' AND EXISTS (SELECT 1 FROM orders o" +
 		" WHERE o.sale = stock_dispute.sale AND o.id = stock_dispute.order_id AND o.placed_at = stock_dispute.placed_at)"

@@ -2,7 +2,8 @@
 //
 // A [Sale] keeps stock and orders in Redis. [Sale.Put] puts a product in;
 // [Sale.Reserve] takes an order's items out of stock, all or none, in one script;
-// [Sale.Pay] makes them sold, [Sale.Cancel] puts them back, and so does time.
+// [Sale.Pay] marks them as sold. [Sale.Cancel] puts them back, and so does the end of
+// their reservation.
 //
 //	reserved ──▶ paying ──pay──▶ paid ──▶ returned ──▶ refunded
 //	    ├──────────pay────────────┘
@@ -10,39 +11,40 @@
 //	    └──time──▶ expired
 //
 // For every product, at every moment, stock + reserved + sold = what was put in,
-// and none is negative. No lock is taken for that, and none would be enough: what
-// keeps the promise is that each change is one step of the store, which checks and
-// writes at once.
+// and none is negative. Each change is one step of the store that checks and writes at
+// once. No lock is used, and a lock would not be enough: it can expire between the check
+// and the write.
 //
 // # Idempotence
 //
 // An order has an id that the buyer's side chooses. Every call may be repeated
-// with it, after a lost reply or a crash, and answers the same: nothing is taken
-// twice. Closed orders are known for a week after they were settled
-// ([Options.Retention]); with [Options.Book] what became of older ones is looked up
-// there. A refused order is not remembered.
+// with the same id after a lost reply or a crash. It returns the same answer and takes
+// nothing twice. The store remembers closed orders for a week after they were settled
+// ([Options.Retention]); with [Options.Book] older ones are read from the book. A refused
+// order is not remembered.
 //
 // # What accepted means
 //
-// An answer without an error says that the store has done it. How much that is
-// worth is the store's configuration:
+// An answer without an error means that the store has made the change. Whether the change
+// survives depends on the store's configuration:
 //
 //   - No persistence: a restart of the server loses everything.
 //   - appendonly yes, appendfsync everysec: a killed server loses nothing as a
 //     rule, but up to two seconds when its disk was busy syncing; a machine that
 //     loses power loses as much.
 //   - appendonly yes, appendfsync always: neither loses anything.
-//   - A failover loses what had not reached the promoted replica. With
-//     [Options.Replicas] at n the answer waits until n replicas have it, or is
-//     [ErrUnconfirmed]: with n = all of them, none that can be promoted lacks it.
+//   - A failover loses the changes that had not reached the promoted replica. With
+//     [Options.Replicas] = n the call waits until n replicas have the change, or returns
+//     [ErrUnconfirmed]. If n is the number of all replicas, each replica that can be
+//     promoted has the change.
 //
 // # When the store loses data
 //
-// With [Options.Book] the database is the book, and the store a shelf that is built
-// from it. A store that has less than the book, or than it has answered to this process,
-// closes the sale: everything that would change it is an [ErrStockUnknown], until
-// [Sale.Restore] has rebuilt the shelf. [Sale.Watch] compares the two each second.
-// Without a book a store that forgot is filled and sold again.
+// With [Options.Book] the database is the book, and the store holds a shelf that is built
+// from it. If the store has less than the book, or less than it acknowledged to this
+// process, the sale is closed: each change returns [ErrStockUnknown] until [Sale.Restore]
+// has rebuilt the shelf. [Sale.Watch] compares the two each second. Without a book a
+// loss of data goes unnoticed, and the stock is sold again.
 //
 // # The store
 //
@@ -59,9 +61,9 @@
 //
 // # Events
 //
-// Each state that an order comes into is an [Event], written in the transaction that writes the
-// order, and delivered to each [Target] by a job of its own: [DeliverEvents]. A [Stream] is a
-// stream of Redis, a [Webhook] is posted to, and [Texts] go to the phones of buyers.
+// Each new state of an order is an [Event]. It is written in the transaction that writes the
+// order, and a job per [Target] delivers it: see [DeliverEvents]. A [Stream] appends events to a
+// stream of Redis, a [Webhook] posts them, and [Texts] sends messages to the phones of buyers.
 //
 // Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

@@ -13,14 +13,14 @@ var (
 	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
 	ErrUnknownSKU   = errors.New("the product is not known")                 // no seller has put it in
 	ErrBuyerLimit   = errors.New("the buyer may not have as many of it")     // a *BuyerLimitError has the limit
-	ErrNotBegun     = errors.New("its sale has not begun")                   // a *NotBegunError has when it does
+	ErrNotBegun     = errors.New("its sale has not begun")                   // a *NotBegunError has the beginning
 	ErrEnded        = errors.New("its sale is over")                         // see Offer.Ends
 	ErrUnpriced     = errors.New("the product has no price")                 // see Sale.SetOffer
 	ErrUnknownOrder = errors.New("the order is not known")                   // never reserved, or forgotten since
 	ErrConflict     = errors.New("the id is known with another order")       // same id, other content
 	ErrClosed       = errors.New("the order is closed")                      // a *ClosedError has its state
-	ErrPaying       = errors.New("the order is being paid")                  // it cannot be cancelled meanwhile
-	ErrUnpaid       = errors.New("the order is not paid")                    // so its items cannot come back
+	ErrPaying       = errors.New("the order is being paid")                  // so it cannot be cancelled
+	ErrUnpaid       = errors.New("the order is not paid")                    // so its items cannot be returned
 	ErrRefunded     = errors.New("the payment was refunded")                 // with another reference
 	ErrReference    = errors.New("the reference is used")                    // by another order, or by something else of this one
 	ErrPayments     = errors.New("the order has as many payments as it may") // see MaxPayments
@@ -31,39 +31,38 @@ var (
 	ErrFull         = errors.New("the sale has as many products as it may")  // see MaxProducts
 )
 
-// ErrStoreFull says that the store has no memory for what was asked: nothing was changed.
-// Changes that give something back go on, and make room.
+// ErrStoreFull means that the store has no memory for the request: nothing was changed. Requests
+// that give items back still succeed.
 var ErrStoreFull = errors.New("the store is full")
 
-// ErrUnconfirmed says that an order was reserved, paid or cancelled, but that too
-// few replicas have confirmed it in time (see Options.Replicas): a failover could
-// undo it. Ask again with the same id.
+// ErrUnconfirmed means that an order was reserved, paid or cancelled, but too few replicas
+// confirmed it in time (see Options.Replicas), so a failover could undo it. Repeat the call with
+// the same id.
 var ErrUnconfirmed = errors.New("too few replicas have confirmed it")
 
-// ErrUnsettled says that the store has what was asked, and that the book does not have it
-// yet: a store that loses data could undo it. So it is with what a seller changes of a sale with
-// Options.Book, and, where Options.Settled asks for it, with an order that was reserved, paid or
-// cancelled. Ask for the same again.
+// ErrUnsettled means that the store has made the change and the book does not have it yet, so a
+// store that loses data could undo it. It concerns changes by sellers of a sale with Options.Book
+// and, with Options.Settled, orders that were reserved, paid or cancelled. Repeat the call.
 var ErrUnsettled = errors.New("the book does not have it yet")
 
-// ErrStockUnknown says that the store has lost something that the book or this process
-// knows of, or that no process has compared it with the book yet: what is left is not known,
-// so nothing is sold. Nothing was changed. The sale goes on when the shelf was rebuilt
-// from the book (see Sale.Restore).
+// ErrStockUnknown means that the store has lost data that the book or this process knows of, or
+// that this process has not compared the store with the book yet. The stock is unknown, so nothing
+// is sold, and nothing was changed. The sale continues when the shelf was rebuilt from the book
+// (see Sale.Restore).
 var ErrStockUnknown = errors.New("it is not known what is left")
 
-// ErrForeign is an ErrStockUnknown: the store is the shelf of another database. Each
-// process of a sale must use the same one.
+// ErrForeign is an ErrStockUnknown: the store holds the shelf of another database. All processes of
+// a sale must use the same database.
 var ErrForeign = fmt.Errorf("%w: the store belongs to another database", ErrStockUnknown)
 
-// ErrFenced is returned to a run that writes after a run of the same job with a
-// higher fence has begun: its lease is over, and nothing was changed. It must stop.
+// ErrFenced is returned to a run whose lease is over: a later run of the same job, with a higher
+// fence, has begun. Nothing was changed, and the run must stop.
 var ErrFenced = fmt.Errorf("a later run of the job has begun: %w", guard.ErrStale)
 
-// A SoldOutError is an ErrSoldOut that has what is left.
+// A SoldOutError is an ErrSoldOut with the remaining quantity.
 type SoldOutError struct {
 	SKU  string
-	Left int64 // less than was asked for, and maybe not 0
+	Left int64 // less than the order needs; may be more than 0
 }
 
 func (e *SoldOutError) Error() string {
@@ -73,11 +72,11 @@ func (e *SoldOutError) Error() string {
 // Is makes the error an ErrSoldOut.
 func (e *SoldOutError) Is(target error) bool { return target == ErrSoldOut }
 
-// A BuyerLimitError is an ErrBuyerLimit that says what the buyer may still have.
+// A BuyerLimitError is an ErrBuyerLimit with the buyer's limit.
 type BuyerLimitError struct {
 	SKU   string
 	Limit int64 // for each buyer
-	Left  int64 // of it; 0 too when the limit was lowered below what the buyer has
+	Left  int64 // remaining part of the limit; 0 also if the buyer has more than a lowered limit
 }
 
 func (e *BuyerLimitError) Error() string {
@@ -87,11 +86,11 @@ func (e *BuyerLimitError) Error() string {
 // Is makes the error an ErrBuyerLimit.
 func (e *BuyerLimitError) Is(target error) bool { return target == ErrBuyerLimit }
 
-// A NotBegunError is an ErrNotBegun that says when the sale of a product begins.
+// A NotBegunError is an ErrNotBegun with the time at which the sale of a product begins.
 type NotBegunError struct {
 	SKU    string
 	Starts time.Time
-	In     time.Duration // from the moment at which the store has refused the order
+	In     time.Duration // duration from the refusal to Starts
 }
 
 func (e *NotBegunError) Error() string {
@@ -101,11 +100,11 @@ func (e *NotBegunError) Error() string {
 // Is makes the error an ErrNotBegun.
 func (e *NotBegunError) Is(target error) bool { return target == ErrNotBegun }
 
-// A ClosedError is an ErrClosed that has how the order ended.
+// A ClosedError is an ErrClosed with the last state of the order.
 type ClosedError struct {
 	ID      string
 	State   State
-	Surplus string // the reference of the payment that it could not take: it is to be refunded
+	Surplus string // reference of a payment that the closed order could not take, to be refunded
 }
 
 func (e *ClosedError) Error() string {
@@ -119,11 +118,11 @@ func (e *ClosedError) Error() string {
 // Is makes the error an ErrClosed.
 func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
 
-// A FieldError names which field of an order, or which setting, was refused.
+// A FieldError names the field or option that was refused.
 type FieldError struct {
 	Field   string // its name: id, receiver, items[1].quantity
-	Value   string // what was given: quoted, cut, and masked if it is personal
-	Allowed string // what is allowed
+	Value   string // the given value: quoted, cut, and masked if it is personal
+	Allowed string // the allowed values
 }
 
 func (e *FieldError) Error() string {

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// EventVersion is the version of what an event says. A field may be added to a version; what
-// is there keeps its name and its meaning.
+// EventVersion is the version of the event format. Fields may be added within a version; existing
+// fields keep their name and meaning.
 const EventVersion = 1
 
-// An Event says that an order has come into a state, in the words of the book: it is
-// written in the transaction that writes the order. Each state of each order has one event.
+// An Event is a new state of an order in the book. It is written in the transaction that writes the
+// order. Each state of each order has one event.
 type Event struct {
-	Seq    int64     // its place among the events of the sale, from 1, without gaps
-	Kind   State     // the state that the order came into: any but Paying
+	Seq    int64     // number of the event in its sale, from 1, without gaps
+	Kind   State     // the new state: any but Paying
 	Order  string    // the order's id
-	Placed time.Time // when the order was placed: the id may be used again when it is forgotten
-	At     time.Time // when the order came into the state, as the store knows it
+	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
+	At     time.Time // time of the state change, by the store's clock
 	// Payload is the event as JSON, which names neither receiver nor phone. See docs/stock.md.
 	Payload []byte
 
 	sale string
 }
 
-// ID is the identity of the event: it is the same each time that the event is delivered.
+// ID identifies the event: it is the same in each delivery.
 func (e *Event) ID() string { return eventID(e.sale, e.Order, e.Placed, e.Kind) }
 
 func eventID(sale, order string, placed time.Time, kind State) string {
@@ -43,14 +43,14 @@ type eventView struct {
 	Order     string     `json:"order"`
 	Placed    string     `json:"placed_at"`
 	At        string     `json:"at"`
-	State     State      `json:"state"` // of the order when the event was written: it may be further
+	State     State      `json:"state"` // state of the order when the event was written, which may be a later one
 	Items     []itemView `json:"items"`
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Reference string     `json:"reference,omitempty"` // of the payment, the refund or the return
 }
 
-// view reads what the event says.
+// view parses the payload.
 func (e *Event) view() (v eventView, err error) {
 	if err = json.Unmarshal(e.Payload, &v); err != nil {
 		err = fmt.Errorf("event %d cannot be read: %w", e.Seq, err)
@@ -58,14 +58,15 @@ func (e *Event) view() (v eventView, err error) {
 	return v, err
 }
 
-// A step is one state on the way of an order.
+// A step is one state in the history of an order.
 type step struct {
 	kind      State
 	at        time.Time
 	reference string // of the payment that made it, or empty
 }
 
-// path is the way of an order to where it is: its payments have what came in between.
+// path returns the states of an order up to its current one. Its payments show the states in
+// between.
 func (r Record) path() []step {
 	way := []step{{kind: Reserved, at: r.Placed}}
 	paid := ""
@@ -86,8 +87,8 @@ func (r Record) path() []step {
 	return way
 }
 
-// ended is when an order came into a last state that no payment brought it into. Surplus
-// payments that came later have moved Record.Changed.
+// ended returns when an order came into a last state without a payment. Later surplus payments have
+// moved Record.Changed.
 func (r Record) ended() time.Time {
 	at := r.Changed
 	for _, p := range r.Payments {
@@ -98,14 +99,14 @@ func (r Record) ended() time.Time {
 	return at
 }
 
-// A transition is an order that the book gets, and the state that the book had it in; empty:
-// it did not have it.
+// A transition is an order to be written and its previous state in the book; empty: the book did
+// not have the order.
 type transition struct {
 	record Record
 	from   State
 }
 
-// steps are the states that the order has come into since.
+// steps returns the states that the order came into since.
 func (t transition) steps() []step {
 	way := t.record.path()
 	if t.from == "" {
@@ -120,19 +121,20 @@ func (t transition) steps() []step {
 	return since
 }
 
-// lineVersion begins the line of an event: JSON, which the rows of older versions have, begins with a brace.
+// lineVersion is the first field of an event's row. Rows of older versions hold JSON, which begins
+// with a brace.
 const lineVersion = "1"
 
-// line is what the row of an event says beside its other columns: it costs a tenth of the JSON to
-// write, in the transaction that a buyer may wait for.
+// line returns the payload column of an event's row. Writing it costs a tenth of writing JSON, in a
+// transaction that a buyer may wait for.
 func (t transition) line(s step) string {
 	r := t.record
 	head := strings.Join([]string{lineVersion, string(r.State), s.reference, strconv.FormatInt(r.Amount, 10), r.Currency, ""}, " ")
 	return string(appendItems([]byte(head), r.Items, true))
 }
 
-// read makes the Payload from a line. A text of another form, such as the JSON of the version before, is
-// taken as it is.
+// read computes the Payload from a row. A text in another form, such as the JSON of older versions,
+// becomes the Payload unchanged.
 func (e *Event) read(line string) {
 	e.Payload = []byte(line)
 	part := strings.SplitN(line, " ", 6)
@@ -146,7 +148,7 @@ func (e *Event) read(line string) {
 	if v.Amount, err = strconv.ParseInt(part[3], 10, 64); err != nil {
 		return
 	}
-	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // of a currency: its items have prices
+	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // with a currency, since its items have prices
 		return
 	}
 	v.Items = viewItems(r.Items)

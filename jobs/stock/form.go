@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// maxBody is how long a request's body may be, in bytes.
+// maxBody bounds a request body, in bytes.
 const maxBody = 64 << 10
 
-// An orderForm is an order as it is sent.
+// An orderForm is the body of a new order.
 type orderForm struct {
 	ID       string     `json:"id"`
 	Receiver string     `json:"receiver"`
@@ -37,7 +37,7 @@ func (f *orderForm) order() Order {
 	return o
 }
 
-// An offerForm is how a product is sold.
+// An offerForm is the body of an offer.
 type offerForm struct {
 	Price    *int64  `json:"price"`
 	Currency *string `json:"currency"`
@@ -64,7 +64,7 @@ func (f *offerForm) offer() (Offer, error) {
 	return Offer{Price: *f.Price, Currency: *f.Currency, BuyerLimit: f.BuyerLimit, Starts: starts, Ends: ends}, nil
 }
 
-// readTime reads an instant as it is sent; nothing is none.
+// readTime parses a time of a request; an empty text is the zero time.
 func readTime(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -76,7 +76,7 @@ func readTime(field, text string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// showTime writes an instant as it is shown; none is nothing.
+// showTime formats a time; the zero time is empty.
 func showTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -84,7 +84,7 @@ func showTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// A paymentForm is a payment that was made.
+// A paymentForm is the body of a payment.
 type paymentForm struct {
 	Reference string `json:"reference"`
 	Amount    *int64 `json:"amount"`
@@ -98,18 +98,18 @@ func (f *paymentForm) payment() (Payment, error) {
 	return Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
 }
 
-// A refundForm is a payment that goes back.
+// A refundForm is the body of a refund.
 type refundForm struct {
 	Reference string `json:"reference"`
 	Payment   string `json:"payment"`
 }
 
-// A returnForm is items that came back.
+// A returnForm is the body of a return.
 type returnForm struct {
 	Reference string `json:"reference"`
 }
 
-// A paymentView is a payment as it is shown.
+// A paymentView is the JSON of a payment.
 type paymentView struct {
 	Kind      Kind   `json:"kind"`
 	Reference string `json:"reference"`
@@ -119,12 +119,12 @@ type paymentView struct {
 	Refunds   string `json:"refunds,omitempty"`
 }
 
-// A totalForm is what was put in of a product, in all.
+// A totalForm is the body of a product's total.
 type totalForm struct {
 	Total *int64 `json:"total"`
 }
 
-// A productView is a product as it is shown.
+// A productView is the JSON of a product.
 type productView struct {
 	SKU      string `json:"sku"`
 	Total    int64  `json:"total"`
@@ -148,7 +148,7 @@ func viewProduct(p Product) productView {
 	return v
 }
 
-// A recordView is an order as it is shown: with a masked receiver.
+// A recordView is the JSON of an order, with a masked receiver.
 type recordView struct {
 	ID        string     `json:"id"`
 	State     State      `json:"state"`
@@ -166,7 +166,7 @@ type recordView struct {
 	ToRefund []string      `json:"to_refund,omitempty"` // references of payments that the order could not take
 }
 
-// An itemView is an item with its price at purchase.
+// An itemView is the JSON of an item, with the price at which it was ordered.
 type itemView struct {
 	itemForm
 	Price  int64 `json:"price"`
@@ -193,8 +193,8 @@ func viewItems(items []Item) []itemView {
 	return views
 }
 
-// decode reads a body of JSON into a form; nil if that was possible. What it says
-// of a body does not repeat it: it may name a receiver.
+// decode parses a JSON body into a form, and returns nil or a problem. The problem does not repeat
+// the body, which may name a receiver.
 func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return newProblem("media-type", http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json")
@@ -228,8 +228,8 @@ func unreadable(err error) *problem {
 	return newProblem("malformed", http.StatusBadRequest, title, "it is no JSON, it ends too early, or there is something behind it")
 }
 
-// Mask hides a receiver but for the first character: Ada Lovelace becomes A***.
-// Of three characters or fewer none is shown.
+// Mask replaces all but the first character of a receiver: Ada Lovelace becomes A***. A receiver of
+// at most three characters is hidden completely.
 func Mask(receiver string) string {
 	const few = 3
 	runes := []rune(receiver)
@@ -239,7 +239,7 @@ func Mask(receiver string) string {
 	return string(runes[:1]) + "***"
 }
 
-// maskPhone hides a phone but for the last three digits.
+// maskPhone hides all but the last three digits of a phone.
 func maskPhone(phone string) string {
 	if len(phone) < 9 {
 		return ""

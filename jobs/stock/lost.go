@@ -13,23 +13,24 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// DropLost is the action of an operator that takes a lost order off the list.
+// DropLost is the action of an operator who removes an order from the list of lost orders.
 const DropLost Action = "drop lost"
 
-// ErrNotLost is that of an order that is not listed as lost.
+// ErrNotLost is returned for an order that is not listed as lost.
 var ErrNotLost = errors.New("the order is not listed as lost")
 
-// A LostOrder is an order that was accepted, and that neither the store nor the book has as far. It stays listed until
-// the book has it, an operator has decided about a dispute under its id, or drops it from the list.
+// A LostOrder is an accepted order of which the acknowledged state is neither in the store nor in
+// the book. It is listed until the book has that state, an operator has decided a dispute about its
+// id, or an operator drops it from the list.
 type LostOrder struct {
 	ID string
-	// Acknowledged is whether a shop has answered that it has the order, and State what it has answered. Otherwise a
-	// rebuild has found it in the store, or an append log, in this state; empty: without a record that can be read.
+	// Acknowledged reports whether a shop acknowledged the order, in State. Otherwise a rebuild
+	// found the order in the store or in an append log, in State; empty: its record cannot be read.
 	Acknowledged bool
 	State        State
-	Reason       string    // why a rebuild did not take it over, or that a shop did not find it any more
-	BookHas      State     // what the book has under its id; empty: nothing
-	Found        time.Time // when
+	Reason       string    // why a rebuild did not take the order over, or that a shop no longer found it
+	BookHas      State     // state of the book's order with this id; empty: none
+	Found        time.Time // when the loss was found
 }
 
 // The sources of lost orders.
@@ -38,12 +39,12 @@ const (
 	fromRebuild = "rebuild"
 )
 
-// reasonGone is that of an order that a shop has acknowledged, and does not find any more.
+// reasonGone is the reason for an acknowledged order that a shop no longer finds.
 const reasonGone = "neither the store nor the database has it as it was acknowledged"
 
-// LostOrders returns up to n lost orders, the oldest first: those that shops have acknowledged themselves and did not find after a
-// rebuild (see Watch), and those that a rebuild could not take over. An order that both have found is there twice. It
-// needs Options.Book.
+// LostOrders returns up to n lost orders, oldest first: acknowledged orders that a shop no longer
+// found after a rebuild (see Watch), and orders that a rebuild could not take over. An order that
+// both reported is there twice. It needs Options.Book.
 func (s *Sale) LostOrders(ctx context.Context, n int) ([]LostOrder, error) {
 	b := s.options.Book
 	if b == nil {
@@ -69,8 +70,8 @@ func (s *Sale) LostOrders(ctx context.Context, n int) ([]LostOrder, error) {
 	return all, nil
 }
 
-// CountLost counts the orders of LostOrders, each once. It makes no tables, so that it is for a scrape: it returns when ctx
-// ends. It needs Options.Book.
+// CountLost counts the orders of LostOrders, each once. A scrape may call it: it creates no tables
+// and returns when ctx ends. It needs Options.Book.
 func (s *Sale) CountLost(ctx context.Context) (n int64, err error) {
 	b := s.options.Book
 	if b == nil {
@@ -83,10 +84,10 @@ func (s *Sale) CountLost(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// lostRows are the rows of lost orders that the book still does not have as far.
+// lostRows selects the lost orders whose acknowledged state the book still lacks.
 var lostRows = " FROM stock_lost l LEFT JOIN orders o ON o.sale = l.sale AND o.id = l.order_id WHERE l.sale = ? AND (o.status IS NULL OR NOT (" + fulfilled() + "))"
 
-// fulfilled is State.fulfils of what the book has.
+// fulfilled is State.fulfils as an SQL condition on the book's row.
 func fulfilled() string {
 	var b strings.Builder
 	for i, acknowledged := range []State{Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded} {
@@ -106,9 +107,10 @@ func fulfilled() string {
 	return b.String()
 }
 
-// DropLost takes an order off the list of lost orders, since an operator has dealt with it, or all of them, with the order "",
-// and returns how many that were. It records the By and Reason of the decision; its other fields are not read. It is refused with
-// ErrNotLost, or a *FieldError for each field that is not allowed, joined. It needs Options.Book.
+// DropLost removes an order from the list of lost orders because an operator has handled it; with
+// an empty order it removes all. It returns their number. It records the decision with its By and
+// Reason; other fields of d are not read. It refuses with ErrNotLost, or with a joined *FieldError
+// for each field that is not allowed. It needs Options.Book.
 func (s *Sale) DropLost(ctx context.Context, order string, d Decision) (n int, err error) {
 	errs := []error{d.faults()}
 	if order != "" {
@@ -144,12 +146,12 @@ func (tx *transaction) dropLost(ctx context.Context, order string) (n int, err e
 	return n, err
 }
 
-// writeLost lists orders as lost.
+// writeLost stores orders in the list of lost orders.
 func (tx *transaction) writeLost(ctx context.Context, source string, losses []Loss) error {
 	t := sqltext.Table{Name: "stock_lost", Clock: "found_at", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "source"}, {Name: "state"}, {Name: "reason"}}}
-	seen := map[string]bool{"": true} // a product, not an order
+	seen := map[string]bool{"": true} // a loss of a product
 	for _, l := range losses {
-		if !seen[l.ID] && checkID(l.ID) == nil { // an id that cannot be read is in the log alone
+		if !seen[l.ID] && checkID(l.ID) == nil { // an unreadable id is only logged
 			t.Add(l.ID, source, string(l.State), trouble(errors.New(l.Reason)))
 		}
 		seen[l.ID] = true
@@ -160,7 +162,7 @@ func (tx *transaction) writeLost(ctx context.Context, source string, losses []Lo
 	return nil
 }
 
-// listGone lists orders that this process has acknowledged, and does not find any more.
+// listGone lists orders that this process acknowledged and no longer finds.
 func (s *Sale) listGone(ctx context.Context, lost []string, acknowledged map[string]State) error {
 	if len(lost) == 0 {
 		return nil

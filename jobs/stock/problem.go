@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A problem is an error in the form of RFC 9457.
+// A problem is an error reply as defined by RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 
-	SKU    string       `json:"sku,omitempty"`       // of a product that is sold out
-	Left   *int64       `json:"left,omitempty"`      // of it, or of its limit
-	Limit  int64        `json:"limit,omitempty"`     // of it, for each buyer
-	Starts string       `json:"starts_at,omitempty"` // when its sale begins
-	State  State        `json:"state,omitempty"`     // of an order that is closed
-	Refund string       `json:"to_refund,omitempty"` // reference of a payment that it could not take
+	SKU    string       `json:"sku,omitempty"`       // product that is sold out
+	Left   *int64       `json:"left,omitempty"`      // remaining quantity, or remaining part of the limit
+	Limit  int64        `json:"limit,omitempty"`     // limit of the product for each buyer
+	Starts string       `json:"starts_at,omitempty"` // when the sale of the product begins
+	State  State        `json:"state,omitempty"`     // state of a closed order
+	Refund string       `json:"to_refund,omitempty"` // reference of a payment that a closed order could not take
 	Fields []fieldFault `json:"fields,omitempty"`
 
-	retry time.Duration // after which it may be sent again; 0: it is not known
+	retry time.Duration // the Retry-After; 0: not known
 }
 
 type fieldFault struct {
@@ -32,7 +32,7 @@ type fieldFault struct {
 	Allowed string `json:"allowed"`
 }
 
-// kinds are the problems by what a sale says, the first that fits.
+// kinds maps errors of a sale to problems; the first match counts.
 var kinds = []struct {
 	err    error
 	name   string
@@ -64,15 +64,15 @@ var kinds = []struct {
 	{ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
 }
 
-// Error lets a problem be returned where it is found.
+// Error lets a function return a problem as an error.
 func (p *problem) Error() string { return p.Title }
 
 func newProblem(name string, status int, title, detail string) *problem {
 	return &problem{Type: "urn:cronce:stock:" + name, Title: title, Status: status, Detail: detail}
 }
 
-// problemOf is the problem of an error of a sale. What is neither input nor a refusal is doubt,
-// of which the client learns only that it may ask again.
+// problemOf returns the problem of an error of a sale. An error that is neither invalid input nor a
+// refusal is doubt: the client learns only that it may repeat the request.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -121,7 +121,7 @@ func (p *problem) extend(err error) {
 	}
 }
 
-// fieldFaults are the field errors that err joins.
+// fieldFaults returns the field errors that err joins.
 func fieldFaults(err error) (faults []fieldFault) {
 	switch e := any(err).(type) {
 	case *FieldError:
@@ -136,7 +136,7 @@ func fieldFaults(err error) (faults []fieldFault) {
 	return faults
 }
 
-// write sends the problem. What may be sent again may be in a second.
+// write sends the problem. After 503 the client may repeat the request in a second.
 func (p *problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	if p.Status == http.StatusServiceUnavailable {

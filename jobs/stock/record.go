@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A State is where an order is on its way. Every order begins as Reserved.
+// A State is the state of an order. Every order begins as Reserved.
 type State string
 
 // The states.
 const (
-	Reserved  State = "reserved"  // its items are out of stock, until Record.Due
-	Paying    State = "paying"    // so they are, and its payment is under way: Record.Due has moved, once
+	Reserved  State = "reserved"  // its items are out of stock until Record.Due
+	Paying    State = "paying"    // reserved, and its payment is under way: Record.Due was extended once
 	Paid      State = "paid"      // its items are sold
 	Cancelled State = "cancelled" // by the buyer; its items are back in stock
 	Expired   State = "expired"   // not paid in time; its items are back in stock
-	Returned  State = "returned"  // it was paid, and its items are back in stock
-	Refunded  State = "refunded"  // its payment went back, and its items are back in stock
+	Returned  State = "returned"  // it was paid; its items are back in stock
+	Refunded  State = "refunded"  // its payment was refunded; its items are back in stock
 )
 
-// after are the states that an order may be in after another.
+// after lists the states that an order may come into, by its state before.
 var after = map[State][]State{
 	Reserved: {Paying, Paid, Cancelled, Expired, Returned, Refunded},
 	Paying:   {Paid, Cancelled, Expired, Returned, Refunded},
@@ -31,10 +31,10 @@ var after = map[State][]State{
 	Returned: {Refunded},
 }
 
-// follows reports whether an order that was in a state may be in this one now.
+// follows reports whether an order may come from the state before into this one.
 func (s State) follows(before State) bool { return slices.Contains(after[before], s) }
 
-// open reports whether an order still holds what it reserved.
+// open reports whether an order still holds its reservation.
 func (s State) open() bool { return s == Reserved || s == Paying }
 
 // holds reports whether an order's items are out of stock: reserved or sold.
@@ -48,15 +48,14 @@ func parseState(s string) (State, error) {
 	return "", fmt.Errorf("unknown state %s", quote(s))
 }
 
-// A Record is an order and what became of it. Times are those of the store, in
-// milliseconds.
+// A Record is an order with its state and payments. Times are those of the store, in milliseconds.
 type Record struct {
 	Order
-	Amount   int64  // what it costs in all, in minor units
-	Currency string // of the amount, and of its items' prices
+	Amount   int64  // price of the whole order, in minor units
+	Currency string // of the amount and of the items' prices
 	State    State
 	Placed   time.Time // when it was reserved
-	Due      time.Time // until when it may be paid
+	Due      time.Time // deadline of the payment
 	Changed  time.Time // when the state last changed, or a payment was recorded
 	// Payments are those of the order, with refunds and returns, the oldest first.
 	Payments []Payment
@@ -68,18 +67,16 @@ func (r Record) String() string { return r.Order.String() + ", " + string(r.Stat
 // GoString is String, so that %#v shows no receiver either.
 func (r Record) GoString() string { return r.String() }
 
-// A body is the part of a record that no script reads, as it is stored: equal content gives equal
-// bytes.
+// A body is the part of a stored record that no script parses. Equal content gives equal bytes.
 type body struct {
-	Buyer    string `json:"buyer,omitempty"` // the first: see lua/order.lua
+	Buyer    string `json:"buyer,omitempty"` // first field: lua/order.lua relies on it
 	Receiver string `json:"receiver"`
 	Phone    string `json:"phone,omitempty"`
-	Amount   int64  `json:"amount,omitempty"`   // of an order that was placed before products had prices
-	Currency string `json:"currency,omitempty"` // of it
+	Amount   int64  `json:"amount,omitempty"`   // only of orders placed before products had prices
+	Currency string `json:"currency,omitempty"` // of Amount
 }
 
-// content is what was asked for, as it is stored: items as sku=quantity,… and the rest
-// of the order.
+// content returns the order as it is stored: its items as sku=quantity,… and the rest.
 func (o Order) content() (items, rest string, err error) {
 	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver, Phone: o.Phone})
 	return string(appendItems(nil, o.sorted(), false)), rest, err
@@ -106,7 +103,7 @@ func appendItems(line []byte, items []Item, priced bool) []byte {
 	return line
 }
 
-// parseRecord reads a record: state, placed, due, changed, items, rest.
+// parseRecord parses a record: state, placed, due, changed, items, rest.
 func parseRecord(id, line string) (Record, error) {
 	parts := strings.SplitN(line, " ", 6)
 	if len(parts) != 6 {
@@ -124,7 +121,7 @@ func parseRecord(id, line string) (Record, error) {
 	}
 	var rest body
 	if err := json.Unmarshal([]byte(parts[5]), &rest); err != nil {
-		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // which may name the receiver
+		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // without the text, which may name the receiver
 	}
 	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer, Phone: rest.Phone}
 	r.Amount, r.Currency = rest.Amount, rest.Currency
@@ -134,9 +131,9 @@ func parseRecord(id, line string) (Record, error) {
 	return r, nil
 }
 
-// parseItems reads items as they are recorded, sku=quantity@price,…;currency;payments,
-// and sums them up. Those of an order that was placed before products had prices end with the
-// quantity; its amount is in its rest.
+// parseItems parses the items of a record, sku=quantity@price,…;currency;payments, and adds up the
+// amount. Orders placed before products had prices have neither price nor currency there; their
+// amount is in the rest.
 func (r *Record) parseItems(text string) error {
 	list, tail, _ := strings.Cut(text, ";")
 	currency, payments, _ := strings.Cut(tail, ";")
@@ -182,7 +179,7 @@ func parseTime(ms string) (time.Time, error) {
 	return time.UnixMilli(n).UTC(), err
 }
 
-// stamp differs between one state of a record and any other that it was or will be in.
+// stamp identifies one state of a record: no earlier or later state has the same stamp.
 func (r Record) stamp() string {
 	return string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10) + " " + strconv.Itoa(len(r.Payments))
 }

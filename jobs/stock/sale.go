@@ -22,12 +22,12 @@ const (
 	DefaultEventRetention = 7 * 24 * time.Hour
 )
 
-// maxReplicaTimeout is below the time that a client waits for a reply by default.
+// maxReplicaTimeout is shorter than a client's default wait for a reply.
 const maxReplicaTimeout = 2 * time.Second
 
-// Options are the settings of a sale. The zero value is fine.
+// Options are the options of a sale. The zero value is valid.
 type Options struct {
-	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Namespace begins all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 	// Empty: DefaultNamespace.
 	Namespace string
 	// Name distinguishes the sales of a namespace, with the same characters. All
@@ -36,35 +36,35 @@ type Options struct {
 	// Hold is how long an order may stay unpaid, at least a millisecond and at
 	// most Retention. Zero: DefaultHold.
 	Hold time.Duration
-	// PayTime is how long an order is kept at least once its payment has begun, from then
-	// on, whatever Hold says: at least a millisecond and at most Retention. Zero:
-	// DefaultPayTime.
+	// PayTime is the least time that an order has from the beginning of its payment on, whatever
+	// Hold says: at least a millisecond and at most Retention. Zero: DefaultPayTime.
 	PayTime time.Duration
-	// Retention is how long closed orders are kept after they were settled, and
-	// their ids known. At least a minute. Zero: DefaultRetention.
+	// Retention is how long closed orders and their ids are kept after they were settled. At least
+	// a minute. Zero: DefaultRetention.
 	Retention time.Duration
-	// Replicas is how many replicas must have confirmed an answer to a buyer, 0 to
-	// 9. Zero: none are asked; what that means is in the package's documentation.
+	// Replicas is the number of replicas that must confirm an answer to a buyer, 0 to 9. Zero:
+	// none; the package's documentation states the consequence.
 	Replicas int
-	// ReplicaTimeout is how long to wait for them, in whole milliseconds up to 2s:
-	// less than the client waits for a reply. Zero: DefaultReplicaTimeout.
+	// ReplicaTimeout bounds the wait for them, in whole milliseconds up to 2s, which is less than a
+	// client waits for a reply. Zero: DefaultReplicaTimeout.
 	ReplicaTimeout time.Duration
-	// Book is the database that the orders are settled into. With it the store is
-	// compared with the book, and the sale is closed, with ErrStockUnknown, while the
-	// store has lost anything that the book or this process knows of. What a seller changes of a
-	// product is acknowledged once the book has it: ErrUnsettled otherwise. Nil: a store that
-	// loses data is not noticed, and what it had is sold again.
+	// Book is the database that the orders are settled into. With it the store is compared with the
+	// book. If the store has lost data that the book or this process knows of, the sale is closed
+	// with ErrStockUnknown. A seller's change of a product is acknowledged when the book has it,
+	// and is an ErrUnsettled otherwise. Nil: a loss of the store goes unnoticed, and the lost stock
+	// is sold again.
 	Book *Database
-	// Settled lets Reserve, Pay and Cancel return only when the book has what became of
-	// the order: it is not lost then, whatever the store loses. Otherwise settleOrders
-	// writes it within about a second. It needs Book, and costs a transaction, which
-	// callers of one process share. Sale.Close ends one that no caller waits for any more.
+	// Settled makes Reserve, Pay and Cancel return only when the book has the new state of the
+	// order, so that no loss of the store can undo it. Otherwise settleOrders writes it within
+	// about a second. It needs Book. It costs a transaction, which concurrent callers of one
+	// process share. Sale.Close ends transactions for which no caller waits any more.
 	Settled bool
-	// Restore lets settleOrders rebuild a shelf that has lost something, as
-	// Sale.Restore does, which is otherwise for an operator to decide.
+	// Restore allows settleOrders to rebuild a shelf that has lost data, as Sale.Restore does.
+	// Otherwise an operator decides.
 	Restore bool
-	// EventRetention is how long events are kept that all targets have, and how long a target
-	// that is no longer configured is waited for, at least a minute. Zero: DefaultEventRetention.
+	// EventRetention is how long events are kept that all targets have, and for how long a target
+	// that is no longer configured keeps its position. At least a minute. Zero:
+	// DefaultEventRetention.
 	EventRetention time.Duration
 }
 
@@ -74,19 +74,18 @@ type Sale struct {
 	client        redis.UniversalClient
 	options       Options
 	prefix        string
-	process       string // random: distinguishes this sale's use of the store from that of all others
+	process       string // random id, which distinguishes this Sale from those of other processes
 	shelf         shelf
 	orderWriter   bookWriter // writes orders into the book
-	productWriter bookWriter // and what sellers change
+	productWriter bookWriter // writes sellers' changes into the book
 	answers       answers
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
 
-// NewSale returns a sale. It sends nothing. The client should be set up by
-// redislock.Harden: a context's end is noticed only when the client's own timeouts
-// pass otherwise. The caller closes it. An error joins a *FieldError for each
-// option that is not allowed.
+// NewSale returns a sale. It sends nothing. The client should be set up by redislock.Harden;
+// otherwise the end of a context takes effect only after the client's own timeouts. The caller
+// closes the client. The error joins a *FieldError for each option that is not allowed.
 func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 	options = options.filled()
 	faults := options.faults()
@@ -102,7 +101,7 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 	return s, nil
 }
 
-// ID is the sale's identity, namespace:name: in the store and in the database.
+// ID returns the sale's identity in the store and in the database: namespace:name.
 func (s *Sale) ID() string { return s.options.Namespace + ":" + s.options.Name }
 
 func (o Options) filled() Options {
@@ -152,7 +151,7 @@ func (s *Sale) keys(names ...string) []string {
 	return keys
 }
 
-// orderKeys are the keys of names, then those of the orders' records.
+// orderKeys returns the keys of names, followed by those of the orders' records.
 func (s *Sale) orderKeys(ids []string, names ...string) []string {
 	keys := make([]string, 0, len(names)+len(ids))
 	keys = append(keys, s.keys(names...)...)

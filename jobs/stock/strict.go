@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// check reads one value of JSON and holds it against the type that it is for: it finds
-// what a decoder would let pass, names in other letters and names that come twice, and
-// reports where a value of another kind is. It goes no deeper than the type does.
+// check reads one JSON value and compares it with the type of its form. It finds faults that a
+// decoder accepts: names in different letter case and repeated names. It also names the place of a
+// value of the wrong kind. It descends no deeper than the type.
 func check(d *json.Decoder, t reflect.Type, path string) error {
 	token, err := d.Token()
 	if err != nil {
@@ -19,7 +19,7 @@ func check(d *json.Decoder, t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if token == nil { // null, which is as if it were absent
+	if token == nil { // null counts as absent
 		return nil
 	}
 	if fault := kindFault(token, t); fault != "" {
@@ -66,7 +66,7 @@ func checkObject(d *json.Decoder, t reflect.Type, path string) error {
 	return err
 }
 
-// fieldOf is the type of the field of a form that has exactly this name.
+// fieldOf returns the type of the form's field with exactly this name.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for f := range t.Fields() {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
@@ -76,7 +76,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// at is where a name is: items[1].sku. A name that no field could have is quoted.
+// at returns the path of a name, such as items[1].sku. It quotes a name that no field could have.
 func at(path, name string) string {
 	switch {
 	case name != "" && !isName(name):
@@ -90,8 +90,8 @@ func at(path, name string) string {
 	return path + "." + name
 }
 
-// kindFault says what is wrong with the kind of a value; empty: nothing. It does not
-// repeat the value, which may be personal.
+// kindFault describes a value of the wrong kind; empty: no fault. It does not repeat the value,
+// which may be personal.
 func kindFault(token json.Token, t reflect.Type) string {
 	switch value := token.(type) {
 	case bool:
@@ -118,7 +118,7 @@ func kindFault(token json.Token, t reflect.Type) string {
 	return ""
 }
 
-// wantedJSON is what a field of a form takes, in the words of JSON.
+// wantedJSON names the JSON kind that a field takes.
 func wantedJSON(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:

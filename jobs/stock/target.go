@@ -8,69 +8,67 @@ import (
 	"time"
 )
 
-// A Target is where the events of a sale are delivered to: each at least once, those of one
-// order in their order. Its calls come one after the other, from one process at a time as
-// long as no process was stopped for longer than its lease.
+// A Target receives the events of a sale. It gets each event at least once, and the events of one
+// order in order. Calls do not overlap and come from one process at a time, as long as no process
+// is stopped for longer than its lease.
 type Target interface {
-	// Name is the target's identity: how far it is, is kept under its name.
-	// [a-z][a-z0-9-]{0,31}.
+	// Name returns the identity under which the target's position is stored: [a-z][a-z0-9-]{0,31}.
 	Name() string
-	// Deliver delivers events, the oldest first, and returns when all are delivered, or one
-	// cannot be, or ctx has ended. Events that it had before it may get again.
+	// Deliver delivers events, oldest first. It returns when all are delivered, when one cannot be
+	// delivered, or when ctx ends. A target may get events again.
 	Deliver(ctx context.Context, events []Event) Delivery
 }
 
-// A Delivery is what became of some events.
+// A Delivery is the result of Deliver.
 type Delivery struct {
-	Done    int       // how many, from the first on, the target has, or has refused
-	Refused []Refusal // of these, the ones that it has refused for what they are: they are put aside
-	// Err is why the target does not have the next one; nil: it has all. It should name neither
-	// secrets nor people: it is logged and kept.
+	Done    int       // number of events, from the first on, that the target accepted or refused
+	Refused []Refusal // of these, the events that the target refused because of their content; they are put aside
+	// Err is the reason why the next event was not delivered; nil: all were. It is logged and
+	// stored, so it should contain neither secrets nor personal data.
 	Err error
-	// After is how long the target is to be left alone. Zero: a second, doubling up to five
-	// minutes.
+	// After is the time until the next delivery. Zero: a second, doubling up to five minutes.
 	After time.Duration
-	// Passable says that later events have got through meanwhile. The next one is put aside when
-	// that was so five times: it does not keep the others.
+	// Passable reports that later events succeeded meanwhile. After five such deliveries the next
+	// event is put aside, so that it does not delay the others.
 	Passable bool
-	// Outage says that Err may be an outage, and may be about the next event alone. When that has
-	// lasted for five minutes, Deliver is called with the next event alone, with one of another order, and
-	// with the next event again: if it took only the other, later events have got through.
+	// Outage reports that Err may be an outage, or may concern the next event alone. After five
+	// minutes of that, Deliver is called with the next event alone, with one of another order, and
+	// with the next event again. If only the other one succeeds, later events count as successful.
 	Outage bool
 
-	kept []int64 // the events that the target has not done with: their texts wait in an outbox
+	kept []int64 // events whose texts wait in an outbox
 }
 
-// A Refusal is an event that a target has refused for what it is.
+// A Refusal is an event that a target refused because of its content.
 type Refusal struct {
 	Event  Event
 	Reason string
 }
 
-// A positioned target knows itself what it has.
+// A positioned target knows its own position.
 type positioned interface {
-	// position returns the number up to which the target has the events, of one that should
-	// have them from since to at.
+	// position returns the number of the last event that the target has, for a target that should
+	// have the events from since to at.
 	position(ctx context.Context, since, at int64) (int64, error)
 }
 
 var targetPattern = regexp.MustCompile(`\A[a-z][a-z0-9-]{0,31}\z`)
 
-// A TargetStatus is how far a target is.
+// A TargetStatus is the position and state of a target.
 type TargetStatus struct {
 	Name    string
-	Seq     int64         // the number of the last event that it has, or has refused
-	Lag     int64         // how many events it does not have yet
-	Behind  time.Duration // how long the oldest of them is there
-	Aside   int64         // how many it has refused: see Sale.Aside
-	Tries   int64         // how often the next event could not be delivered
-	Wait    time.Duration // for which it is left alone
-	Trouble string        // why
-	Seen    time.Time     // when a node had it in its configuration, to the minute
+	Seq     int64         // number of the last event that the target accepted or refused
+	Lag     int64         // number of events that the target does not have yet
+	Behind  time.Duration // age of the oldest of these events
+	Aside   int64         // number of events that are put aside: see Sale.Aside
+	Tries   int64         // failed deliveries of the next event
+	Wait    time.Duration // until the next delivery
+	Trouble string        // the reason of Wait
+	Seen    time.Time     // when a node last had the target in its configuration, to the minute
 }
 
-// Targets returns the targets of the sale's events, and how far they are. It needs
-// Options.Book. It makes no tables, so that it is for a scrape, too: it returns when ctx ends.
+// Targets returns the targets of the sale's events with their positions. It needs Options.Book. A
+// scrape may call it: it creates no tables and returns when ctx ends.
 func (s *Sale) Targets(ctx context.Context) ([]TargetStatus, error) {
 	b := s.options.Book
 	if b == nil {

@@ -34,20 +34,19 @@ const (
 
 // WebhookOptions are the options of a Webhook. URL and Secrets are required.
 type WebhookOptions struct {
-	// Name of the target. Empty: webhook.
+	// Name is the name of the target. Empty: webhook.
 	Name string
-	// URL is where events are posted: https, or http to a loopback address, without a
-	// password.
+	// URL receives the events: https, or http to a loopback address, without a password.
 	URL string
-	// Plain allows http to other machines, which can then be read on the way.
+	// Plain allows http to other machines. The network can then read the events.
 	Plain bool
-	// Secrets returns the keys that each event is signed with, one to MaxWebhookSecrets of 16
-	// bytes or more: several while they are exchanged. It is called before each request, and may
-	// be called concurrently.
+	// Secrets returns the keys that sign each event: 1 to MaxWebhookSecrets keys of at least 16
+	// bytes. Several allow a key to be replaced. It is called before each request, and may be
+	// called concurrently.
 	Secrets func() []string
 	// Timeout bounds one request and its reply, up to a minute. Zero: DefaultWebhookTimeout.
 	Timeout time.Duration
-	// Concurrency is how many requests are made at once, for events of different orders, 1 to
+	// Concurrency bounds the concurrent requests, which are for different orders: 1 to
 	// MaxWebhookConcurrency. Zero: DefaultWebhookConcurrency.
 	Concurrency int
 	// Receiver adds receiver and phone of the order, which are personal data.
@@ -62,20 +61,22 @@ type WebhookOptions struct {
 //	Cronce-Signature: t=<Unix seconds>,v1=<hex>,v1=<hex>
 //
 // A v1 is the HMAC-SHA256 of t, a dot and the body, by one of the secrets. Events of one order
-// are posted one after the other, others side by side. Redirects are not followed.
+// are posted in sequence, those of different orders concurrently. Redirects are not followed.
 //
-// Status 2xx means accepted. 401, 403, 407, 408, 425, 429, 3xx, 5xx and a missing answer are about the
-// webhook: it is left alone, as long as Retry-After says, up to a day. The same holds for 404, 405, 410 and 415, which a wrong URL
-// answers to every event, unless others got through beside it. An event that has kept all others so for five minutes is
-// found out, and put aside: see Delivery.Outage. Any other 4xx refuses the event, which is put aside.
+// Status 2xx accepts the event. 401, 403, 407, 408, 425, 429, 3xx, 5xx and a missing reply are faults
+// of the webhook: it is retried later, after Retry-After if present, at most after a day. A
+// wrong URL replies 404, 405, 410 or 415 to every event, so these count as faults as well, unless
+// other events were accepted meanwhile. If one event alone blocks the others for five minutes, it
+// is identified and put aside: see Delivery.Outage. Any other 4xx refuses the event, which is put
+// aside.
 type Webhook struct {
 	sale    *Sale
 	options WebhookOptions
 	client  http.Client
 }
 
-// NewWebhook returns a Webhook for the events of a sale. Its error joins a *FieldError for each
-// option that is not allowed; none repeats the URL or a secret.
+// NewWebhook returns a Webhook for the events of a sale. The error joins a *FieldError for each
+// option that is not allowed, and repeats neither the URL nor a secret.
 func NewWebhook(s *Sale, o WebhookOptions) (*Webhook, error) {
 	fill(&o.Name, "webhook")
 	fill(&o.Timeout, DefaultWebhookTimeout)
@@ -122,7 +123,7 @@ func checkSecrets(secrets []string) error {
 	return nil
 }
 
-// checkWebhookURL repeats nothing of a URL: it may hold a secret.
+// checkWebhookURL checks a URL. Its error does not repeat the URL, which may contain a secret.
 func checkWebhookURL(raw string, plain bool) error {
 	const allowed = "an https URL, or http to a loopback address, with a host and without user or password"
 	u, err := url.Parse(raw)
@@ -144,17 +145,17 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Name is that of the target.
+// Name returns the name of the target.
 func (w *Webhook) Name() string { return w.options.Name }
 
-// An outcome is what became of one event.
+// An outcome is the result of posting one event.
 type outcome struct {
-	sent    bool   // the webhook was asked
-	got     bool   // it has the event
-	refused string // why it has refused the event for what it is
-	route   bool   // it refuses each event so when its URL is wrong
-	stop    bool   // it refuses every event now
-	denied  bool   // it does so most likely: only when others get through it is about this one
+	sent    bool   // a request was sent
+	got     bool   // the webhook accepted the event
+	refused string // why the webhook refused the event; empty: it did not
+	route   bool   // a wrong URL would give the same refusal for each event
+	stop    bool   // the webhook refuses every event at present
+	denied  bool   // the webhook probably refuses every event; it refuses this one alone only if others are accepted
 	err     error
 	after   time.Duration
 }
@@ -168,7 +169,7 @@ func (w *Webhook) Deliver(ctx context.Context, events []Event) Delivery {
 	return summed(events, w.post(ctx, events, bodies))
 }
 
-// bodies are what is posted.
+// bodies returns the request bodies.
 func (w *Webhook) bodies(ctx context.Context, events []Event) ([][]byte, error) {
 	bodies := make([][]byte, len(events))
 	for i := range events {
@@ -184,7 +185,7 @@ func (w *Webhook) bodies(ctx context.Context, events []Event) ([][]byte, error) 
 	for i := range events {
 		p, ok := people[events[i].Order]
 		if !ok || !p.placed.Equal(events[i].Placed) {
-			continue // the id was used again: it is another's by now
+			continue // the id was used again by another order
 		}
 		person, err := json.Marshal(map[string]string{"receiver": p.receiver, "phone": p.phone})
 		if err != nil {
@@ -195,11 +196,11 @@ func (w *Webhook) bodies(ctx context.Context, events []Event) ([][]byte, error) 
 	return bodies, nil
 }
 
-// post posts events, those of one order one after the other. When the webhook refuses all, or
-// ctx has ended, no further request begins.
+// post posts events; those of one order in sequence. If the webhook refuses every event, or ctx has
+// ended, no further request begins.
 func (w *Webhook) post(ctx context.Context, events []Event, bodies [][]byte) []outcome {
 	outcomes := make([]outcome, len(events))
-	var orders [][]int // of each order, its events
+	var orders [][]int // events by order
 	at := map[string]int{}
 	for i := range events {
 		o, ok := at[events[i].Order]
@@ -225,7 +226,7 @@ func (w *Webhook) post(ctx context.Context, events []Event, bodies [][]byte) []o
 						stop()
 					}
 					if outcomes[i].err != nil || outcomes[i].route {
-						break // what comes after waits for it
+						break // later events of the order wait for this one
 					}
 				}
 			}
@@ -239,7 +240,7 @@ func (w *Webhook) post(ctx context.Context, events []Event, bodies [][]byte) []o
 	return outcomes
 }
 
-// summed is what became of events.
+// summed combines the outcomes of events into a Delivery.
 func summed(events []Event, outcomes []outcome) (d Delivery) {
 	through := false
 	for _, o := range outcomes {
@@ -257,7 +258,7 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 			}
 			stopped := false
 			for _, later := range outcomes[i:] {
-				if (later.stop || later.denied && !o.sent) && !stopped { // it is about all events, and says how long
+				if (later.stop || later.denied && !o.sent) && !stopped { // this outcome concerns all events and has the time to wait
 					stopped, d.Err, d.After = true, later.err, later.after
 				}
 				d.Passable = d.Passable || later.got
@@ -265,17 +266,17 @@ func summed(events []Event, outcomes []outcome) (d Delivery) {
 			d.Passable = d.Passable && o.sent && !stopped
 			d.Outage = o.sent && !d.Passable
 			if d.Err == nil && i == 0 {
-				d.Err = context.DeadlineExceeded // of the pass
+				d.Err = context.DeadlineExceeded // the time of the pass is over
 			}
-			return d // without an error: the next pass goes on here
+			return d // without an error the next pass continues here
 		}
 	}
 	d.Done = len(events)
 	return d
 }
 
-// postAgain posts an event, and twice more, after short pauses, when that fails: one answer that
-// was lost does not hold the others up.
+// postAgain posts an event up to three times with short pauses, so that one lost reply does not
+// delay the other events.
 func (w *Webhook) postAgain(ctx context.Context, e *Event, body []byte) (o outcome) {
 	for _, pause := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 0} {
 		if o = w.postOne(ctx, e, body); o.err == nil || o.stop || o.denied || o.after > 0 || pause == 0 {
@@ -291,7 +292,7 @@ func (w *Webhook) postAgain(ctx context.Context, e *Event, body []byte) (o outco
 }
 
 func (w *Webhook) postOne(ctx context.Context, e *Event, body []byte) outcome {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), w.options.Timeout) // what was begun is ended
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), w.options.Timeout) // the end of the pass does not cut off a request
 	defer stop()
 	request, err := w.request(ctx, e, body, time.Now())
 	if err != nil {
@@ -299,10 +300,10 @@ func (w *Webhook) postOne(ctx context.Context, e *Event, body []byte) outcome {
 	}
 	reply, err := w.client.Do(request)
 	if err != nil {
-		return outcome{sent: true, err: fmt.Errorf("no answer from the webhook: %s", outbound.Bare(err).Error())} // its own deadline is none of the run's
+		return outcome{sent: true, err: fmt.Errorf("no answer from the webhook: %s", outbound.Bare(err).Error())} // without %w: the request's deadline is not the run's
 	}
 	defer reply.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReplyRead)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, maxReplyRead)) // lets the connection be reused
 	return judge(reply, time.Now())
 }
 
@@ -321,8 +322,8 @@ func (w *Webhook) request(ctx context.Context, e *Event, body []byte, now time.T
 	return request, nil
 }
 
-// Sign is the header Cronce-Signature of a body: a receiver compares the signature that it
-// makes itself with its secret, and refuses a time that is long past.
+// Sign returns the header Cronce-Signature of a body. A receiver computes the signature with its
+// secret, compares it, and refuses a time that is long past.
 func Sign(at time.Time, body []byte, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	parts := make([]string, 1, 1+len(secrets))
@@ -336,7 +337,7 @@ func Sign(at time.Time, body []byte, secrets ...string) string {
 	return strings.Join(parts, ",")
 }
 
-// judge reads a reply.
+// judge returns the outcome of a reply.
 func judge(reply *http.Response, now time.Time) outcome {
 	code := reply.StatusCode
 	if code >= 200 && code <= 299 {

@@ -1,5 +1,5 @@
-// Package boundedfile reads files that a person names: never a device, never more than is
-// allowed, and never for ever.
+// Package boundedfile reads files whose names come from a user. It reads no device, no more than a
+// bound, and not for longer than a bound.
 package boundedfile
 
 import (
@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// pipePatience is how long a file may take to be read: a pipe may never end.
+// pipePatience bounds the time for reading a pipe, which may never end.
 const pipePatience = 10 * time.Second
 
-// Read reads a file: a regular one, or a pipe that ends, of at most most bytes. It
-// waits for a pipe for ten seconds. Its error does not repeat the name, which may be a
-// secret in the wrong place.
+// Read reads a regular file, or a pipe that ends within ten seconds, of at most most bytes. Its
+// error does not repeat the name, which may be a secret in the wrong place.
 func Read(name string, most int64) ([]byte, error) {
 	return readWithin(name, most, pipePatience)
 }
 
 func readWithin(name string, most int64, patience time.Duration) ([]byte, error) {
-	info, err := os.Stat(name) // before it is opened, which can change a device, or wait for ever
+	info, err := os.Stat(name) // first, since opening can change a device or block forever
 	switch {
 	case err != nil:
 		return nil, WithoutName(err)
@@ -36,7 +35,7 @@ func readWithin(name string, most int64, patience time.Duration) ([]byte, error)
 		err  error
 	}
 	read := make(chan content, 1)
-	go func() { // ends with the pipe, or with the process: nothing interrupts the opening of a pipe
+	go func() { // ends with the pipe, or with the process: opening a pipe cannot be interrupted
 		data, err := readAtMost(name, most)
 		read <- content{data, err}
 	}()
@@ -66,13 +65,13 @@ func readAtMost(name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Once reports whether a file is there that can be read only once, as a pipe.
+// Once reports whether a file can be read only once, like a pipe.
 func Once(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// WithoutName returns an error of a file without the file's name.
+// WithoutName returns the error of a file operation without the file's name.
 func WithoutName(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -80,7 +79,7 @@ func WithoutName(err error) error {
 	return err
 }
 
-// Kind returns the word for what a file is that is not a regular one.
+// Kind names the kind of a file that is not regular.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

@@ -2,11 +2,11 @@ package childprocess
 
 import "syscall"
 
-// InOwnGroup keeps a process from getting the terminal's Ctrl-C, which is for this one to
-// answer, and ends it when this one is killed.
+// InOwnGroup returns attributes with which a process does not get the terminal's Ctrl-C, which this
+// process handles, and is ended when this process is killed.
 func InOwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// InOurGroup ends a process when this one dies without having ended it.
+// InOurGroup returns attributes that end a process when this one dies without having ended it.
 func InOurGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,8 +4,8 @@ package childprocess
 
 import "syscall"
 
-// InOwnGroup does nothing here: the end of its standard input has to end the process.
+// InOwnGroup returns no attributes: the process must end with its standard input.
 func InOwnGroup() *syscall.SysProcAttr { return nil }
 
-// InOurGroup does nothing here: the process outlives this one when it is killed.
+// InOurGroup returns no attributes: the process outlives this one if this one is killed.
 func InOurGroup() *syscall.SysProcAttr { return nil }

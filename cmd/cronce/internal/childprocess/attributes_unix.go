@@ -4,11 +4,11 @@ package childprocess
 
 import "syscall"
 
-// InOwnGroup keeps a process from getting the terminal's Ctrl-C, which is for this one to
-// answer. When this one is killed, the end of its standard input has to end the process.
+// InOwnGroup returns attributes with which a process does not get the terminal's Ctrl-C, which this
+// process handles. If this process is killed, the other one must end with its standard input.
 func InOwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// InOurGroup does nothing here: the process outlives this one when it is killed.
+// InOurGroup returns no attributes: the process outlives this one if this one is killed.
 func InOurGroup() *syscall.SysProcAttr { return nil }

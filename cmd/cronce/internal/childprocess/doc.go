@@ -1,3 +1,3 @@
-// Package childprocess has the attributes of processes that a command starts and that must not
+// Package childprocess has the attributes of processes that a command starts and that should not
 // outlive it.
 package childprocess

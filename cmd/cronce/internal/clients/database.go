@@ -18,14 +18,14 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// The connections of a shop: its jobs run one at a time.
+// Bounds for the connections of a shop, whose jobs run one at a time.
 const (
 	maxConnections     = 4
 	connectionLifetime = 5 * time.Minute
 )
 
-// Database makes the database of the shop. It does not connect; an error does
-// not repeat the DSN, which holds a password. Dry, it reads no secrets.
+// Database opens the database of the shop without connecting. Its error does not repeat the DSN,
+// which holds a password. Dry, it reads no secrets.
 func Database(c *config.Config, dry bool) (*sql.DB, stock.Dialect, error) {
 	if dry {
 		db, err := sql.Open("sqlite", "file::memory:")
@@ -49,12 +49,12 @@ func Database(c *config.Config, dry bool) (*sql.DB, stock.Dialect, error) {
 	return db, dialect, nil
 }
 
-// All connections of the driver share one logger, in a variable without a lock: it is
-// set before any of them can be there.
+// All connections of the driver share one logger in a package variable without a lock, so it is set
+// before the first connection.
 var _ = mysql.SetLogger(noLog{})
 
-// SQLiteFile opens an SQLite database that only this user may read: it holds the
-// addresses of buyers. Commits reach the disk.
+// SQLiteFile opens an SQLite database that only this user may read, since it holds the addresses of
+// buyers. It syncs each commit to the disk.
 func SQLiteFile(name string) (*sql.DB, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -15,7 +15,7 @@ func Redis(c *config.Config) (redis.UniversalClient, error) {
 	return RedisWith(c, func(*redis.UniversalOptions) {})
 }
 
-// RedisWith builds a client with options that set changes.
+// RedisWith builds a client whose options set may change.
 func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	o, err := c.RedisOptions()
 	if err != nil {
@@ -38,18 +38,17 @@ func Driver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, 
 	return d, nil
 }
 
-// CheckOptions are how a configuration wants its server checked.
+// CheckOptions returns the options for the check of a configuration's server.
 func CheckOptions(c *config.Config) redislock.CheckOptions {
 	return redislock.CheckOptions{Strict: c.Redis.Strict, AllowEviction: c.Redis.AllowEviction}
 }
 
-// noLog keeps the clients of Redis and MySQL from printing beside the log of the node; they return
-// their errors.
+// noLog drops the log lines of the clients of Redis and MySQL, which return their errors anyway.
 type noLog struct{}
 
 func (noLog) Printf(context.Context, string, ...any) {}
 func (noLog) Print(...any)                           {}
 
-// All clients share one logger, in a variable without a lock: it is set before any of them
-// can be there.
+// All clients share one logger in a package variable without a lock, so it is set before the first
+// client.
 func init() { redis.SetLogger(noLog{}) }

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
-// Group makes a command that only has commands below it.
+// Group makes a command that only contains other commands.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{
 		Use: use, Short: short,
@@ -17,8 +17,8 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// UnknownBelow is what a command does that only has commands below it: it helps,
-// or names the one that there is not.
+// UnknownBelow runs a command that only contains others: it prints the help, or an error that names
+// the unknown command.
 func UnknownBelow(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// WithSignals returns a context that ends with the first SIGTERM, SIGINT or SIGHUP, or
-// one of more. A second signal ends the process, as the default action of a signal
-// does. A process that was started to ignore SIGHUP, as with nohup, goes on ignoring it.
+// WithSignals returns a context that ends with the first SIGTERM, SIGINT, SIGHUP or additional
+// signal. A second signal ends the process, as by default. A process that was started to ignore
+// SIGHUP, as with nohup, keeps ignoring it.
 func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	more = append(NotIgnored(syscall.SIGHUP), more...)
 	more = append(more, os.Interrupt, syscall.SIGTERM)
@@ -23,8 +23,8 @@ func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, conte
 		case <-got:
 		case <-ctx.Done():
 		}
-		// Before the context ends: a second signal that answers the log line of the
-		// drain must find its default action. signal.NotifyContext would drop it.
+		// This comes before the end of the context: a second signal, sent after the log line of the
+		// drain, must find its default action. signal.NotifyContext would drop it.
 		signal.Stop(got)
 		select {
 		case second := <-got:
@@ -42,5 +42,5 @@ func raise(s os.Signal) {
 	}
 }
 
-// NotIgnored returns signals less those that this process was started to ignore.
+// NotIgnored returns the signals that this process was not started to ignore.
 func NotIgnored(signals ...os.Signal) []os.Signal { return slices.DeleteFunc(signals, signal.Ignored) }

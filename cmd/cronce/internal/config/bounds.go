@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// The most that a configuration may ask for. More is a slip of the pen: a unit or a
-// digit too many.
+// Upper bounds of a configuration. A larger value is a typing error: a wrong unit or an additional
+// digit.
 const (
 	maxPoolSize     = 10_000
 	maxSpread       = time.Minute
@@ -16,7 +16,7 @@ const (
 	maxGrace        = 24 * time.Hour
 )
 
-// sizeFaults checks the numbers of the Redis.
+// sizeFaults checks the numbers in the section redis.
 func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
@@ -36,8 +36,8 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// tuningFaults checks upper bounds, which the scheduler leaves to its callers;
-// it refuses by itself what is negative.
+// tuningFaults checks upper bounds. The scheduler refuses negative values itself and has no upper
+// bounds.
 func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
 	t := &c.Scheduler
 	if t.Concurrency < -1 {

@@ -7,11 +7,11 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// ChildEnv is an environment for a command that is not cronce: without what holds a
-// secret of cronce. The command was not given the keys of the store by being run
-// under a lock, and an environment is inherited, dumped and logged. A configuration that
-// this command is not started with may name more, and a name may be misspelt: of the
-// variables that begin like those of cronce only the known ones without a secret are left.
+// ChildEnv returns the environment for a command other than cronce, without variables that may hold
+// a secret of cronce. A command that runs under a lock does not need the credentials of the store,
+// and environments are inherited, dumped and logged. Another configuration may use further
+// variables, and a name may be misspelt. So of the variables with cronce's prefix only the known
+// ones without a secret remain.
 func (c *Config) ChildEnv(environ []string) []string {
 	secret := c.secretVariables()
 	known := c.knownVariables()
@@ -23,16 +23,16 @@ func (c *Config) ChildEnv(environ []string) []string {
 	})
 }
 
-// knownVariables are the names of the variables that cronce reads or sets.
+// knownVariables returns the names of the variables that cronce reads or sets.
 func (c *Config) knownVariables() []string {
 	known := append(c.secretVariables(), FileEnv, FenceEnv)
-	for _, o := range ShopOverrides { // which has those of all commands
+	for _, o := range ShopOverrides { // they include those of all commands
 		known = append(known, o.Env)
 	}
 	return known
 }
 
-// secretVariables are the names of the variables that secrets are read from.
+// secretVariables returns the names of the variables that hold secrets.
 func (c *Config) secretVariables() []string {
 	names := []string{PasswordEnv, DSNEnv, c.Redis.PasswordEnv, c.Redis.SentinelPasswordEnv}
 	names = append(names, ShopTokenEnvs...)
@@ -53,14 +53,14 @@ func (c *Config) secretVariables() []string {
 	return names
 }
 
-// mayHoldPassword reports whether a URL has a password, or cannot be read.
+// mayHoldPassword reports whether a URL has a password, or cannot be parsed.
 func mayHoldPassword(raw string) bool {
 	e, err := parseRedisURL(raw)
 	return err != nil || e.hasPassword()
 }
 
-// NodeEnv is an environment for a node that a demo starts: without what it says about settings,
-// and, for a Redis inside the demo, without the password of another.
+// NodeEnv returns the environment for a node of a demo: without settings and, if the Redis is
+// inside the demo, without the password of another Redis.
 func NodeEnv(environ []string, embedded bool) []string {
 	drop := []string{FileEnv}
 	for _, o := range NodeOverrides {

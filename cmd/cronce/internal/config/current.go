@@ -6,20 +6,20 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 )
 
-// A current value is made of files and made again each time it is asked for: secrets
-// and certificates are replaced while a node runs. It may be used concurrently.
+// A current value is computed from files each time it is read, since secrets and certificates are
+// replaced while a node runs. It may be used concurrently.
 type current[T any] struct {
 	make  func() (T, error)
-	fixed bool        // made of something that can be read once only
-	stale func(error) // is called when the last value is used on, once until the files can be read again
+	fixed bool        // a file can be read only once, so the value is fixed
+	stale func(error) // called when the files cannot be read, once until they can be read again
 
 	mu   sync.Mutex
 	last T
 	bad  bool
 }
 
-// newCurrent makes the value a first time, which must succeed. A pipe among the
-// files can be read once only, so its value stays. Stale may be nil.
+// newCurrent computes the value for the first time, which must succeed. If one of the files is a
+// pipe, which can be read only once, the value is fixed. Stale may be nil.
 func newCurrent[T any](stale func(error), make func() (T, error), files ...string) (*current[T], error) {
 	c := &current[T]{make: make, stale: stale}
 	for _, name := range files {
@@ -30,8 +30,8 @@ func newCurrent[T any](stale func(error), make func() (T, error), files ...strin
 	return c, err
 }
 
-// value is made of the files as they are now. While they cannot be used, as in the
-// middle of their replacement, it is the last one that could be made.
+// value returns the value from the current files. While they cannot be read, as during a
+// replacement, it returns the last value.
 func (c *current[T]) value() T {
 	if c.fixed {
 		return c.last

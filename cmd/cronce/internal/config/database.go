@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// How long the drivers of databases wait.
+// Time limits for the drivers of databases.
 const (
 	connectTimeout   = 5 * time.Second
 	statementTimeout = time.Minute // of the network, in both directions
@@ -23,9 +23,9 @@ const (
 
 const dsnAllowed = "must be postgres://user:password@host/database, mysql://user:password@host/database, or what the driver for MySQL takes"
 
-// DatabaseConnector returns how the shop's database is connected to: with the DSN, which is read
-// again from its file for each connection. It is nil without a DSN: then the database is an SQLite
-// file. An error does not repeat the DSN, which holds a password.
+// DatabaseConnector returns the connector of the shop's database. It reads the DSN from its file
+// again for each connection. It returns nil without a DSN: the database is then an SQLite file. Its
+// error does not repeat the DSN, which holds a password.
 func (c *Config) DatabaseConnector() (driver.Connector, stock.Dialect, error) {
 	d := c.Shop.Database
 	dsn, err := c.readSecret("shop.database.dsn", d.DSNFile, d.DSNEnv, DSNEnv)
@@ -51,9 +51,9 @@ func (c *Config) DatabaseConnector() (driver.Connector, stock.Dialect, error) {
 	return connector, dialect, err
 }
 
-// A dsnFile connects to the database that the DSN in a file names at that time.
+// A dsnFile is a connector that reads the DSN from its file for each connection.
 type dsnFile struct {
-	driver.Connector // the first one, for its driver
+	driver.Connector // the first connector, for its driver
 	now              *current[driver.Connector]
 }
 
@@ -80,7 +80,7 @@ func (c *Config) rereadDSN(name string, dialect stock.Dialect) (driver.Connector
 	return dsnFile{now.last, now}, err
 }
 
-// connectorOf connects to the database that a DSN names.
+// connectorOf returns the connector of the database that a DSN names.
 func connectorOf(dsn string) (driver.Connector, stock.Dialect, error) {
 	if strings.Contains(dsn, "://") && strayAt(dsn) {
 		return nil, 0, errors.New(strayAtSays)
@@ -106,7 +106,7 @@ func connectorOf(dsn string) (driver.Connector, stock.Dialect, error) {
 	return openMySQL(dsn)
 }
 
-// mysqlDSN is a URL as the driver takes it.
+// mysqlDSN converts a URL into the form of the MySQL driver.
 func mysqlDSN(u *url.URL) string {
 	user := u.User.Username()
 	if password, ok := u.User.Password(); ok {

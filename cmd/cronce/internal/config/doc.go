@@ -1,4 +1,4 @@
-// Package config is what config.yaml, the environment and flags say: types with their keys,
-// defaults, what wins over what, validation, secrets, and the settings that clients are built
-// with. It builds no client and reads no flag by itself: cmd/cronce does.
+// Package config reads config.yaml, the environment and flags: types with their keys, defaults,
+// precedence, validation, secrets, and the settings that clients are built with. It builds no
+// client and parses no command line; cmd/cronce does.
 package config

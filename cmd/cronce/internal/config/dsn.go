@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/database"
 )
 
-// A DSN is what a DSN without the driver's own form says.
+// A DSN is a parsed DSN in the form of a URL.
 type DSN struct {
 	Dialect     database.Dialect
 	Driver      string
@@ -22,8 +22,8 @@ type DSN struct {
 
 const saleDSNAllowed = "must be postgres://user@host:port/database, mysql://user@host:port/database or sqlite:path"
 
-// ParseDSN never repeats a password: neither the DSN nor what a parser says about
-// it is part of an error.
+// ParseDSN parses a DSN. Its error repeats neither the DSN nor the text of a parser's error, so
+// that it contains no password.
 func ParseDSN(dsn string) (DSN, error) {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		return SQLiteDSN(path)
@@ -51,8 +51,9 @@ func ParseDSN(dsn string) (DSN, error) {
 	return d, nil
 }
 
-// SQLiteDSN waits for other processes, and locks when a transaction begins: one
-// that read first, and only then finds that another has written, must fail.
+// SQLiteDSN returns the DSN of a file. It waits for other processes, and locks when a transaction
+// begins: a transaction that reads first, and then finds that another one has written, would have
+// to fail.
 func SQLiteDSN(path string) (DSN, error) {
 	if path == "" || strings.ContainsAny(path, "?#") {
 		return DSN{}, errors.New("names no file, " + saleDSNAllowed)
@@ -61,20 +62,20 @@ func SQLiteDSN(path string) (DSN, error) {
 	return DSN{Dialect: database.SQLite, Driver: "sqlite", Source: "file:" + (&url.URL{Path: path}).EscapedPath() + options, Shown: "sqlite:" + path}, nil
 }
 
-// mysql turns the URL into what the driver wants.
+// mysql converts the URL into the form of the driver.
 func (d DSN) mysql(u *url.URL) (DSN, error) {
 	c, err := mysql.ParseDSN(mysqlDSN(u))
 	if err != nil {
 		return DSN{}, errors.New("is none that MySQL takes, " + saleDSNAllowed)
 	}
-	c.ClientFoundRows = true // a row that already has the fence was written
+	c.ClientFoundRows = true // an UPDATE that changes nothing still counts its row
 	c.InterpolateParams = true
 	c.Timeout = connectTimeout
 	d.Dialect, d.Driver, d.Source = database.MySQL, "mysql", c.FormatDSN()
 	return d, nil
 }
 
-// InPlain says that the driver may connect to another machine without TLS; "" if it does not.
+// InPlain describes a connection to another machine that may be without TLS; "" if there is none.
 func (d DSN) InPlain() string {
 	if dsnInPlain(d.Source) {
 		return plainDSN

@@ -9,23 +9,22 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// The variables that are not settings alone: one names the file, one may hold a
-// password, and one is set for a command under a lock.
+// The variables with a further use: one names the file, one may hold a password, and one is set for
+// a command that runs under a lock.
 const (
 	FileEnv     = "CRONCE_CONFIG"
-	FenceEnv    = "CRONCE_FENCE" // where a command under a lock finds its fence
+	FenceEnv    = "CRONCE_FENCE" // the fence of a command that runs under a lock
 	redisURLEnv = "CRONCE_REDIS_URL"
 )
 
-// envPrefix is what the names of the variables that cronce reads begin with.
+// envPrefix begins the names of the variables that cronce reads.
 const envPrefix = "CRONCE_"
 
 // serviceEnv matches the variables that Kubernetes sets in each container for a service
 // whose name is cronce or begins with cronce-.
 var serviceEnv = regexp.MustCompile(`^CRONCE_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?=|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=|PORT=[a-z]+://)`)
 
-// A StrayVariable is a variable of the environment that begins like those of cronce and
-// is none of them.
+// A StrayVariable is an unknown variable of the environment with cronce's prefix.
 type StrayVariable struct{ Name, Meant string }
 
 func (v StrayVariable) String() string {
@@ -36,13 +35,13 @@ func (v StrayVariable) String() string {
 	return text
 }
 
-// StrayVariables returns the stray variables of an environment, by name. Those that the
+// StrayVariables returns the stray variables of an environment, by name. Variables that the
 // configuration names are known.
 func (c *Config) StrayVariables(environ []string) (strays []StrayVariable) {
 	known := c.knownVariables()
 	var lower []string
 	for _, name := range known {
-		if rest, ours := strings.CutPrefix(name, envPrefix); ours { // the prefix would make all names alike
+		if rest, ours := strings.CutPrefix(name, envPrefix); ours { // with the prefix all names would resemble each other
 			lower = append(lower, strings.ToLower(rest))
 		}
 	}

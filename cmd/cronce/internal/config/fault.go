@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// Split takes joined errors apart, also below wrappers around them.
+// Split returns the errors that err joins, also below wrappers.
 func Split(err error) []error {
 	if err == nil {
 		return nil
@@ -26,7 +26,7 @@ func Split(err error) []error {
 	return []error{err}
 }
 
-// Locate gives faults of the scheduler (jobs[2].spec: …) their place in the file.
+// Locate adds the place in the file to faults of the scheduler (jobs[2].spec: …).
 func (c *Config) Locate(err error) error {
 	var errs []error
 	for _, e := range Split(err) {
@@ -41,8 +41,8 @@ func (c *Config) Locate(err error) error {
 	return errors.Join(errs...)
 }
 
-// pathInFile is where the file has what the scheduler calls by a path; "" if it
-// has no such thing.
+// pathInFile returns the file's path of a setting that the scheduler names by a path; "" if the
+// file has none.
 func pathInFile(path string) string {
 	switch {
 	case strings.HasPrefix(path, "jobs["), path == "name":

@@ -19,8 +19,8 @@ const (
 	KindTexts   = stock.DeliverEventsName + ".sms"
 )
 
-// AllJobs returns the jobs of the file, and those of the shop that it does not name: with a shop
-// it needs to name none. Its error says that there is none, or two where one is allowed.
+// AllJobs returns the jobs of the file, and the jobs that a shop needs and the file does not name.
+// Its error reports that there is no job, or that there are two of a kind of which one is allowed.
 func (c *Config) AllJobs() ([]Job, error) {
 	jobs := c.withShopJobs()
 	var none error
@@ -43,18 +43,18 @@ func (c *Config) withShopJobs() []Job {
 	return jobs
 }
 
-// OnlyShop drops what has nothing to do with the shop, and makes one if the file
-// has none.
+// OnlyShop removes everything that is not needed for the shop, and adds a shop if the file has
+// none.
 func (c *Config) OnlyShop() {
 	if c.Shop == nil {
 		c.Shop = &Shop{}
 	}
-	texts := c.Shop.Events != nil && c.Shop.Events.SMS != nil // which are sent by the job of the outbox
+	texts := c.Shop.Events != nil && c.Shop.Events.SMS != nil // the job of the outbox sends them
 	c.Jobs = slices.DeleteFunc(c.Jobs, func(j Job) bool { return !isShopKind(j.Kind) && !(texts && j.Kind == "sms") })
 }
 
-// oneOfEach refuses a second job on the outbox, or of a kind of the shop: the
-// fences of two jobs do not compare, so each would lock the other out.
+// oneOfEach refuses a second job on the outbox, or of a kind of the shop. The fences of two jobs
+// cannot be compared, so each job would lock the other one out.
 func (c *Config) oneOfEach() error {
 	first := map[string]int{}
 	for i := range c.Jobs {
@@ -70,7 +70,7 @@ func (c *Config) oneOfEach() error {
 	return nil
 }
 
-// EventKinds are the kinds of jobs that deliver to the targets of the configuration.
+// EventKinds returns the kinds of the jobs that deliver to the configured targets.
 func (c *Config) EventKinds() (names []string) {
 	if c.Shop == nil || c.Shop.Events == nil {
 		return nil
@@ -85,7 +85,7 @@ func (c *Config) EventKinds() (names []string) {
 	return names
 }
 
-// EventTargets are the names of the targets of the configuration.
+// EventTargets returns the names of the configured targets.
 func (c *Config) EventTargets() (names []string) {
 	for _, kind := range c.EventKinds() {
 		names = append(names, strings.TrimPrefix(kind, stock.DeliverEventsName+"."))

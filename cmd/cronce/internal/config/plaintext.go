@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The values of plaintext: what becomes of a secret that would be sent to another
-// machine without TLS.
+// The values of plaintext: the treatment of a secret that would be sent to another machine without
+// TLS.
 const (
 	plaintextWarn   = "warn"
 	plaintextRefuse = "refuse"
@@ -39,7 +39,7 @@ func (c *Config) inPlain(path, text string) error {
 	return nil
 }
 
-// redisInPlain checks the way of a password to a Redis, or to Sentinels.
+// redisInPlain checks whether a password would be sent to a Redis, or to Sentinels, without TLS.
 func (c *Config) redisInPlain(o *redis.UniversalOptions) error {
 	secret := o.Password != "" || o.CredentialsProvider != nil || o.SentinelPassword != ""
 	if !secret || o.TLSConfig != nil || !slices.ContainsFunc(o.Addrs, remote) {
@@ -55,7 +55,7 @@ func remote(address string) bool {
 		host = address
 	}
 	ip := net.ParseIP(strings.Trim(host, "[]"))
-	local := host == "" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || // the last two are sockets
+	local := host == "" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || // the last two prefixes are sockets
 		strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 	return !local
 }
@@ -74,12 +74,12 @@ func gatewayInPlain(raw string) bool {
 	return err == nil && u.Scheme == "http" && remote(u.Host)
 }
 
-// plainDSN is said of such a DSN.
+// plainDSN is the fault of a DSN without TLS.
 const plainDSN = "allows a connection to another machine without TLS: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL, MariaDB)"
 
-// dsnInPlain reports whether the driver may connect to another machine without TLS. Without
-// sslmode that of PostgreSQL tries TLS, and goes on without it where the server, or an attacker
-// in between, does not offer it.
+// dsnInPlain reports whether the driver may connect to another machine without TLS. Without sslmode
+// the driver for PostgreSQL tries TLS, and continues without it if the server, or an attacker in
+// between, does not offer it.
 func dsnInPlain(dsn string) bool {
 	scheme, _, _ := strings.Cut(dsn, "://")
 	switch scheme {

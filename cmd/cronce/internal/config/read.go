@@ -6,17 +6,17 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// A Source is where a configuration comes from: a file, then the environment, then flags; later
-// ones win. The zero source has the defaults alone.
+// A Source is the input of a configuration: a file, the environment, and flags, of which the later
+// ones win. The zero Source has the defaults alone.
 type Source struct {
-	Name string                                       // of the file; empty: there is none
+	Name string                                       // name of the file; empty: no file
 	Data []byte                                       // the text of the file
 	Env  func(name string) (value string, ok bool)    // as os.LookupEnv; nil: no variable is set
 	Flag func(name string) (value string, given bool) // nil: no flag is given
 }
 
-// Read reads a configuration, lets change alter it, which may be nil, and checks it. Its
-// error joins every fault. The config is nil if the file is none that can be read.
+// Read reads a configuration, calls change (which may be nil) to alter it, and checks it. Its error
+// joins every fault. The config is nil if the file cannot be parsed.
 func Read(s Source, overrides []Override, change func(*Config)) (*Config, error) {
 	c := Default(s.Env)
 	var faults error

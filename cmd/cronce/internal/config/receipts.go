@@ -4,7 +4,8 @@ import (
 	"fmt"
 )
 
-// Receipts finds where the job sendSms has its receipts served; nil: nowhere.
+// Receipts returns the section receipts of the job sendSms and its path; nil: no receipts are
+// served.
 func (c *Config) Receipts() (at string, r *Receipts) {
 	for i := range c.Jobs {
 		if s := c.Jobs[i].SMS; s != nil && s.Receipts != nil {
@@ -14,7 +15,7 @@ func (c *Config) Receipts() (at string, r *Receipts) {
 	return "", nil
 }
 
-// receiptsFaults checks the section: without a token nothing is served.
+// receiptsFaults checks the section. Without a token no receipts are served.
 func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
 	at, r := c.Receipts()
 	if r == nil {

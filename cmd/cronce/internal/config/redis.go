@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 )
 
-// RedisOptions reads secrets and certificates.
+// RedisOptions returns the options of the client. It reads secrets and certificates.
 func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
 	r := &c.Redis
 	password, sentinel, err := c.passwords()
@@ -41,8 +41,8 @@ func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
 	return o, c.redisInPlain(o)
 }
 
-// reread asks for the password each time that a connection is made, if it is in a
-// file. That of the Sentinels is read once: the client takes no other.
+// reread sets the options to read a password file for each new connection. The password of the
+// Sentinels is read once, because the client accepts no function for it.
 func (c *Config) reread(o *redis.UniversalOptions) error {
 	name := c.Redis.PasswordFile
 	if name == "" || c.embedded || c.endpoint.hasPassword() {
@@ -57,7 +57,7 @@ func (c *Config) reread(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// encrypt makes connections with the certificates as they are when one is made.
+// encrypt sets the options to use the current certificates for each new connection.
 func (c *Config) encrypt(o *redis.UniversalOptions) error {
 	t := &c.Redis.TLS
 	var files []string
@@ -78,10 +78,11 @@ func (c *Config) encrypt(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// keepAlive is how often the client probes an idle connection; its own default.
+// keepAlive is the interval at which the client probes an idle connection; the client's own
+// default.
 const keepAlive = 5 * time.Minute
 
-// passwords reads those of the Redis and of its Sentinels.
+// passwords reads the passwords of the Redis and of its Sentinels.
 func (c *Config) passwords() (password, sentinel Secret, err error) {
 	r, otherwise := &c.Redis, PasswordEnv
 	if c.embedded {
@@ -95,7 +96,7 @@ func (c *Config) passwords() (password, sentinel Secret, err error) {
 	return password, sentinel, err
 }
 
-// fill takes what a URL says; what it does not say stays.
+// fill copies the parts that a URL has; the others stay unchanged.
 func (e endpoint) fill(o *redis.UniversalOptions) {
 	o.Addrs = []string{e.address}
 	if e.db != 0 {
@@ -128,7 +129,7 @@ func (c *Config) tlsConfig() (*tls.Config, error) {
 	return out, nil
 }
 
-// maxCertificates is how many bytes a file of certificates, or a key, may have.
+// maxCertificates bounds a file of certificates, or a key, in bytes.
 const maxCertificates = 4 << 20
 
 func (c *Config) authorities(name string) (*x509.CertPool, error) {
@@ -159,7 +160,7 @@ func (c *Config) keyPair(cert, key string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// RedisName says which Redis is meant, without any secret.
+// RedisName names the Redis without any secret.
 func (c *Config) RedisName() string {
 	r := &c.Redis
 	switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An endpoint is what a Redis URL says.
+// An endpoint is a parsed Redis URL.
 type endpoint struct {
 	address  string
 	db       int
@@ -19,8 +19,8 @@ type endpoint struct {
 
 const urlAllowed = "must be redis://[user@]host[:port][/db], or rediss:// for TLS"
 
-// parseRedisURL repeats nothing of the URL in an error: a slip can make any part of
-// a password look like another part of the URL.
+// parseRedisURL parses a URL. Its error repeats no part of the URL: a typing error can make a part
+// of a password look like another part of the URL.
 func parseRedisURL(raw string) (endpoint, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" || (u.Scheme != "redis" && u.Scheme != "rediss") {
@@ -50,7 +50,7 @@ func parseRedisURL(raw string) (endpoint, error) {
 	return e, nil
 }
 
-// ShownRedisURL is the URL of a Redis without its user and password.
+// ShownRedisURL returns the URL of a Redis without its user and password.
 func ShownRedisURL(raw string) (string, error) {
 	e, err := parseRedisURL(raw)
 	return e.String(), err
@@ -58,9 +58,8 @@ func ShownRedisURL(raw string) (string, error) {
 
 const strayAtSays = "has an @ behind its host: in a password write %2F for /, %3F for ?, %23 for # and %40 for @, and elsewhere %40 for @"
 
-// strayAt reports whether a URL has an @ behind its host. Then the host is probably
-// the beginning of a password with a raw / ? or # in it, and would be shown, and
-// connected to.
+// strayAt reports whether a URL has an @ behind its host. The host is then probably the beginning
+// of a password with a raw / ? or # in it, which would be printed and connected to.
 func strayAt(raw string) bool {
 	_, rest, _ := strings.Cut(raw, "://")
 	i := strings.IndexAny(rest, "/?#")
@@ -69,13 +68,13 @@ func strayAt(raw string) bool {
 
 func (e endpoint) hasPassword() bool { return e.password.reveal != nil }
 
-// String shows the endpoint without its user, which may be a password in the wrong place.
+// String omits the user, which may be a password in the wrong place.
 func (e endpoint) String() string {
 	e.username = ""
 	return e.forFlag()
 }
 
-// forFlag is the endpoint as a URL without a password.
+// forFlag returns the endpoint as a URL without a password.
 func (e endpoint) forFlag() string {
 	u := url.URL{Scheme: "redis", Host: e.address}
 	if e.tls {

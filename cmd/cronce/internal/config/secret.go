@@ -6,15 +6,15 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 )
 
-// A Secret prints as ***, however it is printed: what it hides is behind a
-// function, which neither fmt nor reflection reads. The zero Secret is empty.
+// A Secret prints as *** with every format: the text is inside a closure, which neither fmt nor
+// reflection reads. The zero Secret is empty.
 type Secret struct{ reveal func() string }
 
 func newSecret(s string) Secret {
 	return Secret{func() string { return s }}
 }
 
-// Text is the secret itself: for the client that needs it and nothing else.
+// Text returns the secret, for the client that needs it.
 func (s Secret) Text() string {
 	if s.reveal == nil {
 		return ""
@@ -28,13 +28,12 @@ func (s Secret) String() string { return "***" }
 // GoString hides the secret from %#v.
 func (s Secret) GoString() string { return "***" }
 
-// maxSecret is how many bytes a file with a secret may have.
+// maxSecret bounds a file with a secret, in bytes.
 const maxSecret = 64 << 10
 
-// readSecret reads a secret from a file, or else from the environment, by names
-// that the configuration has under path + "_file" and path + "_env". A variable
-// that is not set is a fault only if the configuration asks for it. No fault repeats
-// either name: a slip puts the secret itself there.
+// readSecret reads a secret from a file, or else from the environment. The configuration has the
+// names under path + "_file" and path + "_env". An unset variable is a fault only if the
+// configuration names it. No fault repeats a name, since a secret may stand there by mistake.
 func (c *Config) readSecret(path, file, env, defaultEnv string) (Secret, error) {
 	switch {
 	case file != "" && env != "":
@@ -53,8 +52,8 @@ func (c *Config) readSecret(path, file, env, defaultEnv string) (Secret, error) 
 	return Secret{}, nil
 }
 
-// SecretSource returns how a secret is read: once from the environment, and from a file each time
-// that it is asked for. The names are those of readSecret. Its fault is that of the first time.
+// SecretSource returns a function that returns a secret: read once from the environment, or from a
+// file at each call. The names are those of readSecret. Its fault is that of the first read.
 func (c *Config) SecretSource(path, file, env string) (func() Secret, error) {
 	if file == "" || env != "" {
 		s, err := c.readSecret(path, file, env, "")
@@ -64,8 +63,8 @@ func (c *Config) SecretSource(path, file, env string) (func() Secret, error) {
 	return now.value, err
 }
 
-// SecretFile does not insist on a file that only its owner can read: that is not
-// how Kubernetes mounts secrets.
+// SecretFile reads a secret from a file. It accepts a file that others can read, because Kubernetes
+// mounts secrets like that.
 func (c *Config) SecretFile(path, name string) (Secret, error) {
 	text, err := boundedfile.Read(name, maxSecret)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// What may rebuild a shelf that has lost something: the command shop restore alone,
-// the default, or settleOrders too.
+// What may rebuild a shelf that has lost data: only the command shop restore (the default), or
+// settleOrders as well.
 const (
 	restoreManual = "manual"
 	RestoreAuto   = "auto"
 )
 
-// When an order is acknowledged: when Redis has it, the default, or the database too.
+// When an order is acknowledged: when Redis has it (the default), or when the database has it, too.
 const (
 	durabilityReserved = "reserved"
 	DurabilitySettled  = "settled"
 )
 
-// shopFaults checks what only the shop has; openShop returns what a sale refuses.
+// shopFaults checks settings that only the shop has. The sale refuses the others when it is opened.
 func (c *Config) shopFaults(bad func(path, format string, args ...any)) {
 	s := c.Shop
 	if s == nil {
@@ -57,14 +57,14 @@ func (c *Config) shopFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// The bounds of what a shop is given.
+// Bounds of the shop's settings.
 const (
 	maxInFlight  = 4096
 	maxShopWait  = 5 * time.Second
 	maxPerMinute = 1_000_000
 )
 
-// Rate says how often something may be done.
+// Rate is the section of a rate.
 type Rate struct {
 	PerMinute int `yaml:"per_minute"`
 	Burst     int `yaml:"burst"`
@@ -72,19 +72,19 @@ type Rate struct {
 
 func (r Rate) rate() stock.Rate { return stock.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
 
-// Gate is what a shop lets in, and how much of it at once.
+// Gate returns the options that limit the requests to a shop.
 func (s *Shop) Gate() stock.HandlerOptions {
 	o := stock.HandlerOptions{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout),
 		BuyerRate: s.BuyerRate.rate(), AddressRate: s.AddressRate.rate()}
 	for _, text := range s.TrustedProxies {
-		if p, err := proxyPrefix(text); err == nil { // gateFaults has refused others
+		if p, err := proxyPrefix(text); err == nil { // gateFaults has refused invalid ones
 			o.TrustedProxies = append(o.TrustedProxies, p)
 		}
 	}
 	return o
 }
 
-// proxyPrefix reads an address, or a range of them.
+// proxyPrefix parses an address or a range of addresses.
 func proxyPrefix(text string) (netip.Prefix, error) {
 	if at, err := netip.ParseAddr(text); err == nil {
 		at = at.Unmap().WithZone("")
@@ -92,12 +92,12 @@ func proxyPrefix(text string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err == nil && p.Addr().Is4In6() && p.Bits() < 96 {
-		err = errors.New("a range of IPv4-mapped addresses has 96 bits or more") // it would match none
+		err = errors.New("a range of IPv4-mapped addresses has 96 bits or more") // a shorter one would match no address
 	}
 	return p.Masked(), err
 }
 
-// gateFaults checks it.
+// gateFaults checks the settings of Gate.
 func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 	if s.InFlight < 0 || s.InFlight > maxInFlight {
 		bad("shop.in_flight", "is %d, must be 1 to %d", s.InFlight, maxInFlight)
@@ -125,7 +125,8 @@ func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// ServedAs are the names that a shop is asked by: those listed, and that of its address.
+// ServedAs returns the host names that a shop accepts: the configured ones, and that of its
+// address.
 func (s *Shop) ServedAs() []string {
 	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultShop))
 	return append(slices.Clone(s.Hosts), host)

@@ -7,14 +7,14 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// A tokenSource is where the configuration says that the tokens of a role are.
+// A tokenSource names the variable and the file of a role's tokens.
 type tokenSource struct {
 	role                  stock.Role
 	path                  string // of the setting, without _env or _file
 	file, env, defaultEnv string
 }
 
-// ShopTokenEnvs are the variables that tokens are in unless the configuration names others.
+// ShopTokenEnvs are the variables of tokens if the configuration names no others.
 var ShopTokenEnvs = []string{"CRONCE_SHOP_BUYER_TOKEN", "CRONCE_SHOP_SELLER_TOKEN", "CRONCE_SHOP_PAYMENT_TOKEN"}
 
 func (s *Shop) tokenSources() []tokenSource {
@@ -25,9 +25,9 @@ func (s *Shop) tokenSources() []tokenSource {
 	}
 }
 
-// ShopTokens returns the tokens of each role, as they are when it is asked. It is nil when no
-// role has any, and all may do everything: so much is allowed on the loopback address alone. It
-// is nil too where no shop is served. Where one role has a token, each must.
+// ShopTokens returns a function that returns the current tokens of a role. It returns nil if no
+// shop is served, or if no role has a token: then every caller may do everything, which is allowed
+// on a loopback address alone. If one role has a token, each role must have one.
 func (c *Config) ShopTokens() (func(stock.Role) []string, error) {
 	if !c.ServesShop() {
 		return nil, nil
@@ -45,13 +45,13 @@ func (c *Config) ShopTokens() (func(stock.Role) []string, error) {
 	return now, nil
 }
 
-// ServesShop reports whether a shop is served.
+// ServesShop reports whether the configuration serves a shop.
 func (c *Config) ServesShop() bool {
 	return c.Shop != nil && !(HTTP{Address: c.Shop.Address}).Off()
 }
 
-// readTokens reads the tokens of each role that has any, a first time, and returns with them
-// how they are read again: those of a file whenever they are asked for.
+// readTokens reads the tokens of each role. It returns them with a function that reads the tokens
+// of files again at each call.
 func (c *Config) readTokens() (now func(stock.Role) []string, first map[stock.Role][]string, err error) {
 	first = map[stock.Role][]string{}
 	files := map[stock.Role]*current[[]string]{}
@@ -77,14 +77,14 @@ func (c *Config) readTokens() (now func(stock.Role) []string, first map[stock.Ro
 	}, first, errors.Join(faults...)
 }
 
-// minToken is how many characters a token has at least: shorter ones can be guessed.
+// minToken is the least length of a token; shorter ones can be guessed.
 const minToken = 16
 
 // tokens reads the tokens of a role.
 func (c *Config) tokens(s tokenSource) ([]string, error) {
 	text, err := c.readSecret(s.path, s.file, s.env, s.defaultEnv)
 	list := strings.Fields(text.Text())
-	if err == nil && len(list) == 0 && s.file+s.env != "" { // the shop would be open, against what is configured
+	if err == nil && len(list) == 0 && s.file+s.env != "" { // otherwise the shop would be open although a token is configured
 		return nil, c.Fault(s.path+"_env", "or the file has no token, must have one of %d characters or more", minToken)
 	}
 	for _, token := range list {
@@ -95,7 +95,7 @@ func (c *Config) tokens(s tokenSource) ([]string, error) {
 	return list, err
 }
 
-// tokenFaults refuses a role that has no token, and a token of two roles.
+// tokenFaults refuses a role without a token, and a token of two roles.
 func (c *Config) tokenFaults(tokens map[stock.Role][]string) error {
 	var faults []error
 	owner := map[string]stock.Role{}

@@ -11,11 +11,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// durationPattern matches what is written like a duration, whether or not it can be
-// counted in nanoseconds.
+// durationPattern matches the syntax of a duration, even if it exceeds the range of nanoseconds.
 var durationPattern = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
-// A duration is written as 30s or 1h30m.
+// A duration is parsed from a text such as 30s or 1h30m.
 type duration time.Duration
 
 func (d *duration) UnmarshalText(text []byte) error {
@@ -54,7 +53,7 @@ func (p *interrupted) UnmarshalText(text []byte) error {
 	return choose(p, text, "rerun", "lost")
 }
 
-// choose sets a policy to the place of its name among all names.
+// choose sets a policy to the index of its name among names.
 func choose[T ~uint8](policy *T, text []byte, names ...string) error {
 	for i, name := range names {
 		if string(text) == name {

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// ParseZone finds a zone by name. The machine's own zone is refused: the same
-// configuration must mean the same everywhere.
+// ParseZone returns a zone by name. It refuses the machine's local zone, because a configuration
+// must mean the same on every machine.
 func ParseZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
 )
 
-// drainPatience is how long nodes may take to drain: longer than their graces.
+// drainPatience bounds the wait for nodes to drain; it is longer than their graces.
 const drainPatience = 10 * time.Second
 
 // The nodes are the node processes of a demo.
@@ -27,20 +27,20 @@ type nodes struct {
 	count   int
 	running []*node
 	kills   int
-	ended   chan *node // one that ended, asked to or not
+	ended   chan *node // a node that has ended, for whatever reason
 }
 
 // A node is one node process.
 type node struct {
 	name   string
 	cmd    *exec.Cmd
-	stdin  io.Closer // when it ends, so does the node
-	ending bool      // it was asked to
+	stdin  io.Closer // the node ends when this is closed
+	ending bool      // it was asked to end
 	done   chan struct{}
-	err    error // how it ended, once done is closed
+	err    error // the reason of its end, once done is closed
 }
 
-// show keeps the nodes running, and kills them as it is asked to.
+// show runs the nodes, and kills them as the options say.
 func (n *nodes) show(ctx context.Context, o *Options) error {
 	ctx, stop := context.WithTimeout(ctx, o.Duration)
 	defer stop()
@@ -52,7 +52,7 @@ func (n *nodes) show(ctx context.Context, o *Options) error {
 	return n.watch(ctx, o.KillEvery)
 }
 
-// watch returns when ctx ends, or with an error when a node has ended by itself.
+// watch returns when ctx ends, or with an error when a node ends by itself.
 func (n *nodes) watch(ctx context.Context, killEvery time.Duration) error {
 	var kill <-chan time.Time
 	if killEvery > 0 {
@@ -78,7 +78,7 @@ func (n *nodes) watch(ctx context.Context, killEvery time.Duration) error {
 
 // start starts another node.
 func (n *nodes) start() error {
-	n.count++ // names are never used again
+	n.count++ // no name is used twice
 	p := &node{name: fmt.Sprintf("node-%d", n.count), done: make(chan struct{})}
 	p.cmd = n.command(p.name)
 	p.cmd.SysProcAttr = childprocess.InOwnGroup()
@@ -105,14 +105,14 @@ func (n *nodes) run(p *node) error {
 	var reading sync.WaitGroup
 	reading.Go(func() { eachLine(stdout, func(line string) { n.log.addOutput(p.name, line) }) })
 	reading.Go(func() { eachLine(stderr, func(line string) { n.log.addLine(p.name, line) }) })
-	go func() { // ends with the process, which drain and kill wait for
+	go func() { // ends with the process, for which drain and kill wait
 		reading.Wait()
 		n.reportEnd(p, p.cmd.Wait())
 	}()
 	return nil
 }
 
-// reportEnd records how a process ended, and wakes watch.
+// reportEnd records the end of a process, and notifies watch.
 func (n *nodes) reportEnd(p *node, err error) {
 	if p.err = err; err == nil {
 		p.err = errors.New("it stopped")
@@ -120,11 +120,11 @@ func (n *nodes) reportEnd(p *node, err error) {
 	close(p.done)
 	select {
 	case n.ended <- p:
-	default: // one is enough
+	default: // one notification is enough
 	}
 }
 
-// eachLine reads to the end, whatever the length of lines.
+// eachLine calls f with each line, whatever its length.
 func eachLine(r io.Reader, f func(string)) {
 	lines := bufio.NewReader(r)
 	for {
@@ -156,7 +156,7 @@ func (n *nodes) drain() {
 	for _, p := range n.running {
 		p.ending = true
 		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			_ = p.stdin.Close() // where there is no such signal
+			_ = p.stdin.Close() // on systems without that signal
 		}
 	}
 	patience := time.NewTimer(drainPatience)
@@ -172,7 +172,7 @@ func (n *nodes) drain() {
 	n.running = nil
 }
 
-// kill ends what is left.
+// kill kills the remaining nodes.
 func (n *nodes) kill() {
 	for _, p := range n.running {
 		p.ending = true

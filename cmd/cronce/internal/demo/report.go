@@ -8,28 +8,28 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// reportTimeout bounds what is asked after the nodes have stopped.
+// reportTimeout bounds the reads after the nodes have stopped.
 const reportTimeout = 15 * time.Second
 
-// A Report is what a demo has shown.
+// A Report is the result of a demo.
 type Report struct {
 	Type          string     `json:"type"` // report
 	OK            bool       `json:"ok"`
 	Kills         int        `json:"kills"`
 	Started       int        `json:"started"`       // "run started" in the logs, by job, tick and attempt
-	StartedTwice  int        `json:"started_twice"` // of them, more than once
+	StartedTwice  int        `json:"started_twice"` // of these, the ones more than once
 	Imported      int        `json:"imported"`
 	Outbox        sms.Counts `json:"outbox"`
-	Printed       int        `json:"printed"`       // messages that the gateways saw
-	PrintedTwice  int        `json:"printed_twice"` // of them, more than once
+	Printed       int        `json:"printed"`       // messages that the gateways printed
+	PrintedTwice  int        `json:"printed_twice"` // of these, the ones more than once
 	Proof         any        `json:"proof"`
 	RunForSeconds float64    `json:"run_for_seconds"`
 }
 
-// report proves what the nodes did, from the journal, from their logs and from
-// what was sent.
+// report verifies the work of the nodes by the journal, by their logs and by the messages that were
+// sent.
 func (s *store) report(log *logView, n *nodes, imported int, took time.Duration) error {
-	ctx, stop := context.WithTimeout(context.Background(), reportTimeout) // Ctrl-C has ended the other
+	ctx, stop := context.WithTimeout(context.Background(), reportTimeout) // Ctrl-C has ended the other context
 	defer stop()
 	p, err := s.Prove(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *store) report(log *logView, n *nodes, imported int, took time.Duration)
 }
 
 // holds reports whether all sources agree that nothing happened twice. A node that is killed
-// between request and mark leaves a message that is sent again.
+// between request and mark leaves a message that is sent again, so with kills messages may repeat.
 func (r *Report) holds(proven bool) bool {
 	return proven && r.StartedTwice == 0 && (r.PrintedTwice == 0 || r.Kills > 0)
 }
@@ -77,7 +77,7 @@ func (r *Report) show(log *logView, p Proof) error {
 	return err
 }
 
-// messages says what became of them.
+// messages describes the messages in a sentence.
 func (r *Report) messages() string {
 	if r.Outbox.Sent == 0 {
 		return fmt.Sprintf("Of %d messages none was sent yet.", r.Imported)
@@ -92,7 +92,7 @@ func (r *Report) messages() string {
 	return said + "."
 }
 
-// never says how many happened twice, or that none did.
+// never formats a number of repeats, or none.
 func never(n int, none string) string {
 	if n == 0 {
 		return none

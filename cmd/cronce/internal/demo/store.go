@@ -14,7 +14,7 @@ import (
 // A store is the Redis of a demo, with a namespace of its own.
 type store struct {
 	*Cluster
-	server *miniredis.Miniredis // nil if the Redis is another's
+	server *miniredis.Miniredis // nil if the Redis is outside this process
 }
 
 // openStore starts a Redis in this process, unless a URL names another.
@@ -37,14 +37,14 @@ func openStore(url string, open func(url string, embedded bool) (*Cluster, error
 	return s, nil
 }
 
-// close removes what the demo has put into a Redis that is not its own.
+// close removes the demo's keys from a Redis outside this process.
 func (s *store) close() {
 	if s.server != nil {
 		s.server.Close()
 	} else if s.Cluster != nil {
 		ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 		defer stop()
-		_ = s.clean(ctx) // what it cannot remove expires
+		_ = s.clean(ctx) // keys that cannot be removed expire
 	}
 	if s.Cluster != nil {
 		_ = s.Client.Close()

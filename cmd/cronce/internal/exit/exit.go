@@ -1,7 +1,7 @@
 // Package exit has the exit codes of cronce, and the errors that carry them.
 //
-// An error without a code of its own gets one from what it is: wrong usage, a refusal of the
-// store, doubt, or a failure. See [Code].
+// The code of an error without a code of its own follows from its kind: wrong usage, a refusal of
+// the store, doubt, or a failure. See [Code].
 package exit
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// The exit codes. The command lock ends with that of what it ran; where it could not
-// run it, as shells do, with the last two.
+// The exit codes. The command lock ends with the code of the command that it ran. If it could not
+// run the command it ends, like a shell, with one of the last two.
 const (
 	Fine       = 0
 	Failed     = 1 // failed, overdue, or an invariant is broken
@@ -38,8 +38,8 @@ const Table = "Exit codes: 0 fine; 1 failed, overdue, or an invariant is broken;
 	"3 refused by state or right; 4 not known: the store does not answer, or the proof does not reach as\n" +
 	"far as was asked."
 
-// Code is what an error makes of the program. Before a command has started all
-// is wrong usage.
+// Code returns the exit code of an error. Started reports that a command has begun; before that
+// every error is wrong usage.
 func Code(err error, started bool) int {
 	if e, ok := errors.AsType[*codedError](err); ok {
 		return e.code
@@ -57,14 +57,14 @@ func Code(err error, started bool) int {
 	return Failed
 }
 
-// RefusedByStore reports whether a store refused: the user may not, or the store is not
-// fit for what was asked.
+// RefusedByStore reports whether a store refused a request: the user has no right, or the store is
+// not fit for it.
 func RefusedByStore(err error) bool {
 	return redislock.Denied(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
 }
 
-// unanswered reports whether an error says nothing of what is: a store or a network
-// that did not answer, or that answered with an error.
+// unanswered reports whether an error leaves the state unknown: a store or a network did not
+// answer, or answered with an error.
 func unanswered(err error) bool {
 	if _, doubt := errors.AsType[*doubtError](err); doubt {
 		return true
@@ -74,7 +74,7 @@ func unanswered(err error) bool {
 	}
 	unreached, network := errors.AsType[net.Error](err)
 	if _, local := unreached.(syscall.Errno); local {
-		network = false // of a file or a pipe: that of a connection is inside a net.OpError, which is found first
+		network = false // an error of a file or a pipe; that of a connection is inside a net.OpError, which errors.As finds first
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, server := errors.AsType[redis.Error](err)
@@ -98,17 +98,16 @@ func Usage(err error) error {
 // Usagef makes an error of wrong usage.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// A doubtError is that of a store which was asked and whose answer is not known.
+// A doubtError is the error of a request whose result is unknown.
 type doubtError struct{ err error }
 
 func (e *doubtError) Error() string { return e.err.Error() }
 func (e *doubtError) Unwrap() error { return e.err }
 
-// Doubt marks an error as doubt: whether something was done, or is so, is not known.
+// Doubt marks an error as doubt: it is unknown whether something was done, or is the case.
 func Doubt(err error) error { return &doubtError{err} }
 
-// A codedError has an exit code of its own. A silent one was printed already: all that is
-// left is the code.
+// A codedError is an error with an exit code. A silent one was printed already.
 type codedError struct {
 	err    error
 	code   int
@@ -124,7 +123,7 @@ func With(code int, err error) error { return &codedError{err: err, code: code} 
 // Silently gives an exit code to an error that was printed already.
 func Silently(code int, err error) error { return &codedError{err: err, code: code, silent: true} }
 
-// Printed returns the error of a command that has printed what is not fine: the program prints
+// Printed returns the error of a command that has already printed a bad result: the program prints
 // no more, and exits with the code.
 func Printed(code int, text string) error { return Silently(code, errors.New(text)) }
 

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// How many connections a listener has open at once. More wait in the system's queue:
-// the timeouts of the server end those that are idle or slow.
+// Bounds for the open connections of a listener. Further connections wait in the system's queue;
+// the timeouts of the server end idle and slow ones.
 const (
 	MaxHealthConnections = 64
 	MaxShopConnections   = 4096
 )
 
-// Listen listens at an address, for at most so many connections at once.
+// Listen listens at an address, with a bound on its open connections.
 func Listen(address string, most int) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -26,13 +26,13 @@ func Listen(address string, most int) (net.Listener, error) {
 	return netutil.LimitListener(l, most), nil
 }
 
-// anyHost allows every Host, for a server behind one that checks it.
+// anyHost allows every Host, for a server behind a proxy that checks it.
 const anyHost = "*"
 
-// OnlyHosts refuses requests for hosts that are not listed. A page of another site can let its
-// own name lead to this address (DNS rebinding), and would then be no other site to a browser; it
-// cannot make the browser send another name. An IP address is no name, so it is always allowed,
-// and so is localhost.
+// OnlyHosts refuses requests for hosts that are not listed. A page of another site can let its own
+// name resolve to this address (DNS rebinding), and would then count as the same site for a
+// browser. It cannot make the browser send another name. IP addresses and localhost are always
+// allowed, since no foreign page has such a name.
 func OnlyHosts(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(hosts, r.Host) {

@@ -15,12 +15,12 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// forceFlags are of use only with --force-unlock.
+// forceFlags need --force-unlock.
 var forceFlags = []string{"reason", "who", "fence"}
 
-// forceLock frees a lock that others hold, and prints the record that the store keeps. It
-// takes the lock from the owner with the fence that f names, or from those that hold it
-// now: a request that arrives late frees no later owner.
+// forceLock frees a lock that others hold, and prints the record in the store. It takes the lock
+// from the owner with the fence in f, or from the present owners. A request that arrives late does
+// not free a later owner.
 func (s lockStore) forceLock(ctx context.Context, w io.Writer, f driver.ForceRequest, output string) error {
 	locker := lock.New(s.Driver, "")
 	if f.To == 0 {
@@ -42,7 +42,7 @@ func (s lockStore) forceLock(ctx context.Context, w io.Writer, f driver.ForceReq
 	return showForced(w, []driver.ForceRecord{made})
 }
 
-// latestFence is the highest fence of those that hold a lock; 0: none does.
+// latestFence returns the highest fence of the holders of a lock; 0: no holder.
 func latestFence(holders []driver.Holder) (latest int64) {
 	for i := range holders {
 		latest = max(latest, holders[i].Fence)
@@ -50,7 +50,7 @@ func latestFence(holders []driver.Holder) (latest int64) {
 	return latest
 }
 
-// notForced is the error of a lock that was not freed by force.
+// notForced returns the error of a lock that was not freed by force.
 func (s lockStore) notForced(err error, f *driver.ForceRequest) error {
 	switch {
 	case errors.Is(err, driver.ErrFree) && f.From > 0:

@@ -34,10 +34,10 @@ type lockFlags struct {
 	wait, ttl, grace  time.Duration
 	output, note      string
 	reason, who       string // of a forced unlock
-	fence             int64  // of the one lease that it takes
+	fence             int64  // fence of the one lease to be freed
 }
 
-// limit is how many may hold the lock at once.
+// limit returns how many may hold the lock at once.
 func (f *lockFlags) limit() int {
 	if f.shared {
 		return lock.NoLimit
@@ -45,7 +45,7 @@ func (f *lockFlags) limit() int {
 	return f.permits
 }
 
-// Command is the command lock.
+// Command makes the command lock.
 func Command() *cobra.Command {
 	var f lockFlags
 	cmd := &cobra.Command{
@@ -113,7 +113,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// runFlags are of use only with a command.
+// runFlags need a command to run.
 var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
@@ -158,13 +158,12 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// forcing is the forced unlock that is asked for.
+// forcing returns the request for a forced unlock.
 func (f *lockFlags) forcing(key string) driver.ForceRequest {
 	return driver.ForceRequest{Key: key, By: command.Caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
 }
 
-// notRun is the error of a command that could not be run, with the code that shells
-// have for it.
+// notRun returns the error of a command that could not be run, with the exit code of shells.
 func notRun(err error) error {
 	code := exit.NotExecutable
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -216,9 +215,8 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 // releaseTimeout bounds the release; the lock's TTL ends it otherwise.
 const releaseTimeout = 5 * time.Second
 
-// lease takes the lock, or says what keeps it from that. The wait has a bound, which
-// begins when the store has been asked whether it is fit: connecting to it is not part of
-// the wait. The lease's context ends with ctx.
+// lease acquires the lock, or returns why it cannot. The wait has a bound that begins after the
+// check of the store, so that connecting does not count. The lease's context ends with ctx.
 func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
 	if err := s.fitForLocks(ctx); err != nil {
 		return nil, err
@@ -235,14 +233,14 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 		acquire = locker.TryAcquire
 	}
 	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
-	if err != nil { // what it may have been granted is given back before the process ends
+	if err != nil { // a lease that may have been granted is released before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
 		_ = locker.Wait(undone)
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
-			return nil, held // it was asked to stop, and would have waited on
+			return nil, held // it was asked to stop while it waited
 		}
 		return nil, exit.With(f.conflict, held)
 	}
@@ -252,13 +250,12 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 	return lease, nil
 }
 
-// fitTime bounds the questions to a store that may be unfit.
+// fitTime bounds the check of a store.
 const fitTime = 3 * time.Second
 
-// fitForLocks refuses a store that cannot keep what a lock promises. A store that does
-// not answer is not refused: the lock is asked for in any case, and that waits. The
-// layout of the namespace is not recorded, as lock.Open does: series are not this
-// command's.
+// fitForLocks refuses a store that cannot keep locks. It does not refuse a store that does not
+// answer, because the wait for the lock covers that. Unlike lock.Open it does not record the layout
+// of the namespace, since this command uses no series.
 func (s lockStore) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
@@ -268,8 +265,8 @@ func (s lockStore) fitForLocks(ctx context.Context) error {
 	return nil
 }
 
-// execute runs the command until it ends, or is stopped because the lease's
-// context ended.
+// execute runs the command until it ends, or until it is stopped because the lease's context has
+// ended.
 func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s streams) error {
 	c := exec.CommandContext(lease.Context(), argv[0], argv[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
@@ -288,7 +285,7 @@ func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s s
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	if code == exit.Fine { // it ended well after the request to stop
+	if code == exit.Fine { // it ended with code 0 after the request to stop
 		return nil
 	}
 	return exit.Printed(code, fmt.Sprintf("the command ended with %d", code))

@@ -17,9 +17,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// lockNode names this process where locks are shown: by its host, and unique.
+// lockNode returns a unique name for this process, which begins with its host.
 func lockNode() string {
-	host, _ := os.Hostname() // a name without one is good enough
+	host, _ := os.Hostname() // without a host the name is still unique
 	node := host + "-" + uuid.NewString()[:13]
 	if len(node) > driver.MaxKey/2 || driver.CheckName("node", node) != nil {
 		return ""
@@ -27,7 +27,7 @@ func lockNode() string {
 	return node
 }
 
-// A Report is what is shown of a lock.
+// A Report is the JSON of a lock.
 type Report struct {
 	Key     string         `json:"key"`
 	Holders []holderReport `json:"holders"` // the earliest grant first
@@ -37,15 +37,15 @@ type Report struct {
 
 type holderReport struct {
 	Owner  string `json:"owner"`
-	Fence  int64  `json:"fence"` // 0: the lock is only kept for it
+	Fence  int64  `json:"fence"` // 0: the lock is reserved for this owner
 	LeftMs int64  `json:"left_ms"`
-	Limit  *int   `json:"limit"` // how many may hold the lock at once; null: any number
+	Limit  *int   `json:"limit"` // bound for holders at the same time; null: none
 	Note   string `json:"note,omitempty"`
 }
 
 // showLock prints the holders of a lock, and the operators that freed it by force.
 func (s lockStore) showLock(ctx context.Context, w io.Writer, key, output string) error {
-	locker := lock.New(s.Driver, "") // which takes nothing
+	locker := lock.New(s.Driver, "") // it acquires no lock
 	holders, err := locker.Holders(ctx, key)
 	if err != nil {
 		return s.Failed(err)
@@ -85,7 +85,7 @@ func showHolders(w io.Writer, key string, holders []driver.Holder, waiting int) 
 	return err
 }
 
-// holds says how the lock is held.
+// holds describes how the lock is held.
 func holds(h *driver.Holder) string {
 	how := fmt.Sprintf("with up to %d", h.Limit)
 	switch h.Limit {

@@ -19,11 +19,10 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// DryRun finds everything that is wrong with the jobs, without secrets and
-// without connecting.
+// DryRun finds all faults of the jobs without reading secrets and without connecting.
 func DryRun(c *config.Config) (scheduler.Config, error) {
 	unused := &redis.Options{Addr: "unused"}
-	redislock.Harden(unused) // else it would look up its name when it is made
+	redislock.Harden(unused) // otherwise the client would resolve a host name
 	client := redis.NewClient(unused)
 	defer client.Close()
 	s, err := shop.Open(c, client, true)
@@ -40,7 +39,7 @@ func DryRun(c *config.Config) (scheduler.Config, error) {
 	return settings, c.Locate(errors.Join(faults, err))
 }
 
-// checkConfig prints what the jobs of a configuration would do next.
+// checkConfig prints the next ticks of the jobs of a configuration.
 func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	settings, err := DryRun(c)
 	if err != nil {
@@ -96,14 +95,14 @@ func printRemarks(w io.Writer, settings scheduler.Config, now time.Time) error {
 	return err
 }
 
-// LoadConfig reads what a node has to know: its jobs must be fine as well.
+// LoadConfig reads the configuration of a node and checks its jobs as well.
 func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 	c, err := command.ReadConfig(cmd, config.NodeOverrides)
 	return Checked(cmd, c, err)
 }
 
-// Checked adds what is wrong with the jobs of a configuration. A misspelt variable may
-// be the cause: a node that starts logs it instead, as it does all warnings.
+// Checked adds the faults of the jobs to err. A misspelt variable may be the cause of a fault, so
+// it prints those. A node that starts logs them instead, like all warnings.
 func Checked(cmd *cobra.Command, c *config.Config, err error) (*config.Config, error) {
 	if c != nil {
 		_, faults := DryRun(c)

@@ -14,12 +14,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// deliverKinds make the targets.
+// deliverKinds makes the targets by kind.
 var deliverKinds = map[string]func(c *config.Config, p resources) (stock.Target, error){
 	config.KindStream: streamTarget, config.KindWebhook: webhookTarget, config.KindTexts: textsTarget,
 }
 
-// deliverKind delivers the events of the shop to a target.
+// deliverKind makes the job that delivers the events of the shop to a target.
 func deliverKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	idle := scheduler.Job{Name: j.Kind, Spec: stock.DeliverEventsSpec, Func: idle}
 	switch {
@@ -35,14 +35,14 @@ func deliverKind(c *config.Config, at string, j *config.Job, p resources) (sched
 	return stock.DeliverEvents(p.shop.Sale, target)
 }
 
-// streamTarget is the stream of Redis that events are added to.
+// streamTarget makes the target that adds events to a stream of Redis.
 func streamTarget(c *config.Config, p resources) (stock.Target, error) {
 	o := c.Shop.Events.Stream
 	s, err := stock.NewStream(p.shop.Sale, p.client, stock.StreamOptions{Key: o.Key, Length: o.Length})
 	return s, eventFaults(c, "shop.events.stream", err)
 }
 
-// webhookTarget is where events are posted.
+// webhookTarget makes the target that posts events.
 func webhookTarget(c *config.Config, p resources) (stock.Target, error) {
 	const at = "shop.events.webhook"
 	o := c.Shop.Events.Webhook
@@ -55,8 +55,8 @@ func webhookTarget(c *config.Config, p resources) (stock.Target, error) {
 	return w, eventFaults(c, at, err)
 }
 
-// webhookSecrets are the keys that events are signed with: one, and an old one until the receiver
-// has the new one. Those in files are read again when they change.
+// webhookSecrets returns a function that returns the keys that sign events: a key, and an old one
+// until the receiver has the new one. It reads files again when they change.
 func webhookSecrets(c *config.Config, at string, o *config.Webhook, dry bool) (func() []string, error) {
 	if o.SecretEnv == "" && o.SecretFile == "" {
 		return nil, c.Fault(at+".secret_env", "and secret_file are both missing, set one of them: the receiver proves by the secret where an event is from")
@@ -81,7 +81,7 @@ func webhookSecrets(c *config.Config, at string, o *config.Webhook, dry bool) (f
 	}, nil
 }
 
-// textsTarget are the texts that buyers get.
+// textsTarget makes the target that sends texts to buyers.
 func textsTarget(c *config.Config, p resources) (stock.Target, error) {
 	const at = "shop.events.sms"
 	outbox, err := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace})
@@ -103,8 +103,8 @@ func textsTarget(c *config.Config, p resources) (stock.Target, error) {
 // A textOutbox puts the texts of a shop into an outbox of messages.
 type textOutbox struct{ outbox *sms.Outbox }
 
-// Accept puts one text into the outbox. One that is there with other words, since its template
-// has changed since, is there.
+// Accept puts one text into the outbox. A text with the same id and another wording, because its
+// template has changed since, counts as accepted.
 func (o textOutbox) Accept(ctx context.Context, id, phone, text string) error {
 	_, err := o.outbox.Accept(ctx, sms.Message{ID: id, To: phone, Text: text})
 	if _, refused := errors.AsType[*sms.FieldError](err); refused {
@@ -116,7 +116,7 @@ func (o textOutbox) Accept(ctx context.Context, id, phone, text string) error {
 	return err
 }
 
-// ReadStates returns where texts are, and the place of a shop's.
+// ReadStates returns the states of texts, and the place of a shop's texts.
 func (o textOutbox) ReadStates(ctx context.Context, list string, ids []string) (place string, states []stock.TextState, err error) {
 	place, found, err := o.outbox.ReadStates(ctx, list, ids...)
 	for _, state := range found {
@@ -135,12 +135,12 @@ func textState(state sms.State) stock.TextState {
 	return stock.TextWaits
 }
 
-// SetPlace writes down up to where a shop's texts are put.
+// SetPlace stores the place of a shop's texts.
 func (o textOutbox) SetPlace(ctx context.Context, list, from, to string) (bool, error) {
 	return o.outbox.SetPlace(ctx, list, from, to)
 }
 
-// eventFaults gives what a target refuses its place in the file.
+// eventFaults adds the place in the file to the faults of a target.
 func eventFaults(c *config.Config, at string, err error) error {
 	var errs []error
 	for _, e := range config.Split(err) {

@@ -7,17 +7,17 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// settleKind writes the orders of the shop into its database.
+// settleKind makes the job that writes the orders of the shop into its database.
 func settleKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	return shopKind(c, at, j, p, func(s *shop.Shop) scheduler.Job { return stock.SettleOrders(s.Sale, s.Database, c.Shop.Batch) })
 }
 
-// releaseKind closes the orders of the shop that were not paid in time.
+// releaseKind makes the job that closes the orders that were not paid in time.
 func releaseKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	return shopKind(c, at, j, p, func(s *shop.Shop) scheduler.Job { return stock.ReleaseExpired(s.Sale) })
 }
 
-// reconcileKind compares the shop with its database.
+// reconcileKind makes the job that compares the shop with its database.
 func reconcileKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	return shopKind(c, at, j, p, func(s *shop.Shop) scheduler.Job { return stock.Reconcile(s.Sale, s.Database) })
 }

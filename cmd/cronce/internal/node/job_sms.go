@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// smsKind sends what is due in the outbox of the namespace.
+// smsKind makes the job that sends the due messages of the outbox.
 func smsKind(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	var s config.SMS
 	if j.SMS != nil {
@@ -20,7 +20,7 @@ func smsKind(c *config.Config, at string, j *config.Job, p resources) (scheduler
 	gateway, gatewayErr := smsGateway(c, at+".sms", &s, p)
 	quiet, quietErr := quietHours(c, at+".sms", &s)
 	err := errors.Join(smsFaults(c, at+".sms", outboxErr), gatewayErr, smsBounds(c, at+".sms", &s), quietErr)
-	if err != nil || outbox == nil { // without an outbox, and no error here: the namespace has a fault, which is reported already
+	if err != nil || outbox == nil { // no outbox and no error: the fault of the namespace is already reported
 		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
 	}
 	options := []sms.Option{sms.Quiet(quiet)}
@@ -47,7 +47,7 @@ func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Ga
 		}
 		return sms.NewConsole(p.out), nil
 	case "http":
-	default: // also without one: messages must not end on a console because a line was forgotten
+	default: // a missing gateway is refused: messages must not go to a console because a line was forgotten
 		return nil, c.Fault(at+".gateway", "is %s, must be console or http", strictyaml.Quote(s.Gateway))
 	}
 	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout)}
@@ -73,7 +73,7 @@ func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Ga
 	return g, nil
 }
 
-// quietHours reads the part of the day in which only urgent messages leave.
+// quietHours parses the part of the day in which only urgent messages leave.
 func quietHours(c *config.Config, at string, s *config.SMS) (sms.QuietHours, error) {
 	zone, err := config.ParseZone(s.QuietZone)
 	switch {
@@ -88,7 +88,7 @@ func quietHours(c *config.Config, at string, s *config.SMS) (sms.QuietHours, err
 	return q, smsFaults(c, at, err)
 }
 
-// smsBounds refuses what sms would move to the nearest allowed value.
+// smsBounds refuses values that package sms would move to the nearest bound.
 func smsBounds(c *config.Config, at string, s *config.SMS) error {
 	var errs []error
 	for _, n := range []struct {
@@ -102,7 +102,7 @@ func smsBounds(c *config.Config, at string, s *config.SMS) error {
 	return errors.Join(errs...)
 }
 
-// smsFaults gives faults of package sms their places in the file.
+// smsFaults adds the place in the file to the faults of package sms.
 func smsFaults(c *config.Config, at string, err error) error {
 	var errs []error
 	for _, e := range config.Split(err) {

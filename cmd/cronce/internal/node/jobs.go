@@ -20,15 +20,15 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The resources of a node are what its kinds of jobs are made with.
+// resources are the inputs of the kinds of jobs.
 type resources struct {
 	client redis.UniversalClient
-	out    io.Writer  // for what a job prints
+	out    io.Writer  // output of jobs
 	shop   *shop.Shop // nil without one
-	dry    bool       // nothing will run: read no secrets
+	dry    bool       // no job will run, so no secrets are read
 }
 
-// A kind makes a job of its settings, with the policies that suit it.
+// A kind makes a job from its settings, with policies that suit it.
 type kind func(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error)
 
 // kinds are all kinds of jobs that this binary can run.
@@ -38,12 +38,12 @@ var kinds = map[string]kind{
 	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
 }
 
-// schedulerConfig makes what the scheduler wants of the configuration. Its error
-// joins what is wrong with the jobs' kinds and settings; a job with a fault has
-// its place all the same, so that paths count the same everywhere.
+// schedulerConfig returns the configuration of the scheduler. Its error joins the faults of the
+// jobs' kinds and settings. A job with a fault keeps its place, so that indexes in paths stay the
+// same.
 func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	t := &c.Scheduler
-	zone, _ := config.ParseZone(c.Zone) // config.faults has refused one that is not known
+	zone, _ := config.ParseZone(c.Zone) // config.faults has refused an unknown zone
 	out := scheduler.Config{
 		Name: c.Name, Zone: zone,
 		Concurrency: t.Concurrency, Grace: time.Duration(t.Grace), CancelGrace: time.Duration(t.CancelGrace),
@@ -59,7 +59,7 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	return out, errors.Join(append(errs, unfit)...)
 }
 
-// newJob makes one job: what its kind says, and over it what the file says.
+// newJob makes one job from its kind and the settings of the file.
 func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error) {
 	job := scheduler.Job{Func: idle}
 	var err error
@@ -73,7 +73,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 	return job, errors.Join(err, foreignSettings(c, at, j))
 }
 
-// foreignSettings refuses settings of a kind that the job is not.
+// foreignSettings refuses settings of another kind than the job's.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
 	for name, set := range map[string]bool{"sms": j.SMS != nil, "sleep": j.Sleep != nil} {
@@ -84,7 +84,7 @@ func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	return errors.Join(errs...)
 }
 
-// setPolicies sets what the file says of a job, over what its kind says.
+// setPolicies overrides the policies of the kind by those of the file.
 func setPolicies(job *scheduler.Job, j *config.Job) {
 	job.Name = cmp.Or(j.Name, job.Name)
 	job.Spec = cmp.Or(j.Spec, job.Spec)
@@ -104,7 +104,7 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	}
 }
 
-// replace sets a value unless the file says nothing about it.
+// replace sets a value if the file has one.
 func replace[T, F ~uint8 | ~int | ~int64](value *T, from *F) {
 	if from != nil {
 		*value = T(*from)

@@ -26,7 +26,7 @@ type Answers struct {
 	Waited  []int64       `json:"waited"`          // µs until each had an answer
 	Took    time.Duration `json:"took"`            // from the start to the last answer
 
-	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers that wait for each other; 0: they do not
+	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers that wait in line; 0: the strategy has no line
 }
 
 // NewBuyers makes the buyers of some orders, which wait. [Buyers.Start] must follow.
@@ -59,8 +59,7 @@ func (b *Buyers) count(err error, waited time.Duration) {
 	}
 }
 
-// Start lets all of them buy at once and returns when each has an answer, at the
-// latest when ctx has ended and they have noticed.
+// Start starts all buyers at once and returns when each has an answer, or when ctx has ended.
 func (b *Buyers) Start(ctx context.Context) Answers {
 	b.ctx = ctx
 	began := time.Now()

@@ -15,23 +15,23 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// An Env is what the strategies of one process have: clients of the stores, which
-// stay the caller's, and the parameters of the sale. All processes of a
-// run have the same Run.
+// An Env has the clients of the stores, which the caller closes, and the parameters of the sale.
+// All processes of a run have the same Run.
 type Env struct {
-	Run     string // what all that is stored begins with: [a-z][a-z0-9_]*
+	Run     string // prefix of all names in the stores: [a-z][a-z0-9_]*
 	Redis   redis.UniversalClient
 	Redlock []redis.UniversalClient // 3, 5 or 7 independent servers
 	Tables  Tables
-	// ZooKeeper are the servers (host:port) of one ensemble; none: there is none.
+	// ZooKeeper has the servers (host:port) of one ensemble; empty: no ZooKeeper.
 	ZooKeeper []string
-	// Book is the database that the strategy reserve loses Redis with, of its own; nil: it does not.
+	// Book is a separate database for the strategy reserve, used when Redis loses its data; nil: no
+	// such test.
 	Book *stock.Database
 
-	Work   time.Duration // between reading and writing
+	Work   time.Duration // duration between reading and writing
 	Buyers int           // of all processes
 
-	prepared []Kind // whose traces are to be removed
+	prepared []Kind // strategies whose data is to be removed
 	booked   bool   // the sale of reserve has the Book
 }
 
@@ -50,8 +50,8 @@ func (e *Env) openMutex() (Strategy, func(), error) {
 	return &Mutex{None: None{Shelf: e.redisShelf("mutex"), Work: Wait(e.Work)}}, nothing, nil
 }
 
-// openSetNX makes its lock last half as long as the work. So that the buyers do
-// not flood the store, each asks the less often the more there are.
+// openSetNX makes a lock that lasts half as long as the work. The more buyers there are, the less
+// often each of them polls, so that they do not flood the store.
 func (e *Env) openSetNX() (Strategy, func(), error) {
 	return &SetNX{
 		None:   None{Shelf: e.redisShelf("setnx"), Work: Wait(e.Work)},
@@ -78,7 +78,7 @@ func (e *Env) openRedlock() (Strategy, func(), error) {
 	return e.lockOn(d, "redlock", e.redisShelf("redlock")), func() { _ = d.Close() }, nil
 }
 
-// redlockPatience is generous: a machine that sells to thousands at once is busy.
+// redlockPatience is long, because a machine that serves thousands of buyers at once is busy.
 const redlockPatience = time.Second
 
 func (e *Env) openSQLForUpdate() (Strategy, func(), error) {
@@ -107,7 +107,7 @@ func (e *Env) openReserve() (Strategy, func(), error) {
 
 func nothing() {}
 
-// OrderIDs are the ids of the orders of a strategy: one for each buyer.
+// OrderIDs returns the ids of the orders of a strategy: one for each buyer.
 func (e *Env) OrderIDs(name string) []string {
 	ids := make([]string, e.Buyers)
 	for i := range ids {
@@ -116,7 +116,7 @@ func (e *Env) OrderIDs(name string) []string {
 	return ids
 }
 
-// Open prepares a strategy by its name, and returns what ends it.
+// Open prepares a strategy by its name, and returns a function that ends it.
 func (e *Env) Open(name string) (Strategy, func(), error) {
 	k, ok := Find(name)
 	if !ok {
@@ -129,7 +129,7 @@ func (e *Env) Open(name string) (Strategy, func(), error) {
 	return s, end, nil
 }
 
-// Lacks says which store a strategy lacks; empty: none.
+// Lacks names the store that a strategy lacks; empty: none.
 func (e *Env) Lacks(name string) string {
 	if name == "zookeeper" && len(e.ZooKeeper) == 0 {
 		return "no ZooKeeper is named, name one with --zookeeper host:port"
@@ -137,8 +137,8 @@ func (e *Env) Lacks(name string) string {
 	return ""
 }
 
-// Fill makes what a strategy needs in the stores and fills its shelf, which it
-// returns. One process does so before a sale.
+// Fill creates the data of a strategy in the stores and fills its shelf, which it returns. One
+// process calls it before a sale.
 func (e *Env) Fill(ctx context.Context, name string, stock int) (Shelf, error) {
 	shelf, err := e.Shelf(name)
 	if err != nil {
@@ -156,7 +156,7 @@ func (e *Env) Fill(ctx context.Context, name string, stock int) (Shelf, error) {
 	return shelf, nil
 }
 
-// Forget removes what Fill has made besides the shelves.
+// Forget removes the data that Fill has created besides the shelves.
 func (e *Env) Forget(ctx context.Context) error {
 	var errs []error
 	for _, k := range e.prepared {
@@ -165,7 +165,7 @@ func (e *Env) Forget(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Shelf is where a strategy sells from.
+// Shelf returns the shelf of a strategy.
 func (e *Env) Shelf(name string) (Shelf, error) {
 	k, ok := Find(name)
 	switch {

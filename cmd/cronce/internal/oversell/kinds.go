@@ -8,10 +8,10 @@ import (
 // A Kind describes a strategy.
 type Kind struct {
 	Name  string
-	About string // what it does, in a few words
+	About string // short description
 	Wrong Wrong
 	SQL   bool // the product is in the database, else in Redis
-	Keeps bool // sells what is there, and no more, after Redis lost its data too
+	Keeps bool // is exact even after Redis has lost its data
 	open  func(*Env) (Strategy, func(), error)
 
 	prepare, forget func(*Env, context.Context) error // once per run, before and after all sales
@@ -19,12 +19,12 @@ type Kind struct {
 	recover func(*Env, context.Context, Shelf, *Loss, Strategy) error // after Redis lost its data; nil: it has no stock there
 }
 
-// Wrong says when a strategy sells more than there is.
+// Wrong describes when a strategy sells more than there is.
 type Wrong uint8
 
-// The zero value is what all others should be.
+// The values of Wrong.
 const (
-	Never           Wrong = iota // sells what is there, and no more
+	Never           Wrong = iota // never oversells
 	Always                       // oversells when two buyers meet
 	AcrossProcesses              // oversells when two buyers of different processes meet
 )

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// A line is the buyers of one process that wait for their turn. It counts the turns, of
-// buyers that find nothing left, too; and once one of them has seen that nothing is left
-// the others stop waiting. The zero value is ready.
+// A line lets the buyers of one process wait for their turn, and counts the turns, including those
+// of buyers that find nothing left. When one buyer has found nothing left, the others stop waiting.
+// The zero value is ready.
 type line struct {
 	turns atomic.Int64
 	once  sync.Once
@@ -17,16 +17,16 @@ type line struct {
 	close context.CancelCauseFunc
 }
 
-// HandOvers is how often a buyer of this process had its turn.
+// HandOvers returns the number of turns.
 func (l *line) HandOvers() int64 { return l.turns.Load() }
 
 func (l *line) begin() {
 	l.once.Do(func() { l.open, l.close = context.WithCancelCause(context.Background()) })
 }
 
-// waiting ends with ctx, and once it is known that nothing is left. It is made of the line's own
-// context, not of ctx, so that all waits have ended before the buyer that found nothing gives the
-// lock back: else the lock would reach every second buyer first.
+// waiting returns a context that ends with ctx, and when nothing is left. It derives from the
+// line's context and not from ctx, so that all waits have ended before the buyer that found nothing
+// releases the lock. Otherwise the lock would first be granted to about every second buyer.
 func (l *line) waiting(ctx context.Context) (context.Context, func()) {
 	l.begin()
 	open, cancel := context.WithCancelCause(l.open)
@@ -34,14 +34,14 @@ func (l *line) waiting(ctx context.Context) (context.Context, func()) {
 	return open, func() { stop(); cancel(nil) }
 }
 
-// turn begins a turn. It is an error if it is known that nothing is left.
+// turn begins a turn. It returns an error if nothing is left.
 func (l *line) turn() error {
 	l.turns.Add(1)
 	l.begin()
 	return context.Cause(l.open)
 }
 
-// ended ends the waits of the others if nothing is left, and returns err.
+// ended ends the waits of the other buyers if err says that nothing is left, and returns err.
 func (l *line) ended(err error) error {
 	if errors.Is(err, ErrSoldOut) {
 		l.begin()

@@ -8,12 +8,10 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// Lock reads, checks and writes while it holds a lock of package lock, and takes
-// the lease's fence to the shelf with the read and with the write. The lock keeps
-// buyers out of each other's way; the fence stops a buyer that was paused beyond
-// its lease and does not know it. Where the lock is kept is the Locker's affair:
-// the strategies lock, redlock, sql-lease and zookeeper are this one on different
-// stores.
+// Lock reads, checks and writes while it holds a lock of package lock, and passes the lease's fence
+// to the shelf with the read and with the write. The lock keeps buyers apart. The fence stops a
+// buyer that was paused beyond its lease. The strategies lock, redlock, sql-lease and zookeeper are
+// this strategy on different stores.
 type Lock struct {
 	Locker *lock.Locker
 	Key    string
@@ -35,10 +33,10 @@ func (s *Lock) Buy(ctx context.Context, order string) error {
 	if err := s.turn(); err != nil {
 		return err
 	}
-	return s.ended(s.sell(lease.Context(), lease, order)) // it ends before another buyer can have the lock
+	return s.ended(s.sell(lease.Context(), lease, order)) // the waits end before the lock is released
 }
 
-// soldOut is err, or ErrSoldOut alone if a wait ended because of that.
+// soldOut returns err, or ErrSoldOut alone if it ended the wait.
 func soldOut(err error) error {
 	if errors.Is(err, ErrSoldOut) {
 		return ErrSoldOut
@@ -61,7 +59,7 @@ func (s *Lock) sell(ctx context.Context, lease *lock.Lease, order string) error 
 	return s.Shelf.Sell(ctx, lease.Fence(), left-1, order)
 }
 
-// release frees the lock. What it cannot free ends with its TTL; the order stands.
+// release releases the lock. If that fails the lock ends with its TTL, and the order stays valid.
 func release(ctx context.Context, lease *lock.Lease) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()

@@ -12,22 +12,22 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A Loss is a second, small sale, in the middle of which Redis loses its data. The shop
-// then does all that it can do, and goes on selling.
+// A Loss is the result of a second, small sale in which Redis loses its data halfway. The shop then
+// recovers as far as it can, and continues to sell.
 type Loss struct {
 	Stock    int `json:"stock"`
 	Sold     int `json:"sold"`     // before and after
-	Refused  int `json:"refused"`  // buyers that came before the shop had recovered, and got nothing
+	Refused  int `json:"refused"`  // buyers that were refused before the shop had recovered
 	Oversold int `json:"oversold"` // beyond the stock
 }
 
-// lossStock is the largest stock of such a sale: one buyer comes after the other.
+// lossStock bounds the stock of such a sale, in which buyers come one after the other.
 const lossStock = 10
 
-// Lose sells up to lossStock items through a strategy whose stock is in Redis: half of
-// them, then Redis forgets the sale, and then twice as many buyers come as there were
-// items. A shop that has its orders in Redis alone can only put the stock in again. It
-// returns nil where no stock is in Redis, and for reserve without a Book.
+// Lose sells up to lossStock items through a strategy whose stock is in Redis. After half of them
+// Redis loses the data of the sale; then twice as many buyers come as there were items. A shop
+// whose orders are in Redis alone can only put the stock in again. Lose returns nil if no stock is
+// in Redis, and for reserve without a Book.
 func (e *Env) Lose(ctx context.Context, name string, stock int) (_ *Loss, err error) {
 	k, ok := Find(name)
 	if !ok {
@@ -69,7 +69,7 @@ func (e *Env) Lose(ctx context.Context, name string, stock int) (_ *Loss, err er
 	return l, nil
 }
 
-// sell lets buyers come one after the other.
+// sell serves buyers one after the other.
 func (l *Loss) sell(ctx context.Context, s Strategy, when string, buyers int) error {
 	for i := range buyers {
 		switch err := s.Buy(ctx, fmt.Sprintf("%s-%d", when, i)); {
@@ -84,7 +84,7 @@ func (l *Loss) sell(ctx context.Context, s Strategy, when string, buyers int) er
 	return nil
 }
 
-// apart is an Env for another run on the same stores, without work and without traces.
+// apart returns an Env for another run on the same stores, without work and with names of its own.
 func (e *Env) apart() *Env {
 	other := *e
 	other.Run += "_loss"
@@ -93,8 +93,8 @@ func (e *Env) apart() *Env {
 	return &other
 }
 
-// keepBook is what a shop does before it sells, and each second: it compares Redis with the
-// book, and writes what was put in into the book.
+// keepBook does what a shop does before it sells, and each second: it compares Redis with the book,
+// and writes totals into the book.
 func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	if err := s.Probe(ctx); err != nil {
 		return err
@@ -103,13 +103,13 @@ func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	return job.Func(ctx, &scheduler.Run{ID: e.Run, Job: job.Name, Fence: time.Now().UnixMicro()})
 }
 
-// fillAgain is what a shop can do whose stock and orders were in Redis: its seller knows
-// how much was put in, and nothing knows how much of it was sold.
+// fillAgain recovers a shop whose stock and orders were in Redis: the seller knows how much was put
+// in, but no record says how much of it was sold.
 func (e *Env) fillAgain(ctx context.Context, shelf Shelf, l *Loss, _ Strategy) error {
 	return shelf.Fill(ctx, l.Stock)
 }
 
-// rebuild sends an order that the sale refuses, and rebuilds the shelf from the book.
+// rebuild sends an order, which the sale refuses, and rebuilds the shelf from the book.
 func (e *Env) rebuild(ctx context.Context, _ Shelf, l *Loss, s Strategy) error {
 	if err := l.sell(ctx, s, "unknown", 1); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (e *Env) rebuild(ctx context.Context, _ Shelf, l *Loss, s Strategy) error {
 	return err
 }
 
-// wipe removes what is left of a run in Redis.
+// wipe removes all data of a run from Redis.
 func (e *Env) wipe(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error

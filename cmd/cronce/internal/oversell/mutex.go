@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Mutex lets one buyer of this process at a time read, check and write. That is
-// right while there is one process, and wrong from the second pod on: each has a
-// mutex of its own.
+// Mutex lets one buyer of this process at a time read, check and write. That is correct for one
+// process, and wrong for several, because each process has a mutex of its own.
 type Mutex struct {
 	None
 	line

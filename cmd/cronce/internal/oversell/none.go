@@ -2,9 +2,9 @@ package oversell
 
 import "context"
 
-// None reads the stock, checks it, and writes one less. Two buyers that read
-// before one of them writes both get the last item, and one of the two writes is
-// lost: the stock then says that there is more left than there is.
+// None reads the stock, checks it, and writes one less. Two buyers that both read before one of
+// them writes get the same item, and one of the two writes is lost: the stock then shows more items
+// than there are.
 type None struct {
 	Shelf *RedisShelf
 	Work  Work

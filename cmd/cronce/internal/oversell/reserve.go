@@ -10,10 +10,10 @@ import (
 
 const reserveName = "reserve"
 
-// Reserve takes an item out of stock with the script of package stock: it checks,
-// takes and records the order in one step of the store, and answers a repeated
-// order the same. The work comes after, with the item set aside: no buyer waits for
-// it, and if it fails, or the process dies in it, the item goes back in time.
+// Reserve takes an item out of stock with the script of package stock, which checks, takes and
+// records the order in one step of the store, and returns the same answer to a repeated order. The
+// work comes after that, while the item is reserved. No buyer waits for it. If it fails, or the
+// process dies, the reservation expires and the item is back in stock.
 type Reserve struct {
 	Sale *stock.Sale
 	SKU  string
@@ -39,7 +39,7 @@ func (s *Reserve) Buy(ctx context.Context, order string) error {
 type saleShelf struct {
 	sale   *stock.Sale
 	sku    string
-	orders []string // the ids that there may be
+	orders []string // ids of all possible orders
 }
 
 // Fill implements [Shelf], for a sale that has no orders.
@@ -60,8 +60,8 @@ func (s *saleShelf) Left(ctx context.Context) (int, error) {
 	return int(p.Stock), err
 }
 
-// Orders implements [Shelf]. It reads each order, so as not to believe the
-// sale's own counts, and compares with them.
+// Orders implements [Shelf]. It reads each order, and compares their number with the sale's own
+// counts.
 func (s *saleShelf) Orders(ctx context.Context) (n int, err error) {
 	for _, id := range s.orders {
 		_, err := s.sale.Order(ctx, id)

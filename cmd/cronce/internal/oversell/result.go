@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// A Result is what a sale came to.
+// A Result is the result of a sale.
 type Result struct {
 	Strategy string        `json:"strategy"`
-	Skipped  string        `json:"skipped,omitempty"` // why it did not run; all else is empty then
+	Skipped  string        `json:"skipped,omitempty"` // why it did not run; the other fields are empty then
 	Buyers   int           `json:"buyers"`
 	Stock    int           `json:"stock"`    // put in
-	Sold     int           `json:"sold"`     // buyers that were answered that they have one
+	Sold     int           `json:"sold"`     // buyers that were told no error
 	Orders   int           `json:"orders"`   // orders in the store
-	Left     int           `json:"left"`     // what the store says
+	Left     int           `json:"left"`     // items left, according to the store
 	Oversold int           `json:"oversold"` // sold, or ordered, beyond the stock
-	Errors   int           `json:"errors"`   // buyers that got neither answer
+	Errors   int           `json:"errors"`   // buyers that got an error
 	Error    string        `json:"error,omitempty"`
 	Took     time.Duration `json:"-"`
 	Rate     float64       `json:"orders_per_second"`
-	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, of buyers that found nothing left too
+	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, including those of buyers that found nothing left
 	P50      float64       `json:"p50_ms"`                          // of the time until a buyer had an answer
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left
 	Faults   []string      `json:"faults,omitempty"`
-	Loss     *Loss         `json:"after_losing_redis,omitempty"` // nil: nothing of it is in Redis
+	Loss     *Loss         `json:"after_losing_redis,omitempty"` // nil: the strategy has no stock in Redis
 }
 
-// Sum makes a result of the replies to the buyers of all processes, and of what
-// the shelf has afterwards.
+// Sum computes a result from the answers to the buyers of all processes, and from the content of
+// the shelf afterwards.
 func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 	r := Result{Strategy: strategy, Stock: stock, Left: left, Orders: orders}
 	var waited []int64
@@ -59,8 +59,7 @@ func Sum(strategy string, stock, left, orders int, all []Answers) Result {
 	return r
 }
 
-// Lost adds what became of a sale whose Redis lost its data. That of a strategy which keeps
-// its stock must be exact.
+// Lost adds the result of a sale whose Redis lost its data. With keeps, it must be exact.
 func (r *Result) Lost(l *Loss, keeps bool) {
 	r.Loss = l
 	if l == nil || !keeps {
@@ -72,7 +71,7 @@ func (r *Result) Lost(l *Loss, keeps bool) {
 	r.Exact = len(r.Faults) == 0
 }
 
-// quantile is in milliseconds, of sorted microseconds: q of them are no longer.
+// quantile returns a quantile of sorted microseconds in milliseconds.
 func quantile(sorted []int64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -80,8 +79,8 @@ func quantile(sorted []int64, q float64) float64 {
 	return float64(sorted[int(math.Ceil(q*float64(len(sorted))))-1]) / 1000
 }
 
-// faults says what does not add up. A buyer that got an error may have an
-// order nevertheless.
+// faults describes the numbers that do not add up. A buyer that got an error may have an order
+// nevertheless.
 func (r *Result) faults() (faults []string) {
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if r.Oversold > 0 {
@@ -109,7 +108,7 @@ func (r *Result) faults() (faults []string) {
 	return faults
 }
 
-// String is the sentence about a result.
+// String describes a result in a sentence.
 func (r *Result) String() string {
 	switch {
 	case r.Skipped != "":

@@ -8,17 +8,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// SetNX is the usual recipe: SET NX PX, read, check and write, DEL. When the work
-// takes longer than TTL, the next buyer comes in beside the first; the first one's
-// DEL then takes away the second one's lock, and lets in a third. A longer TTL makes
-// this rare, and never impossible: any process can stand still for longer.
+// SetNX is the usual recipe: SET NX PX, read, check and write, DEL. If the work takes longer than
+// the TTL, a second buyer gets the lock beside the first. The first buyer's DEL then removes the
+// second buyer's lock, and a third one gets it. A longer TTL makes this rare but never impossible,
+// because any process can be paused for longer.
 type SetNX struct {
 	None
 	line
 	Client redis.UniversalClient
 	Key    string
 	TTL    time.Duration
-	Poll   time.Duration // how often to probe whether it is free, on average
+	Poll   time.Duration // average interval between probes of the lock
 }
 
 // Buy implements [Strategy].
@@ -36,6 +36,6 @@ func (s *SetNX) Buy(ctx context.Context, order string) error {
 			return err
 		}
 	}
-	defer s.Client.Del(context.WithoutCancel(ctx), s.Key) // the key may be another buyer's by now
+	defer s.Client.Del(context.WithoutCancel(ctx), s.Key) // by now the key may belong to another buyer
 	return s.None.Buy(ctx, order)
 }

@@ -5,11 +5,10 @@ import (
 	"database/sql"
 )
 
-// SQLConditional lets the database decide: UPDATE … WHERE stock >= 1 takes an item
-// if there is one, in one statement, and the order is written in the same
-// transaction. No buyer reads first, so there is nothing that could be out of date,
-// and nothing to lock. The work is done before, for as many buyers at once as
-// there are.
+// SQLConditional leaves the decision to the database: UPDATE … WHERE stock >= 1 takes an item if
+// there is one, in one statement, and the same transaction writes the order. No buyer reads first,
+// so no value can be out of date, and no lock is needed. The work comes before that, for all buyers
+// at once.
 type SQLConditional struct {
 	DB    *sql.DB
 	Shelf *SQLShelf
@@ -25,7 +24,7 @@ func (s *SQLConditional) Buy(ctx context.Context, order string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	taken, err := s.Shelf.take(ctx, tx, order)
 	if err != nil {
 		return err

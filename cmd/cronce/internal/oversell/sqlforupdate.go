@@ -6,12 +6,11 @@ import (
 	"errors"
 )
 
-// SQLForUpdate locks the product's row in a transaction, reads, checks and
-// writes, and commits. It is right, and it keeps a connection and a transaction
-// open for as long as the work takes: as many buyers as there are connections
-// wait in the database, and a process that stands still holds the row until the
-// database gives up on it. SQLite has no row locks: BEGIN IMMEDIATE, which
-// _txlock=immediate makes of Begin, locks the whole database.
+// SQLForUpdate locks the product's row in a transaction, reads, checks and writes, and commits. It
+// is correct, but it holds a connection and a transaction during the work: one buyer per connection
+// waits in the database, and a process that is paused holds the row until the database ends its
+// transaction. SQLite has no row locks: BEGIN IMMEDIATE, which _txlock=immediate makes of Begin,
+// locks the whole database.
 type SQLForUpdate struct {
 	DB    *sql.DB
 	Shelf *SQLShelf
@@ -38,7 +37,7 @@ func (s *SQLForUpdate) sell(ctx context.Context, conn *sql.Conn, order string) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	left, err := s.Shelf.leftForUpdate(ctx, tx)
 	if err != nil {
 		return err

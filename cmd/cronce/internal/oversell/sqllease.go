@@ -7,9 +7,9 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// The strategy sql-lease is [Lock] with the lease as a row of the database that
-// has the stock: no transaction and no connection is held while the shop works,
-// and a process that stands still stops the others for no longer than its lease.
+// The strategy sql-lease is [Lock] with the lease as a row of the database of the stock. During the
+// work it holds neither a transaction nor a connection, and a paused process blocks the others no
+// longer than its lease.
 
 func (e *Env) leases() (*sqllock.Driver, error) {
 	dialect := map[Dialect]sqllock.Dialect{SQLite: sqllock.SQLite, MySQL: sqllock.MySQL, PostgreSQL: sqllock.PostgreSQL}[e.Tables.Dialect]
@@ -24,8 +24,8 @@ func (e *Env) openSQLLease() (Strategy, func(), error) {
 	return e.lockOn(d, "sql-lease", e.Tables.Shelf("sql-lease")), nothing, nil
 }
 
-// makeLeases makes the tables of package sqllock, if they are missing. Other
-// applications may share them, so they are never dropped.
+// makeLeases creates the tables of package sqllock if they are missing. Other applications may
+// share them, so they are never dropped.
 func (e *Env) makeLeases(ctx context.Context) error {
 	d, err := e.leases()
 	if err != nil {

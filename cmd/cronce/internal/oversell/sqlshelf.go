@@ -9,8 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// Tables are where the products of a run are kept in a database: their names
-// begin with the run's.
+// Tables are the tables of a run's products in a database. Their names begin with the run's.
 type Tables struct {
 	DB      *sql.DB
 	Dialect Dialect
@@ -40,7 +39,7 @@ func (t Tables) Drop(ctx context.Context) error {
 	return errors.Join(first, second)
 }
 
-// Shelf is that of one product.
+// Shelf returns the shelf of one product.
 func (t Tables) Shelf(product string) *SQLShelf {
 	return &SQLShelf{Tables: t, product: product}
 }
@@ -51,7 +50,7 @@ type SQLShelf struct {
 	product string
 }
 
-// conn is what runs statements: a database or a transaction.
+// conn executes statements: a database or a transaction.
 type conn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -84,8 +83,8 @@ func (s *SQLShelf) Orders(ctx context.Context) (int, error) {
 	return s.number(ctx, s.DB, "SELECT COUNT(*) FROM "+s.orderTable()+" WHERE product = ?", s.product)
 }
 
-// ReadLeft implements [GuardedShelf]. The fence is written before the stock is read:
-// a write of a lower fence comes before that, and is read, or is refused.
+// ReadLeft implements [GuardedShelf]. It writes the fence before it reads the stock: a write with a
+// lower fence has either happened before, and is read, or is refused.
 func (s *SQLShelf) ReadLeft(ctx context.Context, fence int64) (int, error) {
 	r, err := s.exec(ctx, s.DB, "UPDATE "+s.productTable()+" SET fence = ? WHERE name = ? AND "+guard.Condition("fence", "?"), fence, s.product, fence)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *SQLShelf) Sell(ctx context.Context, fence int64, left int, order string
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	r, err := s.exec(ctx, tx, "UPDATE "+s.productTable()+" SET stock = ?, fence = ? WHERE name = ? AND "+guard.Condition("fence", "?"),
 		left, fence, s.product, fence)
 	if err != nil {
@@ -121,13 +120,13 @@ func (s *SQLShelf) Sell(ctx context.Context, fence int64, left int, order string
 // leftForUpdate reads the stock and locks its row until the transaction ends.
 func (s *SQLShelf) leftForUpdate(ctx context.Context, tx *sql.Tx) (int, error) {
 	query := "SELECT stock FROM " + s.productTable() + " WHERE name = ?"
-	if s.Dialect != SQLite { // there the transaction has locked the database
+	if s.Dialect != SQLite { // a transaction of SQLite locks the whole database
 		query += " FOR UPDATE"
 	}
 	return s.number(ctx, tx, query, s.product)
 }
 
-// write writes what is left, and an order.
+// write writes the number of items left, and an order.
 func (s *SQLShelf) write(ctx context.Context, tx *sql.Tx, left int, order string) error {
 	if _, err := s.exec(ctx, tx, "UPDATE "+s.productTable()+" SET stock = ? WHERE name = ?", left, s.product); err != nil {
 		return err
@@ -135,7 +134,7 @@ func (s *SQLShelf) write(ctx context.Context, tx *sql.Tx, left int, order string
 	return s.order(ctx, tx, order)
 }
 
-// take takes an item if there is one, for an order.
+// take takes an item for an order, if there is one.
 func (s *SQLShelf) take(ctx context.Context, tx *sql.Tx, order string) (bool, error) {
 	r, err := s.exec(ctx, tx, "UPDATE "+s.productTable()+" SET stock = stock - 1 WHERE name = ? AND stock >= 1", s.product)
 	if err != nil {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A Strategy sells one product, an item at a time, to buyers that come at once.
+// A Strategy sells single items of one product to concurrent buyers.
 type Strategy interface {
-	// Buy sells one item under an order's id. It returns ErrSoldOut if none is
-	// left; after any other error it is not known whether the order stands.
+	// Buy sells one item under an order's id. It returns ErrSoldOut if none is left; after any
+	// other error it is unknown whether the order exists.
 	Buy(ctx context.Context, order string) error
 }
 
-// ErrSoldOut is the answer that no item is left.
+// ErrSoldOut is returned when no item is left.
 var ErrSoldOut = errors.New("sold out")
 
-// Work is what a shop does between reading the stock and writing it: the price,
-// the address, the card. It returns early when ctx ends.
+// Work is the work of a shop between reading the stock and writing it, such as computing the price.
+// It returns early when ctx ends.
 type Work func(ctx context.Context) error
 
-// Wait is work that takes d.
+// Wait returns work that takes d.
 func Wait(d time.Duration) Work {
 	return func(ctx context.Context) error { return sleep(ctx, d) }
 }

@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// errTaken is all that code which reads first can return.
+// errTaken is the error of code that reads first: it does not know which member has the reward.
 var errTaken = errors.New("refused: the family has it")
 
-// A naiveBook records rewards as most first versions do: it reads whether there is
-// a record, and if there is none, writes one. No lock keeps others out between the
-// two, and no unique key refuses a second record.
+// A naiveBook records rewards like most first versions: it reads whether there is a record, and
+// writes one if not. No lock prevents another claim between the two steps, and no unique key
+// refuses a second record.
 type naiveBook struct {
 	db   *sql.DB
-	work func() // between reading and recording
+	work func() // runs between reading and recording
 }
 
 func newNaiveBook(ctx context.Context, db *sql.DB, work func()) (*naiveBook, error) {
@@ -45,8 +45,8 @@ func (b *naiveBook) records(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// together is work that lasts until n have begun it: they have all read then,
-// as they have when they are quick.
+// together returns work that ends after n calls have begun it, so that all n callers have read
+// before any of them writes.
 func together(ctx context.Context, n int32) func() {
 	var begun atomic.Int32
 	allRead := make(chan struct{})

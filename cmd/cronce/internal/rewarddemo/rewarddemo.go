@@ -29,17 +29,17 @@ const (
 	patience = 30 * time.Second
 )
 
-// An Answer is what a member got.
+// An Answer is the answer to a member.
 type Answer struct {
 	Member   string `json:"member"`
 	Recorded bool   `json:"recorded"`
 	Answer   string `json:"answer"`
 }
 
-// A Way is how five members fared in one way.
+// A Way is the result of five claims with one implementation.
 type Way struct {
 	Records int      `json:"records"`
-	Worked  int      `json:"worked"` // how many of them the work was done for
+	Worked  int      `json:"worked"` // number of members for which the work was done
 	Answers []Answer `json:"answers"`
 }
 
@@ -57,7 +57,7 @@ func openStores(openFile func(name string) (*sql.DB, error)) (*stores, error) {
 		return nil, fmt.Errorf("reward demo: make a folder for SQLite: %w", err)
 	}
 	s := &stores{folder: folder, redis: miniredis.NewMiniRedis()}
-	s.redis.ClockTTL(true) // its leases expire as time passes
+	s.redis.ClockTTL(true) // leases expire with the real time
 	if err := s.redis.StartAddr("127.0.0.1:0"); err != nil {
 		s.close()
 		return nil, fmt.Errorf("reward demo: start a Redis: %w", err)
@@ -83,12 +83,12 @@ func (s *stores) close() {
 	_ = os.RemoveAll(s.folder)
 }
 
-// ErrNotOnce is the error of a demonstration in which the reward was not recorded once with the
-// lock, or not by each member without.
+// ErrNotOnce is the error of a demonstration with another result than expected: one record with the
+// lock, and one record per member without it.
 var ErrNotOnce = errors.New("a reward was not recorded once")
 
-// Run shows both ways, and prints them to w, for machines if asJSON is set. OpenFile opens an
-// SQLite file. It returns ErrNotOnce once all is printed.
+// Run runs both implementations and prints the results to w, as JSON if asJSON is set. OpenFile
+// opens an SQLite file. It returns ErrNotOnce after it has printed everything.
 func Run(ctx context.Context, w io.Writer, asJSON bool, openFile func(name string) (*sql.DB, error)) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -134,7 +134,7 @@ func (s *stores) naive(ctx context.Context) (*Way, error) {
 	return way, err
 }
 
-// guarded lets them claim at desks, each with a Locker of its own, as pods have.
+// guarded lets the members claim at desks with a Locker each, as in separate pods.
 func (s *stores) guarded(ctx context.Context) (*Way, error) {
 	book, err := reward.Open(ctx, s.db, reward.SQLite)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *stores) guarded(ctx context.Context) (*Way, error) {
 	return way, err
 }
 
-// claimAtOnce lets all members claim, and fails if one got neither yes nor no as an answer.
+// claimAtOnce lets all members claim at once, and fails if a claim ends in doubt.
 func claimAtOnce(claim func(member string) (string, error)) (*Way, error) {
 	way := &Way{Answers: make([]Answer, members)}
 	errs := make([]error, members)
@@ -199,7 +199,7 @@ func claimAtOnce(claim func(member string) (string, error)) (*Way, error) {
 	return way, errors.Join(errs...)
 }
 
-// Recorded is how many members were answered that the reward is recorded.
+// Recorded returns the number of members whose claim was recorded.
 func (w *Way) Recorded() (n int) {
 	for _, a := range w.Answers {
 		if a.Recorded {

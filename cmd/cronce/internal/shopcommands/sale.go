@@ -49,8 +49,7 @@ func WithClient(cmd *cobra.Command, f func(ctx context.Context, c *config.Config
 	return f(ctx, c, client)
 }
 
-// saleFailed gives an error of a sale its exit code: refused by state, wrong usage, or, of
-// all that is not known to be either, doubt.
+// saleFailed gives an error of a sale its exit code: refused by state, wrong usage, or else doubt.
 func saleFailed(err error) error {
 	_, field := errors.AsType[*stock.FieldError](err)
 	switch {

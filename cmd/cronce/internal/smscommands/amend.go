@@ -97,8 +97,7 @@ func cancelCommand() *cobra.Command {
 	return cmd
 }
 
-// smsAmended prints what was done, or makes a refusal by the message's state one of the
-// command.
+// smsAmended prints the result, or gives a refusal by the message's state its exit code.
 func smsAmended(w io.Writer, done, id string, err error) error {
 	if errors.Is(err, sms.ErrState) {
 		return exit.With(exit.Refused, err)

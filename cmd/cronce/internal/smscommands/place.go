@@ -14,19 +14,19 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// placeEvery is how often an import writes down where it is: what is imported again after
-// a kill is known, and changes nothing.
+// placeEvery is the interval at which an import stores its position. Rows that are imported again
+// after a kill are known, and change nothing.
 const placeEvery = time.Second
 
-// An importPlace is a file that says how far an import has come.
+// An importPlace is a file with the position of an import.
 type importPlace struct {
 	file  string
 	last  sms.Checkpoint
 	saved time.Time
-	err   error // the first of writing it
+	err   error // the first error of a write
 }
 
-// load reads the place; without a file it is the beginning.
+// load reads the position; without a file it is the beginning.
 func (p *importPlace) load() (sms.Checkpoint, error) {
 	text, err := boundedfile.Read(p.file, 4<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func (p *importPlace) load() (sms.Checkpoint, error) {
 	return p.last, nil
 }
 
-// reached notes the place, and writes it down now and then.
+// reached sets the position, and stores it from time to time.
 func (p *importPlace) reached(c sms.Checkpoint) {
 	p.last = c
 	if time.Since(p.saved) >= placeEvery {
@@ -67,7 +67,7 @@ func (p *importPlace) save() {
 	}
 }
 
-// leave removes the file of an import that is done, and writes it for one that is not.
+// leave removes the file of a complete import, and writes that of an incomplete one.
 func (p *importPlace) leave(done bool) error {
 	if !done {
 		if p.last.Rows > 0 {
@@ -81,7 +81,7 @@ func (p *importPlace) leave(done bool) error {
 	return nil
 }
 
-// A progress is a reader that shows on a terminal how much of a file was read, and nothing
+// A progress is a reader that shows on a terminal how much of a file was read. It shows nothing
 // elsewhere.
 type progress struct {
 	in    io.Reader
@@ -123,7 +123,7 @@ func (p *progress) show(rows int) {
 	fmt.Fprint(p.w, "\r", p.line(rows), "\x1b[K")
 }
 
-// line is the bar, or only the number where the size is not known.
+// line returns the bar, or only the number of rows if the size is unknown.
 func (p *progress) line(rows int) string {
 	if p.size <= 0 {
 		return terminal.Plural(rows, "row")

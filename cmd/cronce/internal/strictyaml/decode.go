@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// decode writes a node into a value, whatever that is.
+// decode writes a node into a value of any supported type.
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -31,7 +31,7 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	}
 }
 
-// pointee follows a pointer, to something new if it is nil.
+// pointee returns the target of a pointer, and allocates it if the pointer is nil.
 func pointee(v reflect.Value) reflect.Value {
 	if v.Kind() != reflect.Pointer {
 		return v
@@ -75,8 +75,7 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	}
 }
 
-// keyOf returns a key as it was written. Keys that are no plain scalars match
-// no field.
+// keyOf returns a key as it was written. A key that is not a plain scalar matches no field.
 func keyOf(key ast.MapKeyNode) string {
 	if t := key.GetToken(); t != nil {
 		return t.Value
@@ -115,7 +114,7 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 	}
 }
 
-// set sets a value of a plain type, or returns what is allowed for it.
+// set sets a value of a plain type, or returns the allowed values.
 func set(into reflect.Value, node ast.Node, text string) (allowed string) {
 	switch into.Kind() {
 	case reflect.String:
@@ -162,8 +161,8 @@ func describe(node ast.Node) string {
 	return Quote(text)
 }
 
-// Quote quotes a value for an error and cuts it. One that may be a URL or a DSN with
-// a password is not repeated: it stood where something else is allowed.
+// Quote quotes a value for an error and cuts it. It hides a value that may be a URL or a DSN with a
+// password, which was written in the wrong place.
 func Quote(s string) string {
 	const most = 80
 	if HasCredentials(s) {
@@ -175,8 +174,8 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
 }
 
-// HasCredentials reports whether a text may be a URL or a DSN with a user and a password,
-// however it is mistyped: a colon before an @.
+// HasCredentials reports whether a text may be a URL or a DSN with a user and a password, even if
+// it is mistyped: it has a colon before an @.
 func HasCredentials(s string) bool {
 	before, _, ok := strings.Cut(s, "@")
 	return ok && strings.Contains(before, ":")

@@ -19,7 +19,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 	return fields
 }
 
-// unknown says that a key is not known, and which known one may be meant.
+// unknown returns the fault of an unknown key, with the known key that may be meant.
 func unknown(key string, fields map[string]int) string {
 	names := slices.Sorted(maps.Keys(fields))
 	if near := Nearest(key, names); near != "" {
@@ -28,9 +28,9 @@ func unknown(key string, fields map[string]int) string {
 	return "unknown key, known are " + strings.Join(names, ", ")
 }
 
-// Nearest returns the name that key was probably meant to be: the one with the
-// fewest edits, at most a third of its length and at least two allowed, or one
-// that begins with key. It returns "" if there is none.
+// Nearest returns the name that key was probably meant to be: the one with the fewest edits (at
+// most a third of its length, but at least two are allowed), or one that begins with key. It
+// returns "" if there is none.
 func Nearest(key string, names []string) string {
 	best, edits := "", 0
 	for _, name := range names {
@@ -50,8 +50,8 @@ func Nearest(key string, names []string) string {
 	return ""
 }
 
-// distance is how many bytes must be inserted, removed or replaced to make b
-// of a (Levenshtein). Keys are short; a long one is no typing mistake.
+// distance returns the number of bytes to insert, remove or replace to get from a to b
+// (Levenshtein). Keys are short; a long one is not a typing error.
 func distance(a, b string) int {
 	if len(a) > 100 {
 		return len(a)

@@ -1,10 +1,9 @@
-// Package strictyaml decodes a configuration file and reports everything that
-// is wrong with it at once: each fault with file, line, column and path, an
-// unknown key with the nearest known one.
+// Package strictyaml decodes a configuration file and reports all of its faults at
+// once: each with file, line, column and path, an unknown key with the nearest known one.
 //
-// It takes the plain part of YAML: mappings, lists and scalars in one document.
-// Anchors, aliases, merge keys and tags are refused, so that what a key is can be
-// read where it stands, and a small file stays small.
+// It accepts the plain part of YAML: mappings, lists and scalars in one document.
+// Anchors, aliases, merge keys and tags are refused, so that each value stands where
+// its key is, and a small file cannot expand into a large document.
 package strictyaml
 
 import (
@@ -23,18 +22,16 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxSize is how large a file may be, in bytes.
+// MaxSize bounds a file, in bytes.
 const MaxSize = 1 << 20
 
-// maxFaults keeps a file that is no configuration at all from flooding the
-// terminal.
+// maxFaults bounds the faults that are reported, for a file that is not a configuration at all.
 const maxFaults = 20
 
-// The parser takes memory in proportion to the number of nodes, a kilobyte or more
-// for each, and time in proportion to the square of the depth (of brackets inside
-// brackets, and of "- - -" along a line), of the keys of one mapping, of the
-// documents, of blank lines in a row and of odd characters in one line. So these are
-// bounded before it sees a file.
+// The parser needs memory in proportion to the number of nodes, a kilobyte or more for each. Its
+// time grows with the square of the depth (of brackets inside brackets, and of "- - -" along a
+// line), of the keys of one mapping, of the documents, of successive blank lines, and of odd
+// characters in one line. So these are bounded before the parser runs.
 const (
 	maxNodes  = 100_000
 	maxDepth  = 50
@@ -44,13 +41,13 @@ const (
 	maxLine   = 64 << 10
 )
 
-// An Error is one thing that is wrong with a file.
+// An Error is one fault of a file.
 type Error struct {
 	File   string
 	Line   int    // from 1; 0 if the file does not have the key
 	Column int    // from 1
 	Path   string // jobs[2].spec; empty if the file cannot be read as YAML
-	Text   string // what is wrong, and what is allowed
+	Text   string // the fault, and the allowed values
 }
 
 func (e *Error) Error() string {
@@ -67,7 +64,7 @@ func (e *Error) Error() string {
 	return place + ": " + e.Path + ": " + e.Text
 }
 
-// A File remembers where its keys stand. The zero value is a file without any.
+// A File has the places of the keys of a file. The zero value has none.
 type File struct {
 	name       string
 	places     map[string]place
@@ -76,8 +73,8 @@ type File struct {
 
 type place struct{ line, column int }
 
-// Fault makes a fault of the value at path, with its place in the file: of what
-// the file does not have, the place of what it would be in.
+// Fault returns the fault of the value at path with its place in the file. If the file does not
+// have the value, it is the place of the mapping that would contain it.
 func (f *File) Fault(path, format string, args ...any) *Error {
 	at, ok := f.places[path]
 	for in := path; !ok && in != ""; at, ok = f.places[in] {
@@ -86,14 +83,12 @@ func (f *File) Fault(path, format string, args ...any) *Error {
 	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...)}
 }
 
-// Unreadable reports whether the file is no YAML, or none that is parsed: then
-// nothing is known of what it says.
+// Unreadable reports whether the file could not be parsed, so that its content is unknown.
 func (f *File) Unreadable() bool { return f.unreadable }
 
-// Decode decodes data into the struct that into points to, by its yaml tags;
-// fields without one do not exist for it. What the file does not name, or leaves
-// empty, keeps its value. A type with UnmarshalText decodes itself. The error
-// joins a *Error for each thing that is wrong; the File is never nil.
+// Decode decodes data into the struct that into points to, by yaml tags; it ignores fields without
+// a tag. A value that the file does not have, or leaves empty, stays unchanged. A type with
+// UnmarshalText decodes itself. The error joins a *Error for each fault; the File is never nil.
 func Decode(name string, data []byte, into any) (*File, error) {
 	f := &File{name: name, places: map[string]place{}}
 	parsed, err := f.parse(data)
@@ -116,7 +111,7 @@ func (f *File) parse(data []byte) (*ast.File, error) {
 	if line, why := badLine(data); why != "" {
 		return nil, &Error{File: f.name, Line: line, Column: 1, Text: why}
 	}
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\uFEFF")) // editors on Windows write a byte order mark
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\uFEFF")) // some editors write a byte order mark
 	if t, why := tooMuch(tokens); t != nil {
 		f.places[""] = place{t.Position.Line, t.Position.Column}
 		return nil, f.Fault("", "%s", why)
@@ -140,9 +135,9 @@ func (d *decoder) documents(parsed *ast.File, into any) {
 	}
 }
 
-// nodes is about how many nodes the parser would make, counted without it: one for
-// each line that is neither empty nor a comment, each further item of a list that
-// begins in it, each comma and each opening bracket.
+// nodes estimates the number of nodes that the parser would make: one for each line that is neither
+// empty nor a comment, for each further list item that begins in it, for each comma and for each
+// opening bracket.
 func nodes(data []byte) (n int) {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
@@ -154,8 +149,8 @@ func nodes(data []byte) (n int) {
 	return n
 }
 
-// badLine returns the first line that the lexer should not see, counted as it counts:
-// a carriage return alone ends a line as well.
+// badLine returns the first line that the lexer must not read. It counts like the lexer: a carriage
+// return alone ends a line as well.
 func badLine(data []byte) (line int, why string) {
 	blank := 0
 	text := bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
@@ -174,7 +169,7 @@ func badLine(data []byte) (line int, why string) {
 	return 0, ""
 }
 
-// tooMuch returns the first token that the parser should not see, and why.
+// tooMuch returns the first token that the parser must not read, and the reason.
 func tooMuch(tokens token.Tokens) (*token.Token, string) {
 	depth, documents := 0, 0
 	var open mappings
@@ -201,18 +196,18 @@ func tooMuch(tokens token.Tokens) (*token.Token, string) {
 	return nil, ""
 }
 
-// mappings are those that a token may be in: the columns of their keys, growing, and
-// how many keys each has so far.
+// mappings are the open mappings at a token: the columns of their keys, in increasing order, and
+// the number of keys so far.
 type mappings []struct{ column, keys int }
 
-// close ends the mappings whose keys stand right of a column.
+// close removes the mappings whose keys are to the right of a column.
 func (m *mappings) close(column int) {
 	for len(*m) > 0 && (*m)[len(*m)-1].column > column {
 		*m = (*m)[:len(*m)-1]
 	}
 }
 
-// key counts a key, and returns how many its mapping has.
+// key counts a key, and returns the number of keys of its mapping.
 func (m *mappings) key(column int) int {
 	m.close(column)
 	if n := len(*m); n == 0 || (*m)[n-1].column < column {
@@ -223,7 +218,7 @@ func (m *mappings) key(column int) int {
 	return last.keys
 }
 
-// syntax gives an error of the parser our form: without its excerpt of the file.
+// syntax converts an error of the parser into an Error, without its excerpt of the file.
 func (f *File) syntax(err error) error {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok {

@@ -1,3 +1,3 @@
-// Package terminal writes to people and to machines: colours, text that is safe to print, lines
-// of the log, and JSON.
+// Package terminal formats output for people and for programs: colours, text that is safe to print,
+// lines of the log, and JSON.
 package terminal

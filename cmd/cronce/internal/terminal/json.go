@@ -9,20 +9,20 @@ import (
 	"unicode/utf16"
 )
 
-// PrintJSON writes a value as indented JSON, with what is not printable escaped.
+// PrintJSON writes a value as indented JSON, with unprintable characters escaped.
 func PrintJSON(w io.Writer, value any) error {
 	enc := json.NewEncoder(jsonWriter{w})
 	enc.SetIndent("", "  ")
 	return enc.Encode(value)
 }
 
-// PrintJSONLine writes a value as one line of JSON, with what is not printable escaped.
+// PrintJSONLine writes a value as one line of JSON, with unprintable characters escaped.
 func PrintJSONLine(w io.Writer, value any) error {
 	return json.NewEncoder(jsonWriter{w}).Encode(value)
 }
 
-// jsonWriter escapes in JSON what is not printable. There it stands in strings
-// alone, so the value stays the same.
+// jsonWriter escapes unprintable characters of JSON. They occur only in strings, so the value stays
+// the same.
 type jsonWriter struct{ w io.Writer }
 
 func (p jsonWriter) Write(data []byte) (int, error) {

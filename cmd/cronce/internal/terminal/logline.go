@@ -18,7 +18,7 @@ type LogLine struct {
 	Fields  map[string]any
 }
 
-// ParseLogLine reads a line of the JSON log. A time that cannot be read is the zero time.
+// ParseLogLine parses a line of the JSON log. An invalid time becomes the zero time.
 func ParseLogLine(text []byte) (LogLine, error) {
 	l := LogLine{Fields: map[string]any{}}
 	dec := json.NewDecoder(strings.NewReader(string(text)))
@@ -34,7 +34,7 @@ func ParseLogLine(text []byte) (LogLine, error) {
 	return l, nil
 }
 
-// Record returns the line as the JSON log has it.
+// Record returns the line as a record of the JSON log.
 func (l *LogLine) Record() map[string]any {
 	record := map[string]any{logTime: l.At.UTC().Format(timeFormat), logLevel: l.Level, logMessage: l.Message}
 	maps.Copy(record, l.Fields)
@@ -50,7 +50,7 @@ func (l *LogLine) Text(key string) string {
 	return Printable(fmt.Sprint(v))
 }
 
-// Render returns the line for a person: when, which node, what, of which tick, and the rest.
+// Render returns the line for a person: time, node, message, tick, and the other fields.
 func (l *LogLine) Render(p *Style) string {
 	node := l.Text("node")
 	columns := []string{
@@ -65,7 +65,7 @@ func (l *LogLine) Render(p *Style) string {
 	return strings.TrimRight(strings.Join(columns, "  "), " ")
 }
 
-// tick shows a tick's time, with its day if that is not the line's.
+// tick formats the time of a tick, with its day if that is not the line's day.
 func (l *LogLine) tick() string {
 	t, err := time.Parse(time.RFC3339, l.Text("tick"))
 	switch {
@@ -77,8 +77,7 @@ func (l *LogLine) tick() string {
 	return t.UTC().Format(time.TimeOnly)
 }
 
-// shown are the fields that render has columns or words of its own for, and the
-// fence, which is for machines.
+// shown are the fields that Render prints in columns of their own, and the fence, which it omits.
 var shown = []string{"node", "job", "tick", "fence", "attempt", "late_ms", "outcome", "took_ms", "reason", "count", "text", "fix", "err"}
 
 func (l *LogLine) details() []string {
@@ -104,7 +103,7 @@ func (l *LogLine) details() []string {
 	return out
 }
 
-// unlessOne leaves out the number that is not worth a word.
+// unlessOne returns the number, or nothing if it is 1.
 func unlessOne(n string) string {
 	if n == "1" {
 		return ""
@@ -112,7 +111,7 @@ func unlessOne(n string) string {
 	return n
 }
 
-// others are the names of fields that only some lines have.
+// others returns the names of the remaining fields.
 func (l *LogLine) others() []string {
 	var keys []string
 	for key := range l.Fields {
@@ -124,7 +123,8 @@ func (l *LogLine) others() []string {
 	return keys
 }
 
-// Milliseconds shows a number of milliseconds with two or three digits, and other text as it is.
+// Milliseconds formats a number of milliseconds with two or three digits, and returns other text
+// unchanged.
 func Milliseconds(text string) string {
 	ms, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable is a text as it may be written to a terminal, on one line and in one
-// column: what is not printable is shown escaped, such as \x1b, \n, \u202e, and \xff
-// for a byte that is no UTF-8. Whatever comes from the store, from the network or
-// from a job is written through it, or through PrintableText, or as JSON.
+// Printable returns a text that is safe to write to a terminal, in one line and one column.
+// Unprintable characters are escaped, such as \x1b,
+// , \u202e, and \xff for an invalid byte. Every text from the store, from the network or from a job
+// is printed through it, through PrintableText, or as JSON.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, unprintable) {
 		return s
@@ -33,12 +33,11 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// unprintable reports whether a rune may do more to a terminal than to be shown.
-// Controls that reverse the direction of what follows are among them, and so is the
-// replacement of what is no UTF-8.
+// unprintable reports whether a rune may have another effect on a terminal than to be shown. These
+// include controls that reverse the direction of text, and the replacement of invalid UTF-8.
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// PrintableText is Printable of each line of a text.
+// PrintableText applies Printable to each line of a text.
 func PrintableText(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -47,11 +46,11 @@ func PrintableText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// PrintRow writes a row of a table, whose columns a tabwriter aligns.
+// PrintRow writes a row of a table for a tabwriter.
 func PrintRow(w io.Writer, cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		texts[i] = Printable(fmt.Sprint(cell))
 	}
-	fmt.Fprintln(w, strings.Join(texts, "\t")) // the error is that of the tabwriter's Flush
+	fmt.Fprintln(w, strings.Join(texts, "\t")) // Flush of the tabwriter returns the error
 }

@@ -8,22 +8,20 @@ import (
 	"sync"
 )
 
-// A Style colours what goes to a terminal. The zero Style leaves it plain. It may be used
-// concurrently.
+// A Style colours terminal output. The zero Style adds no colours. It may be used concurrently.
 type Style struct {
 	on    bool
 	mu    sync.Mutex
-	nodes []string // in the order in which they were seen: each has its colour
+	nodes []string // in order of appearance, which determines their colours
 	width int
 }
 
-// NewStyle returns a Style that colours if w is a terminal, NO_COLOR is empty and TERM is not dumb.
+// NewStyle returns a Style with colours if w is a terminal, NO_COLOR is empty and TERM is not dumb.
 func NewStyle(w io.Writer) *Style {
 	return &Style{on: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// IsTerminal reports whether w is a terminal, or another device that no program
-// reads from.
+// IsTerminal reports whether w is a terminal or another character device.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -33,7 +31,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colours that differ visibly on dark and on light.
+// nodeColours are distinguishable on dark and on light backgrounds.
 var nodeColours = []int{36, 33, 35, 32, 34, 31, 96, 93, 95, 92}
 
 const (
@@ -43,7 +41,7 @@ const (
 	bold   = 1
 )
 
-// node pads a node's name to the longest seen and gives it its colour.
+// node pads a node's name to the longest one so far and colours it.
 func (p *Style) node(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +54,7 @@ func (p *Style) node(name string) string {
 	return p.paint(nodeColours[i%len(nodeColours)], fmt.Sprintf("%-*s", p.width, name))
 }
 
-// message pads what happened, and marks the start of a run: each tick has one.
+// message pads a message, and highlights the start of a run.
 func (p *Style) message(level, text string) string {
 	padded := fmt.Sprintf("%-13s", text)
 	if text == "run started" {

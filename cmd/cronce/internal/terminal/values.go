@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// UTC is a time of the store, in milliseconds since 1970, in UTC.
+// UTC returns a time of the store, in Unix ms, as a UTC time.
 func UTC(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// RFC3339 shows a time of the store as RFC 3339 in UTC, to the second.
+// RFC3339 formats a time of the store as RFC 3339 in UTC, to the second.
 func RFC3339(ms int64) string { return UTC(ms).Format(time.RFC3339) }
 
-// ShortTime shows an instant, with its day if that is not today's.
+// ShortTime formats an instant, with its day if it is not today.
 func ShortTime(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -23,7 +23,7 @@ func ShortTime(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04:05")
 }
 
-// Number shows 0 as a dash.
+// Number formats a number, and 0 as a dash.
 func Number(n int64) string {
 	if n == 0 {
 		return "-"
@@ -31,7 +31,7 @@ func Number(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Names lists the first names and counts the rest.
+// Names lists the first names and the number of the others.
 func Names(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

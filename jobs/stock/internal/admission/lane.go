@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// maxQueued is how many requests of a lane may wait for a place at once. While the store
-// answers they have one within a few milliseconds.
+// maxQueued bounds the requests of a lane that wait for a place. While the store answers, they get
+// one within a few milliseconds.
 const maxQueued = 4096
 
-// A Lane has the places of one kind of requests. Its methods may be called concurrently.
+// A Lane holds the places of one kind of requests. Its methods may be called concurrently.
 type Lane struct {
 	places chan struct{} // holds a value for each request that is being served
-	queue  chan struct{} // and for each that waits
+	queue  chan struct{} // holds a value for each request that waits
 	wait   time.Duration
 }
 
-// NewLane makes a lane of so many places, for each of which a request waits that long at most.
+// NewLane returns a lane with the given number of places. A request waits for a place at most for
+// wait.
 func NewLane(places int, wait time.Duration) *Lane {
 	return &Lane{places: make(chan struct{}, places), queue: make(chan struct{}, maxQueued), wait: wait}
 }
 
-// Enter takes a place, and reports whether there was one in time. The caller gives a place that it
-// has taken back with Leave.
+// Enter gets a place, and reports whether one was free in time. The caller returns the place with
+// Leave.
 func (l *Lane) Enter(ctx context.Context) bool {
 	select {
 	case l.places <- struct{}{}:
@@ -46,5 +47,5 @@ func (l *Lane) Enter(ctx context.Context) bool {
 	return false
 }
 
-// Leave gives a place back.
+// Leave returns a place.
 func (l *Lane) Leave() { <-l.places }

@@ -1,5 +1,5 @@
-// Package admission bounds the requests of the HTTP front of a sale: how often each client may ask,
-// and how many requests are served at once.
+// Package admission limits the requests to the HTTP front of a sale: how often each client may send
+// one, and how many are served at once.
 package admission
 
 import (
@@ -15,19 +15,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// MaxKeys is how many keys a limiter remembers: some 20 MB. It forgets the key first that asked
-// longest ago.
+// MaxKeys bounds the keys that a limiter remembers, which take some 20 MB. It drops the least
+// recently used key first.
 const MaxKeys = 65_536
 
-// A Limiter holds each of many keys to a rate. A nil Limiter allows everything. Its methods may be
-// called concurrently.
+// A Limiter applies a rate to each of many keys. A nil Limiter allows everything. Its methods may
+// be called concurrently.
 type Limiter struct {
 	perSecond rate.Limit
 	burst     int
 
 	mu    sync.Mutex
 	keys  map[string]*list.Element
-	order *list.List // of *rated, the one that asked last in front
+	order *list.List // of *rated, most recently used first
 }
 
 type rated struct {
@@ -35,8 +35,8 @@ type rated struct {
 	limit *rate.Limiter
 }
 
-// NewLimiter allows so many per minute of each key, and burst of them at once. It returns nil for
-// 0 per minute: everything is allowed.
+// NewLimiter returns a limiter that allows perMinute requests per key and minute, and burst at
+// once. It returns nil if perMinute is 0: everything is allowed.
 func NewLimiter(perMinute, burst int) *Limiter {
 	if perMinute <= 0 {
 		return nil
@@ -44,7 +44,8 @@ func NewLimiter(perMinute, burst int) *Limiter {
 	return &Limiter{perSecond: rate.Limit(float64(perMinute) / 60), burst: burst, keys: map[string]*list.Element{}, order: list.New()}
 }
 
-// Wait returns how long a key must wait until its next request is allowed. 0: this one is, and counts.
+// Wait returns the time until the next request of a key is allowed. 0: this request is allowed, and
+// counted.
 func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 	if l == nil {
 		return 0
@@ -71,16 +72,16 @@ func (l *Limiter) Wait(key string, now time.Time) time.Duration {
 	return wait
 }
 
-// Keys are the keys that the limiter remembers, in no order.
+// Keys returns the keys that the limiter remembers, in no order.
 func (l *Limiter) Keys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.keys))
 }
 
-// ClientAddress is the address that a request counts for: its peer's, or, behind proxies that
-// are trusted, the last that none of them has. An IPv6 address counts as its /64, which one
-// customer has.
+// ClientAddress returns the address that a request counts for. It is the peer's address or, behind
+// trusted proxies, the last forwarded address that is not a trusted proxy. An IPv6 address counts
+// as its /64, the usual size of one customer's network.
 func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -95,7 +96,7 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
 		}
 		hop, err := netip.ParseAddr(text)
 		if err != nil {
-			break // no proxy vouches for the hops before it
+			break // the proxies forwarded no valid address before this one
 		}
 		at = hop.Unmap().WithZone("")
 	}
@@ -105,7 +106,8 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) string {
 	return at.String()
 }
 
-// Unmapped are ranges of addresses as peers have them: no IPv4 address is in the notation of IPv6.
+// Unmapped replaces IPv4-mapped ranges by their IPv4 ranges, since peer addresses are compared
+// unmapped.
 func Unmapped(ranges []netip.Prefix) []netip.Prefix {
 	const mapped = 96 // bits before the IPv4 address
 	plain := slices.Clone(ranges)

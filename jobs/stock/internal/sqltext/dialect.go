@@ -7,12 +7,12 @@ import (
 	"github.com/cronce/cronce/internal/database"
 )
 
-// Bound ends the transaction of a process that was stopped in the middle of it,
-// so that it does not block the next run for longer than its lease does. SQLite
-// and MySQL know nothing like it: there a stopped process blocks until it goes on
-// or dies. The comment is for MariaDB to execute. PostgreSQL plans by statistics
-// that it takes now and then: of a table that has just grown from nothing it would
-// read every row for each key.
+// Bound returns a statement that makes the database end the transaction of a stopped process, so
+// that it does not block the next run for longer than its lease. MariaDB executes the comment.
+// SQLite and MySQL have no such limit: there a stopped process blocks until it continues or dies.
+//
+// The statement for PostgreSQL also forbids sequential scans: PostgreSQL plans by statistics that
+// it collects now and then, and would scan a whole table that has just grown from nothing.
 func Bound(d database.Dialect) string {
 	switch d {
 	case database.MySQL:
@@ -23,8 +23,7 @@ func Bound(d database.Dialect) string {
 	return ""
 }
 
-// UnlessThere is what follows the rows of an INSERT into product so that rows which
-// are there stay as they are.
+// UnlessThere is the suffix of an INSERT into product that leaves existing rows unchanged.
 func UnlessThere(d database.Dialect) string {
 	if d == database.MySQL {
 		return " ON DUPLICATE KEY UPDATE sku = VALUES(sku)"
@@ -32,8 +31,8 @@ func UnlessThere(d database.Dialect) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// Upsert is what follows the rows of an INSERT so that rows that are there take
-// the values of columns; sums are columns that the values are added to.
+// Upsert is the suffix of an INSERT that updates existing rows: columns are replaced, sums are
+// added to.
 func Upsert(d database.Dialect, table, key string, columns, sums []string) string {
 	excluded, conflict := "excluded.%[1]s", " ON CONFLICT ("+key+") DO UPDATE SET "
 	if d == database.MySQL {

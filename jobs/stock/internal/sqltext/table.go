@@ -1,5 +1,5 @@
-// Package sqltext has the SQL that the databases of a sale write differently: rows with their
-// parameters, what becomes of rows that are there, and the bound of a transaction.
+// Package sqltext writes the SQL of a sale that differs between databases: rows with their
+// parameters, the treatment of existing rows, and the time limit of a transaction.
 package sqltext
 
 import (
@@ -11,22 +11,21 @@ import (
 	"github.com/cronce/cronce/internal/database"
 )
 
-// MaxRows is how many rows one statement writes at most where each value is a
-// parameter: SQLite allows 32,766 of those, MySQL 65,535.
+// MaxRows bounds the rows of one statement in which each value is a parameter: SQLite allows 32,766
+// parameters, MySQL 65,535.
 const MaxRows = 500
 
-// A Table is rows to be written: of each column the values, all of one kind. The
-// sale is a column of each.
+// A Table holds rows to be written, column by column. The first column of each row is the sale.
 type Table struct {
 	Name    string
 	Columns []Column
-	Clock   string // a column that takes the database's time; empty: none
+	Clock   string // a column that is set to the database's time; empty: none
 }
 
-// A Column is one of a table, with its values.
+// A Column is a column of a table with its values, either texts or ints.
 type Column struct {
-	Name  string   // the column in the database
-	texts []string // or
+	Name  string // the column in the database
+	texts []string
 	ints  []int64
 }
 
@@ -56,8 +55,8 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Write inserts the rows of the table for a sale, in as few statements as possible. The suffix
-// follows them: what happens to rows that are there already.
+// Write inserts the rows for a sale in as few statements as possible. The suffix decides about
+// existing rows.
 func (t *Table) Write(ctx context.Context, db execer, d database.Dialect, sale, suffix string) error {
 	if t.rows() == 0 {
 		return nil
@@ -73,7 +72,7 @@ func (t *Table) Write(ctx context.Context, db execer, d database.Dialect, sale, 
 	return nil
 }
 
-// writeArrays writes any number of rows with one parameter per column.
+// writeArrays writes any number of rows with one array parameter per column.
 func (t *Table) writeArrays(ctx context.Context, db execer, d database.Dialect, sale, suffix string) error {
 	var arrays []string
 	args := []any{sale}
@@ -127,7 +126,7 @@ func (t *Table) insert() string {
 // Marks returns n placeholders, with commas between them.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// TextArray writes an array as PostgreSQL reads it: any driver can send it.
+// TextArray formats an array in the syntax of PostgreSQL, which any driver can send as a text.
 func TextArray(values []string) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -136,7 +135,7 @@ func TextArray(values []string) string {
 			b.WriteByte(',')
 		}
 		b.WriteByte('"')
-		_, _ = escapes.WriteString(&b, v) // a Builder takes everything
+		_, _ = escapes.WriteString(&b, v) // a Builder returns no error
 		b.WriteByte('"')
 	}
 	b.WriteByte('}')

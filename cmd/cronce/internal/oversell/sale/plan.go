@@ -12,12 +12,12 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
 
-// A plan is what every process of a run gets before the first sale.
+// A plan is sent to every process of a run before the first sale.
 type plan struct {
 	Run       string
-	Redis     []string // URLs: where the stock is, then redlock's, if it has others
+	Redis     []string // URLs: the server of the stock, then those of redlock if they differ
 	Redlock   []string
-	Embedded  bool // the Redis is inside the parent: what the environment says about another does not count
+	Embedded  bool // the Redis is inside the parent process, so the environment's settings for a Redis are ignored
 	DSN       string
 	ZooKeeper []string
 	Work      time.Duration
@@ -25,10 +25,10 @@ type plan struct {
 	Patience  time.Duration
 
 	openRedis Connect
-	warn      func(setting, text string) // of what is sent in plain text; nil: the parent has done so
+	warn      func(setting, text string) // called for secrets in plain text; nil: the parent has warned
 }
 
-// connect makes the clients of a process, and sees that the stores answer.
+// connect makes the clients of a process, and checks that the stores answer.
 func (p plan) connect(ctx context.Context) (*oversell.Env, error) {
 	e := &oversell.Env{Run: p.Run, ZooKeeper: p.ZooKeeper, Work: p.Work, Buyers: p.Buyers}
 	err := p.connectRedis(ctx, e)
@@ -56,10 +56,10 @@ func (p plan) connectRedis(ctx context.Context, e *oversell.Env) (err error) {
 	return nil
 }
 
-// saleConnections bounds what one process opens to one store.
+// saleConnections bounds the connections of one process to one store.
 const saleConnections = 32
 
-// redisClient lets buyers wait for a connection for as long as they wait at all.
+// redisClient makes a client whose callers wait for a connection as long as buyers wait at all.
 func (p plan) redisClient(ctx context.Context, url string, embedded bool) (redis.UniversalClient, error) {
 	client, shown, err := p.openRedis(url, embedded, p.warn, func(o *redis.UniversalOptions) {
 		o.PoolSize, o.PoolTimeout, o.ReadTimeout = saleConnections, p.Patience, 10*time.Second
@@ -88,7 +88,7 @@ func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
 	}
 	n := saleConnections
 	if d.Dialect == oversell.SQLite {
-		n = 1 // one writes at a time, and here they wait in order
+		n = 1 // SQLite has one writer at a time; here callers wait in order
 	}
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)

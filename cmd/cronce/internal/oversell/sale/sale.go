@@ -1,5 +1,5 @@
-// Package sale sells out a product through strategies of package oversell, to buyers that come at
-// once from several processes, and prints what each strategy cost and whether it sold too much.
+// Package sale sells a product through the strategies of package oversell to concurrent buyers in
+// several processes, and prints the cost of each strategy and whether it oversold.
 package sale
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
 
-// Options say what is sold, where, and how. All fields but Redis, ZooKeeper and DSN are needed.
+// Options are the options of a run. All fields but Redis, ZooKeeper and DSN are required.
 type Options struct {
 	Stock, Buyers, Processes int
 	Work                     time.Duration   // between reading the stock and writing it
-	Patience                 time.Duration   // how long a buyer waits for an answer
+	Patience                 time.Duration   // bound for a buyer's wait
 	Strategies               []oversell.Kind // in the order of the table
 	Redis                    []string        // URLs; none: servers inside this process
 	ZooKeeper                []string        // host:port; none: its strategy does not run
@@ -27,20 +27,20 @@ type Options struct {
 	JSON                     bool            // print for machines
 
 	Worker func() *exec.Cmd           // a process that calls Work
-	Warn   func(setting, text string) // of what is sent in plain text; nil: not warned of
+	Warn   func(setting, text string) // called for secrets in plain text; nil: no warnings
 }
 
-// Connect makes a client of the Redis at a URL, with the options that set changes, and returns
-// with it how the Redis may be shown. Embedded, what the environment says about another Redis does
-// not count. Warn may be nil.
+// Connect makes a client of the Redis at a URL, with options that set changes, and returns it with
+// a printable name of the Redis. Embedded reports that the Redis is inside this process, so that
+// the environment's settings for a Redis are ignored. Warn may be nil.
 type Connect func(url string, embedded bool, warn func(setting, text string), set func(*redis.UniversalOptions)) (client redis.UniversalClient, shown string, err error)
 
-// ErrBroken is the error of a run in which a strategy sold too much that must not.
+// ErrBroken is the error of a run in which a correct strategy oversold.
 var ErrBroken = errors.New("a strategy oversold that must not")
 
 // Run sells through each strategy in turn, and prints to stdout; the workers print errors to
-// stderr. It returns ErrBroken once all is printed. No process, and nothing in a store, is left
-// when it returns, but the tables of leases, which other applications may share.
+// stderr. It returns ErrBroken after it has printed everything. When it returns, no process and no
+// data in a store is left, except the tables of leases, which other applications may share.
 func Run(ctx context.Context, o Options, c Connect, stdout, stderr io.Writer) error {
 	s, err := openStores(ctx, &o, c)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 type stores struct {
 	*oversell.Env
 	plan    plan
-	folder  string // of the SQLite files
-	inFile  bool   // no database was named: the products are in one of them
+	folder  string // folder of the SQLite files
+	inFile  bool   // no database was named: the products are in an SQLite file
 	servers []*miniredis.Miniredis
 	tables  bool
 	book    *sql.DB // of Book
 }
 
-// embeddedRedlock is how many servers redlock has where none are named.
+// embeddedRedlock is the number of servers for redlock if none are named.
 const embeddedRedlock = 3
 
-// openStores starts what is not there and connects to what is.
+// openStores starts embedded stores and connects to the others.
 func openStores(ctx context.Context, o *Options, c Connect) (*stores, error) {
 	s := &stores{plan: plan{
 		Run: "oversell_" + uuid.NewString()[:8], Redis: o.Redis, Redlock: o.Redis,
@@ -76,8 +76,8 @@ func (s *stores) open(ctx context.Context) (err error) {
 	return s.openBook()
 }
 
-// openBook makes the database that reserve loses Redis with. It is always a file: the tables
-// of a shop have no name of their own in a database that was named.
+// openBook creates the database with which reserve survives a loss of Redis. It is always a file,
+// because the tables of a shop have fixed names, which a named database may already use.
 func (s *stores) openBook() error {
 	d, err := config.SQLiteDSN(filepath.Join(s.folder, "book.db"))
 	if err != nil {
@@ -104,14 +104,14 @@ func (s *stores) startRedis(n int) (urls []string, err error) {
 	return urls, nil
 }
 
-// close removes all that the run has stored.
+// close removes all data of the run.
 func (s *stores) close() {
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // Ctrl-C has ended the other
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // Ctrl-C has ended the other context
 	defer stop()
 	if s.Env != nil {
 		_ = s.Forget(ctx)
 		if s.tables {
-			_ = s.Tables.Drop(ctx) // what it cannot remove has the run's name
+			_ = s.Tables.Drop(ctx) // remaining tables have the run's name
 		}
 		for _, c := range append([]redis.UniversalClient{s.Redis}, s.Redlock...) {
 			_ = oversell.Unlink(ctx, c, s.Run+":*")
@@ -129,7 +129,7 @@ func (s *stores) close() {
 	}
 }
 
-// sell lets all buyers in at a strategy, and counts afterwards.
+// sell starts all buyers of a strategy, and counts items and orders afterwards.
 func (s *stores) sell(ctx context.Context, w *workers, k oversell.Kind) (oversell.Result, error) {
 	if lacks := s.Lacks(k.Name); lacks != "" {
 		return oversell.Result{Strategy: k.Name, Skipped: lacks}, nil
@@ -159,7 +159,7 @@ func (s *stores) sell(ctx context.Context, w *workers, k oversell.Kind) (oversel
 	return result, nil
 }
 
-// where says which stores the run uses.
+// where describes the stores of the run.
 func (s *stores) where() string {
 	parts := []string{"Redis inside this process", "3 more inside for redlock"}
 	if !s.plan.Embedded {

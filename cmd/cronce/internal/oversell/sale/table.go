@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// A table prints each sale as soon as it is over.
+// A table prints each sale when it is over.
 type table struct {
 	w       io.Writer
 	options *Options
@@ -19,7 +19,7 @@ type table struct {
 	rows    []Row
 }
 
-// A Row is a result and what was to be expected of it.
+// A Row is a result with the expected one.
 type Row struct {
 	oversell.Result
 	MustBeExact bool `json:"must_be_exact"`
@@ -29,7 +29,7 @@ func newTable(w io.Writer, o *Options, stores string) *table {
 	return &table{w: w, options: o, stores: stores, style: terminal.NewStyle(w)}
 }
 
-// A row begins with the strategy's name, which is shown while its buyers are served.
+// A row begins with the strategy's name, which is printed while its buyers are served.
 const (
 	nameFormat = "%-15s  "
 	rowFormat  = "%6s  %7s  %6s  %6s  %8s  %6s  %8s  %7s  %8s  %8s  %10s  %s\n"
@@ -48,14 +48,14 @@ func (t *table) header() {
 	fmt.Fprintln(t.w, strings.TrimSpace(heads))
 }
 
-// begin shows which sale begins.
+// begin prints the name of the sale that begins.
 func (t *table) begin(k oversell.Kind) {
 	if !t.options.JSON {
 		fmt.Fprintf(t.w, nameFormat, k.Name)
 	}
 }
 
-// add shows the result of the sale that has begun.
+// add prints the result of the sale that has begun.
 func (t *table) add(k oversell.Kind, r oversell.Result) {
 	row := Row{Result: r, MustBeExact: k.Wrong == oversell.Never || k.Wrong == oversell.AcrossProcesses && t.options.Processes == 1}
 	t.rows = append(t.rows, row)
@@ -78,7 +78,7 @@ func (t *table) add(k oversell.Kind, r oversell.Result) {
 		fmt.Sprintf("%.0f", r.Rate), hands(r.Hands), millis(r.P50), millis(r.P99), afterLoss(r.Loss), said)
 }
 
-// afterLoss is how many were sold too many in a sale whose Redis lost its data.
+// afterLoss formats the number of oversold items in a sale whose Redis lost its data.
 func afterLoss(l *oversell.Loss) string {
 	if l == nil {
 		return "-"
@@ -89,7 +89,7 @@ func afterLoss(l *oversell.Loss) string {
 	return fmt.Sprintf("0 of %d", l.Stock)
 }
 
-// hands is how often per second buyers took turns, where they do.
+// hands formats the turns per second; a dash without turns.
 func hands(perSecond float64) string {
 	if perSecond == 0 {
 		return "-"
@@ -97,7 +97,7 @@ func hands(perSecond float64) string {
 	return fmt.Sprintf("%.0f", perSecond)
 }
 
-// millis writes milliseconds with as many digits as matter.
+// millis formats milliseconds with the digits that matter.
 func millis(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	switch {
@@ -116,7 +116,7 @@ func (t *table) endRow() {
 	}
 }
 
-// summary says which strategies kept what they promise, and fails if one did not.
+// summary prints which strategies were exact, and fails if a correct one was not.
 func (t *table) summary() error {
 	var exact, inexact, lucky, broken []string
 	for _, r := range t.rows {

@@ -14,14 +14,14 @@ type server struct {
 	openRedis Connect
 
 	plan   plan
-	share  request // with this process's share of the buyers
+	share  request // the request with this process's share of the buyers
 	env    *oversell.Env
 	buyers *oversell.Buyers
-	end    func() // of the strategy
+	end    func() // ends the strategy
 }
 
-// Work is a worker process: it answers the requests of its standard input until that ends, as
-// it does when the parent is gone.
+// Work is a worker process. It answers the requests of its standard input until that ends, as it
+// does when the parent process ends.
 func Work(ctx context.Context, stdin io.Reader, stdout io.Writer, c Connect) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -59,7 +59,7 @@ func Work(ctx context.Context, stdin io.Reader, stdout io.Writer, c Connect) err
 	}
 }
 
-// do answers one request.
+// do executes one request.
 func (s *server) do(ctx context.Context, r request) (*oversell.Answers, error) {
 	switch {
 	case r.Plan != nil:
@@ -78,7 +78,7 @@ func (s *server) do(ctx context.Context, r request) (*oversell.Answers, error) {
 	return s.letIn(ctx), nil
 }
 
-// prepare lines the buyers up.
+// prepare creates the buyers of a strategy.
 func (s *server) prepare(strategy string) error {
 	seller, end, err := s.env.Open(strategy)
 	if err != nil {

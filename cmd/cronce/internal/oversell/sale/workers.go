@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/oversell"
 )
 
-// The workers are the processes that the buyers come to.
+// workers are the processes that serve the buyers.
 type workers struct {
 	stock int
 	all   []*worker
@@ -27,11 +27,11 @@ type worker struct {
 	in        *json.Encoder
 	stdin     io.Closer
 	responses chan response // closed when the process has ended
-	err       error         // how it ended, then
+	err       error         // the reason of its end, once responses is closed
 }
 
-// A request is what a worker has to do: first to take a plan, and its share of the buyers;
-// then, for each sale, to prepare a strategy, and when all are ready, to let the buyers in.
+// A request is a step for a worker: first a plan and its share of the buyers; then, for each sale,
+// a strategy to prepare, and the start once all workers are ready.
 type request struct {
 	Plan        *plan  `json:",omitempty"`
 	First, Last int    // buyers [First, Last)
@@ -39,8 +39,8 @@ type request struct {
 	Start       bool   `json:",omitempty"`
 }
 
-// A response is the answer to a request: what went wrong, what the buyers were answered,
-// or neither: ready.
+// A response is the answer to a request: an error, the answers of buyers, or neither, which means
+// ready.
 type response struct {
 	Error   string            `json:",omitempty"`
 	Answers *oversell.Answers `json:",omitempty"`
@@ -80,11 +80,11 @@ func (p *worker) start() error {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	go p.read(json.NewDecoder(stdout)) // ends with the process, which stop waits for
+	go p.read(json.NewDecoder(stdout)) // ends with the process, for which stop waits
 	return nil
 }
 
-// read passes responses on until the process ends.
+// read forwards responses until the process ends.
 func (p *worker) read(stdout *json.Decoder) {
 	defer close(p.responses)
 	for {
@@ -118,7 +118,7 @@ func (w *workers) sell(ctx context.Context, strategy string) ([]oversell.Answers
 	return answers, nil
 }
 
-// each sends every worker a request, and waits for the responses of all.
+// each sends a request to every worker, and waits for all responses.
 func (w *workers) each(ctx context.Context, next func(i int) request) ([]response, error) {
 	for i, p := range w.all {
 		if err := p.in.Encode(next(i)); err != nil {
@@ -149,8 +149,8 @@ func (w *workers) stop() {
 	for _, p := range w.all {
 		wg.Go(func() {
 			_ = p.stdin.Close()
-			_ = p.cmd.Process.Kill() // they hold nothing that matters
-			for range p.responses {  // until it has ended
+			_ = p.cmd.Process.Kill() // a worker holds no data
+			for range p.responses {  // waits for the end of the process
 			}
 		})
 	}
