@@ -21,6 +21,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/reconcile"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/requests"
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
@@ -41,6 +42,7 @@ type Node struct {
 	runs       *runs.Runs            // executes what was granted
 	reconciler *reconcile.Reconciler // opens jobs, and finds what no node has decided
 	heart      *heartbeat.Heart      // shows that the node lives, and reads the clock
+	requests   requests.Counts       // to the store
 	changed    signal.Signal         // raised in a drain when quiet may have changed
 	started    atomic.Bool
 	wg         sync.WaitGroup // the loops of the parts
@@ -72,10 +74,14 @@ func (n *Node) connect(shards int) {
 	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
 	n.events = newEvents(cfg.Logger, cfg.Observer, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, shards, time.Now()), events: n.events, early: early}
-	claimer := lock.New(cfg.Store, n.id).Claimer()
+	store := n.requests.Measure(cfg.Store)
+	claimer := lock.New(store, n.id).Claimer()
 	claimer.EndTimeout(cfg.StoreTimeout)
 	claimer.OnEnd(n.monitor.EndAnswered)
 	peeker, peeks := cfg.Store.(driver.Peeker)
+	if peeks {
+		peeker = n.requests.MeasurePeeks(peeker)
+	}
 	n.dispatcher = dispatch.New(dispatch.Config{
 		Claims: claims.Config{
 			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
@@ -91,11 +97,11 @@ func (n *Node) connect(shards int) {
 	})
 	n.dispatcher.Grant(n.runs)
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: cfg.Store, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
+		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{
-		Store: cfg.Store, Node: n.id, Shards: shards, Clock: &n.clock, Health: n.monitor, Events: n.events,
+		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Health: n.monitor, Events: n.events,
 		Timeout: cfg.StoreTimeout, ClockWarn: cfg.ClockWarn, ClockOffset: cfg.ClockOffset, Early: early,
 		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.dispatcher.Shift,
 	})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/requests"
 )
 
 // Stats are what a node does at a moment, and has done since New.
@@ -22,11 +23,24 @@ type Stats struct {
 	// ClockKnown is true.
 	ClockOffset time.Duration
 	ClockKnown  bool
+	// Requests are those to the store, each kind (claim, peek, open, renew, end, beat, clock,
+	// journal) with each result: ok, or doubt if the store did not answer. All are there,
+	// those without a request with 0.
+	Requests []RequestStats
+	// Renewals is how many leases of runs were renewed, lost, or in doubt after a request:
+	// one request may renew many.
+	Renewals map[string]int64
 }
+
+// RequestStats are the requests of one kind with one result.
+type RequestStats = requests.Measured
 
 // Stats returns what the node does at the moment. It asks the store nothing.
 func (n *Node) Stats() Stats {
-	s := Stats{Slots: n.cfg.Concurrency, Claims: map[string]int64{}, ClockKnown: n.clock.Ready()}
+	s := Stats{
+		Slots: n.cfg.Concurrency, Claims: map[string]int64{}, ClockKnown: n.clock.Ready(),
+		Requests: n.requests.Requests(), Renewals: n.requests.Renewals(),
+	}
 	if s.Slots == unbounded {
 		s.Slots = -1
 	}

@@ -19,7 +19,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.counted() {
 		c.Describe(to)
 	}
-	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims} {
+	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims, m.requests, m.renewals} {
 		to <- d
 	}
 }
@@ -44,6 +44,12 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	for answer, count := range s.Claims {
 		to <- prometheus.MustNewConstMetric(m.claims, prometheus.CounterValue, float64(count), answer)
+	}
+	for result, count := range s.Renewals {
+		to <- prometheus.MustNewConstMetric(m.renewals, prometheus.CounterValue, float64(count), result)
+	}
+	for _, r := range s.Requests {
+		to <- prometheus.MustNewConstHistogram(m.requests, r.Count, r.Seconds, r.Within, r.Op, r.Result)
 	}
 }
 

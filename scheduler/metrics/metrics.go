@@ -28,7 +28,7 @@ type Metrics struct {
 	takeovers, tries, late, lost, clockSteps, unreplicated, dropped prometheus.Counter
 	lateness, duration                                              prometheus.Histogram
 
-	ready, alive, slots, ignoring, offset, claims *prometheus.Desc
+	ready, alive, slots, ignoring, offset, claims, requests, renewals *prometheus.Desc
 }
 
 // New returns metrics that have measured nothing.
@@ -54,6 +54,8 @@ func New() *Metrics {
 		ignoring: desc("run_ignores_context", "Runs that go on although their context ended some time ago."),
 		offset:   desc("clock_offset_seconds", "How far this machine's clock is ahead of the store's; absent while that is not known."),
 		claims:   desc("claims_total", "Claims of this node, by the store's answer; doubt: there was none.", "answer"),
+		requests: desc("store_request_seconds", "How long this node's requests to the store took; result doubt: the store did not answer.", "op", "result"),
+		renewals: desc("renewals_total", "Renewals of leases of this node's runs: renewed, lost, or doubt if the store did not answer.", "result"),
 	}
 	m.begin()
 	return m

@@ -80,6 +80,58 @@ cronce_ticks_skipped_total{reason="superseded"} 0
 	})
 }
 
+// A node runs a job for half a minute. A scrape has how many requests of each kind its store
+// has answered, and how often the lease of the run was renewed.
+func TestRequestsAreMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := metrics.New()
+		node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{
+			{Name: "long", Spec: "@every 1m", Lease: 9 * time.Second, Func: func(context.Context, *scheduler.Run) error {
+				time.Sleep(29 * time.Second)
+				return nil
+			}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Watch(node)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- node.Run(ctx) }()
+		time.Sleep(95 * time.Second)
+		exact := map[string]uint64{"renew": 9, "end": 1, "peek": 0, "journal": 0}
+		for _, r := range node.Stats().Requests {
+			want, is := exact[r.Op]
+			if r.Result == "doubt" {
+				want, is = 0, true
+			}
+			if is && r.Count != want {
+				t.Errorf("%d requests %s with result %s, want %d", r.Count, r.Op, r.Result, want)
+			}
+			if asked := r.Op == "claim" || r.Op == "open" || r.Op == "beat"; asked && r.Result == "ok" && r.Count == 0 {
+				t.Errorf("no request %s", r.Op)
+			}
+		}
+		const want = `
+# HELP cronce_renewals_total Renewals of leases of this node's runs: renewed, lost, or doubt if the store did not answer.
+# TYPE cronce_renewals_total counter
+cronce_renewals_total{result="doubt"} 0
+cronce_renewals_total{result="lost"} 0
+cronce_renewals_total{result="renewed"} 9
+`
+		if err := testutil.CollectAndCompare(m, strings.NewReader(want), "cronce_renewals_total"); err != nil {
+			t.Error(err)
+		}
+		if n := testutil.CollectAndCount(m, "cronce_store_request_seconds"); n != 16 {
+			t.Errorf("%d series of requests, want 8 kinds with 2 results", n)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Each kind of event is counted once, in its own metric, and so are those that were dropped.
 func TestEventsAreCounted(t *testing.T) {
 	for _, tc := range []struct {

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"errors"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -45,9 +44,7 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 // claims is reachable; something is wrong with the jobs of the others then.
 func verdict(answers []lock.Claimed) (reached bool, failed error) {
 	for i := range answers {
-		err := answers[i].Err
-		_, short := errors.AsType[*driver.ReplicasError](err) // the store answered, and its replicas did not
-		if err == nil || short || errors.Is(err, driver.ErrUnreadable) || errors.Is(err, driver.ErrFence) {
+		if err := answers[i].Err; health.Reached(err) {
 			reached = true
 		} else {
 			failed = err

@@ -22,6 +22,13 @@ func (h *Health) Name(down []Fault) string {
 	return List(names, len(names))
 }
 
+// Reached reports whether the store answered a request that has this error: it did what was
+// asked, or it answered without its replicas, or what it has of that job is the matter.
+func Reached(err error) bool {
+	_, short := errors.AsType[*driver.ReplicasError](err)
+	return err == nil || short || errors.Is(err, driver.ErrUnreadable) || errors.Is(err, driver.ErrFence)
+}
+
 // Explain says why a request failed, in words without addresses, users or keys. It calls
 // the store.
 func (h *Health) Explain(err error) string {

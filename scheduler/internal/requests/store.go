@@ -1,0 +1,165 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/health"
+)
+
+// A Driver is what a scheduler needs of its store.
+type Driver interface {
+	driver.Driver
+	driver.Numbered
+	driver.Journaled
+	driver.Clocked
+	driver.Membership
+}
+
+// A Store passes requests on to a driver and measures them. Of the capabilities that a
+// driver may have it passes on those that a claimer uses.
+type Store struct {
+	Driver
+	counts *Counts
+}
+
+// Measure returns a store whose requests are counted in c.
+func (c *Counts) Measure(d Driver) *Store { return &Store{d, c} }
+
+// note counts a request that was sent at began. It was answered if one of its parts was.
+func note[A any](s *Store, op Op, began time.Time, answers []A, err func(*A) error) {
+	r := Doubt
+	for i := range answers {
+		if health.Reached(err(&answers[i])) {
+			r = Answered
+			break
+		}
+	}
+	s.counts.add(op, r, time.Since(began))
+}
+
+// noteOne counts a request with one answer.
+func (c *Counts) noteOne(op Op, began time.Time, err error) {
+	r := Doubt
+	if health.Reached(err) {
+		r = Answered
+	}
+	c.add(op, r, time.Since(began))
+}
+
+// Open is that of the driver.
+func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+	began := time.Now()
+	all := s.Driver.Open(ctx, os)
+	note(s, Open, began, all, func(a *driver.Series) error { return a.Err })
+	return all
+}
+
+// Claim is that of the driver.
+func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+	began := time.Now()
+	all := s.Driver.Claim(ctx, cs)
+	note(s, Claim, began, all, func(a *driver.Answer) error { return a.Err })
+	return all
+}
+
+// RenewRuns is that of the driver.
+func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	began := time.Now()
+	all := s.Driver.RenewRuns(ctx, rs)
+	note(s, Renew, began, all, func(a *driver.RenewAnswer) error { return a.Err })
+	for i := range all {
+		result := lost
+		switch {
+		case all[i].Err != nil:
+			result = unanswered
+		case all[i].Alive:
+			result = renewed
+		}
+		s.counts.renewals[result].Add(1)
+	}
+	return all
+}
+
+// ReleaseRuns is that of the driver.
+func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+	began := time.Now()
+	all := s.Driver.ReleaseRuns(ctx, es)
+	note(s, End, began, all, func(a *driver.EndAnswer) error { return a.Err })
+	return all
+}
+
+// Journal is that of the driver.
+func (s *Store) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	began := time.Now()
+	j, err := s.Driver.Journal(ctx, key, n)
+	s.counts.noteOne(Journal, began, err)
+	return j, err
+}
+
+// Now is that of the driver.
+func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
+	began := time.Now()
+	rs, err := s.Driver.Now(ctx)
+	s.counts.noteOne(Clock, began, err)
+	return rs, err
+}
+
+// Beat is that of the driver.
+func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	began := time.Now()
+	a, err := s.Driver.Beat(ctx, node, ttl)
+	s.counts.noteOne(Beat, began, err)
+	return a, err
+}
+
+// Shards is that of the driver; 1 if it has none.
+func (s *Store) Shards() int {
+	if sharded, is := s.Driver.(driver.Sharded); is {
+		return max(sharded.Shards(), 1)
+	}
+	return 1
+}
+
+// Shard is that of the driver; 0 if it has none.
+func (s *Store) Shard(key string) int {
+	if sharded, is := s.Driver.(driver.Sharded); is {
+		return sharded.Shard(key)
+	}
+	return 0
+}
+
+// Refuses is that of the driver; false if it has none.
+func (s *Store) Refuses(err error) bool {
+	refuser, is := s.Driver.(driver.Refuser)
+	return is && refuser.Refuses(err)
+}
+
+// Replicas is that of the driver, for claims that ask for some: no job does where the
+// driver is not driver.Replicated.
+func (s *Store) Replicas(ctx context.Context, key string) (int, error) {
+	replicated, is := s.Driver.(driver.Replicated)
+	if !is {
+		return 0, fmt.Errorf("replicas of %q: %w", key, driver.ErrUnsupported)
+	}
+	return replicated.Replicas(ctx, key)
+}
+
+// A peeker measures peeks.
+type peeker struct {
+	driver.Peeker
+	counts *Counts
+}
+
+// MeasurePeeks returns a peeker whose requests are counted in c.
+func (c *Counts) MeasurePeeks(p driver.Peeker) driver.Peeker { return &peeker{p, c} }
+
+// Peek is that of the driver.
+func (p *peeker) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
+	began := time.Now()
+	all, err := p.Peeker.Peek(ctx, ps, whole)
+	p.counts.noteOne(Peek, began, err)
+	return all, err
+}

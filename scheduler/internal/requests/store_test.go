@@ -1,0 +1,97 @@
+package requests_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler/internal/requests"
+)
+
+var errDown = errors.New("connection refused")
+
+// A slow store answers claims after a while, each as it is told.
+type slow struct {
+	*memlock.Store
+	took    time.Duration
+	answers []driver.Answer
+}
+
+func (s *slow) Claim(context.Context, []driver.Claim) []driver.Answer {
+	time.Sleep(s.took)
+	return s.answers
+}
+
+func (s *slow) RenewRuns(context.Context, []driver.RunRef) []driver.RenewAnswer {
+	return []driver.RenewAnswer{{Alive: true}, {}, {Err: errDown}, {Alive: true}}
+}
+
+// A request counts as answered if the store answered one of its claims, or refused one in
+// its own words. It lies in the bucket of the time it took.
+func TestClaims(t *testing.T) {
+	for name, c := range map[string]struct {
+		took    time.Duration
+		answers []driver.Answer
+		result  string
+		within  float64 // the least bucket that has the request; 0: none
+	}{
+		"granted":                {0, []driver.Answer{{Kind: driver.KindGranted}}, "ok", .0005},
+		"on the bound":           {time.Millisecond, []driver.Answer{{}}, "ok", .001},
+		"above it":               {1001 * time.Microsecond, []driver.Answer{{}}, "ok", .0025},
+		"above all":              {3 * time.Second, []driver.Answer{{}}, "ok", 0},
+		"one of two answered":    {0, []driver.Answer{{Err: errDown}, {}}, "ok", .0005},
+		"none answered":          {0, []driver.Answer{{Err: errDown}, {Err: errDown}}, "doubt", .0005},
+		"without its replicas":   {0, []driver.Answer{{Err: &driver.ReplicasError{Want: 1}}}, "ok", .0005},
+		"of what cannot be read": {0, []driver.Answer{{Err: driver.ErrUnreadable}}, "ok", .0005},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var counts requests.Counts
+				s := counts.Measure(&slow{memlock.New(memlock.Options{}), c.took, c.answers})
+				s.Claim(t.Context(), make([]driver.Claim, len(c.answers)))
+				for _, m := range counts.Requests() {
+					if m.Op != "claim" || m.Result != c.result {
+						if m.Count != 0 {
+							t.Errorf("%d requests %s with result %s", m.Count, m.Op, m.Result)
+						}
+						continue
+					}
+					if m.Count != 1 || m.Seconds != c.took.Seconds() {
+						t.Errorf("%d requests of %v s, want one of %v", m.Count, m.Seconds, c.took)
+					}
+					for _, bound := range requests.Bounds {
+						if in := m.Within[bound] == 1; in != (c.within != 0 && bound >= c.within) {
+							t.Errorf("the bucket up to %v s has the request: %v", bound, in)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// One request renews many leases: each counts by its own answer.
+func TestRenewals(t *testing.T) {
+	t.Parallel()
+	var counts requests.Counts
+	counts.Measure(&slow{Store: memlock.New(memlock.Options{})}).RenewRuns(t.Context(), make([]driver.RunRef, 4))
+	if got := counts.Renewals(); got["renewed"] != 2 || got["lost"] != 1 || got["doubt"] != 1 {
+		t.Errorf("renewals %v, want 2 renewed, 1 lost, 1 in doubt", got)
+	}
+}
+
+// What a driver cannot do, its measured store does not claim to do.
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	s := new(requests.Counts).Measure(memlock.New(memlock.Options{}))
+	if _, err := s.Replicas(t.Context(), "a"); !errors.Is(err, driver.ErrUnsupported) {
+		t.Errorf("replicas: %v, want unsupported", err)
+	}
+	if s.Shards() != 1 || s.Shard("a") != 0 || s.Refuses(errDown) {
+		t.Error("a store without shards has several, or refuses")
+	}
+}
