@@ -119,9 +119,8 @@ func (j *Job) next(now bool) int64 {
 	for i := range j.Series.Runs {
 		if r := &j.Series.Runs[i]; r.State != driver.RunOpen {
 			return 0
-		} else {
-			at = min(at, r.Until+grace.Milliseconds())
 		}
+		at = min(at, j.Series.Runs[i].Until+grace.Milliseconds())
 	}
 	for i := range j.Journal.Revisions {
 		use := &j.Journal.Revisions[i]

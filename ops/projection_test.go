@@ -242,8 +242,12 @@ func TestPausedIsNotOverdue(t *testing.T) {
 			s.Control(t.Context(), driver.Control{Key: job, Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"})
 		}
 		time.Sleep(time.Minute)
-		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != OK || st.Jobs[Paused] != 2 || len(st.Needs) != 2 {
+		st := newProjection(s).Refresh(t.Context()).Status()
+		if st.State != OK || st.Jobs[Paused] != 2 || len(st.Needs) != 2 {
 			t.Errorf("%+v", st)
+		}
+		if text := st.Needs[0].Text; text != "Paused by ann since 00:00:00: for the test; nothing starts until it is resumed" {
+			t.Error(text)
 		}
 	})
 }

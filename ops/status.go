@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A Need is something that needs a person.
@@ -131,11 +133,29 @@ func (j *Job) need(now time.Time) (Need, bool) {
 			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
 		}
 	case Paused:
-		n.Text, n.Next = "Paused: nothing starts until it is resumed", "cronce resume "+j.Name
+		n.Text, n.Next = pauseText(&j.Series.Pause, now), "cronce resume "+j.Name
 	default:
 		return n, false
 	}
 	return n, true
+}
+
+// pauseText says which operator paused a job, why, and until when.
+func pauseText(p *driver.Pause, now time.Time) string {
+	text, end := "Paused", "until it is resumed"
+	if p.Who != "" {
+		text += " by " + p.Who
+	}
+	if p.Since != 0 {
+		text += " since " + Clock(utc(p.Since), now)
+	}
+	if p.Until != 0 {
+		end = "until " + Clock(utc(p.Until), now)
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return text + "; nothing starts " + end
 }
 
 // failure says how a tick that is not fine ended.
