@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
@@ -62,7 +61,7 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 		return err
 	}
 	log := terminal.NewLogger(c.Log.Level, c.Log.Format, cmd.ErrOrStderr())
-	c.OnStale(func(err error) { log.Warn("secret not read again", zap.String("err", err.Error())) })
+	c.OnStale(func(err error) { log.Warn("secret not read again", "err", err.Error()) })
 	s, err := clients.NewStore(c)
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	if err != nil {
 		return err
 	}
-	log.Info("ops served", zap.Stringer("address", listener.Addr()), zap.String("namespace", c.Namespace))
+	log.Info("ops served", "address", listener.Addr().String(), "namespace", c.Namespace)
 	return serve(ctx, s, gate, c.Ops.Hosts, listener)
 }
 
