@@ -286,9 +286,10 @@ func (tw *twin) sendChange(m *model, c *driver.Control) {
 	got := tw.controlled.Control(tw.ctx, *c)
 	tw.note("%+v\n      %+v", *c, got)
 	now := got.Series.Now
-	want := m.Control(now*1000, c, tw.audited+1, m)
+	shard := tw.shard(m.key)
+	want := m.Control(now*1000, c, tw.audited[shard]+1, m)
 	if got.Kind == driver.ControlDone {
-		tw.audited++
+		tw.audited[shard]++
 	}
 	got.Series, want.Series = driver.Series{}, driver.Series{} // compared after each step
 	if !reflect.DeepEqual(got, want) {

@@ -30,11 +30,11 @@ type stand struct {
 	mark       int64 // where the series stood when it was opened
 	owners     int
 	ops        int
-	audited    int64 // how many records the model expects
+	audited    map[int]int64 // how many records the model expects in the audit of each shard
 }
 
 func newStand(t *testing.T, env Env) *stand {
-	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job"}
+	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job", audited: map[int]int64{}}
 	s.numbered, _ = s.driver.(driver.Numbered)
 	s.journaled, _ = s.driver.(driver.Journaled)
 	s.controlled, _ = s.driver.(driver.Controlled)
@@ -43,6 +43,14 @@ func newStand(t *testing.T, env Env) *stand {
 
 // front returns what validates requests before the driver gets them.
 func (s *stand) front() driver.Front { return driver.Front{Driver: s.driver} }
+
+// shard returns the shard that a series lives in.
+func (s *stand) shard(key string) int {
+	if sharded, ok := s.driver.(driver.Sharded); ok {
+		return sharded.Shard(key)
+	}
+	return 0
+}
 
 // owner returns a fresh owner.
 func (s *stand) owner() string {
