@@ -264,9 +264,9 @@ func (l *Locker) renewPlain(s *Lease) {
 		return newRenewal(l.driver.Renew(ctx, h))
 	}, func(err error) renewal { return newRenewal(driver.Grant{}, err) })
 	l.renewer.renewed(s, r, sent)
-	looking, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
+	probing, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
 	defer stop()
-	l.storeEvents.check(looking, l.driver, l.renewer.start)
+	l.storeEvents.check(probing, l.driver, l.renewer.start)
 }
 
 // worthwhile returns a context for a renewal by ttl that is sent now. It ends when

@@ -83,7 +83,7 @@ type LeaseRef struct {
 	Owner string
 	Fence int64         // 0 in a release: whatever this owner was granted
 	TTL   time.Duration // what a renewal asks for; not used by a release
-	Limit int           // that of the acquisition: where to look first; a wrong one changes no answer
+	Limit int           // that of the acquisition: where the store reads first; a wrong one changes no answer
 
 	Replicas int // how many replicas must have a renewal, or it is a *ReplicasError; 0: not asked for
 }

@@ -37,7 +37,7 @@ const (
 type ForceRequest struct {
 	Key    string
 	ID     string // of this request, fresh for each: asked again it changes nothing more; 1 to 200 bytes, as an owner
-	By     string // the person who asks, or the program; 1 to 200 bytes, as an owner
+	By     string // the name of the operator, or of the program; 1 to 200 bytes, as an owner
 	Reason string // 1 to MaxReason bytes of printable UTF-8
 	// From and To are the first and the last of the fences that it is for: a lease that
 	// was granted with another is left alone. So a request whose To is the highest fence

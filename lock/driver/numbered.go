@@ -81,7 +81,7 @@ const (
 	KindGranted             // yours until Left has passed
 	KindOver                // yours once, and over: this owner is never granted again
 	KindPassed              // decided already; the fields name the run if it is known
-	KindHeld                // a run is alive and Number must wait: look again when it ends
+	KindHeld                // a run is alive and Number must wait: claim it again when that ends
 	KindEarly               // not due on the store's clock: ask again after Wait
 	KindAhead               // the mark lies in the store's future: doubt, an operator has to rewind
 	KindGap                 // numbers between Mark and After are undecided

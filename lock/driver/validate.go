@@ -145,7 +145,7 @@ func checkWord(argument, word string) error {
 // characters stay as they are.
 func ErrorText(text string) string {
 	if len(text) > 2*MaxErrorText {
-		text = text[:2*MaxErrorText] // more is not looked at, however long it is
+		text = text[:2*MaxErrorText] // so that a long text costs no more
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= MaxErrorText {

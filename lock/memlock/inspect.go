@@ -22,7 +22,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error
 
 // Holders returns the owners that hold a key.
 func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	if err := doubt(ctx, "look at the holders of", key); err != nil {
+	if err := doubt(ctx, "read the holders of", key); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

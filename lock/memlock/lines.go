@@ -8,7 +8,7 @@ import (
 
 // A line is a driver.Line as it is kept, but for the text of an error. There may be
 // millions: its words are numbers, so that it is small and the garbage collector
-// need not look into it.
+// need not scan it.
 type line struct {
 	at, from, to, fence, ended      int64
 	blocker, blockerFence           int64

@@ -51,7 +51,7 @@ func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i, key := range keys {
-		if err := doubt(ctx, "look at", key); err != nil {
+		if err := doubt(ctx, "read", key); err != nil {
 			out[i] = driver.Series{Key: key, Err: err}
 			continue
 		}

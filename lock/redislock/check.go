@@ -135,7 +135,7 @@ func unreachable(client redis.UniversalClient, err error) driver.Finding {
 		Fix: "check its address, its user and password, and the network", Err: err}
 }
 
-// checkClient looks at the options that decide how long a request may take.
+// checkClient checks the options that decide how long a request may take.
 func checkClient(client redis.UniversalClient) []driver.Finding {
 	retries, deadlines, known := limits(client)
 	if !known {
@@ -158,7 +158,7 @@ func checkClient(client redis.UniversalClient) []driver.Finding {
 	return found
 }
 
-// checkServer looks at one server.
+// checkServer checks one server.
 func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []driver.Finding {
 	server := address(c)
 	text, err := bounded(ctx, prompt(c), func() (string, error) { return c.Info(ctx).Result() })
@@ -293,7 +293,7 @@ func (i *info) persistence() driver.Finding {
 // as long as the series do.
 const agreement = 90 * 24 * time.Hour
 
-// Agree makes sure that the processes of a namespace look for the same series and
+// Agree makes sure that the processes of a namespace keep the same series and
 // locks at the same keys. The first to call it records Options.Shards and
 // Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
 // days after the last that agreed: they would be granted what another process has.

@@ -46,7 +46,7 @@ func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 }
 
 // undoShort turns the grants that too few replicas have into doubt, and ends them
-// as never started: anyone may have those numbers again.
+// as never started: any owner may have those numbers again.
 func (d *Driver) undoShort(ctx context.Context, p part, cs []driver.Claim, answers []driver.Answer, s *outcome) {
 	if s.acked >= p.replicas {
 		return

@@ -34,8 +34,8 @@
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.
 //
 // The 90 days begin again with a claim on another day than the last, with Open,
-// and with ReadSeries when less than 60 are left. A series that no node opens or looks
-// at for so long is forgotten.
+// and with ReadSeries when less than 60 are left. A series that no node opens or reads
+// for so long is forgotten.
 //
 // # Waiting
 //
@@ -54,17 +54,17 @@
 // If no process of a queue has a connection, as right after a restart of the server,
 // the lock is kept for the first for 2 seconds.
 //
-// Messages may be lost: each waiter also looks for itself. It looks when the lease
+// Messages may be lost: each waiter also probes its lock. It probes when the lease
 // of the holder ends, and when the lock was kept for the one before it and that one
 // did not answer in time; and besides at least every 10 seconds. The first waiter
 // of a lock that is shared, one in a Cluster, and one whose subscription was not
-// confirmed look about once a second. A queue is forgotten 10 seconds after its
-// waiters should have looked. Once the places are taken, those without one get one
-// by looking, in no order.
+// confirmed probe about once a second. A queue is forgotten 10 seconds after its
+// waiters should have probed. Once the places are taken, those without one get one
+// by probing, in no order.
 //
 // All waiters of a [Driver] share one subscription, on a connection of its own,
 // from the first waiter until 5 seconds after the last, or until [Driver.Close].
-// A process that may not subscribe waits by looking.
+// A process that may not subscribe waits by probing.
 //
 // # Many callers at once
 //
@@ -81,7 +81,7 @@
 // if no lock could be shared. Only readers and holders of permits have the three
 // keys beside it. An acquisition or release that meets the other kind takes a
 // second request. The first of a queue that would keep others waiting that fit
-// beside the holders, as a writer does behind readers, must look for itself: if it
+// beside the holders, as a writer does behind readers, must probe: if it
 // asked nothing for 5 seconds it loses its place.
 //
 // # Several locks
@@ -92,7 +92,7 @@
 //
 // # The server
 //
-// [Check] looks at the server before anything depends on it; a scheduler that gets
+// [Check] checks the server before anything depends on it; a scheduler that gets
 // a [Driver] asks with [Driver.Fit]. Keys must not be evicted (maxmemory-policy noeviction), and a server that loses its data with
 // its process forgets which numbers were decided. At maxmemory renewals and
 // releases still work; claims are doubt.
@@ -105,7 +105,7 @@
 // in it. What is promised there, and shown by TestLostWrites of internal/failover
 // on real servers, is that the second fence is higher, as long as the new master's
 // clock is not behind the old one's by more than the time since, so that a resource
-// that looks at fences refuses the first holder's late write (package guard).
+// that checks fences refuses the first holder's late write (package guard).
 //
 // Acquisition.Replicas and Claim.Replicas make this less likely: a grant or a
 // renewal counts once so many replicas have it. WAIT is no consensus all the same:

@@ -30,7 +30,7 @@ const (
 
 // Options say where and how much a [Driver] keeps. All processes that share a
 // namespace must use the same options: with other shards, or grouped otherwise, they
-// look for the same series and locks at other keys, and do not exclude each other.
+// keep the same series and locks under other keys, and do not exclude each other.
 // [Driver.Agree] notices. The zero value is ready to use.
 type Options struct {
 	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
@@ -38,7 +38,7 @@ type Options struct {
 	Namespace string
 	// Shards is over how many hash slots series are spread, 1 to 1024. Zero:
 	// DefaultShards. More than one is of use in a Cluster only. It cannot change
-	// once series exist: they would be looked for in another shard.
+	// once series exist: they would be read from another shard.
 	Shards int
 	// GroupBy puts plain locks into one hash slot, so that AcquireAll takes
 	// them in one step in a Cluster too: those whose keys are the same up to the

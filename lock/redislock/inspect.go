@@ -11,8 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Inspect looks at a plain lock and changes nothing. An error that is not a
-// *lock.ArgumentError is doubt.
+// Inspect reads the state of a plain lock and changes nothing. An error is doubt.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	places, all, err := d.inspect(ctx, key)
 	if err != nil {

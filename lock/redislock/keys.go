@@ -113,12 +113,12 @@ type Namespace struct {
 }
 
 const (
-	scanStep     = 1000 // keys that a server looks at per request
+	scanStep     = 1000 // keys that a server scans per request
 	defaultLimit = 1_000_000
 )
 
 // Namespaces lists the namespaces in use on the server, or on the masters of a
-// Cluster, by name. It looks at about limit keys of each server, of whatever application they
+// Cluster, by name. It scans about limit keys of each server, of whatever application they
 // are, and reports whether there are more; a limit of 0 is a million. It asks
 // SCAN, which the user of [AccessRules] may not.
 func Namespaces(ctx context.Context, client redis.UniversalClient, limit int) (found []Namespace, more bool, err error) {
@@ -141,10 +141,10 @@ type survey struct {
 	steps int // per server
 	mu    sync.Mutex
 	names map[string]*Namespace
-	more  bool // keys that were not looked at
+	more  bool // keys that were not scanned
 }
 
-// server looks at the keys of one server.
+// server scans the keys of one server.
 func (s *survey) server(ctx context.Context, c redis.UniversalClient) error {
 	type page struct {
 		keys []string

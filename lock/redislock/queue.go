@@ -27,8 +27,8 @@ type inbox struct {
 
 // notices are the notifications of one owner.
 type notices struct {
-	woken chan struct{} // holds one wake-up: look now
-	next  chan struct{} // the same: the lock is kept for another, look when its time is over
+	woken chan struct{} // holds one wake-up: ask now
+	next  chan struct{} // the same: the lock is kept for another, ask when its time is over
 }
 
 const linger = 5 * time.Second // a busy lock always has another waiter soon
@@ -110,7 +110,7 @@ func (b *inbox) receive(sub *redis.PubSub, ready chan struct{}) {
 	}
 }
 
-// notify passes a message on: the owner that is to look now, or with a | before it the
+// notify passes a message on: the owner that must ask now, or with a | before it the
 // one that comes after that.
 func (b *inbox) notify(message string) {
 	owner, next := strings.CutPrefix(message, "|")
@@ -140,7 +140,7 @@ func signal(woken chan struct{}) {
 	}
 }
 
-// Close ends the subscription that waiting needs; waiters go on by looking.
+// Close ends the subscription that waiting needs; waiters go on by asking again and again.
 // The driver can be used on, and opens the subscription again with the next
 // waiter. The client is left open. The error is always nil.
 func (d *Driver) Close() error {

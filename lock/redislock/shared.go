@@ -54,7 +54,7 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 }
 
 // readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First: n
-// is -1, for the first of a queue that must look for itself.
+// is -1, for the first of a queue that must ask without a wake-up.
 func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	maxPlaces  = 1000                   // in the queue of one lock
-	unseen     = 10 * time.Second       // how long a queue stays after its waiters would have looked
-	relook     = time.Second            // how often, and up to 1/8 later, a waiter looks for itself
-	maxRelook  = 10 * time.Second       // the same of one whose wake-ups arrive
-	minRelook  = 10 * time.Millisecond  // after the deadline of a holder
-	reserved   = 2 * time.Second        // how long a lock is kept for an owner that does not answer
-	subscribed = 500 * time.Millisecond // how long the first waiter waits for its inbox
-	leaveTime  = time.Second            // for giving a place up
+	maxPlaces     = 1000                   // in the queue of one lock
+	unseen        = 10 * time.Second       // how long a queue stays after its waiters would have probed
+	probeEvery    = time.Second            // how often, and up to 1/8 later, a waiter probes its lock
+	longestProbe  = 10 * time.Second       // the same of one whose wake-ups arrive
+	afterDeadline = 10 * time.Millisecond  // after the deadline of a holder
+	reserved      = 2 * time.Second        // how long a lock is kept for an owner that does not answer
+	subscribed    = 500 * time.Millisecond // how long the first waiter waits for its inbox
+	leaveTime     = time.Second            // for giving a place up
 )
 
 // Wait takes a place in the queue of the lock and returns when the lock was
@@ -67,10 +67,10 @@ func (d *Driver) seat(ready <-chan struct{}) seat {
 	return seat{d.inbox.channel, false}
 }
 
-// expiry is how long a queue stays after a look from this seat.
+// expiry is how long a queue stays after a probe from this seat.
 func (s seat) expiry() time.Duration {
 	if s.sure {
-		return maxRelook + unseen
+		return longestProbe + unseen
 	}
 	return unseen
 }
@@ -81,7 +81,7 @@ type waiter struct {
 	a       *driver.Acquisition
 	notices *notices
 	seat    seat
-	first   bool // of the queue of a lock that is shared: it must look for itself
+	first   bool // of the queue of a lock that is shared: it must probe
 }
 
 // wait asks until it is granted. Last is the answer so far.
@@ -97,7 +97,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
 			last = err
 		}
-		w.sleep(ctx, w.untilLook(err))
+		w.sleep(ctx, w.untilProbe(err))
 	}
 	w.giveUp(ctx)
 	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
@@ -111,23 +111,23 @@ func ended(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), last)
 }
 
-// untilLook is when a waiter that is not woken looks again: soon after the holder's
-// deadline, and soon after doubt. Between these it looks rarely if its wake-ups
+// untilProbe is when a waiter that is not woken probes again: soon after the holder's
+// deadline, and soon after doubt. Between these it probes rarely if its wake-ups
 // arrive.
-func (w *waiter) untilLook(err error) time.Duration {
-	wait := relook / 4
+func (w *waiter) untilProbe(err error) time.Duration {
+	wait := probeEvery / 4
 	if held, ok := errors.AsType[*driver.HeldError](err); ok {
-		most := relook
+		most := probeEvery
 		if w.seat.sure && !w.first {
-			most = maxRelook
+			most = longestProbe
 		}
-		wait = min(most, held.Left+minRelook)
+		wait = min(most, held.Left+afterDeadline)
 	}
-	return wait + rand.N(relook/8)
+	return wait + rand.N(probeEvery/8)
 }
 
 // sleep returns when d has passed, or earlier when ctx ends or the waiter is woken.
-// If the lock is kept for the one before it, it looks once that one's time is over.
+// If the lock is kept for the one before it, it probes once that one's time is over.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	until := time.Now().Add(d)
 	t := time.NewTimer(d)
@@ -139,7 +139,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 		case <-w.notices.woken:
 			return
 		case <-w.notices.next:
-			t.Reset(min(time.Until(until), reserved+minRelook))
+			t.Reset(min(time.Until(until), reserved+afterDeadline))
 		case <-ctx.Done():
 			return
 		}
