@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
 	"strings"
@@ -47,9 +48,7 @@ func newPages() (*pages, error) {
 		return nil, err
 	}
 	functions := template.FuncMap{"asset": func(name string) string { return "/assets/" + hashed[name] }}
-	for name, f := range shows {
-		functions[name] = f
-	}
+	maps.Copy(functions, shows)
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	return p, err
 }

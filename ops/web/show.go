@@ -17,9 +17,7 @@ var shows = template.FuncMap{
 	"clock":   func(t, now time.Time) string { return ops.Clock(t, now) },
 	"instant": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 	"until":   func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
-	"zoned": func(t time.Time, zone *time.Location) string {
-		return t.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")
-	},
+	"zoned":   zoned,
 	"ms":      milliseconds,
 	"plain":   plain,
 	"word":    word,

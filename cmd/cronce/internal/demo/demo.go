@@ -68,7 +68,7 @@ var ErrBroken = errors.New("an invariant is broken")
 // Run shows nodes at work until ctx ends or the time is over, prints to w, and proves what they
 // did. Open opens the cluster on the Redis at a URL; embedded, it is inside this process. Run
 // returns ErrBroken once all is printed. No node, and nothing in the Redis, is left when it returns.
-func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embedded bool) (*Cluster, error)) error {
+func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embedded bool) (*Cluster, error)) (err error) {
 	s, err := openStore(o.Redis, open)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embe
 	if err != nil {
 		return err
 	}
-	defer pages()
+	defer func() { err = errors.Join(err, pages()) }()
 	nodes := &nodes{command: s.Node, log: log, ended: make(chan *node, 1)}
 	defer nodes.kill()
 	began := time.Now()

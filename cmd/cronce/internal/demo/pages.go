@@ -2,10 +2,11 @@ package demo
 
 import "context"
 
-// servePages shows the cluster in a browser, if it is asked to, and logs the address. Stop ends that.
-func (s *store) servePages(ctx context.Context, log *logView) (stop func(), err error) {
+// servePages shows the cluster in a browser, if it is asked to, and logs the address. Stop ends that, and
+// returns why the pages ended before, if they did.
+func (s *store) servePages(ctx context.Context, log *logView) (stop func() error, err error) {
 	if s.Pages == nil {
-		return func() {}, nil
+		return func() error { return nil }, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	opened, ended := make(chan string, 1), make(chan error, 1)
@@ -17,8 +18,8 @@ func (s *store) servePages(ctx context.Context, log *logView) (stop func(), err 
 		cancel()
 		return nil, err
 	}
-	return func() {
+	return func() error {
 		cancel()
-		<-ended
+		return <-ended
 	}, nil
 }
