@@ -19,7 +19,7 @@ type Store interface {
 
 // The pace of a projection.
 const (
-	watchedEvery = time.Second      // while somebody reads
+	watchedEvery = time.Second      // while it is read
 	idleEvery    = 10 * time.Second // otherwise
 	watchedFor   = 30 * time.Second // after the last question
 	share        = 25               // at most 1/25 of the time is spent reading: 4 %

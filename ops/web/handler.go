@@ -179,7 +179,7 @@ func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 // healthz says that the process lives.
 func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") }
 
-// readyz says whether the plane knows anything of now. It tells nothing else.
+// readyz reports whether the plane has a reading of the store, and nothing else.
 func (h *Handler) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !h.o.Projection.Peek().Known() {
 		text(w, http.StatusServiceUnavailable, "the store does not answer\n")

@@ -126,7 +126,7 @@ func TestRoutesAndRoles(t *testing.T) {
 				t.Errorf("%s with the token %q: %d", rt.pattern, token, w.Code)
 			}
 			if strings.Contains(w.Body.String(), "web-1") || strings.Contains(w.Body.String(), "@every") {
-				t.Errorf("%s tells something without a token", rt.pattern)
+				t.Errorf("%s answers with data without a token", rt.pattern)
 			}
 		}
 		if rt.pattern == "GET /events" { // it does not end

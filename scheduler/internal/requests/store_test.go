@@ -14,7 +14,7 @@ import (
 
 var errDown = errors.New("connection refused")
 
-// A slow store answers claims after a while, each as it is told.
+// A slow store answers claims after a while, each as the test says.
 type slow struct {
 	*memlock.Store
 	took    time.Duration
