@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -73,7 +75,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	d := newDriver(t, addr, zklock.Options{})
 	os := []driver.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
 	d.Open(t.Context(), os)
-	for path, data := range map[string]string{"foul": "no JSON", "newer": `{"format":2}`, "seen/revisions": "{"} {
+	for path, data := range map[string]string{"foul": "no JSON", "newer": fmt.Sprintf(`{"format":%d}`, series.Format+1), "seen/revisions": "{"} {
 		_, err := op.Set("/"+space(t)+"/v1/series/"+path, []byte(data), -1)
 		must(t, err)
 	}
