@@ -56,15 +56,13 @@ func TestBallot(t *testing.T) {
 	}
 }
 
-// A key is freed by servers that were asked: with none it is as it was.
+// A key is free where it was freed, and where it had been forgotten.
 func TestFreeing(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer
 		want    bool
 	}{
-		"none was asked":                 {[]answer{{err: errNotAsked}, {err: errNotAsked}, {err: errNotAsked}}, false},
-		"one, and others were not":       {[]answer{{code: yes}, {err: errNotAsked}, {err: errLate}}, true},
-		"one had forgotten it":           {[]answer{{code: was}, {err: errNotAsked}, {code: no}}, true},
+		"none has answered":              {[]answer{{err: errLate}, {err: errLate}, {err: errLate}}, false},
 		"a minority":                     {[]answer{{code: yes}, {err: errLate}, {code: no}}, false},
 		"one freed, one had forgotten":   {[]answer{{code: yes}, {code: was}, {err: errLate}}, true},
 		"one has it under another fence": {[]answer{{code: yes}, {code: odd}, {err: errLate}}, false},
@@ -140,16 +138,10 @@ func TestBallotTimes(t *testing.T) {
 	}
 }
 
-// What the answers of three servers to a release amount to, of which a bare majority may
-// have been asked for the lease: y it is freed, w it was free before, n another owner has
-// it, o it is not asked, - no answer yet.
+// What the answers of three servers to a release amount to: y it is freed, w it was free
+// before, n another owner has it, - no answer yet.
 func TestBallotOfARelease(t *testing.T) {
 	for answers, want := range map[string]struct{ released, vanished bool }{
-		"y-o": {false, false}, // the second may have forgotten it
-		"w-o": {true, true},
-		"yyo": {true, false},
-		"ywo": {true, true},
-		"n-o": {false, true}, // free on no server yet
 		"y--": {false, false},
 		"yy-": {true, false},
 		"yw-": {false, false}, // the third decides
@@ -162,11 +154,8 @@ func TestBallotOfARelease(t *testing.T) {
 		b := ballot{majority: 2}
 		for _, c := range answers {
 			a := answer{code: map[rune]int64{'y': yes, 'w': was, 'n': no}[c]}
-			switch c {
-			case '-':
+			if c == '-' {
 				a.err = errLate
-			case 'o':
-				a.err = errNotAsked
 			}
 			b.answers = append(b.answers, a)
 		}

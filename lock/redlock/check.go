@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,13 +29,11 @@ func (d *Driver) inspect(ctx context.Context) []error {
 		wg.Go(func() { ids[i], errs[i] = n.identify(ctx) })
 	}
 	wg.Wait()
-	first := make(map[string]*node, len(ids))
 	for i, id := range ids {
-		if other := first[id]; id != "" && other != nil {
+		if first := slices.Index(ids, id); id != "" && first < i {
 			errs = append(errs, unfit(fmt.Sprintf("redlock: check: %s and %s are one server, with the run id %s: use %d servers",
-				other.addr(), d.nodes[i].addr(), id, len(d.nodes))))
+				d.nodes[first].addr(), d.nodes[i].addr(), id, len(d.nodes))))
 		}
-		first[id] = d.nodes[i]
 	}
 	return errs
 }
@@ -49,18 +48,16 @@ func (n *node) identify(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("redlock: check: %s: %w", addr, err)
 	}
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[name] = value
-	}
+	said := func(name, value string) bool { return strings.Contains("\n"+text, "\n"+name+":"+value) }
 	switch {
-	case fields["role"] == "slave":
+	case said("role", "slave"):
 		return "", unfit(fmt.Sprintf("redlock: check: %s is a replica: use independent masters", addr))
-	case fields["cluster_enabled"] == "1":
+	case said("cluster_enabled", "1"):
 		return "", unfit(fmt.Sprintf("redlock: check: %s is part of a Cluster: use independent masters", addr))
 	}
-	return fields["run_id"], nil
+	_, id, _ := strings.Cut(text, "\nrun_id:")
+	id, _, _ = strings.Cut(id, "\r\n")
+	return id, nil
 }
 
 var _ driver.StoreChecker = (*Driver)(nil)

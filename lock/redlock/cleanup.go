@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -20,30 +19,16 @@ const (
 	maxSweep   = 500 * time.Millisecond
 )
 
-// sweep hands the releases that were not answered to the background: one
-// goroutine for each server that does not answer, while there is something to
-// undo on it.
-func (d *Driver) sweep(r request, ttl time.Duration, b ballot) {
-	for i, n := range d.nodes {
-		if err := b.answers[i].err; err != nil && !errors.Is(err, errNotAsked) {
-			d.sweepNode(n, r, ttl)
-		}
+// sweep has some servers sent a release until they answer, in the background.
+func (d *Driver) sweep(to []int, r request, ttl time.Duration) {
+	for _, i := range to {
+		d.follow(d.nodes[i], release{r, time.Now().Add(max(ttl, minSweep))})
 	}
 }
 
-func (d *Driver) sweepNode(n *node, r request, ttl time.Duration) {
-	d.follow(n, release{r, time.Now().Add(max(ttl, minSweep))})
-}
-
-// follow has a release sent in the background.
+// follow has one server sent a release. While one goroutine of a server has something to
+// send, no second one begins.
 func (d *Driver) follow(n *node, r release) {
-	n.add(r, func() {
-		d.sweepers.Go(func() { n.sweep(d.options.NodeTimeout) })
-	})
-}
-
-// add adds a release and starts the sweep unless it runs.
-func (n *node) add(r release, start func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -53,8 +38,9 @@ func (n *node) add(r release, start func()) {
 		n.pending = n.pending[1:]
 	}
 	n.pending = append(n.pending, r)
-	if !n.running.Swap(true) {
-		start()
+	if !n.sweeping {
+		n.sweeping = true
+		d.sweepers.Go(func() { d.work(n) })
 	}
 }
 
@@ -65,8 +51,8 @@ func (n *node) close() {
 	n.closed, n.pending = true, nil
 }
 
-// take takes the oldest release that is still of use. Without one the sweep ends.
-func (n *node) take() (release, bool) {
+// oldest is the oldest release that is still of use. Without one the sweep ends.
+func (n *node) oldest() (release, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for len(n.pending) > 0 {
@@ -76,23 +62,23 @@ func (n *node) take() (release, bool) {
 			return r, true
 		}
 	}
-	n.running.Store(false)
+	n.sweeping = false
 	return release{}, false
 }
 
-// sweep works off what is pending, slower while the server is silent.
-func (n *node) sweep(patience time.Duration) {
-	wait := firstSweep
-	for {
-		r, ok := n.take()
+// work sends what is pending for a server, more slowly while it is silent. It ends when
+// nothing is pending, or with the Driver.
+func (d *Driver) work(n *node) {
+	for wait := firstSweep; ; {
+		r, ok := n.oldest()
 		if !ok {
 			return
 		}
-		if n.sweepOne(patience, r) {
+		if n.send(d.options.NodeTimeout, r) == nil {
 			wait = firstSweep
 			continue
 		}
-		n.add(r, nil) // behind the others; the sweep is running
+		d.follow(n, r) // behind the others: what this server refuses must not keep them waiting
 		if !sleep(n.base, wait) {
 			return
 		}
@@ -100,10 +86,10 @@ func (n *node) sweep(patience time.Duration) {
 	}
 }
 
-func (n *node) sweepOne(patience time.Duration, r release) bool {
+func (n *node) send(patience time.Duration, r release) error {
 	ctx, stop := context.WithTimeout(n.base, patience)
 	defer stop()
-	return n.ask(ctx, r.request).err == nil
+	return n.ask(ctx, r.request).err
 }
 
 // sleep reports whether d passed before ctx ended.
@@ -118,10 +104,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// outstanding are the leases with requests in flight that grant them and whose answers no
-// caller waits for. Such a request may reach a server after the release of the lease, when
-// that server keeps the release of another owner only: it would grant the key for a whole
-// TTL. So a release follows the answer.
+// A lease names one by its key and its owner.
+type lease struct{ key, owner string }
+
+// outstanding are the leases that servers were asked to give, whose answers no caller
+// waits for. Such a request may reach its server after the release of the lease, and the
+// server remembers only the last release of a key: if that is another owner's by then, it
+// gives the key for a whole TTL. So a release follows the late answer.
 type outstanding struct {
 	mu  sync.Mutex
 	all map[lease]*outstandingLease
@@ -147,8 +136,8 @@ func (s *outstanding) expect(l lease, due int) {
 	one.due += due
 }
 
-// free notes that a lease is being released. Call it before the servers are asked: their
-// release frees what reached them earlier.
+// free notes that a lease is being released. It must be called before the servers are
+// asked to: a late answer that comes before that is of a request that their release frees.
 func (s *outstanding) free(l lease, r request, ttl time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +146,7 @@ func (s *outstanding) free(l lease, r request, ttl time.Duration) {
 	}
 }
 
-// answered notes a late answer. It returns the release that is to follow, or
-// nil.
+// answered notes a late answer. It returns the release that must follow it, or nil.
 func (s *outstanding) answered(l lease) *release {
 	s.mu.Lock()
 	defer s.mu.Unlock()

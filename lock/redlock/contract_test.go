@@ -38,7 +38,7 @@ func contract(t *testing.T, cs []redis.UniversalClient, wait func(time.Duration)
 	locktest.Run(t, locktest.Env{
 		Open: func(t *testing.T) driver.Driver {
 			d := newDriver(t, cs, redlock.Options{Namespace: fresh(), NodeTimeout: slow})
-			d.AskRestAfter(slow) // a server that is late on a busy machine is no part of the contract
+			d.AgreeWithin(slow) // a server that is late on a busy machine is no part of the contract
 			return patient{d}
 		},
 		Wait: wait,

@@ -5,20 +5,13 @@
 //
 // # How
 //
-// An acquisition asks a majority at once, with one owner, and waits for each server
-// no longer than [Options.NodeTimeout]. The others are asked as soon as these do
-// not agree, or one of them fails, or has not answered after a millisecond. A
-// majority of yes is a grant for TTL - what it took - 1 % of the TTL - 2 ms.
-// Otherwise the votes are given back everywhere, also by servers that did not
-// answer: in the background, until they do or the TTL has passed ([Driver.Close]
-// ends that). A request that arrives after its own undoing is refused. A renewal
-// needs a majority and gives the key again to servers that lost it.
-//
-// Which majority is asked first is a hash of the key: the same for every process, so
-// that callers that want a key meet, and a share of the keys for each server. One
-// that is silent is passed over. The others get a lease when it is held
-// for longer than a millisecond; a shorter one is no work for them: it takes 6
-// requests to five servers, not 10.
+// An acquisition asks all servers at once, with one owner. A majority of yes is a grant
+// for TTL - the time that it took - 1 % of the TTL - 2 ms; nothing waits for the other
+// servers, and for none longer than [Options.NodeTimeout]. Without a majority the votes
+// are given back everywhere, also by servers that did not answer: in the background,
+// until they do or the TTL has passed ([Driver.Close] ends that). A request that arrives
+// after its own undoing is refused. A renewal needs a majority and gives the key again
+// to servers that lost it. A release is done when the key is free on a majority.
 //
 // # The fence
 //
@@ -29,8 +22,8 @@
 // one is asked for one grant and not for the next: TestFenceOverMajorities. So a
 // fence is only a grant's once it stands on a majority. If the answers differ, the
 // one that a majority says, or else the highest, is written to the others before
-// success is reported; a server that is silent and might decide is not waited for.
-// That costs a second round trip where the proposals of two processes are further
+// success is reported; a server that is silent for 1 ms and might decide is not waited
+// for. That costs a second round trip where the proposals of two processes are further
 // apart than their grants: of 200,000 grants none where they are 1 ms apart and a
 // key is granted every 10 s, 1 of 2,700 where it is granted every 0.1 s, 1 of 24
 // where every 1 ms.
@@ -50,27 +43,23 @@
 // The scripts use GET, MGET, SET, DEL, RENAME, PTTL and PEXPIRE. The Driver asks
 // TIME, and [Driver.Check] INFO.
 //
-// # What is promised
+// # Guarantees
 //
 // While every server keeps its data and its clock runs at our rate, at most one
 // owner has a key, and fences strictly increase, whatever the difference between
 // the servers' clocks, up to half of FenceMemory. A minority may be gone, silent or
 // replaced by nothing: TestTwoOfFiveStopped. With less than a majority every
 // answer is doubt ([ErrNoQuorum]), in bounded time, and nothing stays behind:
-// TestThreeOfFiveStopped. A *lock.HeldError is never doubt in disguise.
+// TestThreeOfFiveStopped. Doubt is never returned as a *lock.HeldError.
 //
-// # What is not
+// # Limits
 //
 //   - A server that comes back without its data has forgotten its vote, and lets
-//     a second owner in beside the first: TestRestartWithoutPersistence. Use
-//     appendonly with appendfsync always, or keep a server that lost its data
-//     away until the longest TTL, and FenceMemory, have passed (delayed rejoin).
-//     The fence of the second owner is higher, as long as that took longer than
-//     the clocks differ.
-//   - In the first millisecond of a lease only a bare majority knows of it. Where
-//     all five servers do, three must forget before a second owner gets in; in
-//     this time one is enough, as it always is while a minority is gone. So what
-//     is said above of a server that comes back matters the more.
+//     a second owner in beside the first where the lease has a bare majority:
+//     TestRestartWithoutPersistence. Use appendonly with appendfsync always, or keep a
+//     server that lost its data away until the longest TTL, and FenceMemory, have passed
+//     (delayed rejoin). The fence of the second owner is higher, as long as that took
+//     longer than the clocks differ.
 //   - A clock that is put forward ends the votes of its server early; on a
 //     majority it lets a second owner in: TestClockStep. One that is put back
 //     holds votes longer. The fence does not go back either way, as long as that
@@ -80,7 +69,7 @@
 //
 // In each of these the resource can still refuse the lower fence.
 //
-// It is no driver.Forcer and no driver.Adopter: to forget an owner, to keep a record of that
-// and to grant the key again are not one step over several servers. Stop a holder that is
-// stuck, and wait for its TTL.
+// The Driver is no driver.Forcer and no driver.Adopter: to forget an owner, to keep a record
+// of that and to grant the key again are not one step over several servers. Stop a holder
+// that is stuck, and wait for its TTL.
 package redlock

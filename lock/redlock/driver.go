@@ -46,17 +46,17 @@ type Options struct {
 type Driver struct {
 	options     Options
 	nodes       []*node
+	all         []int // the places of all nodes
 	majority    int
-	attempts    atomic.Int64 // numbers the requests, so that a late one is known
-	stop        context.CancelFunc
-	closing     sync.RWMutex   // held while Close waits: no request begins beside that
-	asking      sync.WaitGroup // requests under way
-	sweepers    sync.WaitGroup
-	workers     *workers
+	attempts    atomic.Int64 // numbers the requests, so that a server knows a late one
 	fences      fences
-	deferred    deferred
 	outstanding outstanding
-	rest        time.Duration // restAfter, but for tests
+	agree       time.Duration // agreeWithin, but for tests
+
+	stop     context.CancelFunc // ends the sweepers' requests
+	closing  sync.RWMutex       // held while Close waits: no request begins beside that
+	asking   sync.WaitGroup     // questions with answers to come
+	sweepers sync.WaitGroup
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -75,7 +75,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 		return nil, driver.Refuse("clients", strconv.Itoa(n)+" clients", "3, 5 or 7: an even number adds a server and no majority")
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop, workers: newWorkers(), rest: restAfter}
+	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop, agree: agreeWithin}
 	d.attempts.Store(time.Now().UnixMicro()) // above those of an earlier process
 	seen := make(map[string]bool, len(clients))
 	for i, c := range clients {
@@ -84,7 +84,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 			stop()
 			return nil, err
 		}
-		d.nodes = append(d.nodes, &node{client: one, base: ctx})
+		d.nodes, d.all = append(d.nodes, &node{client: one, base: ctx}), append(d.all, i)
 	}
 	slices.SortFunc(d.nodes, func(a, b *node) int { return cmp.Compare(a.addr(), b.addr()) })
 	return d, nil
@@ -98,10 +98,8 @@ func (d *Driver) Close() error {
 	for _, n := range d.nodes {
 		n.close()
 	}
-	d.deferred.close()
 	d.closing.Lock()
 	d.asking.Wait() // before the sweepers: a late answer may start one
-	d.workers.close()
 	d.closing.Unlock()
 	d.sweepers.Wait()
 	return nil

@@ -49,8 +49,8 @@ func (d *Driver) TellTime(now time.Time, ago time.Duration) {
 // TimeKept is for how long that is believed.
 const TimeKept = timeKept
 
-// PutHash names the script that tells a server of a lease.
-func PutHash() string { return putScript.Hash() }
+// AcquireHash names the script that asks a server for a lease.
+func AcquireHash() string { return acquireScript.Hash() }
 
 // Key is the key of a lease.
 func Key(namespace, key string) string { return keysOf(namespace, key)[0] }
@@ -66,9 +66,11 @@ func keysOf(namespace, key string) []string {
 // Goroutines is how many servers are swept in the background.
 func (d *Driver) Goroutines() (n int) {
 	for _, node := range d.nodes {
-		if node.running.Load() {
+		node.mu.Lock()
+		if node.sweeping {
 			n++
 		}
+		node.mu.Unlock()
 	}
 	return n
 }
@@ -97,7 +99,7 @@ func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 	vote := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	back := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	all := func(r request) func() {
-		return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
+		return func() { d.ask(context.Background(), time.Minute, r, question{to: d.all}) }
 	}
 	return all(vote), all(back)
 }
@@ -105,39 +107,18 @@ func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 // HoldPut makes a request that gives all servers a lease again, to be sent later.
 func (d *Driver) HoldPut(h driver.LeaseRef) (send func()) {
 	r := d.give(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL, h.Fence)
-	return func() { d.ask(context.Background(), time.Minute, r, question{first: d.all()}) }
+	return func() { d.ask(context.Background(), time.Minute, r, question{to: d.all}) }
 }
 
 // Settle waits until no request is under way that nobody waits for.
 func (d *Driver) Settle() {
-	for d.Untold() > 0 {
-		time.Sleep(d.rest)
-	}
+	d.closing.Lock()
+	defer d.closing.Unlock()
 	d.asking.Wait()
 }
 
-// Untold is how many leases only a majority knows of, until the others are told.
-func (d *Driver) Untold() int {
-	d.deferred.mu.Lock()
-	defer d.deferred.mu.Unlock()
-	return len(d.deferred.leases)
-}
-
-// AskRestAfter sets how long a majority is left alone.
-func (d *Driver) AskRestAfter(wait time.Duration) { d.rest = wait }
-
-// First are the clients of the servers that key is asked for first, and the others.
-func (d *Driver) First(key string) (first, rest []redis.UniversalClient) {
-	asked := d.first(key)
-	for i, n := range d.nodes {
-		if asked.has(i) {
-			first = append(first, n.client)
-		} else {
-			rest = append(rest, n.client)
-		}
-	}
-	return first, rest
-}
+// AgreeWithin sets how long servers are waited for that may make fences one.
+func (d *Driver) AgreeWithin(wait time.Duration) { d.agree = wait }
 
 // A Server is one of the servers, to be asked alone.
 type Server struct {

@@ -281,7 +281,7 @@ func TestFenceWrittenBack(t *testing.T) {
 	_, cs := servers(t, 5)
 	gates := gated(cs)
 	d := newDriver(t, cs, redlock.Options{Namespace: "back", NodeTimeout: slow})
-	d.AskRestAfter(time.Second) // else a slow answer has the highest of fewer chosen
+	d.AgreeWithin(time.Second) // else a slow answer has the highest of fewer chosen
 	d.Warm(t.Context())
 	far := anHourAhead()
 	for _, c := range []struct {

@@ -39,7 +39,8 @@ func (f *fences) last() int64 {
 	return f.proposed
 }
 
-// next proposes a number above floor, which is of one key and lifts no other's.
+// next proposes a number above floor. The floor is of one key: it must not lift the
+// proposals for others.
 func (f *fences) next(floor int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,25 +53,19 @@ func (f *fences) next(floor int64) int64 {
 func (f *fences) old() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.read.IsZero() {
-		return true
-	}
-	ask := !f.asking && time.Since(f.read) > timeKept
+	ask := f.read.IsZero() || !f.asking && time.Since(f.read) > timeKept
 	f.asking = f.asking || ask
 	return ask
 }
 
-func (f *fences) set(read time.Time, micros int64) {
+// set ends an inquiry: with the servers' time, or, if read is zero, with the one that is
+// known. It reports whether one is known.
+func (f *fences) set(read time.Time, micros int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.read, f.time, f.asking = read, micros, false
-}
-
-// keep goes on with the time that is known, and reports whether one is.
-func (f *fences) keep() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asking = false
+	if f.asking = false; !read.IsZero() {
+		f.read, f.time = read, micros
+	}
 	return !f.read.IsZero()
 }
 
@@ -79,11 +74,13 @@ func (f *fences) keep() bool {
 func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
 	if d.fences.old() {
 		sent := time.Now()
-		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{first: d.all(), enough: ballot.timed})
-		switch {
-		case b.timed():
-			d.fences.set(sent, b.median())
-		case !d.fences.keep():
+		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{to: d.all, enough: ballot.timed})
+		var read time.Time
+		var micros int64
+		if b.timed() {
+			read, micros = sent, b.median()
+		}
+		if !d.fences.set(read, micros) {
 			return 0, d.doubt(ctx, "acquire", b)
 		}
 	}
@@ -117,8 +114,8 @@ func (b ballot) timed() bool { return b.count(yes) >= b.majority }
 // median is the middle one of the numbers that servers answered, the lower of two.
 func (b ballot) median() int64 {
 	var all []int64
-	for i := range b.voted(yes).each() {
-		all = append(all, b.answers[i].fence)
+	for _, a := range b.by(yes) {
+		all = append(all, a.fence)
 	}
 	slices.Sort(all)
 	return all[(len(all)-1)/2]

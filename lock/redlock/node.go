@@ -2,10 +2,11 @@ package redlock
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,13 +19,37 @@ type node struct {
 	client *redis.Client
 	base   context.Context // ends with the Driver
 
-	mu      sync.Mutex
-	pending []release   // what could not be released yet, oldest first
-	running atomic.Bool // a goroutine works them off: the server was silent lately
-	closed  bool
+	mu       sync.Mutex
+	pending  []release // what could not be released yet, oldest first
+	sweeping bool      // a goroutine sends them
+	closed   bool
 }
 
 func (n *node) addr() string { return n.client.Options().Addr }
+
+//go:embed lua
+var sources embed.FS
+
+// The operations. Parameters only ever go through KEYS and ARGV.
+var (
+	acquireScript = load("vote", "asked", "state", "acquire")
+	putScript     = load("asked", "state", "put")
+	renewScript   = load("asked", "state", "renew")
+	releaseScript = load("back", "state", "release")
+)
+
+// load makes one script of several files.
+func load(names ...string) *redis.Script {
+	var whole strings.Builder
+	for _, name := range names {
+		src, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // a file that was built in is missing
+		}
+		whole.Write(src)
+	}
+	return redis.NewScript(whole.String())
+}
 
 // The codes of an answer.
 const (
@@ -34,7 +59,8 @@ const (
 	was = 3 // release: free before, and not by this owner as far as is known
 )
 
-// An answer is what one server replied. With an error it is no answer.
+// An answer is what one server replied. With an error it is no answer: the server may
+// have carried the request out, or may yet.
 type answer struct {
 	code  int64
 	fence int64         // of a yes
@@ -47,11 +73,11 @@ type answer struct {
 // are asked share it.
 type request struct {
 	script *redis.Script // nil: a command
-	args   []any         // of EVALSHA
+	args   []any         // of the command, or of EVALSHA
 	means  answer        // what a bare yes stands for
 }
 
-// Where the keys and the script's arguments are in those of EVALSHA.
+// The places of the keys and of the script's arguments in those of EVALSHA.
 const (
 	keysAt = 3
 	argsAt = 5
@@ -64,7 +90,8 @@ func (d *Driver) request(s *redis.Script, key string, more ...any) request {
 	return request{script: s, args: append(args, more...)}
 }
 
-// give is a request of a script that gives or keeps a lease.
+// give is a request of a script that gives or keeps a lease. A bare yes stands for the
+// fence and the TTL that it asks for, so that nothing is to be written or read there.
 func (d *Driver) give(s *redis.Script, key, owner string, attempt int64, ttl time.Duration, fence int64) request {
 	memory := d.options.FenceMemory.Milliseconds()
 	value := make([]byte, 0, 64+len(owner))
@@ -78,7 +105,7 @@ func (d *Driver) give(s *redis.Script, key, owner string, attempt int64, ttl tim
 }
 
 // takeBack is a request that frees what an owner has under a fence; 0: whatever
-// it was given. What the owner has proposed so far is no higher than most.
+// it was given. The owner has proposed no fence above most.
 func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request {
 	asked := "0"
 	if fence != 0 {
@@ -87,7 +114,7 @@ func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request
 	return d.request(releaseScript, key, asked, attempt, d.options.FenceMemory.Milliseconds(), owner, digits(most))
 }
 
-// digits is a fence as servers keep it: so that texts compare as numbers do.
+// digits is a fence as servers keep it: with 16 digits, so that texts compare as numbers do.
 func digits(fence int64) string {
 	text := strconv.FormatInt(fence, 10)
 	return "0000000000000000"[min(len(text), 16):] + text
@@ -107,6 +134,7 @@ func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 	return cmd.Val(), err
 }
 
+// ask sends a request to the server and reads its reply.
 func (n *node) ask(ctx context.Context, r request) answer {
 	reply, err := n.evaluate(ctx, r)
 	if err != nil {
@@ -151,5 +179,5 @@ func (r *request) read(reply any) (answer, bool) {
 }
 
 // maxLeft bounds what a server may say is left, in ms: its clock may have been
-// put back, but a number beyond this is none of ours.
+// put back, but no lease of this package lasts longer.
 const maxLeft = int64(100 * 365 * 24 * time.Hour / time.Millisecond)

@@ -1,0 +1,115 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errNotAsked stands for the answer of a server that was not asked, errLate for one
+// that came after the caller had enough.
+var (
+	errNotAsked = errors.New("not asked")
+	errLate     = errors.New("not waited for")
+)
+
+// agreeWithin is how long the other servers are waited for once a majority has said
+// yes under different fences. One more answer may show a fence that a majority says,
+// which saves a round trip; a silent server must not cost more than it saves.
+const agreeWithin = time.Millisecond
+
+// A question says which servers to ask, and which answers suffice.
+type question struct {
+	to     []int               // places in Driver.nodes
+	enough func(b ballot) bool // nil: all must have answered
+	late   func(*node, answer) // is called with each answer that came too late; nil: not called
+	gives  lease               // what a yes gives; zero: nothing
+}
+
+// A numbered answer says which server it is of.
+type numbered struct {
+	node int
+	answer
+}
+
+// ask sends a request to several servers at once. It returns when their answers are
+// enough, ctx ends, or the patience is over. A server that has not answered by then
+// has errLate in the ballot; its answer is awaited in the background.
+func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q question) ballot {
+	b := d.emptyBallot()
+	if len(q.to) == 0 {
+		return b
+	}
+	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	d.begin()
+	answers := make(chan numbered, len(q.to))
+	for _, i := range q.to {
+		b.answers[i].err = errLate
+		go func() { answers <- numbered{i, d.nodes[i].ask(bounded, r)} }()
+	}
+	due := d.collect(ctx, min(d.agree, patience/4), answers, b, q)
+	if due == 0 {
+		stop()
+		d.asking.Done()
+		return b
+	}
+	// Before the caller can release what it gets here: a release asks whether an
+	// answer is outstanding.
+	if q.gives != (lease{}) {
+		d.outstanding.expect(q.gives, due)
+	}
+	go func() {
+		defer d.asking.Done()
+		defer stop()
+		for range due {
+			d.takeLate(<-answers, q)
+		}
+	}()
+	return b
+}
+
+// begin notes that requests are under way. Close waits for them, and this for Close: a
+// WaitGroup must not grow from zero while it is waited for.
+func (d *Driver) begin() {
+	d.closing.RLock()
+	defer d.closing.RUnlock()
+	d.asking.Add(1)
+}
+
+// collect counts answers until they are enough, and returns how many are to come.
+func (d *Driver) collect(ctx context.Context, agree time.Duration, answers <-chan numbered, b ballot, q question) (due int) {
+	var disagree <-chan time.Time
+	for due = len(q.to); due > 0; {
+		select {
+		case got := <-answers:
+			b.answers[got.node] = got.answer
+			due--
+		case <-disagree:
+			return due
+		case <-ctx.Done():
+			return due
+		}
+		switch {
+		case q.enough == nil:
+		case q.enough(b):
+			return due
+		case disagree == nil && b.count(yes) >= b.majority:
+			disagree = time.After(agree)
+		}
+	}
+	return due
+}
+
+// takeLate handles an answer that came after the caller had enough.
+func (d *Driver) takeLate(got numbered, q question) {
+	n := d.nodes[got.node]
+	if q.late != nil {
+		q.late(n, got.answer)
+	}
+	if q.gives == (lease{}) {
+		return
+	}
+	if freed := d.outstanding.answered(q.gives); freed != nil && (got.err != nil || got.code == yes) {
+		d.follow(n, *freed)
+	}
+}
