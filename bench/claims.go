@@ -118,7 +118,7 @@ func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]driver.C
 		for i := range os {
 			os[i] = driver.OpenRequest{Key: fmt.Sprintf("job-%06d", len(cs)+i), Node: "bench", Revision: "r1", Spec: "* * * * * *", Zone: "UTC"}
 		}
-		for i, s := range store.Open(ctx, os) {
+		for i, s := range (driver.Front{Driver: store}).Open(ctx, os) {
 			if s.Err != nil {
 				return nil, s.Err
 			}
@@ -146,7 +146,7 @@ func claimAll(ctx context.Context, store *redislock.Driver, cs []driver.Claim, a
 				if at >= len(cs) {
 					return
 				}
-				for _, answer := range store.Claim(ctx, cs[at:min(at+a.Batch, len(cs))]) {
+				for _, answer := range (driver.Front{Driver: store}).Claim(ctx, cs[at:min(at+a.Batch, len(cs))]) {
 					if answer.Kind == driver.KindGranted {
 						granted.Add(1)
 					}

@@ -37,7 +37,7 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
 	s := storeAt(t, url, func(*config.Config) {})
 	m.SetTime(time.Now().Add(time.Hour))
-	if o := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
+	if o := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)
 	}
 	m.SetTime(time.Now().Add(-time.Hour))

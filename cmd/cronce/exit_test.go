@@ -129,14 +129,14 @@ func TestOverdueIsTold(t *testing.T) {
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "refuse  overdue", "nodes", "no node lives")
 	ctx := context.Background()
 	for _, node := range []string{"drained", "silent"} {
-		_, err := cl.Driver.Beat(ctx, node, time.Second)
+		_, err := cl.Front().Beat(ctx, node, time.Second)
 		must(err)
 	}
-	must(cl.Driver.Leave(ctx, "drained"))
+	must(cl.Front().Leave(ctx, "drained"))
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "doctor", "--redis", cl.url)
 	r.want(t, exit.Failed, "drained left at ", "silent fell silent before ")
-	_, err := cl.Driver.Beat(ctx, "other", time.Hour)
+	_, err := cl.Front().Beat(ctx, "other", time.Hour)
 	must(err)
 	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")
 	r.want(t, exit.Failed, `"ok": false`, `"cause": "no node has this job: 1 nodes live, and none was seen with it of late`, `"overdue"`, `"age_ms"`)
@@ -150,11 +150,11 @@ func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	cl.server.SetTime(at)
-	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Driver.ReadSeries(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Front().ReadSeries(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
 		Deadline: time.Second, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}
-	a := cl.Driver.Claim(t.Context(), []driver.Claim{c})[0]
+	a := cl.Front().Claim(t.Context(), []driver.Claim{c})[0]
 	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: "no route to \x1b[31mhost"}
-	if ended := cl.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
+	if ended := cl.Front().ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
 		t.Fatalf("%+v, %+v", a, ended)
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "FAILED")

@@ -57,7 +57,7 @@ func openJob(t *testing.T, url string) (earlier func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened := s.Driver.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
+	opened := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
 	if opened.Err != nil {
 		t.Fatal(opened.Err)
 	}
@@ -92,7 +92,7 @@ func TestSecondLook(t *testing.T) {
 		return cl.server.CommandCount() - before
 	}
 	dead := asked()
-	if _, err := cl.Driver.Beat(t.Context(), "other", time.Hour); err != nil {
+	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if living := asked(); living <= dead {

@@ -38,7 +38,7 @@ func TestPlannedStop(t *testing.T) {
 func TestRemovedJob(t *testing.T) {
 	cl := newCluster(t, 5, 0)
 	cl.server.SetTime(time.Now().Add(time.Minute))
-	if _, err := cl.Driver.Beat(t.Context(), "other", time.Hour); err != nil {
+	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "no node has this job", "cronce pause")

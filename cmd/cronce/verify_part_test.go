@@ -82,9 +82,9 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exit.NotKnown, `"ok": false`)
 	failed := newCluster(t, 3, 0)
 	tick := failed.last + 1000
-	a := failed.Driver.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
+	a := failed.Front().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
 		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
-	e := failed.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{{
+	e := failed.Front().ReleaseRuns(t.Context(), []driver.EndRequest{{
 		RunRef: driver.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: driver.OutcomeFailed}})[0]
 	if a.Kind != driver.KindGranted || !e.Ended {
 		t.Fatalf("claim %+v, end %+v", a, e)

@@ -14,7 +14,6 @@ var claims = operation[driver.Claim, driver.Answer]{
 	name:   "claim",
 	script: func(s *scripts) *script { return s.claim },
 	key:    func(c *driver.Claim) string { return c.Key },
-	check:  driver.CheckClaim,
 	begin:  beginVerdicts,
 	add: func(r *request, name string, c *driver.Claim) {
 		r.key("s:", name)
@@ -34,11 +33,11 @@ var claims = operation[driver.Claim, driver.Answer]{
 }
 
 // Claim asks for numbers, up to 200 of one shard with one script. An answer with
-// Err is doubt, except for a *lock.ArgumentError: then nothing was sent. Unknown
+// Err is doubt. Unknown
 // without Err says that the series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	answers := make([]driver.Answer, len(cs))
-	sideBySide(claims.split(d, cs, answers), func(p part) {
+	sideBySide(claims.split(d, cs), func(p part) {
 		s := claims.serve(ctx, d, p, cs, answers)
 		d.undoShort(ctx, p, cs, answers, &s)
 	})

@@ -12,9 +12,6 @@ import (
 // leases that were taken the latest 1000 are answered with the cause. A lock that more than
 // 10,000 owners share is refused with lock.ErrUnsupported.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
-	if err := driver.CheckForce(&f); err != nil {
-		return driver.ForceRecord{}, err
-	}
 	keys := append(d.keys.all(f.Key), d.keys.taken(f.Key), d.keys.records(f.Key))
 	reply, err := d.run(ctx, d.scripts.force, keys, []any{
 		escape(f.ID), escape(f.By), escape(f.Reason), driver.MaxForceRecords, driver.ForceRecordsKept.Milliseconds(), driver.MaxForcedOwners, f.From, f.To,
@@ -38,9 +35,6 @@ func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 
 // ForceRecords returns the records of a lock that was freed by force.
 func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return nil, err
-	}
 	reply, err := d.run(ctx, d.scripts.forcings, []string{d.keys.none(key), d.keys.records(key)}, []any{driver.MaxForceRecords, maxForced})
 	if err != nil {
 		return nil, fmt.Errorf("redislock: forcings: %w", err)

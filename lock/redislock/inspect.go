@@ -31,7 +31,7 @@ const maxHolders = 10_000
 const longest = 2 * int64(driver.MaxTTL/time.Millisecond)
 
 // Holders returns the holders of a lock and changes nothing: of more than 10,000 those
-// whose time ends first. An error that is not a *lock.ArgumentError is doubt.
+// whose time ends first. An error is doubt.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	_, all, err := d.inspect(ctx, key)
 	return all, err
@@ -39,9 +39,6 @@ func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, erro
 
 // inspect returns how many places the queue has and the holders of the lock.
 func (d *Driver) inspect(ctx context.Context, key string) (places int, all []driver.Holder, err error) {
-	if err := driver.CheckKey(key); err != nil {
-		return 0, nil, err
-	}
 	reply, err := d.run(ctx, d.scripts.inspect, d.keys.all(key)[:5], []any{maxHolders})
 	if err != nil {
 		return 0, nil, fmt.Errorf("redislock: inspect: %w", err)

@@ -24,9 +24,6 @@ var verdicts = map[byte]driver.Verdict{
 // and the revisions that were seen. What cannot be read stands in its place, as
 // [driver.UnreadableLine], or in the journal's faults.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
-	if err := driver.CheckKey(key); err != nil {
-		return driver.Journal{}, err
-	}
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
 	var some *redis.ScanCmd

@@ -14,9 +14,6 @@ import (
 // Beat records that node lives for ttl more. The reading is of the server with
 // the list, in a Cluster one of several.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	if err := driver.CheckBeat(node, ttl); err != nil {
-		return driver.BeatAnswer{}, err
-	}
 	sent := time.Now()
 	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
 	if err != nil {
@@ -34,9 +31,6 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driv
 
 // Leave takes node off the list of those that live, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if err := driver.CheckName("node", node); err != nil {
-		return err
-	}
 	if _, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, 0}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}

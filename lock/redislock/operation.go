@@ -16,7 +16,6 @@ type operation[Q, A any] struct {
 	name   string
 	script func(*scripts) *script
 	key    func(*Q) string
-	check  func(*Q) error
 	begin  func(*Driver, *request)                     // what comes before the questions
 	add    func(*request, string, *Q)                  // one question, and its name in keys
 	read   func(now instant, s string, q *Q) (A, bool) // one answer
@@ -39,7 +38,7 @@ type part struct {
 // the scripts run side by side.
 func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	answers := make([]A, len(qs))
-	sideBySide(op.split(d, qs, answers), func(p part) { op.serve(ctx, d, p, qs, answers) })
+	sideBySide(op.split(d, qs), func(p part) { op.serve(ctx, d, p, qs, answers) })
 	return answers
 }
 
@@ -56,16 +55,12 @@ func sideBySide(parts []part, serve func(part)) {
 	wg.Wait()
 }
 
-// split sorts questions into parts and answers those that cannot be asked.
-func (op *operation[Q, A]) split(d *Driver, qs []Q, answers []A) []part {
+// split sorts questions into parts.
+func (op *operation[Q, A]) split(d *Driver, qs []Q) []part {
 	var parts []part
 	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part that wants no replicas
 	var others waitings                        // the same of those that do
 	for i := range qs {
-		if err := op.check(&qs[i]); err != nil {
-			answers[i] = op.doubt(&qs[i], err)
-			continue
-		}
 		shard := d.keys.shard(op.key(&qs[i]))
 		replicas, ttl := 0, time.Duration(0)
 		if op.want != nil {

@@ -129,7 +129,7 @@ func TestPeekAtForeignKey(t *testing.T) {
 	if a := answers[1]; a == nil || a.Kind != driver.KindPassed {
 		t.Errorf("beside them it says %+v", a)
 	}
-	as := d.Claim(t.Context(), []driver.Claim{claimOf("b", "n/2", due), claimOf("a", "n/3", due), claimOf("", "n/4", due)})
+	as := driver.Front{Driver: d}.Claim(t.Context(), []driver.Claim{claimOf("b", "n/2", due), claimOf("a", "n/3", due), claimOf("", "n/4", due)})
 	if as[0].Kind != driver.KindUnknown || as[0].Err == nil || !strings.Contains(as[0].Err.Error(), "WRONGTYPE") {
 		t.Errorf("the claim of a foreign key: %+v", as[0])
 	}

@@ -10,12 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once. An error that is neither a *lock.HeldError nor
-// a *lock.ArgumentError is doubt.
+// Acquire asks for the key once. An error that is no *lock.HeldError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := driver.CheckAcquisition(&a); err != nil {
-		return driver.Grant{}, err
-	}
 	return d.acquire(ctx, &a)
 }
 
@@ -105,9 +101,6 @@ func readAsked(reply any, key string) (driver.Grant, error) {
 
 // Renew moves the deadline to now + TTL. It works on a server at maxmemory.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := driver.CheckRenewal(&h); err != nil {
-		return driver.Grant{}, err
-	}
 	if h.Limit > 1 {
 		return d.renewShared(ctx, &h)
 	}
@@ -149,9 +142,6 @@ func readLeft(r *outcome, h *driver.LeaseRef) (driver.Grant, error) {
 
 // Release frees the key, or gives it to the next in its queue. It works on a server at maxmemory.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
-	if err := driver.CheckRelease(&h); err != nil {
-		return err
-	}
 	if h.Limit > 1 {
 		return d.freeShared(ctx, []driver.LeaseRef{h}, "")[0]
 	}

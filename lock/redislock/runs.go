@@ -12,7 +12,6 @@ var renewals = operation[driver.RunRef, driver.RenewAnswer]{
 	name:   "renew",
 	script: func(s *scripts) *script { return s.renewRuns },
 	key:    func(r *driver.RunRef) string { return r.Key },
-	check:  driver.CheckRunRenewal,
 	begin:  func(_ *Driver, r *request) { r.key("none", "") },
 	add: func(r *request, name string, ref *driver.RunRef) {
 		r.key("s:", name)
@@ -29,7 +28,7 @@ var renewals = operation[driver.RunRef, driver.RenewAnswer]{
 // with one script. It works on a server at maxmemory.
 func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
 	answers := make([]driver.RenewAnswer, len(rs))
-	sideBySide(renewals.split(d, rs, answers), func(p part) {
+	sideBySide(renewals.split(d, rs), func(p part) {
 		s := renewals.serve(ctx, d, p, rs, answers)
 		for _, i := range p.at {
 			if short := s.short(rs[i].Key, p.replicas); short != nil && answers[i].Alive {
@@ -55,7 +54,6 @@ var endings = operation[driver.EndRequest, driver.EndAnswer]{
 	name:   "release",
 	script: func(s *scripts) *script { return s.releaseRuns },
 	key:    func(e *driver.EndRequest) string { return e.Key },
-	check:  driver.CheckEnd,
 	begin:  beginVerdicts,
 	add: func(r *request, name string, e *driver.EndRequest) {
 		r.key("s:", name)

@@ -14,7 +14,6 @@ var openings = operation[driver.OpenRequest, driver.Series]{
 	name:   "open",
 	script: func(s *scripts) *script { return s.open },
 	key:    func(o *driver.OpenRequest) string { return o.Key },
-	check:  driver.CheckOpen,
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
 		r.key("all", "")
@@ -43,7 +42,6 @@ var seriesReads = operation[string, driver.Series]{
 	name:   "read series",
 	script: func(s *scripts) *script { return s.readSeries },
 	key:    func(key *string) string { return *key },
-	check:  func(key *string) error { return driver.CheckKey(*key) },
 	begin:  beginRead,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
 	read:   func(now instant, text string, key *string) (driver.Series, bool) { return readSeries(now, text, *key) },

@@ -124,9 +124,6 @@ func (d *Driver) freeShared(ctx context.Context, hs []driver.LeaseRef, place str
 // are asked for in one step, one slot after the other, and given back if a later
 // slot refuses; lock.ErrUnsupported if no two of them share a slot.
 func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
-	if err := driver.CheckAcquireAll(as); err != nil {
-		return nil, err
-	}
 	groups := d.grouped(len(as), func(i int) string { return as[i].Key })
 	if len(groups) > 1 && len(groups) == len(as) {
 		return nil, fmt.Errorf("redislock: acquire %d locks of as many slots: %w", len(as), driver.ErrUnsupported)
@@ -169,16 +166,9 @@ func (d *Driver) giveBack(ctx context.Context, as []driver.Acquisition, groups [
 // ReleaseAll frees several locks, with one request for each slot.
 func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
-	var good []int
-	for i := range hs {
-		if errs[i] = driver.CheckRelease(&hs[i]); errs[i] == nil {
-			good = append(good, i)
-		}
-	}
-	for _, group := range d.grouped(len(good), func(i int) string { return hs[good[i]].Key }) {
-		places := pick(good, group)
-		for i, err := range d.freeShared(ctx, pick(hs, places), "") {
-			errs[places[i]] = err
+	for _, group := range d.grouped(len(hs), func(i int) string { return hs[i].Key }) {
+		for i, err := range d.freeShared(ctx, pick(hs, group), "") {
+			errs[group[i]] = err
 		}
 	}
 	return errs

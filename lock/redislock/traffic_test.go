@@ -93,7 +93,7 @@ func TestNothingToSend(t *testing.T) {
 		t.Errorf("no claims have the answers %+v", as)
 	}
 	bad := claimOf("", "a/1", 1)
-	if as := d.Claim(t.Context(), []driver.Claim{bad, bad}); as[0].Err == nil || as[1].Err == nil || as[1].Kind != driver.KindUnknown {
+	if as := (driver.Front{Driver: d}).Claim(t.Context(), []driver.Claim{bad, bad}); as[0].Err == nil || as[1].Err == nil || as[1].Kind != driver.KindUnknown {
 		t.Errorf("bad claims have the answers %+v", as)
 	}
 	if n := calls(t, c, "evalsha") + calls(t, c, "eval"); n != 0 {

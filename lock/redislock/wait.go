@@ -29,9 +29,6 @@ const (
 // granted. After doubt it asks again. When ctx ends it gives the place up, for
 // which it may take a second; a place that it cannot give up is passed over.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	if err := driver.CheckAcquisition(&a); err != nil {
-		return driver.Grant{}, err
-	}
 	a.Barge = false
 	var err error
 	if !d.inbox.open() { // most locks are free

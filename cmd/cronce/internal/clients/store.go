@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -50,13 +51,16 @@ func NewStore(c *config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := Driver(c, client)
+	d, err := Driver(c, client)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
-	return &Store{Config: c, Client: client, Driver: driver}, nil
+	return &Store{Config: c, Client: client, Driver: d}, nil
 }
+
+// Front validates what a command asks the store: keys and texts come from the command line.
+func (s *Store) Front() driver.Front { return driver.Front{Driver: s.Driver} }
 
 // Now is the store's clock; in a Cluster the latest of its masters'.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

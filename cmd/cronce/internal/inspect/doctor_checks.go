@@ -157,12 +157,12 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 // states reads the states of jobs. The server refuses a whole request for one key that the
 // user may not read: then each job is asked for by itself.
 func (s inspector) states(ctx context.Context, jobs []string) []driver.Series {
-	states := s.Driver.ReadSeries(ctx, jobs)
+	states := s.Front().ReadSeries(ctx, jobs)
 	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
 		return states
 	}
 	for i, job := range jobs {
-		states[i] = s.Driver.ReadSeries(ctx, []string{job})[0]
+		states[i] = s.Front().ReadSeries(ctx, []string{job})[0]
 	}
 	return states
 }

@@ -76,12 +76,12 @@ func (s inspector) printJournal(ctx context.Context, w io.Writer, job string, f 
 	if !filter.all() {
 		n = 0 // the newest of what is let through may be old
 	}
-	j, err := s.Driver.Journal(ctx, job, n)
+	j, err := s.Front().Journal(ctx, job, n)
 	if err != nil {
 		return s.Failed(err)
 	}
 	// Without a state, as where it cannot be read, no attempt is remarked on that no line speaks of.
-	lines := filter.shown(&j, &s.Driver.ReadSeries(ctx, []string{job})[0], f.n)
+	lines := filter.shown(&j, &s.Front().ReadSeries(ctx, []string{job})[0], f.n)
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}

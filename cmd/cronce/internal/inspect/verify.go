@@ -253,9 +253,9 @@ type jobProof struct {
 // proveJob judges a journal by the state, and the store's time, after it was read. What
 // cannot be read is a fault of this job alone.
 func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *ops.NodeList) jobProof {
-	journal, err := s.Driver.Journal(ctx, job, 0)
+	journal, err := s.Front().Journal(ctx, job, 0)
 	if err == nil {
-		o.State = &s.Driver.ReadSeries(ctx, []string{job})[0]
+		o.State = &s.Front().ReadSeries(ctx, []string{job})[0]
 		err = o.State.Err
 	}
 	if err != nil {

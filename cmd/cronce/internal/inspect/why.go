@@ -49,15 +49,15 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if _, err := s.Jobs(ctx, job); err != nil {
 		return err
 	}
-	audit, err := s.Driver.Audit(ctx, job, 0)
+	audit, err := s.Front().Audit(ctx, job, 0)
 	if err != nil {
 		return s.Failed(err)
 	}
-	j, err := s.Driver.Journal(ctx, job, 0)
+	j, err := s.Front().Journal(ctx, job, 0)
 	if err != nil {
 		return s.Failed(err)
 	}
-	state := s.Driver.ReadSeries(ctx, []string{job})[0]
+	state := s.Front().ReadSeries(ctx, []string{job})[0]
 	if state.Err != nil {
 		return s.Failed(state.Err)
 	}

@@ -56,7 +56,7 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (ov
 func (s lockStore) unsure(ctx context.Context, key string) error {
 	ctx, stop := context.WithTimeout(ctx, probeTimeout)
 	defer stop()
-	if _, err := s.Driver.Inspect(ctx, key); err != nil {
+	if _, err := s.Front().Inspect(ctx, key); err != nil {
 		return s.Failed(err)
 	}
 	return nil

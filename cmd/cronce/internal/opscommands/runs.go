@@ -133,11 +133,11 @@ func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, now *ops.Snapsho
 
 // wholeJournal are all ticks that the journal of a job has.
 func wholeJournal(ctx context.Context, s *clients.Store, j *ops.Job) ([]ops.Run, error) {
-	journal, err := s.Driver.Journal(ctx, j.Name, 0)
+	journal, err := s.Front().Journal(ctx, j.Name, 0)
 	if err != nil {
 		return nil, s.Failed(err)
 	}
-	state := s.Driver.ReadSeries(ctx, []string{j.Name})[0]
+	state := s.Front().ReadSeries(ctx, []string{j.Name})[0]
 	if state.Err != nil {
 		return nil, s.Failed(state.Err)
 	}

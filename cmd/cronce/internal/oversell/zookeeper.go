@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -44,7 +45,7 @@ func (e *Env) askZooKeeper(ctx context.Context) error {
 	defer d.Close()
 	ctx, stop := context.WithTimeout(ctx, zooPatience)
 	defer stop()
-	if _, err := d.Inspect(ctx, "zookeeper"); err != nil {
+	if _, err := (driver.Front{Driver: d}).Inspect(ctx, "zookeeper"); err != nil {
 		return fmt.Errorf("ZooKeeper %s: %w", strings.Join(e.ZooKeeper, ","), err)
 	}
 	return nil
