@@ -105,6 +105,13 @@ func (x *exchange) next() error {
 	return x.err
 }
 
+// pauses start at firstPause and double.
+func pauses() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier = firstPause, 2
+	return b
+}
+
 // within is d, or what the context has left if that is less.
 func within(ctx context.Context, d time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisretry"
 )
 
 // How long the store is asked again when it gives no answer, and how long the
@@ -20,8 +20,7 @@ const (
 	longPause  = time.Second
 )
 
-// ask sends a script until it has an answer of the script, the store says no, or
-// the time is over. Every script may be sent twice.
+// ask sends a script until it has an answer. Every script may be sent twice.
 func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	return again(ctx, func() ([]string, error) {
 		answer, err := script.Run(ctx, s.client, keys, args...).StringSlice()
@@ -38,63 +37,14 @@ func full(err error) error {
 	return err
 }
 
-// again calls f until it has an answer, its error is final, or the time is over.
-func again[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	answer, last := f()
-	if last == nil || final(last) {
-		return answer, last // as nearly always, without a timer
-	}
-	answer, err := backoff.Retry(ctx, func() (T, error) {
-		next, err := f()
-		if err != nil && !final(err) && ctx.Err() != nil {
-			return next, err // the end of ctx may have cut it off: the error before it says more
-		}
-		answer, last = next, err
-		if last != nil && final(last) {
-			return answer, backoff.Permanent(last)
-		}
-		return answer, last
-	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(within(ctx, askTime)))
-	if err != nil && last != nil {
-		return answer, last // says more than that the context has ended
-	}
-	return answer, err
+// again sends a request until it has an answer, its error is final, or the time is over.
+func again[T any](ctx context.Context, send func() (T, error)) (T, error) {
+	return redisretry.Do(ctx, redisretry.Policy{First: firstPause, Longest: longPause, Total: askTime, Final: final}, send)
 }
 
-func pauses() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = firstPause, 2, longPause
-	return b
-}
-
-// within is d, or what the context has left if that is less.
-func within(ctx context.Context, d time.Duration) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return max(1, min(d, time.Until(deadline)))
-	}
-	return d
-}
-
-// passing are the beginnings of errors that go away by themselves: a store that
-// starts, fails over, or is being resharded.
-var passing = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOSCRIPT", "UNBLOCKED"}
-
-// final reports whether an error is the store's own word and will stay.
-func final(err error) bool {
-	if errors.Is(err, ErrUnconfirmed) {
-		return true // the caller has waited once, and decides
-	}
-	e, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return false
-	}
-	for _, beginning := range passing {
-		if strings.HasPrefix(e.Error(), beginning) {
-			return false
-		}
-	}
-	return true
-}
+// final reports whether a request is not repeated. One that replicas have not confirmed
+// has waited once: the caller decides.
+func final(err error) bool { return errors.Is(err, ErrUnconfirmed) || redisretry.Final(err) }
 
 // The jobs whose runs have fences: those of one job do not compare with those of another.
 const (

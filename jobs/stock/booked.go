@@ -31,7 +31,7 @@ func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[stri
 	if err := s.forgotten(nil); err != nil || s.options.Book == nil {
 		return nil, err
 	}
-	bounded, stop := context.WithTimeout(ctx, within(ctx, askTime))
+	bounded, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	orders, err := s.options.Book.readThese(bounded, s.ID(), "", ids)
 	if err != nil && s.options.Settled {
