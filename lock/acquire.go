@@ -15,8 +15,9 @@ import (
 // it asks again, with the same owner, until ctx ends, or for 3 seconds or the TTL
 // if that is less; then it undoes what may have been granted and returns the
 // doubt, with the cause of ctx's end. It returns within 100 ms of that end, however
-// long the store takes: the undoing goes on behind it, see [Locker.Wait]. Ctx bounds the asking only: the lease is held
-// until Release, or until it is lost, and its context comes from Options.Context.
+// long the store takes: the undoing goes on in the background, see [Locker.Wait]. Ctx
+// bounds the requests only: the lease is held until Release, or until it is lost, and
+// its context comes from Options.Context.
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
 	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
@@ -36,23 +37,23 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	return w.has(lease, err)
 }
 
-// giveBack releases a lease that was granted before the callers that wait here: the store
-// does not know of all of them. It was asked all the same, since its doubt is not
-// to be returned as held.
+// giveBack releases a lease that a try was granted while other callers of this process
+// wait for the key: the store does not know of all of them. The store is asked all the
+// same, since doubt must not be returned as held.
 func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 	l.behind.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
 }
 
 // Acquire waits for key until ctx ends: first come, first served, where the store
 // is a [driver.Waiter]; elsewhere it asks again and again, with pauses of up to half a
-// second. The waiters of one Locker and key stand in one line here, of which only
-// the first, or the readers at its head together, has a place in the store, so
-// that a crowd here takes no more of the key than any other process. When ctx
+// second. The waiters of one Locker and key are in one local queue, of which only
+// the first, or the readers at its head together, has a place in the store's queue: so
+// many waiters of one process get no more of the key than any other process. When ctx
 // ends Acquire returns within 100 ms, however long the store takes: its place, and what
-// it may have been granted, are given up behind it, see [Locker.Wait]. The error wraps the cause of that end
-// and the last answer: a *HeldError, or the doubt. A caller that still stood behind others
-// here has not asked the store: its error wraps the cause alone, since
-// the store may as well not be there.
+// it may have been granted, are given up in the background, see [Locker.Wait]. The error
+// wraps the cause of that end and the last answer: a *HeldError, or the doubt. A caller
+// that was not at the head of the local queue has sent no request: its error wraps the
+// cause alone, since nothing is known of the store.
 //
 // Ctx bounds the wait only: the lease is that of [Locker.TryAcquire]. See
 // [Options].Reenter for a key that the caller may hold already.
@@ -143,12 +144,12 @@ func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send
 	})
 }
 
-// tryTime is for how long a try asks again after doubt: its caller wants an answer
+// tryTime is for how long a try is repeated after doubt: its caller needs an answer
 // soon, however long the lease is to be.
 func tryTime(ttl time.Duration) time.Duration { return min(ttl, 3*time.Second) }
 
-// retry asks until the answer is no doubt, ctx ends, or d has passed, and
-// returns the last answer that is not just that end.
+// retry asks until the answer is no doubt, ctx ends, or d has passed. It returns the
+// last answer that is not merely the end of ctx.
 func retry(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
@@ -162,8 +163,8 @@ func retry(ctx context.Context, d time.Duration, ask func(bound context.Context)
 	}
 }
 
-// retryAfterCancel is retry for what is to be done also if ctx has ended, as that of work
-// which was cancelled: it is asked for a short time more then.
+// retryAfterCancel is retry for requests that are due also when ctx has ended, such as the
+// release after work that was cancelled: they have a short time of their own then.
 func retryAfterCancel(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	if ctx.Err() == nil {
 		if err := retry(ctx, d, ask); !doubtful(err) || ctx.Err() == nil {
@@ -191,8 +192,8 @@ const (
 	maxRetry   = time.Second
 )
 
-// ask sends one acquisition. After a grant that came too late, whose undoing may
-// come late as well, a new owner asks next.
+// ask sends one acquisition. After a grant that came too late the next request has a new
+// owner: the undoing of the late grant may reach the store after it.
 func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()

@@ -14,11 +14,10 @@ var errSilent = errors.New("the store has not answered")
 
 // attend calls ask and returns what it returns. If ctx ends first, attend waits for
 // undoGrace more and then returns for its caller, with the end of ctx and the latest
-// answer that was noted. Ask goes on behind the caller, up to the undoing of what it
+// answer that was noted. Ask goes on in the background, up to the undoing of what it
 // sent, and what it is granted then is released: a request is never undone before it
 // has an answer, or is known to get none. A context without an end costs no goroutine.
-// A panic of ask is the caller's, as if attend had called it here; once the caller has
-// left it ends the process.
+// A panic of ask goes on in the caller; once the caller has returned it ends the process.
 func attend[T grant](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
@@ -84,7 +83,7 @@ func (r *attended[T]) end(ctx context.Context, b *behind) {
 	}
 }
 
-// take returns what ask has returned, or ends the caller as ask has ended its goroutine.
+// take returns what ask has returned. If ask panicked or called Goexit, take does the same.
 func (r *attended[T]) take() (T, error) {
 	switch {
 	case r.panicked != nil:
@@ -104,7 +103,7 @@ func inTime[T any](ctx context.Context, l *Locker, failed func(error) error, ask
 	return a.value, err
 }
 
-// An answer is one that holds nothing which is to be given back.
+// An answer has nothing that must be given back.
 type answer[T any] struct{ value T }
 
 func (answer[T]) Release(context.Context) error { return nil }

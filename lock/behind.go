@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// behind is what goes on after a request was given up: the undoing of what it may
-// have been granted. The zero value is ready.
+// behind counts what goes on in the background after a request was given up: the undoing
+// of what it may have been granted. The zero value is ready.
 type behind struct {
 	mu    sync.Mutex
 	count int
@@ -15,12 +15,13 @@ type behind struct {
 }
 
 const (
-	undoTimeout = time.Second           // of what undoes a request; the lease's TTL ends it otherwise
-	undoGrace   = 40 * time.Millisecond // how long the caller waits for that, most often for good
+	undoTimeout = time.Second           // for the undoing of a request; if it fails the key is free when the TTL has passed
+	undoGrace   = 40 * time.Millisecond // how long the caller waits for that: most often it is done by then
 )
 
-// do calls undo, with the values of ctx and a time of its own, and returns when it
-// has, or soon: a store that hangs must not hold up a caller whose time is over.
+// do calls undo, with the values of ctx and a timeout of its own. It returns when undo
+// does, but after undoGrace at the latest: a store that hangs must not delay a caller
+// whose time is over.
 func (b *behind) do(ctx context.Context, undo func(ctx context.Context)) {
 	b.begin()
 	done := make(chan struct{})
@@ -56,10 +57,10 @@ func (b *behind) end() {
 	}
 }
 
-// Wait returns nil when nothing goes on any more behind requests that were given up,
+// Wait returns nil when no request that was given up is being undone any more,
 // and the cause of ctx's end if that comes first. A request whose context ends while
-// its store is silent returns soon; what it may have been granted is given back
-// behind it, within two seconds of the answer or of the client's timeout. A process that
+// its store is silent returns soon; what it may have been granted is given back in the
+// background, within two seconds of the answer or of the client's timeout. A process that
 // ends at once, or closes its client, calls Wait before: a key that was not given back
 // is free only when its TTL has passed.
 func (l *Locker) Wait(ctx context.Context) error {

@@ -94,13 +94,13 @@ func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *dr
 // 2 seconds. Call it before the first End.
 func (c *Claimer) EndTimeout(d time.Duration) { c.endings.timeout = d }
 
-// OnEnd lets f be called after each request of [Lease.End] with its shard, see
-// [driver.Sharded], and why the store did not answer it; nil if it answered, also if it
-// could not read what it has under one of the keys. Calls may be concurrent; f must not
-// block. Call it before the first End.
+// OnEnd sets a function that is called after each request of [Lease.End] with its shard, see
+// [driver.Sharded], and the error if the store did not answer. The error is nil if it
+// answered, also if it could not read its data of one key. Calls may be concurrent; f must
+// not block. Call OnEnd before the first End.
 func (c *Claimer) OnEnd(f func(shard int, err error)) { c.endings.answered = f }
 
-// shard is the one that a series lives in.
+// shard returns the shard of a series.
 func (c *Claimer) shard(key string) int {
 	if sharded, is := c.locker.driver.(driver.Sharded); is {
 		return sharded.Shard(key)

@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// endings sends the endings of runs, those of each shard by itself: one that does not
-// answer holds up the ends of no other.
+// endings sends the endings of runs, those of each shard separately: a shard that does not
+// answer delays the endings of no other.
 type endings struct {
 	timeout  time.Duration    // of one request; 0: endTimeout
 	answered func(int, error) // gets each request's answer; may be nil
@@ -125,8 +125,8 @@ func (e *shardEndings) sendFresh(c *Claimer, b *batch) {
 	}
 }
 
-// returned counts a request with fresh endings as done and returns those that were
-// delayed by it.
+// returned counts a request with fresh endings as done, and returns the endings that may
+// be sent now because of that.
 func (e *shardEndings) returned() *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,9 +137,9 @@ func (e *shardEndings) returned() *batch {
 	return e.depart()
 }
 
-// send sends a batch on this goroutine. The answers, or doubt about all when
-// the time of the request is over, are taken here or elsewhere; done is called once
-// they are, with whether any was an answer.
+// send sends a batch on this goroutine. The answers are handled here, or, when the time of
+// the request is over before the driver returns, as doubt on another goroutine. After that
+// done is called once, with whether any was an answer.
 func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
 	limit := c.endings.timeout
 	if limit == 0 {
@@ -162,7 +162,7 @@ func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
 func (e *shardEndings) answered(c *Claimer, b *batch, answers []driver.EndAnswer) bool {
 	var again batch
 	var failed error
-	reached := false // of the store; something else may be wrong with one run
+	reached := false // the store answered; the data of one run may be unreadable all the same
 	for i := range answers {
 		a, t := answers[i], &b.endings[i]
 		reached = reached || !doubtful(a.Err) || errors.Is(a.Err, driver.ErrUnreadable)
@@ -201,7 +201,8 @@ func (e *shardEndings) keep(c *Claimer, again batch) {
 	e.repeat(c)
 }
 
-// repeat sees to it that endings in doubt are sent again. The mutex is held.
+// repeat schedules the next request with endings in doubt, unless there is one. The mutex
+// is held.
 func (e *shardEndings) repeat(c *Claimer) {
 	switch {
 	case e.repeats:
@@ -234,9 +235,9 @@ func (e *shardEndings) some() *batch {
 	return b
 }
 
-// adapt sets how many of the endings in doubt are sent next. A store may be too slow for
-// all that an outage has left: of a request whose time is over nothing counts, and the
-// same request would never come to its end. The mutex is held.
+// adapt sets how many of the endings in doubt are sent next. After an outage a store may be
+// too slow to answer all of them in the time of one request. Repeated at the same size,
+// that request would never be answered in time. The mutex is held.
 func (e *shardEndings) adapt(progress bool) {
 	most := cmp.Or(e.most, maxBatch)
 	if !progress {

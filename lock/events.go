@@ -52,12 +52,12 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// OnEvent lets f be called with each event of plain leases from then on, and with nothing
-// before it; nil: no function is called any more. One goroutine of the Locker's calls it, for one event after the
-// other, and no request waits for it: a function that is slow gets its events late,
-// and of more than 1,024 that wait for it the later ones are dropped. A panic in f is
-// contained, and costs f that event. [Locker.Wait] also waits for f. Leases inside
-// another, renewals and numbered leases have no events.
+// OnEvent sets a function that is called with each later event of plain leases; nil: none
+// is. One goroutine of the Locker calls it, for one event after the other, and no request
+// waits for it: a slow function gets its events late, and of more than 1,024 that wait for
+// it the later ones are dropped. A panic in f is recovered, and costs f that event.
+// [Locker.Wait] also waits for f. Leases inside another, renewals and numbered leases have
+// no events.
 func (l *Locker) OnEvent(f func(Event)) { l.events.observer.Store(&f) }
 
 // maxEvents bounds how many events wait for the observer.
@@ -134,8 +134,8 @@ func (e *events) next() (event Event, some bool) {
 	return event, true
 }
 
-// contained calls a function of the caller's. What it panics with costs this call alone,
-// and not the leases of the process.
+// contained calls a function of the caller's and recovers its panic: it must not end the
+// process, and with it all leases.
 func contained(f func()) {
 	defer func() { _ = recover() }()
 	f()

@@ -8,19 +8,19 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Force frees a key that others hold, whatever they do with it: it is for an operator
-// that knows that the holder is gone, or stuck. A holder that lives learns of it with its
-// next renewal, up to a third of its TTL later, and works on until then, beside the next
-// owner: only a guarded resource refuses it, by the fence. A holder with a fixed lease, or
-// one that ends before its next renewal, learns of it with its release, which returns
-// ErrForced.
+// Force frees a key that others hold. It is for an operator that knows that the holder is
+// gone, or stuck. The lease of a holder that lives ends with its next renewal, up to a
+// third of its TTL later: until then it works on beside the next owner, and only a guarded
+// resource refuses it, by the fence. A fixed lease, and one that ends before its next
+// renewal, returns ErrForced from its release.
 //
 // The store keeps a record: see [Locker.ForceRecords]. If f.ID is empty Force makes one. After
 // doubt it asks again, with the same ID, until ctx ends or for 3 seconds, and returns the
-// doubt then, within 100 ms of the end of ctx: the key was freed, or not, or will be when the request arrives late. So
-// read [Locker.Holders] first and let f.To be their highest fence: then an owner that is
-// granted the key later keeps it. ErrFree: no owner holds the key, or none with a fence
-// that f is for, and no record is kept. ErrUnsupported: the store is no [driver.Forcer].
+// doubt then, within 100 ms of the end of ctx: the key was freed, or not, or will be when
+// the request arrives late. So read [Locker.Holders] first and let f.To be their highest
+// fence: then an owner that is granted the key later keeps it. ErrFree: no owner holds the
+// key, or none with a fence that f is for, and no record is kept. ErrUnsupported: the
+// store is no [driver.Forcer].
 func (l *Locker) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	forcer, ok := l.driver.(driver.Forcer)
 	if !ok {
@@ -48,8 +48,9 @@ func (l *Locker) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 }
 
 // ForceRecords returns the records of a key that was freed by force, the oldest first: at
-// most the latest driver.MaxForceRecords. It changes nothing, and returns within 100 ms of the end of ctx. ErrUnsupported: the store is no
-// [driver.Forcer]; any other error is doubt, or an *ArgumentError.
+// most the latest driver.MaxForceRecords. It changes nothing, and returns within 100 ms of
+// the end of ctx. ErrUnsupported: the store is no [driver.Forcer]; any other error is
+// doubt, or an *ArgumentError.
 func (l *Locker) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	forcer, ok := l.driver.(driver.Forcer)
 	if !ok {

@@ -8,9 +8,10 @@ import (
 )
 
 // Holders returns the holders of a key, the earliest grant first, with their notes:
-// see [driver.Sharer]. It changes nothing and decides nothing: a lease that it returns may be
-// over by then. It returns within 100 ms of the end of ctx, however long the store takes. It returns ErrUnsupported if the store cannot list holders; any other error is doubt,
-// or an *ArgumentError.
+// see [driver.Sharer]. It changes nothing and decides nothing: a lease that it returns may
+// be over by then. It returns within 100 ms of the end of ctx, however long the store
+// takes. It returns ErrUnsupported if the store cannot list holders; any other error is
+// doubt, or an *ArgumentError.
 func (l *Locker) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	s, ok := l.driver.(driver.Sharer)
 	if !ok {

@@ -153,11 +153,11 @@ func (s *Lease) end() (bool, error) {
 	return false, nil
 }
 
-// released is what the store's answer to a release means. A key that is free says
-// nothing of a lease that was lost: another may have had it meanwhile. If the store
-// was asked again, and the key is free, or went on to another owner before our time
-// was over, an earlier request has freed it; unless the store knows that the lease was
-// taken.
+// released returns the error of a release for the store's answer. That the key is free
+// does not show that the lease was held to its end: if its trust was over, another owner
+// may have had it. If the request was repeated, and the lease is not there though its time
+// is not over, an earlier request has freed it; unless the store knows that the lease
+// was taken.
 func (s *Lease) released(err error, again bool) error {
 	switch {
 	case s.late:
@@ -172,7 +172,7 @@ func (s *Lease) released(err error, again bool) error {
 	return err
 }
 
-// holding is what a plain lease is to its store.
+// holding names a plain lease to its store.
 func (s *Lease) holding() driver.LeaseRef {
 	return driver.LeaseRef{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
 }

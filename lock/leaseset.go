@@ -13,8 +13,8 @@ import (
 type LeaseSet struct{ all []*Lease } // in the order of their keys
 
 // AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one,
-// and holds all of them or none: 1 to 500 keys, of which each counts once. Keys are taken in their
-// order as texts, so callers whose keys overlap never wait for each other in a
+// and holds all of them or none: 1 to 500 keys, of which each counts once. Keys are taken
+// in their order as texts, so callers whose keys overlap never wait for each other in a
 // circle; only a caller that held a key before can make one. While it waits for a
 // later key it holds, and renews, the earlier ones; losing one of them ends the
 // waiting with ErrLost. An error is that of the key that failed; the others were

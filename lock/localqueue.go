@@ -17,31 +17,31 @@ type localQueues struct {
 	lines map[string]*localQueue
 }
 
-// abreast is how many readers of one line ask the store at the same time: each
-// may take a place in its queue.
+// abreast is how many readers of one local queue ask the store at the same time: each
+// may take a place in the store's queue.
 const abreast = 16
 
-// A localQueue exists while callers are in it. Those behind are woken in order.
+// A localQueue exists while callers are in it. Callers without the turn are woken in order.
 type localQueue struct {
 	members atomic.Int64 // callers that have the turn or stand behind; raised under the mutex of localQueues
 	waits   atomic.Bool  // the store refused a caller, and has granted none at once since
 
 	mu      sync.Mutex
 	asking  int       // how many have the turn
-	readers bool      // all callers that have it are
-	behind  list.List // of *turn: to leave costs the same wherever in the line
+	readers bool      // those that have the turn are readers
+	behind  list.List // of *turn: a list, so that leaving costs the same at every place
 }
 
-// A turn is what a caller stands in line for.
+// A turn is one caller's in a local queue.
 type turn struct {
 	come   chan struct{} // closed when it has come
 	reader bool
 	place  *list.Element // nil once it has come
 }
 
-// take returns when it is the caller's turn in the returned line. The caller must
-// then pass it on. A caller whose context has ended gets no turn, so that it asks
-// the store for nothing.
+// take returns when it is the caller's turn in the returned queue. The caller must
+// then pass it on. A caller whose context has ended gets no turn: it must not send a
+// request to the store.
 func (t *localQueues) take(ctx context.Context, key string, reader bool, w *wanting) (*localQueue, error) {
 	l := t.enter(key)
 	next := l.join(reader)
@@ -64,7 +64,7 @@ func (t *localQueues) take(ctx context.Context, key string, reader bool, w *want
 	return nil, context.Cause(ctx)
 }
 
-// pass gives a turn to the next in line. Waited is false if the store granted the
+// pass gives a turn to the next in the queue. Waited is false if the store granted the
 // key at once: then nothing is known to keep others from it.
 func (t *localQueues) pass(key string, l *localQueue, waited bool) {
 	if !waited {
@@ -74,8 +74,8 @@ func (t *localQueues) pass(key string, l *localQueue, waited bool) {
 	t.exit(key, l)
 }
 
-// waited reports whether callers in a line here wait because the store refused
-// the key, rather than only for the answers of those before them.
+// waited reports whether callers in a local queue wait because the store refused
+// the key, rather than only for the answers to the callers before them.
 func (t *localQueues) waited(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *localQueues) waited(key string) bool {
 	return l != nil && l.waits.Load()
 }
 
-// enter makes the caller a member of a line.
+// enter makes the caller a member of the queue of a key.
 func (t *localQueues) enter(key string) *localQueue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ func (t *localQueues) enter(key string) *localQueue {
 	return l
 }
 
-// begin begins a line. The mutex is held.
+// begin makes the queue of a key. The mutex is held.
 func (t *localQueues) begin(key string) *localQueue {
 	if t.lines == nil {
 		t.lines = make(map[string]*localQueue)
@@ -105,8 +105,9 @@ func (t *localQueues) begin(key string) *localQueue {
 	return l
 }
 
-// exit ends a membership, and with the last one the line. Another caller may enter
-// before the mutex is held, and leave again: the line has ended then, or lives on.
+// exit ends a membership, and with the last one the queue. Before the mutex is held,
+// another caller may enter, so that the queue goes on, or enter and leave, so that it has
+// ended already.
 func (t *localQueues) exit(key string, l *localQueue) {
 	if l.members.Add(-1) > 0 {
 		return
@@ -130,7 +131,7 @@ func (l *localQueue) join(reader bool) *turn {
 	return next
 }
 
-// leave reports whether the turn had not come yet. Those behind may go on then.
+// leave reports whether the turn had not come yet. The callers behind may have it then.
 func (l *localQueue) leave(left *turn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +150,7 @@ func (l *localQueue) pass() {
 	l.advance()
 }
 
-// advance gives the turn to all at the head of the line that may have it now.
+// advance gives the turn to all at the head of the queue that may have it now.
 func (l *localQueue) advance() {
 	for head := l.behind.Front(); head != nil; head = l.behind.Front() {
 		next := head.Value.(*turn)

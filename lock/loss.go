@@ -19,7 +19,7 @@ type lossError struct {
 	doubt    error         // of the last renewal; nil: none has failed
 }
 
-// noticed is how late the end of trust may be noticed without a word about it.
+// noticed is how late the end of trust may be noticed without a mention in the error.
 const noticed = time.Second
 
 func (e *lossError) Error() string {

@@ -36,8 +36,8 @@ func (k *renewer) time(at int64) time.Time { return k.start.Add(time.Duration(at
 
 func wallClock() int64 { return time.Now().UnixNano() }
 
-// trust is for how long after a request was sent its answer allows to believe in a
-// lease: no longer than was asked for, whatever the store's clock did since, and
+// trust is for how long a lease may be believed in, from the sending of the request that
+// was answered: no longer than was asked for, whatever the store's clock did since, and
 // less a margin that a timer and a cancelled function need.
 func trust(left, ttl time.Duration) time.Duration {
 	left = min(left, ttl)
@@ -49,10 +49,10 @@ func margin(span time.Duration) time.Duration { return max(minMargin, span/10) }
 
 const minMargin = 50 * time.Millisecond
 
-// believe extends the trust in a lease by the answer to a request, counted from
-// when that was sent: no delay on the way counts for us. The renewer's mutex is held,
-// or the lease is not kept yet. The wall clock may have been put back since the
-// answer before: its newest reading replaces a later one, which would hide a suspension.
+// believe extends the trust in a lease by the answer to a request, counted from the
+// sending: a delay on the way must not make it longer. The renewer's mutex is held,
+// or the lease is not kept yet. The wall clock may have been put back since the last
+// answer: its newest reading replaces a later one, which would hide a suspension.
 func (s *Lease) believe(sent time.Time, left time.Duration) {
 	d := trust(left, s.ref.TTL)
 	until := int64(sent.Sub(s.locker.renewer.start) + d)
@@ -103,9 +103,9 @@ func (k *renewer) remove(s *Lease, end bool) bool {
 	return !s.ended.Swap(true)
 }
 
-// arm sets the timer to the next event. An earlier alarm than needed is left
-// alone, also when nothing is held any more: it costs one look, and to stop a timer
-// and start it again for each of many short leases costs more than the leases.
+// arm sets the timer to the next event. A timer that fires earlier than needed is left
+// alone, also when no lease is held any more: it costs one pass over the heap's head, and
+// stopping and starting a timer for each of many short leases costs more than the leases.
 func (k *renewer) arm() {
 	if len(k.held) == 0 {
 		return
@@ -124,13 +124,13 @@ func (k *renewer) arm() {
 	k.timer.Reset(wait)
 }
 
-// longestAlarm bounds for how long an alarm keeps a Locker that is not used any more.
+// longestAlarm bounds for how long the timer keeps a Locker alive that is not used any more.
 const longestAlarm = time.Minute
 
 // fire ends what cannot be trusted any more and sends what is due for renewal.
 func (k *renewer) fire() {
 	lost, due := k.collect()
-	if len(due) > 0 { // first: to end a context may call code of the caller that blocks
+	if len(due) > 0 { // before contexts end: that may call code of the caller that blocks
 		k.renew(due)
 	}
 	for _, s := range lost {
@@ -150,7 +150,7 @@ func (k *renewer) collect() (lost, due []*Lease) {
 			k.drop(s)
 			lost = append(lost, s)
 		case now+int64(together) >= s.renewAt:
-			s.renewAt = now + s.again() // should no answer come
+			s.renewAt = now + s.again() // unless an answer comes first
 			s.unheard++
 			k.fix(s)
 			due = append(due, s)
@@ -162,7 +162,7 @@ func (k *renewer) collect() (lost, due []*Lease) {
 	return lost, due
 }
 
-// drop takes a lease out.
+// drop takes a lease out of the heap. The mutex is held.
 func (k *renewer) drop(s *Lease) {
 	i, last := s.index, len(k.held)-1
 	k.held.Swap(i, last)
@@ -174,7 +174,7 @@ func (k *renewer) drop(s *Lease) {
 	}
 }
 
-// fix moves a lease to the place of its next event.
+// fix moves a lease to the place of its next event in the heap. The mutex is held.
 func (k *renewer) fix(s *Lease) {
 	k.held[s.index].at = s.event()
 	heap.Fix(&k.held, s.index)
@@ -190,7 +190,7 @@ func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	now := k.now()
 	var cause error
 	switch {
-	case s.over(now): // Check may have said so, and says it again
+	case s.over(now): // Check may have returned ErrLost already: the answer must not revive the lease
 		k.drop(s)
 		cause = s.lossAt(now, r.Err == nil)
 	case r.Err != nil:
@@ -248,7 +248,7 @@ func (l *Locker) renew(due []*Lease) {
 	}
 }
 
-// sharing is what renewals have in common that share a request.
+// sharing is the key of a batch: renewals with equal values share a request.
 type sharing struct {
 	claimer *Claimer
 	ttl     time.Duration
@@ -302,15 +302,15 @@ func (s *Lease) due(now int64) int64 {
 	return max(now, sent+int64(s.span/3))
 }
 
-// again is how long a renewal waits for its answer before the next one is sent
-// beside it: some may be lost, and each may be slow, before the trust ends. The pause
-// doubles at first, so that a store that is silent has six at most of one lease.
+// again is how long a renewal waits for its answer before the next one is sent beside it:
+// replies may be lost or slow, and one answer before the trust ends is enough. The pause
+// doubles at first, so that a silent store gets at most six renewals of one lease.
 func (s *Lease) again() int64 {
 	return int64(max(min(s.span/20<<min(s.unheard, 2), s.span/8), 2*together))
 }
 
-// bounded calls f and returns its answer, or doubt when ctx has ended: even a
-// driver that ignores its context holds nothing up.
+// bounded calls f and returns its answer, or doubt when ctx has ended: a driver that
+// ignores its context must not delay other renewals.
 func bounded[T any](ctx context.Context, f func(context.Context) T, doubt func(error) T) T {
 	answer := make(chan T, 1)
 	go func() { answer <- f(ctx) }()
@@ -333,8 +333,8 @@ func inDoubt[T any](n int, set func(*T, error)) func(error) []T {
 	}
 }
 
-// leases is a heap by the next event, kept beside the pointer so that sifting
-// touches no lease.
+// leases is a heap by the next event. Each event is kept beside its pointer, so that
+// sifting reads no lease.
 type leases []held
 
 type held struct {
@@ -342,7 +342,7 @@ type held struct {
 	s  *Lease
 }
 
-// event is when the renewer has to look at the lease again.
+// event is when the lease is due next: for a renewal, or for the end of its trust.
 func (s *Lease) event() int64 { return min(s.renewAt, s.trust.Load()) }
 
 func (h leases) Len() int           { return len(h) }

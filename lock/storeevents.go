@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A StoreEvent is what a Locker noticed about its store while it held leases: what was
-// promised may have been broken then, for other keys too.
+// A StoreEvent is a fault of the store that a Locker noticed while it held leases: another
+// owner may have been granted a held key then, this one or others.
 type StoreEvent struct {
 	// Key is the key of a lease that the store has forgotten; empty: it is about
 	// a server.
@@ -37,9 +37,9 @@ func (t StoreEvent) String() string {
 	return fmt.Sprintf("the clock of the store %s jumped by %v", t.Server, t.Step)
 }
 
-// OnStoreEvent lets f be called with each store event from then on; nil: no function is
-// called. A goroutine of the Locker's calls it, after the contexts of the leases that are
-// lost have ended. It must not block; a panic in it is contained. Where the store is
+// OnStoreEvent sets a function that is called with each later store event; nil: none is.
+// A goroutine of the Locker calls it, after the contexts of the leases that are
+// lost have ended. It must not block; a panic in it is recovered. Where the store is
 // [driver.Clocked], its clocks and processes are checked with the renewals of plain
 // leases: what happens while none is held is reported with the next renewal.
 func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.observer.Store(&f) }
@@ -48,10 +48,10 @@ func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.observer.Store
 type storeEvents struct {
 	observer atomic.Pointer[func(StoreEvent)]
 
-	mu      sync.Mutex // held during a look, not while its finds are reported
+	mu      sync.Mutex // held while clocks are read, not while events are reported
 	looked  time.Time
 	clocks  map[string]offset     // by server
-	servers []driver.ClockReading // what the last look saw
+	servers []driver.ClockReading // the last readings
 }
 
 // An offset is how far a clock is ahead of ours, which takes no steps, and how far
@@ -60,7 +60,7 @@ type offset struct{ ahead, wrong time.Duration }
 
 const (
 	clockStep  = 500 * time.Millisecond // less is drift
-	clockLooks = time.Second            // how often clocks are looked at
+	clockEvery = time.Second            // how often clocks are read
 )
 
 func (t *storeEvents) report(of StoreEvent) {
@@ -69,8 +69,8 @@ func (t *storeEvents) report(of StoreEvent) {
 	}
 }
 
-// check compares the clocks of the store with ours, unless that was done lately, and
-// reports what it finds.
+// check compares the clocks of the store with ours, unless that was done within the last
+// second, and reports what it finds.
 func (t *storeEvents) check(ctx context.Context, d driver.Driver, start time.Time) {
 	clocked, can := d.(driver.Clocked)
 	if f := t.observer.Load(); !can || f == nil || *f == nil {
@@ -81,19 +81,19 @@ func (t *storeEvents) check(ctx context.Context, d driver.Driver, start time.Tim
 	}
 }
 
-// find returns what has changed since the last look.
+// find returns what has changed since the last readings.
 func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start time.Time) (all []StoreEvent) {
 	if !t.mu.TryLock() {
 		return nil
 	}
 	defer t.mu.Unlock()
-	if time.Since(t.looked) < clockLooks {
+	if time.Since(t.looked) < clockEvery {
 		return nil
 	}
 	t.looked = time.Now()
 	readings, err := clocked.Now(ctx)
 	if err != nil {
-		return nil // the next renewal looks again
+		return nil // the next renewal reads them again
 	}
 	for _, server := range replaced(t.servers, readings) {
 		all = append(all, StoreEvent{Server: server, Replaced: true})
@@ -107,8 +107,8 @@ func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start ti
 	return all
 }
 
-// replaced returns the servers with a process that is new, if one is gone: one more
-// master of a Cluster took no other's place.
+// replaced returns the servers with a new process, if an old one is gone. Without that
+// the new one has joined: one more master of a Cluster took no other's place.
 func replaced(before, now []driver.ClockReading) (servers []string) {
 	unknown := func(r driver.ClockReading, among []driver.ClockReading) bool {
 		return r.Process != "" && !slices.ContainsFunc(among, func(o driver.ClockReading) bool { return o.Process == r.Process })

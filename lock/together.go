@@ -10,9 +10,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// together takes keys in one step. It returns nil, nil if they are to be taken one
-// by one: the store cannot, the context holds one of them already, a caller here
-// waits for one, or one is not free.
+// together takes keys in one step. It returns nil, nil if they must be taken one
+// by one: the store cannot do it, the context holds one of them already, a caller of this
+// process waits for one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	several, can := l.driver.(driver.MultiAcquirer)
 	if !can || len(keys) < 2 || o.Reenter && slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
@@ -87,7 +87,8 @@ func (l *Locker) askAll(ctx, bound context.Context, several driver.MultiAcquirer
 	return s, nil
 }
 
-// abandonAll undoes grants of which one came too late. A new owner asks next.
+// abandonAll undoes grants of which one came too late. The next request has a new owner:
+// the undoing may reach the store after it.
 func (l *Locker) abandonAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, s *LeaseSet, note string) {
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)

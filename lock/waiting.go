@@ -10,9 +10,10 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// wait gets a lease for whose turn it is here. It returns with the lease, so that
-// the next one here takes a place in the store while this one holds the key: a
-// release then finds it, or a waiter of another process that came before it.
+// wait gets a lease for the caller that has the turn in the local queue. The turn ends
+// with the grant and not with the release, so that the next caller has a place in the
+// store's queue while the key is held: a release then wakes the first there, of whatever
+// process.
 func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*Lease, error) {
 	for {
 		a.Fence = l.plain.of(a.Key)
@@ -34,8 +35,8 @@ func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*L
 	}
 }
 
-// failed is the error of an acquisition that waited in vain. Arguments need no
-// more words.
+// failed is the error of an acquisition that waited without a grant. An *ArgumentError
+// stays as it is: nothing was sent.
 func failed(ctx context.Context, key string, err error) error {
 	if _, bad := errors.AsType[*ArgumentError](err); bad {
 		return err

@@ -19,7 +19,7 @@ func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 			out[i].Err = doubt(ctx, "claim", c.Key)
 			continue
 		}
-		r := s.look(c.Key)
+		r := s.record(c.Key)
 		out[i] = r.Claim(us, c, s.writer(r))
 	}
 	return out

@@ -45,12 +45,12 @@ type Store struct {
 	mu      sync.Mutex
 	leases  map[string][]lease
 	queues  map[string][]*place
-	sweepAt int // how many leases there must be to look for expired ones
+	sweepAt int // how many leases there must be before expired ones are searched for
 	fences  fences
 	books   books
 	series  map[string]*record
 	opened  *record // the latest
-	looked  *record // the one looked at last
+	latest  *record // the one that was read last
 	nodes   map[string]member
 	pen     pen
 	audit   audit
@@ -74,7 +74,7 @@ func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leases, s.queues, s.series, s.nodes = nil, nil, nil, nil
-	s.opened, s.looked = nil, nil
+	s.opened, s.latest = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
 	s.books, s.audit = books{}, audit{}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/cronce/cronce/lock/taken"
 )
 
-// books are what is kept of leases that were taken, by their keys. The zero value is
+// books are the records of leases that were taken, by their keys. The zero value is
 // ready.
 type books struct {
 	all     map[string]*taken.Book
-	sweepAt int // how many there must be to look for those of which nothing counts any more
+	sweepAt int // how many there must be before those that count no more are searched for
 }
 
 // of returns the book of a key, to be read.
@@ -41,7 +41,7 @@ func (b *books) open(now time.Time, key string) *taken.Book {
 	return is
 }
 
-// why is how a lease was taken, or what is to be said if it was not.
+// why returns the error that says how a lease was taken, and otherwise if it was not.
 func (b *books) why(now time.Time, h *driver.LeaseRef, otherwise error) error {
 	return b.of(h.Key).Why(now.UnixMicro(), h, otherwise)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Inspect looks at a key.
+// Inspect reads the state of a key and changes nothing.
 func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	if err := doubt(ctx, "inspect", key); err != nil {
 		return driver.KeyState{}, err

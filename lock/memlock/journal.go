@@ -152,7 +152,7 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (driver.Journal,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.look(key)
+	r := s.record(key)
 	j := driver.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
 	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
 	return j, nil

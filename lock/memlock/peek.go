@@ -18,7 +18,7 @@ func (s *Store) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*dri
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i := range ps {
-		out[i] = s.look(ps[i].Key).Peek(us, ps[i].Number)
+		out[i] = s.record(ps[i].Key).Peek(us, ps[i].Number)
 	}
 	return out, nil
 }

@@ -132,7 +132,7 @@ func (s *Store) makeRoom(now time.Time) {
 
 const minSweep = 1000
 
-// find returns where the owner is among the holders, or -1.
+// find returns the owner's place among the holders, or -1.
 func find(held []lease, owner string) int {
 	return slices.IndexFunc(held, func(l lease) bool { return l.owner == owner })
 }
@@ -184,7 +184,7 @@ func (s *Store) release(h *driver.LeaseRef) error {
 	i := find(held, h.Owner)
 	switch {
 	case len(held) == 0 && h.Fence != 0:
-		return s.books.why(now, h, driver.ErrForgotten) // whether this owner freed it is not kept
+		return s.books.why(now, h, driver.ErrForgotten) // the store does not keep whether this owner freed it
 	case len(held) == 0:
 		return nil
 	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):
@@ -202,7 +202,7 @@ func (s *Store) release(h *driver.LeaseRef) error {
 type fences struct {
 	last    int64            // the highest of the counter
 	ahead   map[string]int64 // the last fence of each key for which that is above it
-	sweepAt int              // how many of these there must be to look for those that were passed
+	sweepAt int              // how many of these there must be before those that were passed are searched for
 }
 
 // next is the fence of a grant at now, in µs, above those of its key and the one that

@@ -7,20 +7,20 @@ import (
 
 // A place is one waiter's in the queue for a key.
 type place struct {
-	owner  string
-	limit  int
-	looked time.Time     // when its owner last asked
-	woken  chan struct{} // holds one wake-up
+	owner string
+	limit int
+	asked time.Time     // when its owner last asked
+	woken chan struct{} // holds one wake-up
 }
 
 const (
 	reserved = 2 * time.Second // how long a key is kept for its next owner
-	relook   = time.Second     // how long a waiter at most waits to look for itself
-	absent   = 5 * time.Second // how long the first in a queue keeps others waiting without a look
+	relook   = time.Second     // how long a waiter waits at most before it asks without a wake-up
+	absent   = 5 * time.Second // how long the first in a queue keeps others waiting without asking
 )
 
-// serve keeps a key for the first in its queue as long as it fits beside the
-// holders. One that does not, and that has not asked for long, loses its
+// serve keeps a key for the first in its queue, and for those behind it, as long as they
+// fit beside the holders. An owner that does not fit, and has not asked for long, loses its
 // place: others may fit.
 func (s *Store) serve(now time.Time, key string) {
 	for len(s.queues[key]) > 0 {
@@ -30,7 +30,7 @@ func (s *Store) serve(now time.Time, key string) {
 			s.setQueue(key, s.queues[key][1:])
 			s.put(now, key, lease{owner: p.owner, until: now.Add(reserved), limit: p.limit, next: p})
 			p.wake()
-		case now.Sub(p.looked) > absent:
+		case now.Sub(p.asked) > absent:
 			s.setQueue(key, s.queues[key][1:])
 		default:
 			return
@@ -41,7 +41,7 @@ func (s *Store) serve(now time.Time, key string) {
 func (p *place) wake() {
 	select {
 	case p.woken <- struct{}{}:
-	default: // it is awake
+	default: // a wake-up is pending already
 	}
 }
 

@@ -17,7 +17,7 @@ func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.Rene
 			out[i].Err = err
 			continue
 		}
-		out[i] = s.look(rs[i].Key).Renew(us, &rs[i])
+		out[i] = s.record(rs[i].Key).Renew(us, &rs[i])
 	}
 	return out
 }
@@ -35,7 +35,7 @@ func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []drive
 			out[i].Err = doubt(ctx, "release", e.Key)
 			continue
 		}
-		r := s.look(e.Key)
+		r := s.record(e.Key)
 		out[i] = r.Release(us, e, s.writer(r))
 	}
 	return out

@@ -55,7 +55,7 @@ func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 			out[i] = driver.Series{Key: key, Err: err}
 			continue
 		}
-		out[i] = s.look(key).Series(us, key)
+		out[i] = s.record(key).Series(us, key)
 	}
 	return out
 }
@@ -74,7 +74,7 @@ func (s *Store) look(key string) *record {
 	if r == nil {
 		return new(record)
 	}
-	s.looked = r
+	s.latest = r
 	return r
 }
 

@@ -39,7 +39,7 @@ func newPlace(a *driver.Acquisition) *place {
 	return &place{owner: a.Owner, limit: a.Limit, woken: make(chan struct{}, 1)}
 }
 
-// sleep returns when the place is woken, or it is time to look.
+// sleep returns when the place is woken, or it is time to ask again.
 func (p *place) sleep(ctx context.Context, err error) {
 	wait := relook
 	if held, ok := errors.AsType[*driver.HeldError](err); ok {
@@ -58,7 +58,7 @@ func (p *place) sleep(ctx context.Context, err error) {
 func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.looked = s.now()
+	p.asked = s.now()
 	g, err := s.ask(a)
 	if err == nil || s.find(a.Key, a.Owner) >= 0 {
 		return g, err
