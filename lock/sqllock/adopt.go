@@ -14,7 +14,7 @@ func (d *Driver) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acqu
 }
 
 func (d *Driver) adopt(ctx context.Context, from *driver.LeaseRef, to *driver.Acquisition) (g driver.Grant, err error) {
-	l, _, err := d.look(ctx, to.Key)
+	l, _, err := d.readLease(ctx, to.Key)
 	if err != nil {
 		return g, err
 	}

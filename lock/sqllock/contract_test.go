@@ -80,7 +80,7 @@ func TestContractExact(t *testing.T) {
 			SetClock: set,
 			Forget:   func() { forget(t, db) },
 			Rounds:   exactRounds,
-			// A waiter is silent once the clock has gone on over several looks: TestContract runs that.
+			// A waiter is silent once the clock has gone on over several probes: TestContract runs that.
 			Only: func(part string) bool { return part != "sharing with waiters that die" },
 		})
 	})

@@ -142,8 +142,8 @@ func (g *grammar) locked(columns, from string) string {
 type update struct{ sets, column, value, where string }
 
 // yielding is an update that yields the value it sets the column to. It reads the
-// clock when the row is locked. MySQL locks a row before it looks at it, and
-// SQLite the database; PostgreSQL looks, computes, and then waits for the row. So
+// clock when the row is locked. MySQL locks a row before it reads it, and
+// SQLite the database; PostgreSQL reads, computes, and then waits for the row. So
 // there a row that seems to fit is locked first.
 func (g *grammar) yielding(u update) string {
 	u.sets += ", " + u.column + " = "

@@ -44,20 +44,20 @@
 // others wait. On PostgreSQL that takes one statement.
 //
 // A Driver wakes its own waiters. A release in another process is notified on PostgreSQL
-// through [Options].Listen, and otherwise found by looking: of the waiters of a process
-// the first one looks, with one short read, every few milliseconds while the key
+// through [Options].Listen, and otherwise found by probing: of the waiters of a process
+// the first one probes, with one short read, every few milliseconds while the key
 // changes hands, then ever more rarely down to once a second, and soon after the
-// holder's deadline. The more are before it the more rarely it looks. With Listen it
-// looks once a second, since notifications can be lost.
+// holder's deadline. The more are before it the more rarely it probes. With Listen it
+// probes once a second, since notifications can be lost.
 //
 // An owner that waits writes nothing. It has to answer for itself only if it does not
 // take a key that was kept for it, or if it keeps others from a key that they could
-// share: its row then says that it owes a sign of life, it gives one with its next look,
+// share: its row then says that it owes a sign of life, it gives one with its next probe,
 // and if none has come after 3 seconds it is passed over. It keeps its place and, should
 // it come back, is the next. So waiters that die together cost 2 seconds, and about 5 more
 // in which all of them are found. A database that stood still passes no owner over:
-// the 3 seconds are those in which it answered each look of a waiter behind that owner in
-// time, or begin with a second question where no waiter looks; and a key that was kept
+// the 3 seconds are those in which it answered each probe of a waiter behind that owner in
+// time, or begin with a second question where no waiter probes; and a key that was kept
 // meanwhile is kept once more.
 //
 // [Options].Inside lets a process with many waiters pass a key on inside a few times in
@@ -65,7 +65,7 @@
 //
 // # The database
 //
-// [Driver.Check] looks at what can be looked at; a scheduler asks it.
+// [Driver.Check] reads the settings that can be read; a scheduler asks it.
 //
 // All must go to the one server that is written to: no proxy may send reads to
 // replicas. A replica, or a server that is read-only, gives no answer but doubt, and the

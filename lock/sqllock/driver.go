@@ -39,8 +39,8 @@ type Options struct {
 	// PostgreSQL with the name of a schema and a dot before that, if they are not in the
 	// search path. Empty: cronce_.
 	Tables string
-	// Poll is how often, about, the first waiter of a process looks whether it is its
-	// turn while the key changes hands; it looks more rarely the more are before it,
+	// Poll is how often, about, the first waiter of a process probes whether it is its
+	// turn while the key changes hands; it probes more rarely the more are before it,
 	// and the longer nothing changes, down to once a second. 1 ms to 1 s. Zero:
 	// DefaultPoll.
 	Poll time.Duration
@@ -50,7 +50,7 @@ type Options struct {
 	// in which they came. The lock.Locker has at most one waiter per key in the store.
 	Inside int
 	// Listen is how owners that wait are woken by a release in another process, on
-	// PostgreSQL only. Nil: they look.
+	// PostgreSQL only. Nil: they probe.
 	Listen Listener
 	// JournalLines is how many verdicts are kept of each series, or up to 1/16
 	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
@@ -81,7 +81,7 @@ type Driver struct {
 	waiters     waiters
 	listening   listening
 	inside      int
-	looks       chan struct{} // full while as many look as may
+	probes      chan struct{} // full while as many probe as may
 	maintenance maintenance
 }
 
@@ -125,7 +125,7 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	}
 	g.prefix = o.Tables
 	return &Driver{db: db, grammar: g, texts: g.texts(), ns: o.Namespace, poll: o.Poll,
-		lines: o.JournalLines, budget: o.JournalBytes, keptNodes: keptNodes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, looks: make(chan struct{}, maxLooks)}, nil
+		lines: o.JournalLines, budget: o.JournalBytes, keptNodes: keptNodes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, probes: make(chan struct{}, maxProbes)}, nil
 }
 
 // Namespace returns Options.Namespace, or what stands for it.

@@ -24,7 +24,7 @@ func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	if err == nil {
 		return fmt.Errorf("it was granted %+v", g)
 	}
-	elsewhere := &Driver{db: d.db, grammar: d.grammar, texts: d.texts, ns: d.ns, party: "elsewhere", looks: make(chan struct{}, 1)}
+	elsewhere := &Driver{db: d.db, grammar: d.grammar, texts: d.texts, ns: d.ns, party: "elsewhere", probes: make(chan struct{}, 1)}
 	w := waiter{driver: elsewhere, a: &a}
 	_, _, err = w.enter(ctx)
 	return err
@@ -38,10 +38,10 @@ func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 	return func() int { return d.waiters.leave(key, owner) }, d.stopListening
 }
 
-// Looks lets an owner come to wait, in a process that listens or does not, and returns
-// when it looks again after each look: what the key's fence was then, how long the holder
+// Probes lets an owner come to wait, in a process that listens or does not, and returns
+// when it probes again after each probe: what the key's fence was then, how long the holder
 // had left, and how many stood before the owner.
-func (d *Driver) Looks(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
+func (d *Driver) Probes(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
 	d.waiters.join(key, owner)
 	d.listening.ready.Store(listening)
 	w := waiter{driver: d, a: &driver.Acquisition{Key: key, Owner: owner}}
@@ -78,8 +78,8 @@ func (d *Driver) NodesPlans(us int64) map[string][]any {
 }
 
 // QueuePlans are the statements that read a queue, and their arguments: those that read
-// its head, and the look of a waiter.
-func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, look string, args []any) {
+// its head, and the probe of a waiter.
+func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, probe string, args []any) {
 	head = map[string][]any{d.texts.first: {d.ns, key, now}}
 	if d.texts.handOver != "" {
 		head[d.texts.handOver] = []any{d.ns, key, "n/1", 1, 1, d.party, micros(reserved), false, ""}

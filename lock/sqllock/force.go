@@ -17,7 +17,7 @@ func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 }
 
 func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver.ForceRecord, err error) {
-	l, _, err := d.look(ctx, f.Key)
+	l, _, err := d.readLease(ctx, f.Key)
 	if err != nil {
 		return made, err
 	}

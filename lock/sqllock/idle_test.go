@@ -72,7 +72,7 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 			return err == nil && at.Waiting == i+1
 		})
 	}
-	<-time.After(6 * time.Second) // the pace of the looks has become the slowest
+	<-time.After(6 * time.Second) // the pace of the probes has become the slowest
 	before := make([]int64, len(sent))
 	for i := range sent {
 		before[i] = sent[i].calls.Load()

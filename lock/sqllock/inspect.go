@@ -8,7 +8,7 @@ import (
 
 // Holders returns the owners that hold a key, with one statement.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
-	l, _, err := d.look(ctx, key)
+	l, _, err := d.readLease(ctx, key)
 	if err != nil {
 		return nil, failed("holders", err)
 	}
@@ -31,9 +31,9 @@ func (l *lease) report() []driver.Holder {
 	return append(all, kept...)
 }
 
-// Inspect looks at a key, with two statements.
+// Inspect reads the state of a key, with two statements.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
-	l, _, err := d.look(ctx, key)
+	l, _, err := d.readLease(ctx, key)
 	if err != nil {
 		return driver.KeyState{}, failed("inspect", err)
 	}

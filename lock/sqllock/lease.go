@@ -28,11 +28,11 @@ func (l *lease) fields() []any {
 	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.holders, (*instant)(&l.now)}
 }
 
-// look reads the row of a key without locking it. The row of a key that was
+// readLease reads the row of a key without locking it. The row of a key that was
 // never used is free.
-func (d *Driver) look(ctx context.Context, key string) (l lease, found bool, err error) {
+func (d *Driver) readLease(ctx context.Context, key string) (l lease, found bool, err error) {
 	found, err = ask(ctx, d, func(s session) (bool, error) {
-		return row(s.QueryRowContext(ctx, d.texts.look, d.ns, key), l.fields()...)
+		return row(s.QueryRowContext(ctx, d.texts.lease, d.ns, key), l.fields()...)
 	})
 	if err == nil {
 		err = l.read(key)
@@ -57,7 +57,7 @@ type turn struct {
 	driver  *Driver
 	key     string
 	changed bool
-	queued  bool     // the first in the queue does not fit, as far as it was looked at
+	queued  bool     // the first in the queue does not fit, as far as the queue was read
 	kept    []place  // for whose owners the key is kept since this turn
 	given   []holder // of this process, that this turn granted the key to
 	asked   time.Time

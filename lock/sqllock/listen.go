@@ -64,7 +64,7 @@ func (d *Driver) startListening() {
 // all are woken when it begins.
 func (d *Driver) keepListening(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = d.listen(ctx, channel(d.party), func(owner string) { // the waiters look meanwhile
+		_ = d.listen(ctx, channel(d.party), func(owner string) { // the waiters probe meanwhile
 			if owner != "" {
 				d.waiters.wake(owner)
 				return

@@ -151,7 +151,7 @@ func TestInside(t *testing.T) {
 	})
 }
 
-// A notification that is lost costs the waiter no more than a look, which comes while
+// A notification that is lost costs the waiter no more than a probe, which comes while
 // the key is still kept for it: whether the listener's connection receives nothing, as one
 // behind a pooler does, or is cut just before the release.
 func TestLostNotification(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLostNotification(t *testing.T) {
 			began := time.Now()
 			must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 			must(t, <-served)
-			if took := time.Since(began); took > 4*time.Second { // 2 s, and what the machine adds; the others look once a minute
+			if took := time.Since(began); took > 4*time.Second { // 2 s, and what the machine adds; the others probe once a minute
 				t.Errorf("the wake-up that was lost cost %v", took)
 			}
 		})

@@ -8,23 +8,23 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// When a waiter looks again: the first of its process more and more rarely while nothing
+// When a waiter probes again: the first of its process more and more rarely while nothing
 // changes, and at least every 1.67 seconds; soon after the holder's deadline, and the
 // later the more are before it, up to 6.25 seconds; at once more often when the key changes
-// hands or the queue moves. One whose process listens looks as often once it is calm, and
+// hands or the queue moves. One whose process listens probes as often once it is calm, and
 // never more often than once a second: a notification may be lost. Those behind it in the
-// process look once a minute.
+// process probe once a minute.
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	const hour = time.Hour
 	const calmest = time.Second - 1 // of a third of a second more, rounded down, and its jitter
-	type look struct {
+	type probe struct {
 		fence  int64
 		left   time.Duration // of the holder
 		before int64
 	}
-	again := func(n int, l look) []look {
-		all := make([]look, n)
+	again := func(n int, l probe) []probe {
+		all := make([]probe, n)
 		for i := range all {
 			all[i] = l
 		}
@@ -34,24 +34,24 @@ func TestPace(t *testing.T) {
 		name      string
 		listening bool
 		behind    bool // another owner of the process is first
-		looks     []look
+		probes    []probe
 		from, to  time.Duration
 	}{
-		{"first look", false, false, again(1, look{1, hour, 0}), 75 * ms / 4, 125 * ms / 4},
-		{"second look", false, false, again(2, look{1, hour, 0}), 225 * ms / 8, 375 * ms / 8},
-		{"calm", false, false, again(20, look{1, hour, 0}), calmest, 1667 * ms},
-		{"the key changed hands", false, false, append(again(20, look{1, hour, 0}), look{2, hour, 0}), 75 * ms / 4, 125 * ms / 4},
-		{"the queue moved", false, false, append(again(20, look{1, hour, 1}), look{1, hour, 0}), 75 * ms / 4, 125 * ms / 4},
-		{"10 before it", false, false, again(1, look{1, hour, 10}), 750 * ms, 1250 * ms},
-		{"1,000 before it", false, false, again(20, look{1, hour, 1000}), 3750 * ms, 6250 * ms},
-		{"the deadline is near", false, false, again(20, look{1, 300 * ms, 0}), 305 * ms, 305 * ms},
-		{"the deadline is near, 3 before it", false, false, again(20, look{1, 100 * ms, 3}), 120 * ms, 120 * ms},
-		{"listening, first look", true, false, again(1, look{1, hour, 0}), calmest, 1667 * ms},
-		{"listening, calm", true, false, again(20, look{1, hour, 0}), calmest, 1667 * ms},
-		{"listening, the key changed hands", true, false, append(again(20, look{1, hour, 0}), look{2, hour, 0}), calmest, 1667 * ms},
-		{"listening, the deadline is near", true, false, again(1, look{1, 300 * ms, 0}), 305 * ms, 305 * ms},
-		{"behind another", false, true, again(1, look{1, 300 * ms, 0}), 45 * time.Second, 75 * time.Second},
-		{"listening behind another", true, true, again(1, look{1, 300 * ms, 0}), 45 * time.Second, 75 * time.Second},
+		{"first probe", false, false, again(1, probe{1, hour, 0}), 75 * ms / 4, 125 * ms / 4},
+		{"second probe", false, false, again(2, probe{1, hour, 0}), 225 * ms / 8, 375 * ms / 8},
+		{"calm", false, false, again(20, probe{1, hour, 0}), calmest, 1667 * ms},
+		{"the key changed hands", false, false, append(again(20, probe{1, hour, 0}), probe{2, hour, 0}), 75 * ms / 4, 125 * ms / 4},
+		{"the queue moved", false, false, append(again(20, probe{1, hour, 1}), probe{1, hour, 0}), 75 * ms / 4, 125 * ms / 4},
+		{"10 before it", false, false, again(1, probe{1, hour, 10}), 750 * ms, 1250 * ms},
+		{"1,000 before it", false, false, again(20, probe{1, hour, 1000}), 3750 * ms, 6250 * ms},
+		{"the deadline is near", false, false, again(20, probe{1, 300 * ms, 0}), 305 * ms, 305 * ms},
+		{"the deadline is near, 3 before it", false, false, again(20, probe{1, 100 * ms, 3}), 120 * ms, 120 * ms},
+		{"listening, first probe", true, false, again(1, probe{1, hour, 0}), calmest, 1667 * ms},
+		{"listening, calm", true, false, again(20, probe{1, hour, 0}), calmest, 1667 * ms},
+		{"listening, the key changed hands", true, false, append(again(20, probe{1, hour, 0}), probe{2, hour, 0}), calmest, 1667 * ms},
+		{"listening, the deadline is near", true, false, again(1, probe{1, 300 * ms, 0}), 305 * ms, 305 * ms},
+		{"behind another", false, true, again(1, probe{1, 300 * ms, 0}), 45 * time.Second, 75 * time.Second},
+		{"listening behind another", true, true, again(1, probe{1, 300 * ms, 0}), 45 * time.Second, 75 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for range 100 { // of the jitter
@@ -59,13 +59,13 @@ func TestPace(t *testing.T) {
 				if c.behind {
 					d.Arrive("key", "first/1")
 				}
-				next := d.Looks("key", "n/1", c.listening)
+				next := d.Probes("key", "n/1", c.listening)
 				var got time.Duration
-				for _, l := range c.looks {
+				for _, l := range c.probes {
 					got = next(l.fence, l.left, l.before)
 				}
 				if got < c.from || got > c.to {
-					t.Fatalf("it looks again after %v, want %v to %v", got, c.from, c.to)
+					t.Fatalf("it probes again after %v, want %v to %v", got, c.from, c.to)
 				}
 			}
 		})

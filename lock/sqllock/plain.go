@@ -32,7 +32,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 			return g, err
 		}
 	}
-	l, found, err := d.look(ctx, a.Key)
+	l, found, err := d.readLease(ctx, a.Key)
 	switch {
 	case err != nil:
 		return driver.Grant{}, err
@@ -111,7 +111,7 @@ func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, e
 			return until != 0, err
 		}
 	}
-	l, _, err := d.look(ctx, h.Key)
+	l, _, err := d.readLease(ctx, h.Key)
 	if is := l.grantedTo(h.Owner); err != nil || is == nil || is.Fence != h.Fence {
 		return false, err
 	}
@@ -145,7 +145,7 @@ func (d *Driver) release(ctx context.Context, h *driver.LeaseRef) (err error) {
 	var answer error
 	var done bool
 	if !d.waiters.line(h.Key) {
-		l, _, err := d.look(ctx, h.Key)
+		l, _, err := d.readLease(ctx, h.Key)
 		if err != nil {
 			return err
 		}

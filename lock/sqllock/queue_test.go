@@ -11,7 +11,7 @@ import (
 )
 
 // A queue is read in the order of its index, the head alone by a hand-over, and what
-// stands before a waiter by its look: a long queue costs no more than a short one. That
+// stands before a waiter by its probe: a long queue costs no more than a short one. That
 // also holds where the statistics of PostgreSQL say that there is no queue, as they do
 // most of the time.
 func TestQueueIsIndexed(t *testing.T) {
@@ -36,7 +36,7 @@ func TestQueueIsIndexed(t *testing.T) {
 		must(t, err)
 		_, err = db.Exec("UPDATE cronce_leases SET name = 'key'") // held, with a queue
 		must(t, err)
-		heads, look, args := d.QueuePlans("key", time.Now().UnixMicro())
+		heads, probe, args := d.QueuePlans("key", time.Now().UnixMicro())
 		for text, args := range heads {
 			p := plan(t, db, on.dialect, text, args)
 			for _, bad := range []string{"Seq Scan on cronce_places", "Filter: (place = ", "Sort", "filesort", "TEMP B-TREE"} {
@@ -48,8 +48,8 @@ func TestQueueIsIndexed(t *testing.T) {
 		want := map[sqllock.Dialect]string{
 			sqllock.PostgreSQL: "AND (place < p.place)", sqllock.MySQL: `"key": "PRIMARY"`, sqllock.SQLite: "cronce_places_by_name (ns=? AND name=? AND place<?)",
 		}[on.dialect]
-		if p := plan(t, db, on.dialect, look, args); !strings.Contains(p, want) {
-			t.Errorf("%s\n%s", look, p)
+		if p := plan(t, db, on.dialect, probe, args); !strings.Contains(p, want) {
+			t.Errorf("%s\n%s", probe, p)
 		}
 	})
 }

@@ -8,12 +8,12 @@ import (
 
 const (
 	// silence is how long an owner may owe a sign of life while the database answers. Then
-	// its place is passed over. It looks at least once a second.
+	// its place is passed over. It probes at least once a second.
 	silence = 3 * time.Second
 	// prompt is how long a request may take: of what is slower the database may have stood
 	// still in between.
 	prompt = time.Second / 2
-	// apart is how long two looks may lie apart: the slowest pace, with its jitter.
+	// apart is how long two probes may lie apart: the slowest pace, with its jitter.
 	apart = farthest * 5 / 4
 	// once is how long owners that were silent have from the last question on, which shows
 	// that the database can be written to. The question takes prompt of it at most.
@@ -24,7 +24,7 @@ const (
 // sign of life (asked_us is 0), or was asked for one (above 0), or was asked once more at
 // -asked_us, less than silence ago.
 //
-// To a waiter that comes later, a database that stood still looks like an owner that is silent.
+// To a waiter that comes later, a database that stood still cannot be told from an owner that is silent.
 // So it takes a waiter that has watched the database answer all the time, or a second question
 // once the database answers again.
 func waits(asked, now string) string {

@@ -12,32 +12,32 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// Silence counts for as long as the database has answered at each look, in time and without
+// Silence counts for as long as the database has answered at each probe, in time and without
 // a step of its clock.
 func TestWatch(t *testing.T) {
-	type look struct {
+	type probe struct {
 		now  int64 // µs
 		took time.Duration
 	}
 	const s, ms = int64(1_000_000), int64(1_000)
-	steady := []look{{100 * s, 0}, {101 * s, 0}, {102 * s, 0}}
+	steady := []probe{{100 * s, 0}, {101 * s, 0}, {102 * s, 0}}
 	for name, c := range map[string]struct {
-		then []look
+		then []probe
 		want int64
 	}{
-		"a µs too soon":                         {[]look{{103*s - 1, 0}}, 0},
-		"long enough":                           {[]look{{103 * s, 0}}, 100 * s},
-		"longer":                                {[]look{{103 * s, 0}, {105 * s, 0}}, 102 * s},
-		"just in time":                          {[]look{{103 * s, 500 * time.Millisecond}}, 100 * s},
-		"a look in flight while it stood":       {[]look{{105 * s, 500*time.Millisecond + 1}}, 0},
-		"long enough since then":                {[]look{{105 * s, 3 * time.Second}, {106 * s, 0}, {108 * s, 0}}, 105 * s},
-		"not long enough since then":            {[]look{{105 * s, 3 * time.Second}, {106 * s, 0}, {108*s - 1, 0}}, 0},
-		"the slowest pace":                      {[]look{{102*s + 6250*ms, 0}}, 105*s + 250*ms},
-		"nothing seen for longer":               {[]look{{102*s + 6250*ms + 1, 0}}, 0},
-		"a clock that steps forward":            {[]look{{220 * s, 0}}, 0},
-		"a clock that steps back":               {[]look{{102*s - 500*ms - 1, 0}, {103 * s, 0}}, 0},
-		"answers of two looks in another order": {[]look{{102*s - 500*ms, 0}, {103 * s, 0}}, 100 * s},
-		"a request without an answer":           {[]look{{now: -1}, {103 * s, 0}}, 0},
+		"a µs too soon":                          {[]probe{{103*s - 1, 0}}, 0},
+		"long enough":                            {[]probe{{103 * s, 0}}, 100 * s},
+		"longer":                                 {[]probe{{103 * s, 0}, {105 * s, 0}}, 102 * s},
+		"just in time":                           {[]probe{{103 * s, 500 * time.Millisecond}}, 100 * s},
+		"a probe in flight while it stood":       {[]probe{{105 * s, 500*time.Millisecond + 1}}, 0},
+		"long enough since then":                 {[]probe{{105 * s, 3 * time.Second}, {106 * s, 0}, {108 * s, 0}}, 105 * s},
+		"not long enough since then":             {[]probe{{105 * s, 3 * time.Second}, {106 * s, 0}, {108*s - 1, 0}}, 0},
+		"the slowest pace":                       {[]probe{{102*s + 6250*ms, 0}}, 105*s + 250*ms},
+		"nothing seen for longer":                {[]probe{{102*s + 6250*ms + 1, 0}}, 0},
+		"a clock that steps forward":             {[]probe{{220 * s, 0}}, 0},
+		"a clock that steps back":                {[]probe{{102*s - 500*ms - 1, 0}, {103 * s, 0}}, 0},
+		"answers of two probes in another order": {[]probe{{102*s - 500*ms, 0}, {103 * s, 0}}, 100 * s},
+		"a request without an answer":            {[]probe{{now: -1}, {103 * s, 0}}, 0},
 	} {
 		w := sqllock.NewWatch()
 		var got int64

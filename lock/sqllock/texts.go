@@ -5,10 +5,10 @@ type texts struct {
 	now                string
 	versioned, version string
 
-	grant, renew, free       string // in one statement, where that is all
-	handOver                 string // free, and serve the first in the queue; PostgreSQL only
-	look, lock, insert, save string
-	watch                    string // a waiter's look
+	grant, renew, free        string // in one statement, where that is all
+	handOver                  string // free, and serve the first in the queue; PostgreSQL only
+	lease, lock, insert, save string
+	watch                     string // a waiter's probe
 
 	first, enter, own, restore, here, leave, serve, challenge, remind, count string // of places
 	notify                                                                   string // that a key is kept
@@ -58,8 +58,8 @@ func (g *grammar) texts() texts {
 			" AND NOT EXISTS (SELECT 1 FROM cronce_places w WHERE w.ns = cronce_leases.ns AND w.name = cronce_leases.name)"),
 		handOver: g.handOver(),
 
-		look: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
-		lock: g.locked(leaseColumns, "cronce_leases WHERE "+lease),
+		lease: g.text("SELECT " + leaseColumns + ", {clock} FROM cronce_leases WHERE " + lease),
+		lock:  g.locked(leaseColumns, "cronce_leases WHERE "+lease),
 		insert: g.text("INSERT INTO cronce_leases (ns, name, " + leaseColumns + ", used_day)" +
 			" VALUES (?, ?, '', 0, 0, 0, '', {clock} {divide} 86400000000){nothing}"),
 		save: g.text("UPDATE cronce_leases SET owner = ?, fence = ?, until_us = ?, place = ?, holders = ?, used_day = ? WHERE " + lease),

@@ -41,7 +41,7 @@ func TestSessionsThatDoNotCommit(t *testing.T) {
 			"wait": waited, "acquire": acquired, "acquire a new key": fresh, "renew": renewed, "beat": beaten,
 			"release": d.Release(t.Context(), held),
 			"open":    d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err,
-			"look":    d.ReadSeries(t.Context(), []string{"job"})[0].Err,
+			"probe":   d.ReadSeries(t.Context(), []string{"job"})[0].Err,
 		} {
 			if err == nil || isHeld(err) || errors.Is(err, driver.ErrLost) {
 				t.Errorf("%s: %s is %v, want doubt", setting, what, err)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	rarest    = time.Second            // how often the first waiter of a process looks at most, once nothing changes
+	rarest    = time.Second            // how often the first waiter of a process probes at most, once nothing changes
 	slowest   = rarest * 4 / 3         // the pace whose jitter begins with that
 	farthest  = 5 * time.Second        // its pace if many are before it
 	suspicion = 5 * time.Second        // how often it asks those before it for a sign of life, at most
-	others    = time.Minute            // how often those behind it in the process look
+	others    = time.Minute            // how often those behind it in the process probe
 	soon      = 5 * time.Millisecond   // after the deadline of a holder
 	afterward = 100 * time.Millisecond // after doubt
-	maxLooks  = 4                      // at the same time, of a process
+	maxProbes = 4                      // at the same time, of a process
 	leaving   = time.Second            // for giving a place up
 )
 
@@ -78,7 +78,7 @@ type waiter struct {
 	placed bool // it has a place, as far as it knows
 	shared bool // others share the key, as far as it knows
 	pace   time.Duration
-	fence  int64 // of the key, when it looked last
+	fence  int64 // of the key, at the last probe
 	before int64 // how many were before it then
 	until  int64 // the earliest deadline of the holders then, in µs of the store
 	asked  time.Time
@@ -104,7 +104,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 }
 
 // sleep returns when it is time to ask, with what the owner was granted meanwhile.
-// An owner that has only become the first of its process looks after a while: the key
+// An owner that has only become the first of its process probes after a while: the key
 // may be passed on inside before that.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 	for pause(ctx, d, w.woken.call) {
@@ -127,8 +127,8 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 // was asked for later.
 func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, error) {
 	select {
-	case w.driver.looks <- struct{}{}:
-		defer func() { <-w.driver.looks }()
+	case w.driver.probes <- struct{}{}:
+		defer func() { <-w.driver.probes }()
 	case <-ctx.Done():
 		return driver.Grant{}, 0, ctx.Err()
 	}
@@ -155,7 +155,7 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 			return g, jitter(afterward), err
 		}
 	}
-	l, at, found, err := w.look(ctx)
+	l, at, found, err := w.probe(ctx)
 	if err != nil {
 		return driver.Grant{}, jitter(afterward), err
 	}
@@ -197,7 +197,7 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 }
 
 // wakeOthers wakes the owners of this process that have the key and may not know it: they
-// do not look themselves.
+// do not probe themselves.
 func (w *waiter) wakeOthers(l *lease) {
 	for i := range l.held {
 		if owner := l.held[i].Owner; owner != w.a.Owner {
@@ -215,8 +215,8 @@ type seat struct {
 	silent int64 // an owner that was asked up to then was silent for long enough; 0: not known
 }
 
-// look reads the key and the waiter's place. The zero lease is free.
-func (w *waiter) look(ctx context.Context) (l lease, at seat, found bool, err error) {
+// probe reads the key and the waiter's place. The zero lease is free.
+func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err error) {
 	d := w.driver
 	sent := time.Now()
 	found, err = ask(ctx, d, func(s session) (bool, error) {
@@ -234,7 +234,7 @@ func (w *waiter) look(ctx context.Context) (l lease, at seat, found bool, err er
 
 // enter takes a place, with one statement that locks nothing of another. A place
 // that it has stays what it is. A release at the same moment may not see the place,
-// so a look follows soon.
+// so a probe follows soon.
 func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error) {
 	d := w.driver
 	_, err := ask(ctx, d, func(s session) (int64, error) {
@@ -284,11 +284,11 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 	return w.send(ctx, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
 }
 
-// next is when to look again. The first of a process looks for all: often while the
+// next is when to probe again. The first of a process probes for all: often while the
 // key changes hands and few are before it, and the more rarely the longer it does not;
-// and soon after the holder's deadline, unless the holder has renewed since the look before
-// this one: then a lease that is shorter than a second costs no more looks than another.
-// With a listener that works, looks only make up for lost notifications.
+// and soon after the holder's deadline, unless the holder has renewed since the probe before
+// this one: then a lease that is shorter than a second costs no more probes than another.
+// With a listener that works, probes only make up for lost notifications.
 func (w *waiter) next(l *lease, before int64) time.Duration {
 	d := w.driver
 	if !d.waiters.first(w.a.Key, w.a.Owner) {

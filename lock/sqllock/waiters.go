@@ -10,7 +10,7 @@ import (
 )
 
 // waiters are the owners of this process that wait. Those of a key stand in one line,
-// of which the first looks for all. The zero value is ready.
+// of which the first probes for all. The zero value is ready.
 type waiters struct {
 	mu    sync.Mutex
 	all   map[string]*woken
@@ -29,7 +29,7 @@ type line struct {
 type woken struct {
 	call  chan struct{} // holds one wake-up
 	grant driver.Grant  // what it was granted meanwhile, if it has a fence; guarded by the mutex
-	kept  bool          // the key is kept for it, or it should look; guarded by the mutex
+	kept  bool          // the key is kept for it, or it should probe; guarded by the mutex
 }
 
 func (w *waiters) join(key, owner string) *woken {
@@ -49,7 +49,7 @@ func (w *waiters) join(key, owner string) *woken {
 	return is
 }
 
-// leave returns how many are left. The first one now is woken: it looks from now on.
+// leave returns how many are left. The first one now is woken: it probes from now on.
 func (w *waiters) leave(key, owner string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *waiters) first(key, owner string) bool {
 	return l != nil && l.owners[0] == owner
 }
 
-// saw notes that the database has answered a look at a key, see watch.
+// saw notes that the database has answered a probe at a key, see watch.
 func (w *waiters) saw(key string, now int64, took time.Duration) (asked int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +191,7 @@ func (w *waiters) abandon(owner string) {
 	w.gone = append(w.gone, owner)
 }
 
-// given is what an owner was handed, if it has a fence, and whether it is to look
+// given is what an owner was handed, if it has a fence, and whether it is to probe
 // because the key may be kept for it.
 func (w *waiters) given(is *woken) (g driver.Grant, kept bool) {
 	w.mu.Lock()
