@@ -23,7 +23,7 @@ func (s *Store) Control(ctx context.Context, c driver.Control) driver.ControlAns
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
-	r := s.look(c.Key)
+	r := s.record(c.Key)
 	before := r.Series(us, c.Key)
 	a := r.Control(us, &c, s.audit.last+1, s.writer(r))
 	if a.Kind == driver.ControlDone {

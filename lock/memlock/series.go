@@ -60,13 +60,13 @@ func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
 	return out
 }
 
-// look returns the record of a key, or an empty one that is not kept: the rules
-// write nothing to a series that was never opened. A caller that asks for many asks most
-// often in the order in which they were opened, and is spared the map.
-func (s *Store) look(key string) *record {
-	if s.looked != nil {
-		if r := s.looked.next; r != nil && r.key == key {
-			s.looked = r
+// record returns the record of a key, or an empty one that is not kept: the rules
+// write nothing to a series that was never opened. A batch most often names series in the
+// order in which they were opened: then the next record is found without the map.
+func (s *Store) record(key string) *record {
+	if s.latest != nil {
+		if r := s.latest.next; r != nil && r.key == key {
+			s.latest = r
 			return r
 		}
 	}

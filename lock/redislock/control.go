@@ -17,7 +17,6 @@ var controls = operation[driver.Control, driver.ControlAnswer]{
 	name:   "control",
 	script: func(s *scripts) *script { return s.control },
 	key:    func(c *driver.Control) string { return c.Key },
-	check:  driver.CheckControl,
 	begin:  beginVerdicts,
 	add: func(r *request, name string, c *driver.Control) {
 		r.key("s:", name)
@@ -43,7 +42,7 @@ const ackedWithin = 30 * time.Second
 // Control makes a change of a series. It works on a server at maxmemory.
 func (d *Driver) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
 	qs, answers := []driver.Control{c}, make([]driver.ControlAnswer, 1)
-	for _, p := range controls.split(d, qs, answers) {
+	for _, p := range controls.split(d, qs) {
 		s := controls.serve(ctx, d, p, qs, answers)
 		if err := s.short(c.Key, c.Replicas); err != nil && answers[0].Err == nil {
 			answers[0] = driver.ControlAnswer{Err: fmt.Errorf("redislock: control: %w", err)}

@@ -72,7 +72,7 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 			return err
 		}
 	}
-	found, err := s.Driver.Audit(ctx, f.job, f.n)
+	found, err := s.Front().Audit(ctx, f.job, f.n)
 	if err != nil {
 		return s.Failed(err)
 	}

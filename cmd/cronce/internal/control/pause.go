@@ -158,7 +158,7 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 
 // change pauses or resumes a job, unless it is so already.
 func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
-	old := s.Driver.ReadSeries(ctx, []string{c.Key})[0]
+	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
 	}

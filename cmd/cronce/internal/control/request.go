@@ -33,7 +33,7 @@ func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.
 		if i > 0 && !wait(ctx) {
 			break
 		}
-		a = s.Driver.Control(ctx, c)
+		a = s.Front().Control(ctx, c)
 		if a.Err == nil || s.Driver.Refuses(a.Err) {
 			break
 		}

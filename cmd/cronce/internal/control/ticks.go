@@ -19,7 +19,7 @@ type ticks struct{ schedule *spec.Schedule }
 
 // readTicks reads the spec of a job. What cannot be read is not printed: the change was made.
 func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
-	j, err := s.Driver.Journal(ctx, job, 1)
+	j, err := s.Front().Journal(ctx, job, 1)
 	if err != nil {
 		return ticks{}
 	}

@@ -174,7 +174,7 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.
 		p.doubt("not all jobs are known: ", err)
 		missing = nil
 	}
-	audit, err := s.Driver.Audit(ctx, "", 0) // before the journals: each record has its line there
+	audit, err := s.Front().Audit(ctx, "", 0) // before the journals: each record has its line there
 	if err != nil {
 		p.doubt("what operators changed is not known: ", err)
 	}

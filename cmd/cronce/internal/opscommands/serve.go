@@ -151,7 +151,7 @@ func serve(ctx context.Context, s *clients.Store, gate *access.Gate, hosts []str
 	p := projection(s)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p))
-	handler, err := web.New(web.Options{Projection: p, Store: s.Driver, Gate: gate, Hosts: hosts,
+	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: gate, Hosts: hosts,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})})
 	if err != nil {
 		_ = listener.Close()
