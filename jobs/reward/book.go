@@ -53,7 +53,7 @@ func Open(ctx context.Context, db *sql.DB, d Dialect) (*Book, error) {
 	}, nil
 }
 
-// recordColumns are what scan reads.
+// recordColumns are the columns that scan reads.
 const recordColumns = "reward, member, fence, recorded_at, state, offered_at, delivered_at, withdrawn_at"
 
 // scan reads a record of a family.
@@ -71,12 +71,12 @@ func scan(family string, row interface{ Scan(into ...any) error }) (Record, erro
 	return r, nil
 }
 
-// MaxList is how many records List returns at most.
+// MaxList bounds the records that List returns.
 const MaxList = 1000
 
-// List returns the records of a family, in the order of their rewards' bytes (in PostgreSQL
-// in that of the database's collation), behind a reward ("": from the first), up to limit: 1 to
-// MaxList. The last one's reward is where the next page begins.
+// List returns up to limit (1 to MaxList) records of a family behind a reward ("": from the first).
+// They are in the order of their rewards' bytes, in PostgreSQL in that of the database's collation.
+// The next page begins behind the last record's reward.
 func (b *Book) List(ctx context.Context, family, after string, limit int) ([]Record, error) {
 	if limit < 1 || limit > MaxList {
 		return nil, fmt.Errorf("reward: list: %w", &FieldError{"limit", strconv.Itoa(limit), fmt.Sprintf("1 to %d", MaxList)})
@@ -106,7 +106,7 @@ func (b *Book) List(ctx context.Context, family, after string, limit int) ([]Rec
 	return all, nil
 }
 
-// Find returns the record of a family and a reward, and whether there is one.
+// Find returns the record of a family and a reward, and whether it exists.
 func (b *Book) Find(ctx context.Context, family, reward string) (Record, bool, error) {
 	r, err := scan(family, b.db.QueryRowContext(ctx, b.find, family, reward))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -118,17 +118,16 @@ func (b *Book) Find(ctx context.Context, family, reward string) (Record, bool, e
 	return r, true, nil
 }
 
-// enter brings a fence to the database before the first read: from then on no
-// lower one writes.
+// enter stores a fence in the database before the first read: from then on no lower fence writes.
 func (b *Book) enter(ctx context.Context, c Claim, fence int64) error {
 	if _, err := b.db.ExecContext(ctx, b.raise, c.Family, c.Reward, fence); err != nil {
-		return fmt.Errorf("bring the fence: %w", err)
+		return fmt.Errorf("raise the fence: %w", err)
 	}
 	return nil
 }
 
-// record writes the record of a claim, unless there is one already, and returns
-// the one that there is. It may be repeated. Fresh allows one that was not offered.
+// record writes the record of a claim unless one exists, and returns the existing one. It may be
+// repeated. Fresh allows a reward that was not offered.
 func (b *Book) record(ctx context.Context, c Claim, fence int64, fresh bool) (Record, error) {
 	steps := []statement{{b.accept, []any{c.Member, fence, c.Family, c.Reward, c.Family, c.Reward, fence}}}
 	if fresh {
@@ -144,10 +143,10 @@ func (b *Book) record(ctx context.Context, c Claim, fence int64, fresh bool) (Re
 	return r, err
 }
 
-// claimed reports whether a reward is not to be had any more: it was claimed, or withdrawn.
+// claimed reports whether a reward is no longer available: it was claimed or withdrawn.
 func claimed(r Record, found bool) bool { return found && r.State != Offered }
 
-// move takes a record a step on, and returns it as it is then. It may be repeated.
+// move makes a step of a record, and returns the new record. It may be repeated.
 func (b *Book) move(ctx context.Context, c Claim, fence int64, query string) (Record, error) {
 	err := b.write(ctx, c, fence, statement{query, []any{c.Family, c.Reward, c.Family, c.Reward, fence}})
 	if err != nil {
@@ -162,14 +161,14 @@ type statement struct {
 	args  []any
 }
 
-// write locks the row of the fence first: a claim that brings a higher fence after
-// that waits, and then finds the record.
+// write locks the row of the fence first. A claim with a higher fence waits for the lock, and then
+// finds the record.
 func (b *Book) write(ctx context.Context, c Claim, fence int64, steps ...statement) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	if _, err := tx.ExecContext(ctx, b.raise, c.Family, c.Reward, fence); err != nil {
 		return err
 	}

@@ -9,20 +9,20 @@ import (
 	"regexp"
 )
 
-// A Claim is a member of a family asking for a reward that each family gets once.
-// Each field is [A-Za-z0-9._-]{1,64}, and case matters. Printed, also as part of
-// a log line, it shows a masked family and member.
+// A Claim is the request of a family's member for a reward that each family gets once. Each field
+// is [A-Za-z0-9._-]{1,64} and case-sensitive. Printed or logged, it shows a masked family and
+// member.
 type Claim struct {
 	Family string
 	Reward string
 	Member string
 }
 
-// A FieldError names which field of a claim, or which setting, was refused.
+// A FieldError names the field or option that was refused.
 type FieldError struct {
 	Field   string // its name
-	Value   string // what was given: quoted, cut, and masked if it is personal
-	Allowed string // what is allowed
+	Value   string // the given value: quoted, cut, and masked if it is personal
+	Allowed string // the allowed values
 }
 
 func (e *FieldError) Error() string {
@@ -48,8 +48,8 @@ func (c Claim) Validate() error {
 	return errors.Join(faults...)
 }
 
-// key is the lock's. Keys stand in errors and in the store, so the family is not
-// in it; fields have no slash, so that no two pairs give one sum.
+// key returns the key of the lock. Keys appear in errors and in the store, so it is a hash without
+// the family's name. Fields contain no slash, so two different pairs never give the same input.
 func (c Claim) key() string {
 	sum := sha256.Sum256([]byte(c.Family + "/" + c.Reward))
 	return "reward/" + c.Reward + "/" + hex.EncodeToString(sum[:16])

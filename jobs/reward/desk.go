@@ -11,10 +11,10 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// DefaultWait is how long a claim waits for its turn when no time is given.
+// DefaultWait is the default of Options.Wait.
 const DefaultWait = 10 * time.Second
 
-// Options are the settings of a Desk. The zero value is fine.
+// Options are the options of a Desk. The zero value is valid.
 type Options struct {
 	// Prepare is what must be done before a reward is recorded, while no other member
 	// of the family does the same: check that it is theirs, set a voucher aside.
@@ -22,24 +22,23 @@ type Options struct {
 	// recorded then. After doubt the claim may be repeated, and Prepare with it.
 	// Nil: nothing.
 	Prepare func(ctx context.Context, c Claim) error
-	// OfferedOnly refuses claims of what was not offered to the family: ErrNotOffered.
+	// OfferedOnly refuses claims of rewards that were not offered to the family: ErrNotOffered.
 	OfferedOnly bool
-	// Hand hands a claimed reward over, while no other process does the same: it ships what
-	// the reward stands for. Its context ends when the lease is lost. An error leaves the reward
-	// claimed. A process that dies behind it has delivered and recorded nothing, and the next
-	// Deliver hands over again: what Hand calls must drop repeats by family and reward. Nil: nothing.
+	// Hand delivers a claimed reward, for example by shipping it, while no other process does the
+	// same. Its context ends when the lease is lost. After an error the reward stays claimed. If
+	// the process dies after Hand and before the record, the next Deliver calls Hand again, so the
+	// service that Hand calls must drop repeats by family and reward. Nil: nothing is called.
 	Hand func(ctx context.Context, r Record) error
-	// Wait is how long a claim waits for its turn. Zero: DefaultWait.
+	// Wait bounds the time for which a claim waits for the lock. Zero: DefaultWait.
 	Wait time.Duration
-	// TTL is how long the lock outlives a process that died, 500 ms to 24 h.
-	// Zero: lock.DefaultTTL.
+	// TTL is how long the lock of a dead process is held, 500 ms to 24 h. Zero: lock.DefaultTTL.
 	TTL time.Duration
 	// Logger gets "reward recorded", with personal data masked. Nil: none.
 	Logger *slog.Logger
 }
 
-// A Desk is where rewards are claimed. It may be used concurrently; each process
-// has its own, on the same Book and the same store of locks.
+// A Desk accepts claims. It may be used concurrently. Each process has its own, on the same Book
+// and the same store of locks.
 type Desk struct {
 	book    *Book
 	locker  *lock.Locker
@@ -74,12 +73,12 @@ func NewDesk(book *Book, locker *lock.Locker, o Options) (*Desk, error) {
 	return &Desk{book: book, locker: locker, options: o}, nil
 }
 
-// Claim records a reward for a family, once, and returns the record. If another
-// member has it, the error is a *TakenError, and ErrWithdrawn or ErrNotOffered if it is not to be had; if the same member has it, the record
-// is returned again. A field that is not allowed is a *FieldError. Any other error
-// is doubt, and the claim may be repeated: guard.ErrStale says that the lease was
-// lost and nothing recorded, context.DeadlineExceeded that the turn did not come
-// in time.
+// Claim records a reward for a family, once, and returns the record. If another member has it, the
+// error is a *TakenError. If it was withdrawn, or not offered, the error is ErrWithdrawn or
+// ErrNotOffered. If the same member has it, Claim returns the record again. A field that is not
+// allowed is a *FieldError. Any other error is doubt, and the claim may be repeated: guard.ErrStale
+// means that the lease was lost and nothing was recorded, context.DeadlineExceeded that the lock
+// was not free in time.
 func (d *Desk) Claim(ctx context.Context, c Claim) (Record, error) {
 	if err := c.Validate(); err != nil {
 		return Record{}, fmt.Errorf("reward: claim: %w", err)
@@ -91,7 +90,7 @@ func (d *Desk) Claim(ctx context.Context, c Claim) (Record, error) {
 	return r, err
 }
 
-// claim needs no lock for a reward that was recorded long ago.
+// claim takes no lock for a reward that is already recorded.
 func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
 	if r, found, err := d.book.Find(ctx, c.Family, c.Reward); err != nil || claimed(r, found) {
 		return decide(c, r, err)
@@ -99,9 +98,9 @@ func (d *Desk) claim(ctx context.Context, c Claim) (Record, error) {
 	return d.locked(ctx, c, d.under)
 }
 
-// locked does something with the lock of family and reward held.
+// locked calls do while it holds the lock of family and reward.
 func (d *Desk) locked(ctx context.Context, c Claim, do func(*lock.Lease, Claim) (Record, error)) (Record, error) {
-	wait, stop := context.WithTimeout(ctx, d.options.Wait) // the lease outlives it
+	wait, stop := context.WithTimeout(ctx, d.options.Wait) // bounds the wait, not the lease
 	lease, err := d.locker.Acquire(wait, c.key(), lock.Options{TTL: d.options.TTL, Context: ctx})
 	stop()
 	if err != nil {
@@ -111,18 +110,19 @@ func (d *Desk) locked(ctx context.Context, c Claim, do func(*lock.Lease, Claim) 
 	return do(lease, c)
 }
 
-// releaseTimeout bounds how long an answer waits for the release.
+// releaseTimeout bounds the wait for a release.
 const releaseTimeout = 2 * time.Second
 
-// release frees the lock. What it cannot free ends with its TTL; the answer stands.
+// release releases the lock. If that fails, the lock ends with its TTL, and the result of the claim
+// stays valid.
 func release(ctx context.Context, lease *lock.Lease) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer stop()
 	_ = lease.Release(ctx)
 }
 
-// under claims with the lock held. The fence goes to the database before the
-// read: a holder that was stopped before this one, and wakes up, writes no more.
+// under claims while the lock is held. It stores the fence in the database before it reads: an
+// earlier holder that was stopped can then write no more.
 func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
 	ctx, fence := lease.Context(), lease.Fence()
 	if err := d.book.enter(ctx, c, fence); err != nil {
@@ -147,8 +147,8 @@ func (d *Desk) under(lease *lock.Lease, c Claim) (Record, error) {
 	return decide(c, r, err)
 }
 
-// recordTries bounds how often a record is written again after doubt, such as a
-// deadlock between two transactions.
+// recordTries bounds the attempts to write a record after doubt, such as a deadlock of two
+// transactions.
 const recordTries = 3
 
 func (d *Desk) record(ctx context.Context, c Claim, fence int64) (Record, error) {
@@ -172,7 +172,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// decide is the answer to a claim when there is a record.
+// decide returns the answer to a claim from the existing record.
 func decide(c Claim, r Record, err error) (Record, error) {
 	if err == nil && r.State == Withdrawn {
 		return Record{}, ErrWithdrawn

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/internal/bearer"
 )
 
-// requestTime bounds what a request may take beyond its wait for the lock.
+// requestTime bounds a request, in addition to its wait for the lock.
 const requestTime = 5 * time.Second
 
 // A Handler serves the rewards of families over HTTP:
@@ -24,10 +24,11 @@ const requestTime = 5 * time.Second
 //	POST   /families/{family}/rewards/{reward}/delivery        delivers it
 //	DELETE /families/{family}/rewards/{reward}                 withdraws it
 //
-// Every request needs Authorization: Bearer and the token, and may be sent again. No request
-// has a body. Errors are application/problem+json (RFC 9457): 401; 404 not known; 409 what the
-// state does not allow, and "taken" with the member that has it; 422 what is not allowed; 503
-// doubt, after which the same may be sent again.
+// Every request needs Authorization: Bearer with the token, and may be repeated. No request has
+// a body. Errors are application/problem+json (RFC 9457): 401 without the token; 404 for an
+// unknown reward; 409 for a step that the state does not allow, and "taken" with the member that
+// has the reward; 422 for an invalid request; 503 for doubt, after which the request should be
+// repeated.
 type Handler struct {
 	desk  *Desk
 	token func() string
@@ -35,8 +36,9 @@ type Handler struct {
 	mux   *http.ServeMux
 }
 
-// NewHandler returns a Handler. Token is asked for the token for each request; while it is
-// empty every request is refused. The logger may be nil. It panics without a desk or a token.
+// NewHandler returns a Handler. Token returns the current token and is called for each request;
+// while it is empty every request is refused. The logger may be nil. NewHandler panics without a
+// desk or a token.
 func NewHandler(d *Desk, token func() string, log *slog.Logger) *Handler {
 	if d == nil || token == nil {
 		panic("reward: NewHandler needs a desk and a token")
@@ -64,7 +66,7 @@ func NewHandler(d *Desk, token func() string, log *slog.Logger) *Handler {
 	return h
 }
 
-// find is Book.Find; no record is ErrNoReward.
+// find is Book.Find with ErrNoReward for a missing record.
 func (d *Desk) find(ctx context.Context, family, reward string) (Record, error) {
 	if _, err := named(family, reward); err != nil {
 		return Record{}, err
@@ -95,7 +97,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			n = 0 // refused with what is allowed
+			n = 0 // Book.List refuses it and names the allowed values
 		}
 		limit = n
 	}
@@ -113,7 +115,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, page, err)
 }
 
-// A view is a record as it is shown to the program that asks.
+// A view is the JSON of a record. Its fields are not masked.
 type view struct {
 	Family      string `json:"family"`
 	Reward      string `json:"reward"`
@@ -135,7 +137,7 @@ func viewOf(r Record) view {
 	return view{r.Family, r.Reward, r.State, r.Member, show(r.Offered), show(r.At), show(r.Delivered), show(r.Withdrawn)}
 }
 
-// A problem is an error as RFC 9457 has it.
+// A problem is an error reply as defined by RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -155,7 +157,7 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	_ = json.NewEncoder(w).Encode(p) // a client that has gone away needs none
 }
 
-// refusals are the problems by what a desk says.
+// refusals maps errors of a desk to problems.
 var refusals = []struct {
 	err    error
 	name   string

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// The refusals of a step that the state of a reward does not allow. Nothing was changed.
+// The refusals of a step. Nothing was changed.
 var (
 	ErrNoReward   = errors.New("the family has no such reward")
 	ErrNotOffered = errors.New("the reward was not offered to the family")
@@ -19,9 +19,9 @@ var (
 	ErrDelivered  = errors.New("the reward was delivered")
 )
 
-// Offer records that a family may claim a reward, and returns the record. Offered again it
-// stays as it is, whatever has become of it. A field that is not allowed is a *FieldError;
-// any other error is doubt, after which it may be repeated.
+// Offer records that a family may claim a reward, and returns the record. A repeated call changes
+// nothing, whatever the state. A field that is not allowed is a *FieldError; any other error is
+// doubt, after which the call may be repeated.
 func (d *Desk) Offer(ctx context.Context, family, reward string) (Record, error) {
 	c, err := named(family, reward)
 	if err != nil {
@@ -40,9 +40,9 @@ func (d *Desk) Offer(ctx context.Context, family, reward string) (Record, error)
 	return r, nil
 }
 
-// Deliver hands a claimed reward over (Options.Hand) and records that, once: delivered
-// again it returns the same record and hands nothing over. ErrNoReward, ErrNotClaimed,
-// ErrWithdrawn; a *FieldError; any other error is doubt, as of Claim.
+// Deliver calls Options.Hand for a claimed reward and records the delivery, once: a repeated call
+// returns the same record and does not call Hand. It returns ErrNoReward, ErrNotClaimed,
+// ErrWithdrawn or a *FieldError; any other error is doubt, as of Claim.
 func (d *Desk) Deliver(ctx context.Context, family, reward string) (Record, error) {
 	return d.step(ctx, "deliver", family, reward, func(lease *lock.Lease, c Claim, r Record) (Record, error) {
 		switch r.State {
@@ -62,9 +62,9 @@ func (d *Desk) Deliver(ctx context.Context, family, reward string) (Record, erro
 	})
 }
 
-// Withdraw ends a reward that was offered or claimed: it can neither be claimed nor
-// delivered, nor offered again. Withdrawn again it returns the same record. ErrNoReward,
-// ErrDelivered; a *FieldError; any other error is doubt, as of Claim.
+// Withdraw ends an offered or claimed reward: it can no longer be claimed, delivered or offered. A
+// repeated call returns the same record. It returns ErrNoReward, ErrDelivered or a *FieldError; any
+// other error is doubt, as of Claim.
 func (d *Desk) Withdraw(ctx context.Context, family, reward string) (Record, error) {
 	return d.step(ctx, "withdraw", family, reward, func(lease *lock.Lease, c Claim, r Record) (Record, error) {
 		switch r.State {
@@ -77,7 +77,7 @@ func (d *Desk) Withdraw(ctx context.Context, family, reward string) (Record, err
 	})
 }
 
-// step takes a reward on with the lock held, and its fence known to the database.
+// step makes a step while it holds the lock, after it has stored the fence in the database.
 func (d *Desk) step(ctx context.Context, verb, family, reward string, do func(*lock.Lease, Claim, Record) (Record, error)) (Record, error) {
 	c, err := named(family, reward)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *Desk) step(ctx context.Context, verb, family, reward string, do func(*l
 	return r, nil
 }
 
-// move writes the step. A later lease may have made the same one.
+// move writes the step. A later lease may have made the same step.
 func (d *Desk) move(lease *lock.Lease, c Claim, query string, to State) (Record, error) {
 	r, err := d.book.move(lease.Context(), c, lease.Fence(), query)
 	switch {
@@ -119,7 +119,7 @@ func (d *Desk) move(lease *lock.Lease, c Claim, query string, to State) (Record,
 	return Record{}, fmt.Errorf("under fence %d: %w", lease.Fence(), guard.ErrStale)
 }
 
-// named is the claim of no member.
+// named returns a claim without a member.
 func named(family, reward string) (Claim, error) {
 	c := Claim{Family: family, Reward: reward, Member: "none"}
 	err := c.Validate()

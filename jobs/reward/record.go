@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A State is where a reward of a family is in its life. It goes on and never back:
+// A State is the state of a family's reward. It only moves forward:
 //
 //	offered ──▶ claimed ──▶ delivered
 //	   └───────────┴──────▶ withdrawn
@@ -16,17 +16,17 @@ type State string
 const (
 	Offered   State = "offered"   // a member may claim it
 	Claimed   State = "claimed"   // a member has it
-	Delivered State = "delivered" // and got what it stands for
-	Withdrawn State = "withdrawn" // it is not to be had any more
+	Delivered State = "delivered" // the member got it
+	Withdrawn State = "withdrawn" // no member can claim it any more
 )
 
-// A Record says what became of a reward of a family. Printed, also as part of a log line,
-// it shows a masked family and member.
+// A Record is the state of a family's reward. Printed or logged, it shows a masked family and
+// member.
 type Record struct {
 	Claim
 	State State
 	At    time.Time // when it was claimed, on the database's clock, in UTC to the millisecond; zero: it was not
-	Fence int64     // of the lease under which it was claimed
+	Fence int64     // fence of the lease under which it was claimed
 
 	Offered, Delivered, Withdrawn time.Time // zero: it was not
 }
@@ -51,14 +51,13 @@ func (r Record) attrs() []slog.Attr {
 
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// A TakenError is the answer that the family has the reward already. Its text
-// masks family and member; its fields are for the program that asked. Match it
-// with errors.AsType[*TakenError].
+// A TakenError means that the family already has the reward. Its text masks family and member; its
+// fields do not. Match it with errors.AsType[*TakenError].
 type TakenError struct {
 	Family string
 	Reward string
-	Member string    // that has it
-	At     time.Time // since when, on the database's clock
+	Member string    // the member that has it
+	At     time.Time // when it was claimed, by the database's clock
 }
 
 func (e *TakenError) Error() string {
@@ -72,7 +71,7 @@ func (e *TakenError) GoString() string { return e.Error() }
 // The parts of a name that Mask may show.
 const (
 	maskHead   = 2
-	maskHidden = 3 // at least so many characters are never shown
+	maskHidden = 3 // least number of hidden characters
 )
 
 // Mask shows the first two characters of a family or a member and hides the rest,
@@ -88,7 +87,7 @@ func Mask(name string) string {
 	return string(runes[:max(0, head)]) + "****"
 }
 
-// cut keeps an error from being flooded.
+// cut bounds a text, so that input cannot flood an error.
 func cut(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/internal/legible"
 )
 
-// MaxText is how many characters a text may have.
+// MaxText bounds the characters of a text.
 const MaxText = 1000
 
 // A Message is a text for one recipient. Printed, also as part of a log line, it
@@ -20,30 +20,30 @@ const MaxText = 1000
 type Message struct {
 	// ID is the message's identity and its idempotency key: [A-Za-z0-9._-]{1,64}.
 	ID string
-	// To is the recipient as E.164 writes it: + and 8 to 15 digits, nothing between them.
+	// To is the recipient in E.164 form: + and 8 to 15 digits without separators.
 	To string
 	// Text has 1 to MaxText printable characters; line breaks are allowed.
 	Text string
 	// At is when the message is due, to the millisecond. Zero, or in the past: at once.
 	At time.Time
-	// Until is when the message expires, to the millisecond: no request for it begins then or
-	// later, and it ends as Expired. Later than At. Zero: it never expires.
+	// Until is when the message expires, to the millisecond: no request begins for it from then on,
+	// and it ends as Expired. It must be later than At. Zero: it never expires.
 	Until time.Time
-	// Priority is which of the messages that are due leave first. Zero: Normal.
+	// Priority determines which due messages leave first. Zero: Normal.
 	Priority Priority
-	// Zone names the zone whose QuietHours hold for the message, of the time zone database.
-	// Empty: that of the quiet hours.
+	// Zone is the time zone, by its name in the time zone database, in which QuietHours apply to
+	// the message. Empty: the zone of the quiet hours.
 	Zone string
-	// Person names the person that the message is for, so that Forget finds it: [A-Za-z0-9._-]{1,64}.
-	// Empty: its recipient's number alone does.
+	// Person identifies the person that the message is for, so that Forget finds it:
+	// [A-Za-z0-9._-]{1,64}. Empty: Forget finds it by its number alone.
 	Person string
 }
 
-// A FieldError names which field of a message, or which setting, was refused.
+// A FieldError names the field or option that was refused.
 type FieldError struct {
 	Field   string // its name
-	Value   string // what was given: quoted, cut, and masked if it is a recipient
-	Allowed string // what is allowed
+	Value   string // the given value: quoted, cut, and masked if it is a recipient
+	Allowed string // the allowed values
 }
 
 func (e *FieldError) Error() string {
@@ -116,7 +116,7 @@ func (m Message) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", m.ID), slog.String("to", Mask(m.To)), slog.Int("characters", utf8.RuneCountInString(m.Text)))
 }
 
-// quote quotes s and cuts it, so that an error cannot be flooded.
+// quote quotes s and cuts it, so that input cannot flood an error.
 func quote(s string) string {
 	const most = 64
 	if len(s) <= most {
@@ -136,7 +136,7 @@ func quoteNumber(s string) string {
 const (
 	maskHead   = 6
 	maskTail   = 4
-	maskHidden = 4 // at least so many characters are never shown
+	maskHidden = 4 // least number of hidden characters
 )
 
 // Mask hides the middle of a phone number: +8613812345678 becomes +86138****5678.

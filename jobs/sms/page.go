@@ -16,37 +16,38 @@ import (
 const (
 	MaxPage    = 10_000 // records
 	stepLength = 200    // messages that one script reads
-	maxSteps   = 100    // for one page, where a filter passes few
+	maxSteps   = 100    // for one page, if a filter matches few
 )
 
-// A Query says which messages to read, and how many.
+// A Query selects the messages of a page.
 type Query struct {
-	// State is that of the messages. Empty: all states.
+	// State is the state of the messages. Empty: all states.
 	State State
-	// Broken asks for the messages that were put aside because they cannot be read, instead.
+	// Broken selects the messages that were put aside because they cannot be read, instead of a
+	// State.
 	Broken bool
-	// Since and Before bound Record.Changed: Since is within, Before is not. Zero: no bound.
+	// Since and Before bound Record.Changed: Since is included, Before is not. Zero: no bound.
 	Since, Before time.Time
-	// Suffix is what the recipient's number ends with: digits. Empty: any.
+	// Suffix is a suffix of the recipient's number, in digits. Empty: any.
 	Suffix string
-	// Cursor is the Next of the page before, of the same query. Empty: the first page.
+	// Cursor is the Next of the previous page of the same query. Empty: the first page.
 	Cursor string
-	// Limit is how many records the page has at most: 1 to MaxPage.
+	// Limit bounds the records of the page: 1 to MaxPage.
 	Limit int
 }
 
-// A Page is some messages, and where the next page begins.
+// A Page is a page of messages.
 type Page struct {
 	Records []Record
 	Next    string // Query.Cursor of the next page; empty: there is none
 }
 
-// Page reads one page. What is queued comes by priority and due time, what was refused
-// before after the rest; what ended, or was put aside, comes by when, latest first. A message
-// that cannot be read is Broken and hides no other. The page is read in steps of 200
-// messages, none of which holds the store for long; a message that moves meanwhile may be on
-// two pages or on none, and no other is. With a filter a page may have fewer records than
-// Limit, also none, and a Next: it reads no more than 20,000 messages.
+// Page reads one page. Queued messages come in the order of priority and due time, refused ones
+// behind the others. Ended messages, and those that were put aside, come newest first. An
+// unreadable message is Broken and hides no other. The page is read in steps of 200 messages, none
+// of which blocks the store for long. A message that changes its state meanwhile may be on two
+// pages or on none; every other message is on exactly one. With a filter a page may have fewer
+// records than Limit, or none, and still a Next, because one call reads at most 20,000 messages.
 func (o *Outbox) Page(ctx context.Context, q Query) (Page, error) {
 	page, err := o.page(ctx, q)
 	if err != nil {
@@ -97,14 +98,13 @@ func (o *Outbox) page(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// List reads up to limit messages: of the state, or of all states if it is empty, in the
-// order of Page.
+// List reads up to limit messages, in the order of Page: those in the state, or all if it is empty.
 func (o *Outbox) List(ctx context.Context, state State, limit int) ([]Record, error) {
 	return o.list(ctx, Query{State: state}, limit)
 }
 
-// Broken reads up to limit messages that were put aside because they cannot be read, the
-// latest first: Record.Broken says why.
+// Broken reads up to limit messages that were put aside because they cannot be read, newest first.
+// Record.Broken has the reason.
 func (o *Outbox) Broken(ctx context.Context, limit int) ([]Record, error) {
 	return o.list(ctx, Query{Broken: true}, limit)
 }
@@ -124,7 +124,7 @@ func (o *Outbox) list(ctx context.Context, q Query, limit int) ([]Record, error)
 	}
 }
 
-// sets are those that the query reads, in order.
+// sets returns the sets that the query reads, in order.
 func (q *Query) sets() []string {
 	states := []State{q.State}
 	switch {
@@ -179,7 +179,7 @@ func (q *Query) fits(r *Record) bool {
 	return true
 }
 
-// A place is a message of a set, behind which one goes on. The zero value is the beginning.
+// A place is a message of a set; reading continues behind it. The zero value is the beginning.
 type place struct{ score, id string }
 
 // A position is a place in one of several sets.
@@ -198,10 +198,10 @@ func (q *Query) place(sets []string) (position, error) {
 	parts := strings.SplitN(q.Cursor, ":", 3)
 	set := slices.Index(sets, parts[0])
 	if len(parts) != 3 || set < 0 || len(q.Cursor) > 512 {
-		return position{}, &FieldError{"cursor", quote(q.Cursor), "what the page before said, of the same query"}
+		return position{}, &FieldError{"cursor", quote(q.Cursor), "the next of the previous page of the same query"}
 	}
 	if score, err := strconv.ParseFloat(parts[1], 64); parts[1]+parts[2] != "" && (err != nil || math.IsNaN(score) || parts[2] == "") {
-		return position{}, &FieldError{"cursor", quote(q.Cursor), "what the page before said, of the same query"}
+		return position{}, &FieldError{"cursor", quote(q.Cursor), "the next of the previous page of the same query"}
 	}
 	return position{set, place{parts[1], parts[2]}}, nil
 }
@@ -212,7 +212,7 @@ type placed struct {
 	score string
 }
 
-// step reads up to n messages of a set behind a place, and returns the last one's.
+// step reads up to n messages of a set behind a place, and returns the place of the last one.
 func (o *Outbox) step(ctx context.Context, set string, from place, n int) ([]placed, place, error) {
 	reverse := 0
 	if slices.Contains([]string{keySent, keyFailed, keyExpired, keyBroken, keyCancelled}, set) {

@@ -11,20 +11,20 @@ import (
 )
 
 // A caller finds where its messages are, and its own place beside them, which moves only from where it was read.
-func TestLookAndPlace(t *testing.T) {
+func TestStatesAndPlace(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)
 		fill(t, o, 4)
 		p := take(t, o, holder(1), 3)
 		mark(t, o, holder(1), p[0].Sent(0), p[1].Failed(0, "no"))
-		look := func(place string) {
+		wantPlace := func(place string) {
 			t.Helper()
 			got, states, err := o.ReadStates(t.Context(), "shop/sms", "m-00", "m-01", "m-02", "m-03", "none")
 			if want := []sms.State{sms.Sent, sms.Failed, sms.Taken, sms.Queued, ""}; err != nil || got != place || !slices.Equal(states, want) {
 				t.Errorf("ReadStates = %q, %q, %v, want %q and %q", got, states, err, place, want)
 			}
 		}
-		look("")
+		wantPlace("")
 		for _, c := range []struct {
 			from, to string
 			ok       bool
@@ -33,7 +33,7 @@ func TestLookAndPlace(t *testing.T) {
 				t.Errorf("SetPlace from %q to %q = %v, %v", c.from, c.to, ok, err)
 			}
 		}
-		look("2 a")
+		wantPlace("2 a")
 		if place, states, err := o.ReadStates(t.Context(), "another"); place != "" || len(states) > 0 || err != nil {
 			t.Errorf("ReadStates of another list = %q, %q, %v", place, states, err)
 		}

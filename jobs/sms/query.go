@@ -10,8 +10,8 @@ import (
 // ErrUnknown is returned for an id that is not in the outbox.
 var ErrUnknown = errors.New("no such message in the outbox")
 
-// Get reads one message. ErrUnknown: it never was in the outbox, or it ended
-// longer ago than is kept.
+// Get reads one message. ErrUnknown: it was never in the outbox, or it ended longer ago than
+// Options.Retention.
 func (o *Outbox) Get(ctx context.Context, id string) (Record, error) {
 	flat, err := getScript.Run(ctx, o.client, o.keys(keyBody, keyStatus), id).StringSlice()
 	if err == nil && len(flat) == 0 {
@@ -27,25 +27,24 @@ func (o *Outbox) Get(ctx context.Context, id string) (Record, error) {
 	return records[0].Record, nil
 }
 
-// Counts says how many messages the outbox has in each state. It is read in one
-// step.
+// Counts are the numbers of messages by state, read in one step.
 type Counts struct {
-	Queued      int `json:"queued"`      // wait, with those that are due
-	Due         int `json:"due"`         // could be taken now
-	Taken       int `json:"taken"`       // a run has them
-	Sent        int `json:"sent"`        // the gateway accepted them: Once and Repeated
-	Once        int `json:"once"`        // of them, those that took one request
-	Repeated    int `json:"repeated"`    // of them, those that may have been sent more than once, under the same key
+	Queued      int `json:"queued"`      // waiting, including due ones
+	Due         int `json:"due"`         // of these, due now
+	Taken       int `json:"taken"`       // held by a run
+	Sent        int `json:"sent"`        // accepted by the gateway: Once and Repeated
+	Once        int `json:"once"`        // of these, sent with one request
+	Repeated    int `json:"repeated"`    // of these, possibly sent more than once, under the same key
 	Failed      int `json:"failed"`      // will not be sent
-	Expired     int `json:"expired"`     // will not be sent, as Message.Until came before that
+	Expired     int `json:"expired"`     // will not be sent, because Message.Until is over
 	Cancelled   int `json:"cancelled"`   // will not be sent: see Cancel
-	Delivered   int `json:"delivered"`   // of those sent: by their receipts
-	Undelivered int `json:"undelivered"` // of those sent: by their receipts
-	Broken      int `json:"broken"`      // put aside, as they cannot be read
+	Delivered   int `json:"delivered"`   // sent, and delivered according to the receipt
+	Undelivered int `json:"undelivered"` // sent, and not delivered according to the receipt
+	Broken      int `json:"broken"`      // put aside, because they cannot be read
 }
 
-// Counts counts the messages that the outbox has now: those that ended longer ago
-// than is kept are not among them.
+// Counts counts the messages in the outbox, without those that were deleted after
+// Options.Retention.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
 	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyCancelled, keyExpired, keyDelivered, keyUndelivered, keyQueued, keyUrgent, keyLow, keyRetry)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
@@ -61,8 +60,8 @@ func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
 	return c, nil
 }
 
-// Trim forgets messages that ended longer ago than is kept, up to 400, and
-// returns how many. The job calls it with each run.
+// Trim deletes up to 400 messages that ended longer ago than Options.Retention, and returns their
+// number. Each run of the job calls it.
 func (o *Outbox) Trim(ctx context.Context) (int, error) {
 	keys := o.keys(keyBody, keyStatus, keyRepeated, keyDelivered, keyUndelivered, keySent, keyFailed, keyExpired, keyCancelled)
 	n, err := trimScript.Run(ctx, o.client, keys, o.retention.Milliseconds(), trimAtOnce).Int()
@@ -72,11 +71,10 @@ func (o *Outbox) Trim(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// ReadStates returns where messages are, up to 500, and in the same step the place of a list: what
-// its caller has written down last with SetPlace. The place is empty where there is none, and so
-// is the state of an id that the outbox does not know: the message never was accepted, or it ended
-// longer ago than is kept, or it was forgotten. A place that is gone, or is an older
-// one, shows that the store has lost data.
+// ReadStates returns the states of up to 500 messages and, in the same step, the place of a list: the
+// last text that SetPlace has stored for it, or empty. The state of an unknown id is empty: the
+// message was never accepted, it ended longer ago than Options.Retention, or it was deleted by
+// Forget. If the place is missing or older than the caller's, the store has lost data.
 func (o *Outbox) ReadStates(ctx context.Context, list string, ids ...string) (place string, states []State, err error) {
 	if len(ids) > maxBatch {
 		return "", nil, fmt.Errorf("sms: read states: %w", &FieldError{"ids", strconv.Itoa(len(ids)), "up to 500"})
@@ -88,7 +86,7 @@ func (o *Outbox) ReadStates(ctx context.Context, list string, ids ...string) (pl
 	}
 	answer, err := o.ask(ctx, statesScript, o.keys(keyStatus, keyPlaces), args...)
 	if err == nil && len(answer) != len(args) {
-		err = fmt.Errorf("%d answers to %d questions", len(answer), len(args))
+		err = fmt.Errorf("%d values in the answer, want %d", len(answer), len(args))
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("sms: read states: %w", err)
@@ -99,8 +97,8 @@ func (o *Outbox) ReadStates(ctx context.Context, list string, ids ...string) (pl
 	return answer[0], states, nil
 }
 
-// SetPlace writes down the place of a list, if it is still the one that the caller has read,
-// and reports whether it is written. It is in the store of the messages, and lost with them.
+// SetPlace replaces the place of a list if it is still from, and reports whether it did. The place
+// is in the store of the messages, and is lost with them.
 func (o *Outbox) SetPlace(ctx context.Context, list, from, to string) (bool, error) {
 	answer, err := o.ask(ctx, placeScript, o.keys(keyPlaces), list, from, to)
 	switch {

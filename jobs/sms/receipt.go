@@ -31,19 +31,19 @@ const (
 //	{"id":"…","status":"delivered"}
 //	{"id":"…","status":"undelivered","reason":"absent subscriber"}
 //
-// The answer is 204 whether the message is known or not: it does not say which ids there
-// are. A receipt may be sent again, and has to be after 503, which is doubt. Without the
-// token the answer is 401; 422 says that the body is not of this form.
+// The reply is 204 whether the message is known or not, so that it does not reveal ids. A
+// receipt may be sent again, and must be after 503, which is doubt. The reply is 401 without
+// the token, and 422 if the body does not have this form.
 type Receipts struct {
 	outbox *Outbox
 	token  func() Secret
 	log    *slog.Logger
-	logged atomic.Int64 // when the last doubt was logged, Unix ns
+	logged atomic.Int64 // time of the last logged doubt, Unix ns
 }
 
-// NewReceipts returns a handler. Token is asked for the token for each request, so that it
-// can be replaced; while it is empty every request is refused. It may be called
-// concurrently. The logger may be nil. It panics without an outbox or a token.
+// NewReceipts returns a handler. Token returns the current token and is called for each request,
+// also concurrently, so that the token can be replaced. While it is empty every request is refused.
+// The logger may be nil. NewReceipts panics without an outbox or a token.
 func NewReceipts(o *Outbox, token func() Secret, log *slog.Logger) *Receipts {
 	if o == nil || token == nil {
 		panic("sms: NewReceipts needs an outbox and a token")
@@ -73,7 +73,7 @@ func (h *Receipts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, strings.ToLower(http.StatusText(status)), status)
 }
 
-// serve returns the status of the answer. Without the token nothing is said but that.
+// serve returns the status of the reply. Without the token the reply contains nothing else.
 func (h *Receipts) serve(w http.ResponseWriter, r *http.Request) int {
 	switch kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case !bearer.Is(r, string(h.token())):
@@ -118,7 +118,7 @@ func readReceipt(body io.Reader) (Receipt, error) {
 		return Receipt{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Receipt{}, errors.Join(errors.New("there is something behind the receipt"), err)
+		return Receipt{}, errors.Join(errors.New("the body continues behind the receipt"), err)
 	}
 	if form.Status != keyDelivered && form.Status != keyUndelivered {
 		return Receipt{}, fmt.Errorf("status is %s, must be delivered or undelivered", quote(form.Status))
@@ -129,17 +129,17 @@ func readReceipt(body io.Reader) (Receipt, error) {
 	return Receipt{ID: form.ID, Delivered: form.Status == keyDelivered, Reason: form.Reason}, nil
 }
 
-// A Receipt is what a gateway says of a message after it has accepted it.
+// A Receipt is the gateway's report about a message that it has accepted.
 type Receipt struct {
-	ID        string // of the message
-	Delivered bool   // it has reached its recipient; else it has not, and will not
-	Reason    string // why not; cut and made one line
+	ID        string // id of the message
+	Delivered bool   // the message has reached its recipient; false: it will not
+	Reason    string // the reason; cut, on one line
 }
 
-// Receive notes a receipt. It may come again, and before the run that sent the message has
-// marked it; once delivered a message stays delivered. A message that was delivered is not
-// sent again, also if the gateway's answer to its request was lost. ErrUnknown: no message
-// with this id may have been sent, or it ended longer ago than is kept.
+// Receive stores a receipt. It may be repeated, and may come before the run that sent the message
+// has marked it. A delivered message stays delivered, and is not sent again even if the gateway's
+// reply to its request was lost. ErrUnknown: no message with this id can have been sent, or it
+// ended longer ago than Options.Retention.
 func (o *Outbox) Receive(ctx context.Context, r Receipt) error {
 	if !idPattern.MatchString(r.ID) {
 		return fmt.Errorf("sms: receive: %w", &FieldError{"id", quote(r.ID), "1 to 64 of A-Z a-z 0-9 . _ -"})

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// A State is where a message is on its way.
+// A State is the state of a message.
 type State string
 
 // The states.
 const (
-	Queued State = "queued" // waits until it is due
+	Queued State = "queued" // it waits until it is due
 	Taken  State = "taken"  // a run has it
 	Sent   State = "sent"   // the gateway accepted it
 	Failed State = "failed" // it will not be sent; Record.Reason says why
 
 	Cancelled State = "cancelled" // it will not be sent: see Cancel
-	Expired   State = "expired"   // it will not be sent: Message.Until came before that
+	Expired   State = "expired"   // it will not be sent: Message.Until is over
 )
 
 // States are all states, in the order in which List shows them.
@@ -36,18 +36,18 @@ func ParseState(s string) (State, error) {
 	return "", &FieldError{"state", quote(s), "queued, taken, failed, expired, cancelled or sent"}
 }
 
-// A Record is a message and what became of it. Times are those of the store.
+// A Record is a message and its state. Times are those of the store.
 type Record struct {
 	Message  Message
 	State    State
 	Due      time.Time // when it may be sent, or sent again
 	Attempts int       // runs that tried to send it
-	Sends    int       // requests that were accepted, or may have been: more than 1 in a sent message may be a repeat
-	Fence    int64     // of the last run that had it; 0: none
-	Run      string    // that run's id
+	Sends    int       // requests that were, or may have been, accepted; more than 1 may mean a repeat
+	Fence    int64     // fence of the last run that took it; 0: none
+	Run      string    // id of that run
 	Changed  time.Time // when the state last changed
-	Reason   string    // why it failed, or why it is tried again; of a sent one what its receipt says
-	Broken   string    // why it cannot be read: only its ID is sure then; "": it can
+	Reason   string    // why it failed or is tried again; for a sent message, the reason of its receipt
+	Broken   string    // why it cannot be read, so that only ID is valid; "": it can be read
 }
 
 // String is for people and logs: the recipient is masked, the text left out.
@@ -61,15 +61,15 @@ func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(slog.Any("message", r.Message), slog.String("state", string(r.State)), slog.Int("attempts", r.Attempts))
 }
 
-// A status is the part of a record that changes, and the number that names one
-// taking of the message.
+// A status is the part of a record that changes, with a number that identifies the latest taking of
+// the message.
 type status struct {
 	Record
 	take int64
 }
 
-// parseStatus reads a status line: state, takes, attempts, sends, fence, changed,
-// due, run, reason.
+// parseStatus parses a status line: state, takes, attempts, sends, fence, changed, due, run,
+// reason.
 func parseStatus(line string) (status, error) {
 	parts := strings.SplitN(line, " ", 9)
 	if line == "" {
@@ -99,7 +99,7 @@ func parseStatus(line string) (status, error) {
 	}}, nil
 }
 
-// parseRecords reads id, body, status, id, …
+// parseRecords parses id, body, status, id, …
 func parseRecords(flat []string) ([]status, error) {
 	if len(flat)%3 != 0 {
 		return nil, fmt.Errorf("%d values in an answer of triples", len(flat))
@@ -111,7 +111,7 @@ func parseRecords(flat []string) ([]status, error) {
 	return records, nil
 }
 
-// parseRecord reads one message. One that cannot be read is Broken and stops no other.
+// parseRecord parses one message. An unreadable message is Broken, and does not stop the others.
 func parseRecord(id, body, line string) status {
 	s, err := parseStatus(line)
 	if err == nil {

@@ -11,35 +11,35 @@ import (
 	"github.com/cronce/cronce/internal/panictext"
 )
 
-// How a message is tried again inside one run, and how marks are.
+// Bounds of the requests for a message in one run, and of its marks.
 const (
 	requests    = 3                      // for one message in one run
 	firstPause  = 200 * time.Millisecond // between two of them, doubling
 	sendTime    = 15 * time.Second       // for one message in one run; a longer Retry-After waits for a later run
-	markTime    = 5 * time.Second        // for the marks, also after the run's context has ended
-	firstDelay  = 5 * time.Second        // before the next run tries a message again, doubling
+	markTime    = 5 * time.Second        // for the marks, even after the run's context has ended
+	firstDelay  = 5 * time.Second        // before a later run tries a message again, doubling
 	longDelay   = 15 * time.Minute       // up to this
 	maxAttempts = 1 << 20
 
-	routeAttempts = 3 // of a message whose refusal may be about the URL, while others get through
+	routeAttempts = 3 // of a message whose refusal may concern the URL, while others get through
 )
 
-// An exchange is what the requests for one piece in one run came to.
+// An exchange is the result of the requests for one piece in one run.
 type exchange struct {
 	made   int   // requests
-	unsure int   // of them, those that may have been accepted although they failed
-	err    error // of the last; nil: accepted, or none made
-	bar    bar   // why no other was made
+	unsure int   // of these, failed requests that may have been accepted
+	err    error // error of the last request; nil: accepted, or none made
+	bar    bar   // why no further request was made
 }
 
-// A bar is why a message may not be sent now. The zero value is none.
+// A bar is the reason why a message may not be sent now. The zero value is none.
 type bar struct {
 	expired bool
-	until   time.Time // it may leave then; zero: it may now
+	until   time.Time // when it may be sent; zero: now
 }
 
-// bar compares with the time that the store has at the least and at the most: no message is sent
-// that may have expired, and none while it may be quiet.
+// bar checks a message against the earliest and the latest time that the store's clock may show: no
+// message is sent that may have expired, and none while quiet hours are possible.
 func (s *sender) bar(m Message, c clock) bar {
 	earliest, latest := c.now()
 	if !m.Until.IsZero() && !latest.Before(m.Until) {
@@ -50,16 +50,16 @@ func (s *sender) bar(m Message, c clock) bar {
 		end = s.quiet.end(m, earliest)
 	}
 	if !end.IsZero() && !m.Until.IsZero() && m.Until.Before(end) {
-		end = m.Until // to be counted as expired then
+		end = m.Until // it counts as expired then
 	}
 	return bar{until: end}
 }
 
-// errNoMore ends the tries of a piece for which no request may be made any more.
+// errNoMore ends the requests for a piece when no further one may be made.
 var errNoMore = errors.New("no request may be made any more")
 
-// send makes the requests for one piece, at the rate of the gateway. Before each it makes
-// sure that the run still has its lease, and that the message may leave.
+// send makes the requests for one piece, at the rate of the gateway. Before each request it checks
+// that the run still has its lease, and that the message may be sent.
 func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint) exchange {
 	var x exchange
 	once := func() (struct{}, error) {
@@ -76,13 +76,13 @@ func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint
 		x.err = safely(ctx, s.gateway, p.Message)
 		return struct{}{}, x.next()
 	}
-	// Its error is that of the last request, which x has, or a lost lease.
+	// The error is that of the last request, which x has, or a lost lease.
 	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(pauses()), backoff.WithMaxTries(tries),
 		backoff.WithMaxElapsedTime(within(ctx, sendTime)))
 	return x
 }
 
-// next counts the last request and says to the retrier what follows it.
+// next counts the last request and returns its error, which decides whether another follows.
 func (x *exchange) next() error {
 	if x.err == nil {
 		return nil
@@ -112,7 +112,7 @@ func pauses() backoff.BackOff {
 	return b
 }
 
-// within is d, or what the context has left if that is less.
+// within returns d, or the rest of the context's time if that is less.
 func within(ctx context.Context, d time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return max(1, min(d, time.Until(deadline)))
@@ -120,10 +120,9 @@ func within(ctx context.Context, d time.Duration) time.Duration {
 	return d
 }
 
-// safely sends once. A panic of the gateway, or of the error that it returns, becomes
-// an error: outside the job's own goroutine it would end the process. The error is
-// read here alone; what is returned is only its text, and the GatewayError in it, whose
-// time is bounded for the message as it is for the gateway.
+// safely makes one request. A panic of the gateway, or of the error that it returns, becomes an
+// error: outside the job's own goroutine it would end the process. Only safely reads the error; it
+// returns its text and the GatewayError in it, with a bounded After.
 func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -142,9 +141,9 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	return said
 }
 
-// said is what a gateway's error said.
+// said is the text of a gateway's error.
 type said struct {
-	*GatewayError // nil: there was none in it
+	*GatewayError // nil: the error contained none
 	text          string
 }
 
@@ -157,8 +156,8 @@ func (s *said) Unwrap() error {
 	return s.GatewayError
 }
 
-// refusal is what the gateway's last error said: nil if the message got through, for
-// good or bad, or if no request was made.
+// refusal returns the last error of the gateway: nil if the message was accepted or finally
+// refused, or if no request was made.
 func (x *exchange) refusal() *GatewayError {
 	if x.made == 0 || x.err == nil {
 		return nil
@@ -173,8 +172,8 @@ func (x *exchange) refusal() *GatewayError {
 	return e
 }
 
-// mark turns an exchange into the outbox's record of it. Up says that another message got
-// through since this one was taken; pause is how long the gateway is left alone if none does.
+// mark returns the mark for an exchange. Up reports that another message got through since this one
+// was taken; pause is the pause of the gateway if none does.
 func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 	e := x.refusal()
 	switch {
@@ -190,7 +189,7 @@ func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 		return p.Failed(x.unsure, x.err.Error())
 	case e.Pause:
 		return p.Wait(max(e.After, pause), x.unsure, x.err.Error())
-	case !up && x.unsure > 0: // it may have been accepted: fewer requests for each message
+	case !up && x.unsure > 0: // it may have been accepted, so each message gets fewer requests
 		return p.Wait(max(e.After, pause, delay(p.takes())), x.unsure, x.err.Error())
 	case !up:
 		return p.Wait(max(e.After, pause), x.unsure, x.err.Error())
@@ -202,10 +201,10 @@ func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 	return p.Retry(max(e.After, delay(p.Attempt)), x.unsure, x.err.Error())
 }
 
-// takes is how often runs have taken the piece, also those that counted no attempt.
+// takes returns how often runs have taken the piece, including those that counted no attempt.
 func (p Piece) takes() int { return int(min(p.take, maxAttempts)) }
 
-// delay is how long a message waits after its n-th attempt.
+// delay returns how long a message waits after its n-th attempt.
 func delay(n int) time.Duration {
 	return min(longDelay, firstDelay<<min(max(0, n-1), 10))
 }

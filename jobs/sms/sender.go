@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A sender sends what is due. Its runs take no more than a window of messages at a time, so
-// that no more are ever in doubt: see flow.
+// A sender sends due messages. Its runs take at most a window of messages at a time, which bounds
+// the messages in doubt: see flow.
 type sender struct {
 	outbox      *Outbox
 	gateway     Gateway
@@ -20,10 +20,10 @@ type sender struct {
 	concurrency int
 	attempts    int
 	quiet       QuietHours
-	pace        *rate.Limiter // of requests; over all runs of this process
+	pace        *rate.Limiter // of requests, for all runs of this process
 }
 
-// work is what a sender needs of a run.
+// work is the part of a run that a sender uses.
 type work struct {
 	holder Holder
 	check  func() error
@@ -46,8 +46,8 @@ func (s *sender) run(ctx context.Context, run *scheduler.Run) error {
 	return s.deliver(ctx, work{Holder{Run: run.ID, Fence: run.Fence}, run.Check, run.Logger()})
 }
 
-// deliver sends up to a batch. Its error names the first message that has to wait
-// for another run, or what ended this one.
+// deliver sends up to a batch. Its error names the first message that has to wait for another run,
+// or is the reason why this run ended.
 func (s *sender) deliver(ctx context.Context, w work) error {
 	var sum tally
 	f := newFlow(ctx, s, w, &sum)
@@ -63,12 +63,12 @@ func (s *sender) deliver(ctx context.Context, w work) error {
 	return sum.err()
 }
 
-// trim forgets old messages, in steps, so that no script holds the store for long.
+// trim deletes old messages in steps, so that no script blocks the store for long.
 func (s *sender) trim(ctx context.Context, w work) {
 	for range trimSteps {
 		n, err := s.outbox.Trim(ctx)
 		if err != nil {
-			w.log.Warn("old messages not forgotten", slog.Any("error", err))
+			w.log.Warn("old messages not deleted", slog.Any("error", err))
 		}
 		if err != nil || n < trimAtOnce {
 			return
@@ -76,8 +76,7 @@ func (s *sender) trim(ctx context.Context, w work) {
 	}
 }
 
-// pauseAfter leaves the gateway alone for a while if it has refused us, and ends its
-// pauses if it has not.
+// pauseAfter pauses the gateway if it has refused the sender, and ends its pauses if not.
 func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 	if sum.refused == 0 && sum.through == 0 {
 		return nil
@@ -85,7 +84,7 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
 	defer cancel()
 	switch {
-	case sum.tried > 0 && !sum.ours(): // the pause stands, and its end is no later
+	case sum.tried > 0 && !sum.ours(): // the pause stays, with the same end
 		return nil
 	case sum.certain || sum.through == 0 || sum.streak >= doubtMessages:
 		n := sum.count() + 1
@@ -98,39 +97,38 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 	return nil
 }
 
-// markAll records what happened, also when the run has just ended: what was sent
-// must not be sent again.
+// markAll records the results even if the run has just ended: sent messages must not be sent again.
 func (s *sender) markAll(ctx context.Context, h Holder, marks []Mark) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
 	defer cancel()
 	return s.outbox.Mark(ctx, h, marks...)
 }
 
-// How long a run goes on while nothing gets through and it is not sure that the gateway
-// is the reason: a message behind those that fail shall not have to wait for them.
+// Bounds for a run in which no message gets through and the reason is unknown: messages behind the
+// failing ones must not wait for them.
 const (
 	doubtMessages = 100
 	doubtTime     = 10 * time.Second
 )
 
-// A tally is what a run came to.
+// A tally is the sum of a run.
 type tally struct {
-	taken, sent, failed, waiting int // taken: without those that expired or must leave later
+	taken, sent, failed, waiting int // taken excludes messages that expired or must wait
 	expired, later               int
-	first                        Mark // that has to wait
+	first                        Mark // the first message that has to wait
 	lost                         []Mark
 
-	pauses  int           // before this run, since a message got through
-	tried   time.Duration // left of the pause in doubt in which a message was tried; 0: there is none
-	through int           // requests that were answered for good or bad
+	pauses  int           // pauses before this run, since a message got through
+	tried   time.Duration // rest of the pause in doubt in which a message was tried; 0: none
+	through int           // messages that were accepted or finally refused
 	refused int           // messages that were neither
-	streak  int           // of them, those since the last that got through
-	certain bool          // the gateway has refused us and not a message
-	unsure  bool          // some of refused may have been accepted
-	after   time.Duration // the longest Retry-After of what makes the pause
+	streak  int           // of these, the ones since a message got through
+	certain bool          // the gateway has refused the sender and not a message
+	unsure  bool          // some refused messages may have been accepted
+	after   time.Duration // the longest Retry-After of the refusals
 }
 
-// judge counts how the gateway answered for a message.
+// judge counts the gateway's reply to a message.
 func (t *tally) judge(x *exchange) {
 	e := x.refusal()
 	switch {
@@ -155,11 +153,11 @@ func (t *tally) count() int {
 	return t.pauses
 }
 
-// ours reports whether it is certain that the gateway has refused us: it has said so, or has
-// asked for time.
+// ours reports whether the gateway has certainly refused the sender: it has said so, or has asked
+// for time.
 func (t *tally) ours() bool { return t.certain || t.after > 0 }
 
-// pause is how long the gateway is left alone, as far as the run knows.
+// pause returns the length of the pause, as far as the run knows.
 func (t *tally) pause() time.Duration {
 	if t.tried > 0 && !t.ours() {
 		return t.tried
@@ -167,14 +165,14 @@ func (t *tally) pause() time.Duration {
 	return pauseAfter(t.count(), t.after, t.unsure)
 }
 
-// doubtful reports whether nothing got through for so long that the gateway must be the
-// reason. A gateway that asks for time has said so itself, unless others get through.
+// doubtful reports whether no message got through for so long that the gateway must be the reason.
+// If a gateway asks for time, it is the reason anyway, unless others get through.
 func (t *tally) doubtful(spent time.Duration) bool {
 	return t.certain || t.streak >= doubtMessages || t.through == 0 && (t.after > 0 || spent >= doubtTime)
 }
 
-// add counts marks and reports whether to take more makes sense: not when all were given
-// back, as when the run has ended.
+// add counts marks and reports whether the run should take more: not if all pieces were put back,
+// as after the end of the run.
 func (t *tally) add(marks []Mark) bool {
 	done := 0
 	t.taken += len(marks)

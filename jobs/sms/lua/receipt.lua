@@ -1,11 +1,9 @@
--- receipt: notes what became of a message after it was sent.
---
--- KEYS  1 status  2 sent  3 repeated  4 delivered  5 undelivered  then the sets of what waits
---       or ended unsent
+-- receipt: stores the receipt of a sent message.
+-- KEYS  1 status  2 sent  3 repeated  4 delivered  5 undelivered  then the sets of messages that
+--       wait or ended unsent
 -- ARGV  1 id      2 delivered or undelivered       3 reason
---
--- Returns {'ok'}, or {'unknown'}: there is no such message, or none that may have been sent.
--- A message that was delivered stays so, and is not sent again. Asked again it changes nothing.
+-- Returns {'ok'}, or {'unknown'} if there is no such message, or none that may have been sent.
+-- A delivered message stays delivered, and is not sent again. Asked again it changes nothing.
 local id, delivered = ARGV[1], ARGV[2] == 'delivered'
 local state, takes, attempts, sends, fence, changed, due, run =
   string.match(redis.call('HGET', KEYS[1], id) or '', '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) ')

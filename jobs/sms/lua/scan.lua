@@ -1,8 +1,6 @@
--- scan: looks through some of the messages for those that name a person.
---
+-- scan: searches some of the messages for those that name a person.
 -- KEYS  1 body
--- ARGV  1 cursor, 0 at first    2 about how many to look at    3 what to look for
---
+-- ARGV  1 cursor, 0 at first    2 about how many messages to read    3 the text to find
 -- Returns {cursor, id, body, …}; cursor 0: these were the last.
 local got = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
 local answer = {got[1]}

@@ -1,22 +1,20 @@
--- take: gives messages to a run: those that were taken and never marked, then those
+-- take: returns messages to a run: first those that were taken and never marked, then those
 -- that are due, lane by lane.
---
 -- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 delivered    7 sent    8 repeated
 --       9 to 12 the lanes in their order
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
---       4 how many at most    5 which of KEYS is the lane of those that were refused before
+--       4 how many at most    5 which of KEYS is the lane of refused messages
 --       6 how many at most from that lane
---       7 1: try a message where a pause is in doubt      then the ids that the run has in its hands
---
--- Returns {'ok', now, pauses, ms left, id, body, status, id, …} with the time in Unix ms and the number
--- of pauses since a message got through; {'paused', ms left, pauses, reason} when messages are due and the
--- gateway is paused; or {'fenced', fence, run} with the highest fence seen when that is
--- not this run's. The same call sent again gives the same messages and changes nothing.
--- A pause in doubt may be the fault of the messages that were refused. While there is one, a
--- run that tries gets the latest message that was never refused, and ms left is not 0.
--- A message that an earlier run has left, and whose receipt says that it was delivered, was
--- sent. A message without a body or a readable status is put aside into broken. A fence seen
--- that is no fence, or a day ahead of the clock and of the asker, is forgotten.
+--       7 1: try a message if a pause is in doubt    then the ids that the run already has
+-- Returns {'ok', now, pauses, ms left, id, body, status, id, …} with the time in Unix ms and the
+-- number of pauses since a message got through; {'paused', ms left, pauses, reason} if messages
+-- are due and the gateway is paused; or {'fenced', fence, run} with the highest fence seen if
+-- that is not this run's. The same call sent again returns the same messages and changes nothing.
+-- If a pause is in doubt, the refused messages themselves may be the reason. A run that tries
+-- then gets the latest message that was never refused, and ms left is not 0.
+-- A message that an earlier run has left, and that was delivered according to its receipt, was
+-- sent. A message without a body or a readable status is put aside into broken. A stored fence
+-- that is invalid, or a day ahead of both the clock and the caller, is ignored.
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
@@ -35,7 +33,7 @@ end
 local pauses = string.match(seen[6] or '', '^%d+$') or '0'
 local left = 0
 if string.match(seen[5] or '', '^%d+$') and #seen[5] <= 16 then left = math.max(0, tonumber(seen[5]) - tonumber(now)) end
-if left > 3600000 then left = 0 end -- no pause is so long
+if left > 3600000 then left = 0 end -- longer than any pause: invalid
 local answer, given = {'ok', now, pauses, string.format('%.0f', left)}, {}
 
 local function give(id, body, status)
@@ -56,7 +54,7 @@ end
 
 redis.call('HSET', KEYS[4], 'fence', fence, 'run', run, 'call', call, 'given', '')
 
--- sent is 1 where the message may have been sent before the run that had it went silent.
+-- sent is 1 if the message may have been sent before the run that had it stopped.
 local function take(set, id, sent)
   local status, body = redis.call('HGET', KEYS[2], id) or '', redis.call('HGET', KEYS[1], id)
   local state, takes, attempts, sends, holder, changed, due =
@@ -86,8 +84,8 @@ end
 
 local refused = tonumber(ARGV[5])
 
--- try gives the latest of the messages that are due and were never refused: those that were
--- there before it may be refused for the same reason as others were.
+-- try returns the latest due message that was never refused: the ones before it may be refused for
+-- the same reason as others.
 local function try()
   local latest, at
   for lane = 9, #KEYS do
@@ -105,14 +103,14 @@ if left > 0 then
   if due == 0 then return answer end
   if ARGV[7] == '1' and seen[8] == '1' then
     local looks = 0
-    while #given == 0 and looks < 500 and try() do looks = looks + 1 end -- past those that are put aside
+    while #given == 0 and looks < 500 and try() do looks = looks + 1 end -- skips the messages that are put aside
   end
   if #given == 0 then return {'paused', string.format('%.0f', left), pauses, seen[7] or ''} end
   redis.call('HSET', KEYS[4], 'given', given[1])
   return answer
 end
 
--- Whatever fence they were taken with: none is higher than the run's.
+-- The run takes them whatever their fence: none is higher than the run's.
 local held = {}
 for i = 8, #ARGV do held[ARGV[i]] = true end
 for _, id in ipairs(redis.call('ZRANGE', KEYS[3], 0, room + #ARGV - 8)) do
