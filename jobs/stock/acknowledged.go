@@ -9,21 +9,21 @@ import (
 	"sync"
 )
 
-// maxRemembered is how many answers a process remembers at least: those of a minute of
-// a busy sale, which are settled within seconds.
+// maxRemembered is the least number of answers that a process remembers. It covers a minute of a
+// busy sale, whose answers are settled within seconds.
 const maxRemembered = 10_000
 
-// answers are the last that this process has given to buyers, so that it can say
-// what a store has lost before it was settled.
+// answers holds the last answers that this process has sent to buyers. After a loss of the store it
+// shows which orders were acknowledged and not settled yet.
 type answers struct {
 	mu    sync.Mutex
-	given []given // the oldest first
+	given []given // oldest first
 }
 
 type given struct {
 	id    string
 	state State
-	epoch string // of the shelf, before the store was asked
+	epoch string // the shelf's epoch before the request to the store
 }
 
 func (a *answers) add(g given) {
@@ -35,8 +35,8 @@ func (a *answers) add(g given) {
 	a.given = append(a.given, g)
 }
 
-// takeOther takes away what was answered in other epochs than this one: the last
-// answer of each order.
+// takeOther removes the answers of all epochs but this one, and returns the last answer of each of
+// their orders.
 func (a *answers) takeOther(epoch string) map[string]State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,7 +54,8 @@ func (a *answers) takeOther(epoch string) map[string]State {
 	return before
 }
 
-// giveBack keeps answers that were taken away, as those of an epoch. What was answered since is later.
+// giveBack returns removed answers to the list, as answers of the given epoch. They go before the
+// answers that were added meanwhile, which are later.
 func (a *answers) giveBack(all map[string]State, epoch string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,17 +66,19 @@ func (a *answers) giveBack(all map[string]State, epoch string) {
 	a.given = append(old, a.given...)
 }
 
-// remember keeps the answer that a buyer gets for an order.
+// remember adds the answer that a buyer gets for an order. Without Options.Book nothing can be
+// compared, and with Options.Settled the book has the order already.
 func (s *Sale) remember(epoch string, r Record) {
 	if s.options.Book != nil && !s.options.Settled {
 		s.answers.add(given{r.ID, r.State, epoch})
 	}
 }
 
-// logLost lists in the book, and logs, orders that this process has acknowledged before the shelf was rebuilt,
-// and that neither the book nor the shelf has: as far as can be known, what was lost. An answer is forgotten only when
-// the book has the order, or it was logged: the shelf may be lost, too, or may be another one a moment later. After
-// an error it goes on with the others when it is called again.
+// logLost finds the orders that this process acknowledged before the shelf was rebuilt and that
+// neither the book nor the shelf has. It lists them in the book and logs them. An answer is
+// forgotten only after the book has the order or the loss was logged: until then the shelf may lose
+// it again, or another rebuild may replace the shelf. After an error the next call continues with
+// the remaining orders.
 func (s *Sale) logLost(ctx context.Context, log *slog.Logger) error {
 	epoch := s.epoch()
 	before := s.answers.takeOther(epoch)
@@ -87,7 +90,7 @@ func (s *Sale) logLost(ctx context.Context, log *slog.Logger) error {
 			err = s.listGone(ctx, lost, before)
 		}
 		if err != nil {
-			s.answers.giveBack(before, "") // of no epoch that there is: they are taken again
+			s.answers.giveBack(before, "") // no shelf has the empty epoch, so the next call takes them again
 			return fmt.Errorf("stock: look for lost orders: %w", err)
 		}
 		for _, id := range unsettled {
@@ -103,10 +106,11 @@ func (s *Sale) logLost(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// lost returns those of some orders that neither the book nor the shelf of an epoch has as far as they were acknowledged,
-// and those of which only the shelf is as far.
+// lost compares orders with the answers that their buyers got. It returns the orders for which
+// neither the book nor the shelf of the epoch is as far as the answer, and those for which only the
+// shelf is.
 func (s *Sale) lost(ctx context.Context, epoch string, ids []string, acknowledged map[string]State) (lost, unsettled []string, err error) {
-	shelved, err := s.shelved(ctx, epoch, ids) // before the book is read: what leaves the shelf is in the book then
+	shelved, err := s.shelved(ctx, epoch, ids) // first, since an order that leaves the shelf is in the book before
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,11 +131,12 @@ func (s *Sale) lost(ctx context.Context, epoch string, ids []string, acknowledge
 	return lost, unsettled, nil
 }
 
-// fulfils reports whether an order in this state is as far as its buyer was answered. An order that was paid and is
-// expired is not: its payment is lost.
+// fulfils reports whether an order in this state has reached the state that its buyer was answered.
+// An expired order does not fulfil the answer paid: its payment is lost.
 func (s State) fulfils(answered State) bool { return s == answered || s.follows(answered) }
 
-// shelved returns the states that some orders have on the shelf of an epoch and that the book may not have yet; empty: none.
+// shelved returns the states that orders have on the shelf of an epoch, if the book may lack them.
+// The state is empty for other orders.
 func (s *Sale) shelved(ctx context.Context, epoch string, ids []string) ([]State, error) {
 	keys := s.orderKeys(ids, keyShelf, keyFresh, keyUnsettled, keyDisputed)
 	answer, err := s.ask(ctx, acknowledgedScript, keys, argsOf(ids, epoch)...)
@@ -141,7 +146,7 @@ func (s *Sale) shelved(ctx context.Context, epoch string, ids []string) ([]State
 	case is(answer, "shelf", 2):
 		return nil, closedShelf(answer[1])
 	case len(answer) != 1+len(ids) || answer[0] != "ok":
-		return nil, strange(answer)
+		return nil, unknownAnswer(answer)
 	}
 	states := make([]State, len(ids))
 	for i, id := range ids {

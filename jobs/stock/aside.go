@@ -11,16 +11,16 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// An AsideEvent is an event that a target has refused for what it is.
+// An AsideEvent is an event that a target has refused because of its content.
 type AsideEvent struct {
 	Event
 	Target string
 	Reason string
 	Aside  time.Time // when it was put aside
-	Again  bool      // it is tried again with the target's next run
+	Again  bool      // the target's next run delivers it again
 }
 
-// putAside keeps events that a target has refused.
+// putAside stores events that a target has refused.
 func (tx *transaction) putAside(ctx context.Context, target string, refused []Refusal) error {
 	t := sqltext.Table{Name: "stock_event_aside", Clock: "aside_at", Columns: []sqltext.Column{{Name: "target"}, {Name: "seq"}, {Name: "order_id"},
 		{Name: "placed_at"}, {Name: "kind"}, {Name: "at"}, {Name: "payload"}, {Name: "reason"}}}
@@ -66,18 +66,18 @@ func (s *Sale) Aside(ctx context.Context, n int) ([]AsideEvent, error) {
 	return all, nil
 }
 
-// countAside counts the events that a target has refused.
+// countAside returns the number of events that a target has refused.
 func (b *Database) countAside(ctx context.Context, sale, target string) (n int, err error) {
 	err = b.db.QueryRowContext(ctx, b.dialect.Bind("SELECT COUNT(*) FROM stock_event_aside WHERE sale = ? AND target = ?"), sale, target).Scan(&n)
 	return n, err
 }
 
-// ErrNotAside is that of an event that was not put aside, or no longer is.
+// ErrNotAside is returned for an event that was never put aside, or no longer is.
 var ErrNotAside = errors.New("the event is not put aside")
 
-// TryAside has an event that a target has refused delivered again, with the target's next run;
-// seq 0: all of the target. It returns how many there are. It may be called again, and is an
-// ErrNotAside when there is none. It needs Options.Book.
+// TryAside marks an event that a target has refused for delivery by the target's next run. With seq
+// 0 it marks all refused events of the target. It returns their number, or ErrNotAside if there is
+// none. It may be called again. It needs Options.Book.
 func (s *Sale) TryAside(ctx context.Context, target string, seq int64) (n int, err error) {
 	err = s.onAside(ctx, func(tx *transaction) error {
 		where, args := asideWhere(tx.sale, target, seq)
@@ -97,9 +97,9 @@ func (s *Sale) TryAside(ctx context.Context, target string, seq int64) (n int, e
 	return n, nil
 }
 
-// DropAside gives up an event that a target has refused, and records it with the By and Reason of
-// the decision; its other fields are not read. It is refused with ErrNotAside, or a *FieldError
-// for each field that is not allowed, joined. It needs Options.Book.
+// DropAside gives up an event that a target has refused, and records the decision with its By and
+// Reason; other fields of d are not read. It refuses with ErrNotAside, or with a joined *FieldError
+// for each field that is not allowed. It needs Options.Book.
 func (s *Sale) DropAside(ctx context.Context, target string, seq int64, d Decision) error {
 	err := d.faults()
 	if err == nil {
@@ -126,7 +126,7 @@ func (s *Sale) DropAside(ctx context.Context, target string, seq int64, d Decisi
 	return nil
 }
 
-// onAside does f in a transaction.
+// onAside calls f in a transaction of the book.
 func (s *Sale) onAside(ctx context.Context, f func(tx *transaction) error) error {
 	b := s.options.Book
 	if b == nil {
@@ -146,17 +146,17 @@ func asideWhere(sale, target string, seq int64) (where string, args []any) {
 	return where, args
 }
 
-// maxAgain is how many events that were put aside one run tries again.
+// maxAgain bounds how many of a target's refused events one run tries again.
 const maxAgain = 100
 
-// asideAgain reads the events of a target that are to be tried again.
+// asideAgain reads the refused events of a target that were marked to be tried again.
 func (b *Database) asideAgain(ctx context.Context, sale, target string) ([]Event, error) {
 	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event_aside WHERE sale = ? AND target = ? AND again ORDER BY seq LIMIT " + strconv.Itoa(maxAgain))
 	return b.readEvents(ctx, sale, query, sale, target)
 }
 
-// triedAgain records what became of an event that was tried again: delivered, or refused with
-// a reason.
+// triedAgain records the result of a repeated delivery: the event was delivered (refused is empty),
+// or refused again with a reason.
 func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, seq int64, refused string, kept []int64) error {
 	err := b.transact(ctx, sale, func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering+target, fence); err != nil {
@@ -179,9 +179,9 @@ func (b *Database) triedAgain(ctx context.Context, sale, target string, fence, s
 	return nil
 }
 
-// tryAgain delivers events that were put aside and are to be tried again, each by itself, after
-// all others: one that fails again keeps none of them. It is put aside again then, unless the target
-// says when it takes events again, and has taken none in this run.
+// tryAgain delivers the refused events that were marked to be tried again, one by one, after all
+// other events. An event that fails again does not delay the others: it is put aside again. It
+// stays marked if the target has named a time to retry and has taken no event in this run.
 func (c *deliveryRun) tryAgain(ctx context.Context) error {
 	sale, target := c.sale.ID(), c.target.Name()
 	events, err := c.book.asideAgain(ctx, sale, target)
@@ -215,12 +215,79 @@ func (c *deliveryRun) tryAgain(ctx context.Context) error {
 	return nil
 }
 
-// busy leaves the target alone as long as it says about an event that was tried again, and is the error
-// of the run. Events that come meanwhile wait, too: not for long, since it may be about this one alone. It
-// says nothing of the next one, which has not failed by it.
+// busy stores how long the target asked to be left alone when an event was tried again, and returns
+// the error of the run. New events wait for that time as well, but no longer than longWait, since
+// the reply may concern this event alone. The tries of the next event are not counted, because it
+// has not failed.
 func (c *deliveryRun) busy(ctx context.Context, seq int64, d Delivery) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // it is not the target's
+		return context.Cause(ctx) // the run was ended, the target has not failed
 	}
 	return c.leave(ctx, seq, advance{seq: c.at.seq, err: d.Err, wait: min(d.After, longWait), other: true})
+}
+
+// ErrNotNext is returned for an event that is not the next one of a target.
+var ErrNotNext = errors.New("the event is not the next one of the target")
+
+// SkipEvent puts the next event of a target aside, as if the target had refused it, so that the
+// events behind it can be delivered. It records the decision with its By and Reason; other fields
+// of d are not read. A run that is delivering the event ends with ErrFenced, and the target may
+// have the event. It refuses with ErrNotNext, or with a joined *FieldError for each field that is
+// not allowed. It needs Options.Book.
+func (s *Sale) SkipEvent(ctx context.Context, target string, seq int64, d Decision) error {
+	err := d.faults()
+	if err == nil {
+		err = s.onAside(ctx, func(tx *transaction) error { return tx.skip(ctx, target, seq, d) })
+	}
+	if err != nil {
+		return fmt.Errorf("stock: skip event %d of %s: %w", seq, quote(target), err)
+	}
+	return nil
+}
+
+func (tx *transaction) skip(ctx context.Context, target string, seq int64, d Decision) error {
+	// A run locks the row of the fence before it reads the cursor. The same lock comes first here,
+	// so that the cursor cannot move meanwhile.
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_fence SET fence = fence WHERE sale = ? AND job = ?"), tx.sale, delivering+target); err != nil {
+		return err
+	}
+	var has int64
+	err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind("SELECT seq FROM stock_cursor WHERE sale = ? AND target = ?"), tx.sale, target).Scan(&has)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("there is no such target: %w", ErrNotNext)
+	case err != nil:
+		return err
+	case seq != has+1:
+		return fmt.Errorf("that is %d: %w", has+1, ErrNotNext)
+	}
+	e, err := tx.event(ctx, seq)
+	if err != nil {
+		return err
+	}
+	if err := tx.putAside(ctx, target, []Refusal{{e, "skipped: " + d.Reason}}); err != nil {
+		return err
+	}
+	moved := "UPDATE stock_cursor SET seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''," +
+		" skipped_after = CASE WHEN skipped_after < 0 THEN ? ELSE skipped_after END WHERE sale = ? AND target = ?"
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(moved), seq, has, tx.sale, target); err != nil {
+		return err
+	}
+	return tx.record(ctx, Decision{Action: SkipEvent, Order: e.Order, By: d.By, Reason: d.Reason, storeHas: target, bookHas: string(e.Payload)})
+}
+
+// event reads one event.
+func (tx *transaction) event(ctx context.Context, seq int64) (Event, error) {
+	rows, err := tx.tx.QueryContext(ctx, tx.dialect.Bind("SELECT "+eventColumns+" FROM stock_event WHERE sale = ? AND seq = ?"), tx.sale, seq)
+	if err != nil {
+		return Event{}, err
+	}
+	events, err := scanEvents(rows, tx.sale)
+	if err == nil && len(events) == 0 {
+		err = fmt.Errorf("there is none yet: %w", ErrNotNext)
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	return events[0], nil
 }

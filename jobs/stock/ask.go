@@ -78,5 +78,5 @@ func (s *Sale) fenced(ctx context.Context, script *redis.Script, keys []string, 
 	case len(answer) >= 2 && answer[0] == "fenced":
 		return nil, fmt.Errorf("fence %d, the sale has seen %s: %w", fence, answer[1], ErrFenced)
 	}
-	return nil, strange(answer)
+	return nil, unknownAnswer(answer)
 }

@@ -11,40 +11,40 @@ import (
 	"time"
 )
 
-// How an audit reads the counts of products: as often as it takes to meet a moment at
-// which nothing is on its way to the book, but no more often than this.
+// An audit repeats its read of the counts until no change is on its way to the book, at most
+// maxReads times and with readAgain between two reads.
 const (
 	maxReads  = 10
 	readAgain = 100 * time.Millisecond
 )
 
-// maxAudited is how many reserved orders, and buyers, a run of reconcile compares, of each side. The next run
-// goes on behind them.
+// maxAudited bounds how many reserved orders and buyers one run of reconcile compares, of the store
+// and of the book each. The next run continues behind them.
 const maxAudited = 20_000
 
-// A Mend is what Sale.Repair does about a difference.
+// A Mend is the repair of a difference: see Sale.Repair.
 type Mend string
 
-// The mends.
+// The repairs.
 const (
-	SettleAgain Mend = "settle again" // the book has lost it: the store's is written once more
-	Restock     Mend = "put in again" // what waits for the book is written once more, from the store's counts
-	Recount     Mend = "recount"      // the book's counts are made from its orders
-	Rebuild     Mend = "rebuild"      // the shelf is made from the book
+	SettleAgain Mend = "settle again" // the book has lost the order: the store's record is written again
+	Restock     Mend = "put in again" // a line that waits for the book is written again from the store's counts
+	Recount     Mend = "recount"      // the book's counts are computed from its orders
+	Rebuild     Mend = "rebuild"      // the shelf is rebuilt from the book
 )
 
-// A Difference is an order or a product about which store and book disagree, although
-// nothing of it is on its way from one to the other.
+// A Difference is an order or a product on which store and book disagree, although no change of it
+// is on its way to the book.
 type Difference struct {
-	Order string // its id, or empty
-	SKU   string // of a product, or empty
-	Buyer string // of what a buyer has of the product, or empty
-	Store string // what the store has
-	Book  string // what the book has
+	Order string // order id; empty: the difference is about a product
+	SKU   string // product; empty: the difference is about an order
+	Buyer string // buyer whose quantity of the product differs, or empty
+	Store string // content of the store
+	Book  string // content of the book
 	Mend  Mend
 
-	unread bool        // its record cannot be read, and may have had a change that the book lacks
-	line   *unreadLine // of what was put in; or nil
+	unread bool        // the record cannot be read, and may contain a change that the book lacks
+	line   *unreadLine // the unreadable line of a product, or nil
 }
 
 // String is for people and logs.
@@ -59,10 +59,10 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }
 
-// Audit compares the store with the book, by orders, products, and what buyers have, also
-// while orders are placed, and returns what differs. It changes nothing. Closed orders that
-// Options.Retention has let go are not compared. It reads all others: that takes some seconds
-// for each 100,000. It needs Options.Book.
+// Audit compares the store with the book and returns the differences. It compares orders, products,
+// and the quantities of buyers, and may run while orders are placed. It changes nothing. It skips
+// closed orders that the store has forgotten after Options.Retention. It reads all other orders,
+// which takes some seconds per 100,000. It needs Options.Book.
 func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: audit: %w", errNoBook)
@@ -96,9 +96,9 @@ func (s *Sale) Audit(ctx context.Context) ([]Difference, error) {
 	return slices.Concat(found, lines, products, buyers), nil
 }
 
-// auditOrders compares orders: those that the book has as reserved, or has settled less
-// than retention ago, those that wait in the store for being paid, and those that wait there for
-// their settlement and cannot be read, as far as the walk goes.
+// auditOrders compares three kinds of orders, as far as the walk goes: orders that are reserved in
+// the book or were settled there less than retention ago, orders that wait in the store for their
+// payment, and orders that wait there for their settlement and cannot be read.
 func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Duration, w *walk) ([]Difference, error) {
 	disputes, err := b.disputes(ctx, s.ID(), "")
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *Sale) auditOrders(ctx context.Context, b *Database, retention time.Dura
 	return a.found, err
 }
 
-// ids reads up to n ids that come after one: of reserved orders, and of those that were
-// settled less than retention ago, if that is not 0.
+// ids reads up to n order ids behind the given one: those of reserved orders and, if retention is
+// not 0, of orders that were settled less than retention ago.
 func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
 	query, args := "SELECT id FROM orders WHERE sale = ? AND status IN ('reserved', 'paying') AND id > ?", []any{sale, after}
 	if retention > 0 {
@@ -134,34 +134,34 @@ func (b *Database) ids(ctx context.Context, sale, after string, retention time.D
 	return ids, nil
 }
 
-// An audit is a comparison of orders.
+// An audit compares the orders of a store and a book.
 type audit struct {
 	sale     *Sale
 	book     *Database
-	disputed map[string]bool // id and placed
-	seen     map[string]bool // ids of orders that were compared
+	disputed map[string]bool // by id and placed
+	seen     map[string]bool // by order id: it was compared
 	found    []Difference
 }
 
-// unread compares those of some orders whose records cannot be read.
+// unread compares those of the given orders whose records cannot be read.
 func (a *audit) unread(ctx context.Context, ids []string) error {
-	var h haul
-	if err := a.sale.readRecords(ctx, ids, &h); err != nil {
+	var got batch
+	if err := a.sale.readRecords(ctx, ids, &got); err != nil {
 		return err
 	}
 	ids = nil
-	for _, u := range h.unread {
+	for _, u := range got.unread {
 		ids = append(ids, u.id)
 	}
 	return a.compare(ctx, ids)
 }
 
-// A held order is one as the store has it.
+// A held is the state of an order in the store.
 type held struct {
-	stamp string // state and placed; empty: there is no record, or none that can be read
+	stamp string // state and placed; empty: the store has no record, or an unreadable one
 	list  string // fresh, due, unsettled, or empty
 
-	unread bool // there is a record, and it cannot be read
+	unread bool // the record cannot be read
 }
 
 func heldAs(id, record, list string) held {
@@ -175,8 +175,9 @@ func heldAs(id, record, list string) held {
 	return held{stamp: string(r.State) + " " + strconv.FormatInt(r.Placed.UnixMilli(), 10), list: list}
 }
 
-// compare compares orders by their ids. The store is read before and after the book: what
-// it has unchanged, and not on its way, the book must have.
+// compare compares orders by their ids. It reads the store before and after the book. The book must
+// have each order that the store has unchanged in both reads and that is not on its way to the
+// book.
 func (a *audit) compare(ctx context.Context, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.seen[id] })
 	if len(ids) == 0 {
@@ -208,11 +209,11 @@ func (a *audit) compare(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// held reads how the store has orders.
+// held reads the state of orders in the store.
 func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
 	answer, err := s.ask(ctx, auditScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
 	if err == nil && len(answer) != 2*len(ids) {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the store's orders: %w", err)
@@ -224,7 +225,7 @@ func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
 	return all, nil
 }
 
-// against judges an order of the store by what the book has of it.
+// against compares an order of the store with the book's row.
 func (h held) against(have row, known bool) (d Difference, differs bool) {
 	book := "nothing"
 	if known {
@@ -234,14 +235,14 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 	same := known && placed == strconv.FormatInt(have.placed, 10)
 	d = Difference{Store: state, Book: book}
 	switch {
-	case h.unread: // it is never on its way, whatever list it is on
+	case h.unread: // an unreadable record is never settled, whatever list it is on
 		d.Store, d.Mend, d.unread = "a record that cannot be read", Rebuild, h.list == "fresh" || h.list == "unsettled"
 		return d, h.list != "" || known && have.status.open()
 	case h.list == "fresh" || h.list == "unsettled":
 		return d, false // on its way
 	case h.stamp == "":
 		d.Store, d.Mend = "nothing", Rebuild
-		return d, known && have.status.open() // others may be forgotten
+		return d, known && have.status.open() // the store may have forgotten a closed order
 	case same && have.status == State(state):
 		d.Store, d.Mend = state+" and on no list: it would never expire", Rebuild
 		return d, have.status.open() && h.list != "due"
@@ -249,7 +250,7 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 		d.Mend = Rebuild
 		return d, true
 	case !same && (State(state) == Cancelled || State(state) == Expired || State(state) == Refunded):
-		return d, false // it holds nothing
+		return d, false // it holds neither items nor money
 	}
 	d.Mend = SettleAgain
 	return d, true
@@ -282,11 +283,11 @@ func (s *Sale) auditProducts(ctx context.Context) ([]Difference, error) {
 	return all, nil
 }
 
-// view reads the counts, up to maxReads times until nothing is on its way: only then
-// can each count be judged. Of several reads of counts that are on their way the last counts, at which
-// it also finds out of which products something is.
+// view reads the counts of store and book until no change is on its way to the book, at most
+// maxReads times: only then each count can be compared exactly. If changes are on their way in all
+// reads, it returns the last read, together with the products that those changes concern.
 func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
-	for look := 1; ; look++ {
+	for read := 1; ; read++ {
 		if v.before, err = s.counts(ctx); err != nil {
 			return view{}, err
 		}
@@ -296,16 +297,16 @@ func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 		if v.disputed, err = s.disputedShifts(ctx, b); err != nil {
 			return view{}, err
 		}
-		if look == maxReads && v.before.unsettled > 0 {
-			if v.way, err = s.way(ctx, b, v.began); err != nil {
+		if read == maxReads && v.before.unsettled > 0 {
+			if v.pending, err = s.pending(ctx, b, v.began); err != nil {
 				return view{}, err
 			}
 		}
 		if v.after, err = s.counts(ctx); err != nil {
 			return view{}, err
 		}
-		v.constant(look == 1)
-		if v.still() || look == maxReads {
+		v.constant(read == 1)
+		if v.still() || read == maxReads {
 			return v, nil
 		}
 		select {
@@ -316,8 +317,8 @@ func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
 	}
 }
 
-// miscounted are the products whose counts in the book are not the sums of their orders:
-// the counts, and the sums.
+// miscounted returns, by product, the book's counts and the sums of its orders where the two
+// differ.
 func (b *Database) miscounted(ctx context.Context, sale string) (map[string][2]shift, error) {
 	return miscounted(ctx, b.db, b.dialect, sale)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// balanceCheck is the name of the constraint by which a database refuses books that
-// do not balance. It stands in the error of each.
+// balanceCheck is the name of the database constraint that refuses counts which do not balance. Its
+// violations contain this name.
 const balanceCheck = "stock_balance"
 
-// An unbalancedError says that orders would take more of a product than was put in,
-// or less than nothing. The transaction has written nothing.
+// An unbalancedError reports orders that would take more of a product than was put in, or less than
+// nothing. The transaction has written nothing.
 type unbalancedError struct{ sku, text string }
 
 func (e *unbalancedError) Error() string {
 	return fmt.Sprintf("the books of %s would not balance: %s", quote(e.sku), e.text)
 }
 
-// unbalanced reports whether a write was refused since books would not balance, and
-// of which product, if that is known.
+// unbalanced reports whether err says that counts would not balance, and the product, if it is
+// known.
 func unbalanced(err error) (sku string, is bool) {
 	if e, ok := errors.AsType[*unbalancedError](err); ok {
 		return e.sku, true
@@ -35,10 +35,10 @@ func unbalanced(err error) (sku string, is bool) {
 	return "", err != nil && strings.Contains(err.Error(), balanceCheck)
 }
 
-// A balance is the books of a product.
+// A balance is the book's counts of one product.
 type balance struct{ put, reserved, sold, oversold int64 }
 
-// balances reads the books of products.
+// balances reads the counts of products.
 func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]balance, error) {
 	found := make(map[string]balance, len(skus))
 	for some := range slices.Chunk(skus, sqltext.MaxRows) {
@@ -57,9 +57,9 @@ func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]
 	return found, nil
 }
 
-// writeShifts changes the counts of products by what their orders have become, unless
-// their books would not balance then. The database refuses that too; here the product
-// gets its name, and versions of MySQL that check nothing get the check.
+// writeShifts changes the counts of products by the changes of their orders, and refuses if a
+// product would not balance afterwards. The database has the same check. This one names the
+// product, and covers versions of MySQL that ignore CHECK constraints.
 func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift) error {
 	maps.DeleteFunc(shifts, func(_ string, s shift) bool { return s == (shift{}) })
 	skus := slices.Sorted(maps.Keys(shifts))
@@ -90,7 +90,7 @@ func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift)
 	return nil
 }
 
-// after judges the books of a product after a shift.
+// after returns an unbalancedError if the counts do not balance after a shift.
 func (b balance) after(sku string, s shift) error {
 	reserved, sold := b.reserved+s.reserved, b.sold+s.sold
 	if reserved < 0 || sold < 0 || reserved+sold > b.put+b.oversold {
@@ -99,11 +99,12 @@ func (b balance) after(sku string, s shift) error {
 	return nil
 }
 
-// maxCases is how many products one statement changes: it finds each in a list.
+// maxCases bounds how many products one UPDATE changes: the database scans the list of its CASE for
+// each row.
 const maxCases = 100
 
-// addShifts adds to counts of rows that are there. An upsert would not do: databases
-// check the row that it would insert first.
+// addShifts adds to the counts of existing rows. An upsert does not work here, because databases
+// apply the CHECK constraint to the row that it would insert first.
 func (tx *transaction) addShifts(ctx context.Context, skus []string, shifts map[string]shift) error {
 	var reserved, sold strings.Builder
 	cases, names := make([]any, 0, len(skus)), make([]any, 0, len(skus))
@@ -119,8 +120,8 @@ func (tx *transaction) addShifts(ctx context.Context, skus []string, shifts map[
 	return err
 }
 
-// shrinkOversold takes back what is allowed beyond what was put in, once it is not
-// needed any more.
+// shrinkOversold lowers the allowance of orders beyond the total to the quantity that still needs
+// it.
 func (tx *transaction) shrinkOversold(ctx context.Context) error {
 	query := "UPDATE product SET oversold = CASE WHEN reserved + sold > put_in THEN reserved + sold - put_in ELSE 0 END" +
 		" WHERE sale = ? AND oversold > 0"
@@ -128,9 +129,8 @@ func (tx *transaction) shrinkOversold(ctx context.Context) error {
 	return err
 }
 
-// raiseTotals writes how products are sold, and what was put in of those that are new, or
-// of which more was put in. The others are to be lowered when the orders have been
-// written.
+// raiseTotals writes the offers of products, and the totals of products that are new or whose total
+// has grown. It returns the products whose total has shrunk: these are written after the orders.
 func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower []total, err error) {
 	skus := make([]string, len(totals))
 	for i, t := range totals {
@@ -153,8 +153,8 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 	return lower, tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}, nil))
 }
 
-// lowerTotals writes what was put in of products, as far as their orders allow. The
-// rest must wait: what makes room for it is still on its way to the database.
+// lowerTotals writes lower totals as far as the orders allow. It returns the products whose total
+// has to wait, because the orders that make room for it are still on their way to the database.
 func (tx *transaction) lowerTotals(ctx context.Context, totals []total) (later []string, err error) {
 	query := tx.dialect.Bind("UPDATE product SET put_in = ? WHERE sale = ? AND sku = ? AND reserved + sold <= ?")
 	for _, t := range totals {
@@ -171,8 +171,8 @@ func (tx *transaction) lowerTotals(ctx context.Context, totals []total) (later [
 	return later, nil
 }
 
-// halt stops the sale of products whose books do not balance, until a run finds that
-// they do.
+// halt stops the sale of products whose counts do not balance. A later run whose counts balance
+// allows them again.
 func (s *settler) halt(ctx context.Context) error {
 	skus := slices.Sorted(maps.Keys(s.halted))
 	for _, sku := range skus {
@@ -184,9 +184,9 @@ func (s *settler) halt(ctx context.Context) error {
 	return nil
 }
 
-// Halted are the products that are not sold since their books do not balance, as
-// this process found when it compared the store with the book last, the first ten. It
-// sends nothing.
+// Halted returns up to ten products that are not sold because their counts in the book do not
+// balance, as this process last read them when it compared the store with the book. It sends
+// nothing.
 func (s *Sale) Halted() []string {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()

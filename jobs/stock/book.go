@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// A book is what the database says of the shelf of a sale.
+// A book is the database's description of a sale's shelf.
 type book struct {
-	identity string // of the database
+	identity string // random id of the database
 	epoch    string // of the shelf that is built from it
-	mark     int64  // the number of the last settlement, 0 before the first
-	changes  int64  // how many changes of the epoch it has at least
-	products int64  // how many it has, before the first settlement; 0 after
+	mark     int64  // number of the last settlement; 0 before the first
+	changes  int64  // number of changes of the epoch that the book has at least
+	products int64  // number of products before the first settlement; 0 after it
 }
 
-// book reads the book of a sale, which is begun if there is none.
+// book reads the book of a sale, and creates it if it does not exist.
 func (b *Database) book(ctx context.Context, sale string) (book, error) {
 	if err := b.Migrate(ctx); err != nil {
 		return book{}, err
@@ -41,8 +41,8 @@ func (b *Database) readBook(ctx context.Context, sale string) (found book, err e
 	return found, err
 }
 
-// beginBook gives the database its identity and the sale its book. What is there
-// already stays.
+// beginBook creates the identity of the database and the book of the sale. Existing rows stay as
+// they are.
 func (b *Database) beginBook(ctx context.Context, sale string) error {
 	insert, ignored := "INSERT INTO ", " ON CONFLICT DO NOTHING"
 	if b.dialect == MySQL {
@@ -55,18 +55,17 @@ func (b *Database) beginBook(ctx context.Context, sale string) error {
 	return err
 }
 
-// A position is where in the book a transaction writes. The zero position is that
-// of a sale that keeps no book.
+// A position is the place in the book at which a transaction writes. The zero position belongs to a
+// sale without a book.
 type position struct {
 	epoch   string
-	mark    int64 // the number of the settlement; 0: of none
-	changes int64 // how many the store had acknowledged by then
+	mark    int64 // number of the settlement; 0: not a settlement
+	changes int64 // number of changes that the store had acknowledged
 }
 
-// turn brings the book to a position, and locks its row until the transaction ends.
-// It must come before the transaction reads anything: MySQL reads everything as it
-// was at the first.
-func (tx *transaction) turn(ctx context.Context, to position) error {
+// moveBook moves the book to a position and locks its row until the transaction ends. It must be
+// the first statement that reads, because a MySQL transaction sees all rows as of its first read.
+func (tx *transaction) moveBook(ctx context.Context, to position) error {
 	if to.epoch == "" {
 		return nil
 	}
@@ -88,10 +87,10 @@ func (tx *transaction) turn(ctx context.Context, to position) error {
 	return nil
 }
 
-// lockBook reads where the book is, and locks its row until the transaction ends.
+// lockBook reads the position of the book and locks its row until the transaction ends.
 func (tx *transaction) lockBook(ctx context.Context) (at position, err error) {
 	query := "SELECT epoch, mark, changes, events, seq FROM stock_book WHERE sale = ?"
-	if tx.dialect != SQLite { // whose transaction holds the whole database
+	if tx.dialect != SQLite { // a transaction of SQLite locks the whole database
 		query += " FOR UPDATE"
 	}
 	if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind(query), tx.sale).Scan(&at.epoch, &at.mark, &at.changes, &tx.events.wanted, &tx.events.seq); err != nil {
@@ -100,9 +99,9 @@ func (tx *transaction) lockBook(ctx context.Context) (at position, err error) {
 	return at, nil
 }
 
-// newEpoch begins an epoch in the book, in which no transaction of the one before
-// can write any more, if f agrees. It calls f with the book as it was, whose row is
-// locked: of two rebuilds one comes after the other, in the book and in the store.
+// newEpoch begins a new epoch in the book, if f agrees. Transactions of the previous epoch can
+// write no more. It calls f with the previous book while the row is locked, so that two concurrent
+// rebuilds run in the same order in the book and in the store.
 func (b *Database) newEpoch(ctx context.Context, sale string, f func(before book, epoch string) error) (epoch string, err error) {
 	before, err := b.book(ctx, sale)
 	if err != nil {

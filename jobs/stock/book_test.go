@@ -51,7 +51,7 @@ func TestBookIsBegun(t *testing.T) {
 					t.Fatal(err)
 				}
 				settle(t, kept, p, 2, 1)
-				wantReconciled(t, s, p, 2, stock.Reconciled{Looked: 4})
+				wantReconciled(t, s, p, 2, stock.Reconciled{LookedUp: 4})
 			})
 		})
 	}
@@ -96,7 +96,7 @@ func TestLostOrdersAreLogged(t *testing.T) {
 		s.Watch(ctx, slog.New(zapslog.NewHandler(core)))
 		close(watched)
 	}()
-	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not looked for").Len() > 0 })
+	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not listed").Len() > 0 })
 	execute(t, p, "ALTER TABLE hidden RENAME TO orders")
 	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 3 })
 	stop()

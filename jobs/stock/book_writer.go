@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	maxWritten = 200                   // orders that one transaction writes for callers that wait
-	writePause = 20 * time.Millisecond // after which an order is written again that the book had no room for
+	maxWritten = 200                   // number of entries that one transaction writes
+	writePause = 20 * time.Millisecond // pause before an entry is written again for which the book had no room
 )
 
-// A bookWriter writes records into the book for callers that wait for it. Those that come
-// while a transaction is under way go into the next one together. One goroutine writes
-// for as long as any waits: a caller goes on at the end of its own time, also while the
-// database does not answer. The goroutine ends with the bookWriter: see Sale.Close.
+// A bookWriter writes entries into the book for callers that wait. Entries that arrive during a
+// transaction share the next one. One goroutine writes as long as entries wait, so that a caller
+// can return at the end of its own time even if the database does not answer. Sale.Close ends the
+// goroutine.
 type bookWriter struct {
 	mu      sync.Mutex
-	busy    bool // the goroutine runs
+	busy    bool // the goroutine is running
 	waiting []*entry
-	stop    context.CancelCauseFunc // ends the transaction; nil: there was none
+	stop    context.CancelCauseFunc // ends the running transaction; nil: no transaction was begun
 	closed  bool
 	writing sync.WaitGroup
 }
 
 var errClosed = errors.New("the sale is closed")
 
-// Close ends the transactions that the sale still makes for callers that did not wait for them: of Put, SetOffer,
-// Supply or Delete, and, with Options.Settled, of Reserve, Pay or Cancel. It returns when they have ended. The
-// store has the order or the product, and settleOrders writes it. From then on these calls end with ErrUnsettled,
-// once the store has done what they ask for. A sale without Options.Book has nothing to end. It may be called
-// again. It closes neither the client nor the database.
+// Close ends the transactions that still run for callers that did not wait for them: of Put,
+// SetOffer, Supply or Delete and, with Options.Settled, of Reserve, Pay or Cancel. It returns when
+// they have ended. The store has those orders and products, and settleOrders writes them. Later
+// calls are executed by the store and then return ErrUnsettled. Close does nothing for a sale
+// without Options.Book. It may be called again. It closes neither the client nor the database.
 func (s *Sale) Close() {
 	s.orderWriter.close()
 	s.productWriter.close()
@@ -49,33 +49,33 @@ func (c *bookWriter) close() {
 	c.writing.Wait()
 }
 
-// An entry is a record that a caller waits for, or a product that it has changed.
+// An entry is a record, or a product, that a caller waits for.
 type entry struct {
 	record Record
-	sku    string // of the product; empty: it is a record
-	at     point  // of the shelf that it is on
-	err    error  // what became of it, once it was written
+	sku    string // the product; empty: the entry is a record
+	at     point  // the shelf at the store's answer
+	err    error  // the result, once done is closed
 	done   chan struct{}
 }
 
-// epoch is that of the shelf, as this process knows it.
+// epoch returns the epoch of the shelf, as this process knows it.
 func (s *Sale) epoch() string {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	return s.shelf.seen.epoch
 }
 
-// settle returns nil when the book has the record, or what became of it since. The
-// point is that of the store's answer: after a rebuild the shelf may not have the
-// record, and the book must not get it.
-func (s *Sale) settle(ctx context.Context, at point, r Record) error {
+// awaitRecord returns nil when the book has the record, or a later state of the order. The point is
+// that of the store's answer: after a rebuild the shelf may lack the record, and then the book must
+// not get it.
+func (s *Sale) awaitRecord(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {
 		return nil
 	}
 	return s.await(ctx, &s.orderWriter, entry{record: r, at: at}, s.writeRecords)
 }
 
-// await has an entry written, and again while the book has no room for it.
+// await writes an entry, and repeats that while the book has no room for it.
 func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries func(context.Context, []*entry)) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
@@ -89,7 +89,7 @@ func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries f
 		if _, is := unbalanced(err); !is {
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
 		}
-		select { // what gives it room is on its way to the book, such as an order that has expired
+		select { // a change that makes room, such as an expired order, is on its way to the book
 		case <-time.After(writePause):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %s", ErrUnsettled, err.Error())
@@ -97,7 +97,7 @@ func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries f
 	}
 }
 
-// write has a record written, and returns what became of it, or that ctx has ended.
+// write waits until an entry is written and returns the result, or the cause that ended ctx.
 func (c *bookWriter) write(ctx context.Context, e *entry, writeEntries func(context.Context, []*entry)) error {
 	if !c.add(ctx, e, writeEntries) {
 		return errClosed
@@ -111,14 +111,14 @@ func (c *bookWriter) write(ctx context.Context, e *entry, writeEntries func(cont
 	c.waiting = slices.DeleteFunc(c.waiting, func(other *entry) bool { return other == e })
 	c.mu.Unlock()
 	select {
-	case <-e.done: // in the same moment
+	case <-e.done: // it was written at the same moment
 		return e.err
 	default:
-		return context.Cause(ctx) // settleOrders writes it, unless it is being written
+		return context.Cause(ctx) // settleOrders writes the entry, unless a transaction is writing it now
 	}
 }
 
-// add lets an entry wait, and begins to write if that is not under way. It reports whether the bookWriter still writes.
+// add appends an entry and starts the goroutine if it does not run. It reports false after close.
 func (c *bookWriter) add(ctx context.Context, e *entry, writeEntries func(context.Context, []*entry)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func (c *bookWriter) add(ctx context.Context, e *entry, writeEntries func(contex
 	return true
 }
 
-// writeAll writes what waits, until nothing does. The transaction is that of many callers: it does
-// not end with the context of one, but with the bookWriter.
+// writeAll writes entries until none waits. A transaction serves several callers, so its context
+// ends with the bookWriter and not with the context of one caller.
 func (c *bookWriter) writeAll(ctx context.Context, writeEntries func(context.Context, []*entry)) {
 	for {
 		c.mu.Lock()
@@ -155,8 +155,9 @@ func (c *bookWriter) writeAll(ctx context.Context, writeEntries func(context.Con
 	}
 }
 
-// writeRecords writes entries in one transaction, or each in its own when that is refused. Where
-// they need what was put in a moment ago, that goes before them.
+// writeRecords writes entries in one transaction. If the database refuses that because totals are
+// still on their way to it, the totals are written first. If it refuses again, each entry gets a
+// transaction of its own.
 func (s *Sale) writeRecords(ctx context.Context, entries []*entry) {
 	err := s.writeRecordsOnce(ctx, entries, false)
 	_, bring := unbalanced(err)
@@ -167,7 +168,7 @@ func (s *Sale) writeRecords(ctx context.Context, entries []*entry) {
 		return
 	}
 	for i := range entries {
-		_ = s.writeRecordsOnce(ctx, entries[i:i+1], bring) // the entry has it
+		_ = s.writeRecordsOnce(ctx, entries[i:i+1], bring) // the entry has its error
 	}
 }
 
@@ -184,11 +185,11 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 	to, err := together(entries)
 	if err == nil {
 		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
-			if err := tx.turn(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
+			if err := tx.moveBook(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
 				return err
 			}
-			if bring { // a lower total is left to its seller, and to the settlement
-				if _, err := s.bring(ctx, tx, to, productsOf(entries)); err != nil {
+			if bring { // lower totals are written for their seller, or by the settlement
+				if _, err := s.writePutIn(ctx, tx, to, productsOf(entries)); err != nil {
 					return err
 				}
 			}

@@ -13,11 +13,11 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// A buyer has of a product the quantity of the buyer's open and paid orders, whether
-// or not its offer had a limit when they were placed. The store has a count for each buyer
-// and product, the field buyer:sku; the book counts its orders.
+// The store counts, for each buyer and product, the quantity of the buyer's open and paid orders in
+// a field buyer:sku. It does so whether or not the offer had a limit when they were placed. The
+// book computes the same count from its orders.
 
-// buyers reads up to n buyers that come after one, in the order of the database.
+// buyers reads up to n buyers behind the given one, in the order of the database.
 func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]string, error) {
 	buyers, err := b.textRows(ctx, "SELECT DISTINCT buyer FROM orders WHERE sale = ? AND buyer > ? ORDER BY buyer LIMIT "+strconv.Itoa(n), sale, after)
 	if err != nil {
@@ -26,7 +26,7 @@ func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]str
 	return buyers, nil
 }
 
-// bought counts what buyers have, by buyer:sku.
+// bought computes the quantities of buyers from the book's orders, by buyer:sku.
 func (b *Database) bought(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
 	has := map[string]int64{}
 	for some := range slices.Chunk(buyers, sqltext.MaxRows) {
@@ -46,7 +46,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 	return has, nil
 }
 
-// restoreBuyers puts what the book's buyers have onto the shelf.
+// restoreBuyers writes the quantities of the book's buyers to the shelf.
 func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 	b := s.options.Book
 	return new(walk).buyers(func(after string, n int) ([]string, error) { return b.buyers(ctx, s.ID(), after, n) }, func(buyers []string) error {
@@ -67,7 +67,7 @@ func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 	})
 }
 
-// auditBuyers compares what buyers have, as far as the walk goes.
+// auditBuyers compares the quantities of buyers, as far as the walk goes.
 func (s *Sale) auditBuyers(ctx context.Context, b *Database, w *walk) ([]Difference, error) {
 	found := map[string]Difference{} // by buyer:sku
 	compare := func(fields []string) error {
@@ -95,10 +95,10 @@ func (s *Sale) auditBuyers(ctx context.Context, b *Database, w *walk) ([]Differe
 	return all, nil
 }
 
-// compareBought compares what some buyers have. A count that differs counts only when it has
-// differed by the same in two reads at which nothing of its buyer was on its way to the book.
+// compareBought compares the quantities of buyers. It reports a difference only if two reads show
+// the same one while no order of the buyer is on its way to the book.
 func (s *Sale) compareBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
-	before, err := s.lookAtBought(ctx, b, fields)
+	before, err := s.differingBought(ctx, b, fields)
 	if err != nil || len(before) == 0 {
 		return nil, err
 	}
@@ -107,14 +107,14 @@ func (s *Sale) compareBought(ctx context.Context, b *Database, fields []string) 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	now, err := s.lookAtBought(ctx, b, slices.Collect(maps.Keys(before)))
+	now, err := s.differingBought(ctx, b, slices.Collect(maps.Keys(before)))
 	maps.DeleteFunc(before, func(field string, d Difference) bool { return now[field] != d })
 	return before, err
 }
 
-// lookAtBought is what differs, and is not on its way. The store is read before and after the
-// book.
-func (s *Sale) lookAtBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
+// differingBought returns the differences of buyers without an order on its way to the book. It
+// reads the store before and after the book.
+func (s *Sale) differingBought(ctx context.Context, b *Database, fields []string) (map[string]Difference, error) {
 	before, book, err := s.bothBought(ctx, b, fields)
 	if err != nil || maps.Equal(before, book) {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *Sale) lookAtBought(ctx context.Context, b *Database, fields []string) (
 		return nil, err
 	}
 	after, err := s.bought(ctx, fields)
-	if err != nil || moving == nil || movingStill == nil { // too much is on its way: another run judges
+	if err != nil || moving == nil || movingStill == nil { // too many orders are on their way to the book: a later run compares them
 		return nil, err
 	}
 	found := map[string]Difference{}
@@ -150,8 +150,7 @@ func (s *Sale) lookAtBought(ctx context.Context, b *Database, fields []string) (
 	return found, nil
 }
 
-// bothBought reads counts of the store, and then what the book counts of them. What is 0
-// is in neither.
+// bothBought reads counts of the store, then those of the book. A count of 0 is in neither result.
 func (s *Sale) bothBought(ctx context.Context, b *Database, fields []string) (store, book map[string]int64, err error) {
 	if store, err = s.bought(ctx, fields); err != nil {
 		return nil, nil, err
@@ -168,7 +167,7 @@ func (s *Sale) bothBought(ctx context.Context, b *Database, fields []string) (st
 	return store, book, nil
 }
 
-// bought reads what the store counts.
+// bought reads counts of the store.
 func (s *Sale) bought(ctx context.Context, fields []string) (map[string]int64, error) {
 	if len(fields) == 0 {
 		return map[string]int64{}, nil
@@ -188,10 +187,11 @@ func (s *Sale) bought(ctx context.Context, fields []string) (map[string]int64, e
 	return has, nil
 }
 
-// moving are the buyers that have an order on its way to the book; nil when there are too many.
+// moving returns the buyers that have an order on its way to the book; nil if there are too many
+// orders.
 func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
 	buyers := map[string]bool{}
-	for _, name := range []string{keyFresh, keyUnsettled} { // orders go from the first to the second
+	for _, name := range []string{keyFresh, keyUnsettled} { // an order moves from the first list to the second
 		for from := int64(0); ; from += maxBatch {
 			if from >= maxAudited {
 				return nil, nil
@@ -203,11 +203,11 @@ func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
 			if len(ids) == 0 {
 				break
 			}
-			var h haul
-			if err := s.readRecords(ctx, ids, &h); err != nil {
+			var got batch
+			if err := s.readRecords(ctx, ids, &got); err != nil {
 				return nil, fmt.Errorf("read unsettled orders: %w", err)
 			}
-			for _, r := range h.records {
+			for _, r := range got.records {
 				buyers[r.Buyer] = true
 			}
 		}
@@ -215,8 +215,8 @@ func (s *Sale) moving(ctx context.Context) (map[string]bool, error) {
 	return buyers, nil
 }
 
-// disputedBought is what disputed orders count for their buyers on the shelf, beside what the
-// book has.
+// disputedBought returns the quantities of disputed orders on the shelf, which the book does not
+// count.
 func (s *Sale) disputedBought(ctx context.Context, b *Database) (map[string]int64, error) {
 	on, err := s.disputedOn(ctx, b)
 	if err != nil {

@@ -203,7 +203,7 @@ func TestBuyersRepaired(t *testing.T) {
 		}
 		settle(t, s, p, 1, 3)
 		reserve(t, s, of("moving", "m", 1))
-		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 3})
+		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 3})
 		if found, err := s.Audit(t.Context()); err != nil || len(found) != 0 {
 			t.Fatalf("found %v, %v", found, err)
 		}

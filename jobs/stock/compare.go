@@ -2,26 +2,30 @@ package stock
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// A view is the store before and after the database was read.
+// A view is the store's counts before and after the book was read.
 type view struct {
 	before, after counts
 	database      map[string]Product
 	disputed      map[string]shift // by product, what disputed orders have on the shelf
 
-	marks int64            // how many orders were marked as settled at the first of several reads
-	began int64            // when that was, by the store's clock
-	ahead map[string]int64 // by product, by how much the book had more sold than was marked, in all reads
+	marks int64            // orders marked as settled at the first of several reads
+	began int64            // time of the first read, by the store's clock
+	ahead map[string]int64 // by product: how many more the book had sold than were marked, the same in all reads
 
-	way *way // which orders are on their way to the book, at the last read; nil: none is, or it is not known
+	pending *pending // products with orders on their way to the book at the last read; nil: none, or not read
 }
 
-// constant remembers by how much the book has more sold than was marked as settled, as
-// long as it is the same in each read: what is written and not marked yet changes.
+// constant keeps, by product, how many more the book has sold than the store has marked as settled,
+// as long as all reads show the same number. Orders that are written and not marked yet make the
+// number change.
 func (v *view) constant(first bool) {
 	if first {
 		v.marks, v.began, v.ahead = v.before.marks, v.before.now, map[string]int64{}
@@ -36,31 +40,31 @@ func (v *view) constant(first bool) {
 	}
 }
 
-// through reports whether all that was on its way of a product at the first read has been marked as settled
-// since. What is written and not marked yet, as by a run that is slow or was killed, explains that the book has
-// more; an order that is kept back explains it of its own products alone.
+// through reports whether all orders of a product that were on their way at the first read have
+// been marked as settled since. Orders that are written and not marked yet, as by a slow or killed
+// run, explain why the book has more. An order that is kept back explains that for its own products
+// alone.
 func (v *view) through(sku string) bool {
-	return v.after.marks > v.marks && (v.after.oldest == 0 || v.after.oldest > v.began || v.way != nil && !v.way.late.has(sku))
+	return v.after.marks > v.marks && (v.after.oldest == 0 || v.after.oldest > v.began || v.pending != nil && !v.pending.late.has(sku))
 }
 
-// still reports whether the database must have been what the store says: nothing
-// was to be settled before and after, and nothing was settled in between.
+// still reports whether the database must equal the store: no order waited for its settlement
+// before or after, and none was settled in between.
 func (v *view) still() bool {
 	return v.before.unsettled == 0 && v.after.unsettled == 0 && v.before.marks == v.after.marks
 }
 
-// stillOf is still of one product: nothing of it was on its way, whatever else was.
+// stillOf is still for one product: none of its orders was on its way to the book.
 func (v *view) stillOf(sku string) bool {
-	return v.still() || v.before.marks == v.after.marks && v.way != nil && !v.way.all.has(sku)
+	return v.still() || v.before.marks == v.after.marks && v.pending != nil && !v.pending.all.has(sku)
 }
 
-// A finding is something that is not as it must be.
+// A finding is a violated rule of one product.
 type finding struct{ sku, text string }
 
-// findings compares the store with itself, with the database, and both with what
-// was put in. While orders are on their way to the database only bounds can be
-// judged: it has at least what the store knows it to have, and at most what the
-// store has.
+// findings compares the store with itself, with the database, and both with the totals. While
+// orders are on their way to the database, only bounds can be checked: the database has at least
+// the sales that the store has marked, and at most the sales of the store.
 func (v *view) findings() (found []finding, unstocked []string) {
 	skus := maps.Clone(v.database)
 	for sku := range v.after.products {
@@ -81,7 +85,7 @@ func (v *view) findings() (found []finding, unstocked []string) {
 	return found, unstocked
 }
 
-// own judges the store alone.
+// own checks the store alone.
 func (v *view) own(sku string, say func(string, ...any)) {
 	p, ok := v.after.products[sku]
 	switch {
@@ -94,13 +98,13 @@ func (v *view) own(sku string, say func(string, ...any)) {
 	}
 }
 
-// both judges the database by the store.
+// both checks the database against the store.
 func (v *view) both(sku string, say func(string, ...any)) {
 	before, after, database := v.before.products[sku], v.after.products[sku], v.database[sku]
 	switch {
 	case database.Sold < before.settled-(after.returned-before.returned):
 		say("the database has %d sold, and had %d", database.Sold, before.settled)
-	case database.Sold > after.Sold+after.returned-before.restored: // what came back may be on its way
+	case database.Sold > after.Sold+after.returned-before.restored: // returned items may be on their way
 		say("the database has %d sold, the store %d", database.Sold, after.Sold)
 	case v.stillOf(sku) && database.Sold+v.disputed[sku].sold != before.Sold:
 		say("the database has %d sold, the store %d", database.Sold, before.Sold)
@@ -113,16 +117,103 @@ func (v *view) both(sku string, say func(string, ...any)) {
 	}
 }
 
-// putSettled reports whether no change of what was put in is on its way to the database.
+// putSettled reports whether no change of the total is on its way to the database.
 func (v *view) putSettled(sku string) bool {
 	p := v.before.products[sku]
 	return v.before.restocked == 0 && v.after.restocked == 0 && p.known && p.Put == v.after.products[sku].Put
 }
 
-// unstocked reports whether the database has lost what was put in: it has nothing,
-// or less than its orders took, which never was. Any other total may as well be one
-// that the store has lost.
+// unstocked reports whether the database has lost the total: it has none, or less than its orders
+// took, which is impossible otherwise. A different total may as well be the newer one, which the
+// store has lost.
 func (v *view) unstocked(sku string) bool {
 	p, ok := v.database[sku]
 	return v.putSettled(sku) && v.before.products[sku].Put != p.Put && (!ok || p.Put < p.Reserved+p.Sold)
+}
+
+// A pending is the set of products with orders on their way to the book.
+type pending struct {
+	all  products // of all orders on their way
+	late products // of orders that were already on their way at the first of several reads
+}
+
+// products is a set of products, or all products.
+type products struct {
+	every bool
+	skus  map[string]bool
+}
+
+func (p *products) has(sku string) bool { return p.every || p.skus[sku] }
+
+func (p *products) add(items []Item) {
+	for _, item := range items {
+		p.skus[item.SKU] = true
+	}
+}
+
+// pending reads up to maxBatch orders of each list; if there are more, every product may be
+// concerned. Since is the time of the first read. The items of an unreadable record are read from
+// the book.
+func (s *Sale) pending(ctx context.Context, b *Database, since int64) (*pending, error) {
+	fresh, err := s.idsOf(ctx, keyFresh, 0) // first, since an order moves from this list to the next
+	if err != nil {
+		return nil, fmt.Errorf("stock: read unsettled orders: %w", err)
+	}
+	unsettled, err := again(ctx, func() ([]redis.Z, error) {
+		return s.client.ZRangeWithScores(ctx, s.key(keyUnsettled), 0, maxBatch-1).Result()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stock: read unsettled orders: %w", err)
+	}
+	w := &pending{products{skus: map[string]bool{}}, products{skus: map[string]bool{}}}
+	w.all.every = len(fresh) == maxBatch || len(unsettled) == maxBatch
+	w.late.every = len(unsettled) == maxBatch && int64(unsettled[maxBatch-1].Score) <= since
+	ids, late := fresh, map[string]bool{}
+	for _, z := range unsettled {
+		id, _ := z.Member.(string)
+		ids, late[id] = append(ids, id), int64(z.Score) <= since
+	}
+	items, err := s.itemsOf(ctx, b, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		has, known := items[id]
+		w.all.every = w.all.every || !known
+		w.all.add(has)
+		if late[id] { // an order that the book lacks cannot explain why the book has more
+			w.late.add(has)
+		}
+	}
+	return w, nil
+}
+
+// itemsOf reads the items of orders from the store or, failing that, from the book. Orders that
+// neither has are left out.
+func (s *Sale) itemsOf(ctx context.Context, b *Database, ids []string) (map[string][]Item, error) {
+	items := make(map[string][]Item, len(ids))
+	for some := range slices.Chunk(ids, maxBatch) {
+		var got batch
+		if err := s.readRecords(ctx, some, &got); err != nil {
+			return nil, fmt.Errorf("stock: read unsettled orders: %w", err)
+		}
+		for _, r := range got.records {
+			items[r.ID] = r.Items
+		}
+		unread := got.lost
+		for _, u := range got.unread {
+			unread = append(unread, u.id)
+		}
+		if len(unread) == 0 {
+			continue
+		}
+		booked, err := b.readThese(ctx, s.ID(), "", unread)
+		if err != nil {
+			return nil, fmt.Errorf("stock: read unsettled orders: %w", err)
+		}
+		for _, r := range booked {
+			items[r.ID] = r.Items
+		}
+	}
+	return items, nil
 }

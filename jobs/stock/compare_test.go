@@ -24,14 +24,14 @@ func TestCompareSlowMark(t *testing.T) {
 		return counts{unsettled: 1, marks: marks, now: now, oldest: oldest,
 			products: map[string]tally{"a": {Product: Product{SKU: "a", Put: 9, Stock: 9 - sold, Sold: sold}, known: true, settled: 1}}}
 	}
-	of := func(sku string) *way {
-		return &way{all: products{every: true}, late: products{skus: map[string]bool{sku: true}}}
+	of := func(sku string) *pending {
+		return &pending{all: products{every: true}, late: products{skus: map[string]bool{sku: true}}}
 	}
 	for _, c := range []struct {
-		name   string
-		oldest int64
-		way    *way
-		want   int
+		name    string
+		oldest  int64
+		pending *pending
+		want    int
 	}{
 		{"one of before the first look", 90, nil, 0},
 		{"one of the first look", 100, nil, 0},
@@ -39,9 +39,9 @@ func TestCompareSlowMark(t *testing.T) {
 		{"none", 0, nil, 1},
 		{"one that is kept back, of another product", 90, of("b"), 1},
 		{"one that is kept back, of this product", 90, of("a"), 0},
-		{"too many to say of which products", 90, &way{late: products{every: true}, all: products{every: true}}, 0},
+		{"too many to say of which products", 90, &pending{late: products{every: true}, all: products{every: true}}, 0},
 	} {
-		v := view{way: c.way, database: map[string]Product{"a": {SKU: "a", Put: 9, Sold: 2}}}
+		v := view{pending: c.pending, database: map[string]Product{"a": {SKU: "a", Put: 9, Sold: 2}}}
 		for look, now := range []int64{100, 150, 200} {
 			v.before, v.after = at(now, 90, 3, int64(look)), at(now+10, c.oldest, 3, int64(look)+1)
 			v.constant(look == 0)

@@ -5,27 +5,28 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"time"
 )
 
-// counts are those of a sale at one moment.
+// counts are the counts of a sale at one moment.
 type counts struct {
-	unsettled int64 // orders whose state the database does not have
-	restocked int64 // products whose total it does not have
-	disputed  int64 // orders that it has otherwise
-	marks     int64 // how many orders were marked as settled, ever
+	unsettled int64 // orders whose state the database lacks
+	restocked int64 // products whose total the database lacks
+	disputed  int64 // orders of which the database has another
+	marks     int64 // number of orders that were ever marked as settled
 	now       int64 // by the store's clock, in ms
-	oldest    int64 // since when the oldest is unsettled, of those whose state has changed; 0: none
+	oldest    int64 // since when the oldest changed order is unsettled; 0: none
 	products  map[string]tally
 }
 
-// A tally is what a sale counts of a product.
+// A tally is the counts of one product.
 type tally struct {
 	Product
-	known    bool  // it was put in
+	known    bool  // the product was put in
 	unread   error // a count cannot be read: all are zero
-	settled  int64 // what paid orders took that the database has
-	returned int64 // what they gave back, ever
-	restored int64 // what they gave back that the database has
+	settled  int64 // quantity of paid orders that the database has
+	returned int64 // quantity that paid orders ever gave back
+	restored int64 // of this, the quantity that the database has
 }
 
 // counts reads all counts of the sale.
@@ -45,7 +46,7 @@ func (s *Sale) counts(ctx context.Context) (counts, error) {
 func parseCounts(answer []string) (counts, error) {
 	const head, each = 6, 8
 	if len(answer) < head || (len(answer)-head)%each != 0 {
-		return counts{}, strange(answer)
+		return counts{}, unknownAnswer(answer)
 	}
 	c := counts{products: make(map[string]tally, len(answer)/each)}
 	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.disputed, &c.marks, &c.now, &c.oldest); err != nil {
@@ -61,7 +62,7 @@ func parseCounts(answer []string) (counts, error) {
 	return c, nil
 }
 
-// parseNumbers reads one number each; nothing is 0.
+// parseNumbers parses one number for each variable; an empty text is 0.
 func parseNumbers(texts []string, into ...*int64) error {
 	for i, text := range texts {
 		if text == "" {
@@ -76,7 +77,7 @@ func parseNumbers(texts []string, into ...*int64) error {
 	return nil
 }
 
-// products reads what the database counts of the products of a sale.
+// products reads the database's products with their counts.
 func (b *Database) products(ctx context.Context, sale string) (map[string]Product, error) {
 	products := map[string]Product{}
 	query := "SELECT sku, put_in, reserved, sold, price, currency, buyer_limit, starts_at, ends_at FROM product WHERE sale = ?"
@@ -92,4 +93,76 @@ func (b *Database) products(ctx context.Context, sale string) (map[string]Produc
 		return nil, fmt.Errorf("stock: read the database's products: %w", err)
 	}
 	return products, nil
+}
+
+// MaxFigures bounds the products in Figures.Stock.
+const MaxFigures = 200
+
+// Figures are the metrics of a sale.
+type Figures struct {
+	Unsettled int64            // orders whose state the book does not have yet
+	Lag       time.Duration    // for how long the book has lacked the oldest of these orders
+	Totals    int64            // products whose total, price or deletion waits for settleOrders
+	Products  int64            // number of products
+	Closed    int64            // of these, the number that are not sold because their counts do not balance
+	Stock     map[string]int64 // quantity that can be ordered, by product; nil while stock is unknown: see Sale.Known
+}
+
+// Figures reads the metrics of a sale in one step, whose cost does not grow with the sale. It does
+// not query the book. Stock has the named products, at most MaxFigures. Without names it has all
+// products, or none if there are more than MaxFigures. A scrape may call it: it returns when ctx
+// ends.
+func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
+	if len(skus) > MaxFigures {
+		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
+	}
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), argsOf(skus, MaxFigures)...)
+	var f Figures
+	if err == nil {
+		f, err = s.parseFigures(ctx, answer)
+	}
+	if err != nil {
+		return Figures{}, fmt.Errorf("stock: figures: %w", err)
+	}
+	return f, nil
+}
+
+func (s *Sale) parseFigures(ctx context.Context, answer []string) (f Figures, err error) {
+	const head = 7
+	if len(answer) < head || (len(answer)-head)%2 != 0 {
+		return f, unknownAnswer(answer)
+	}
+	var now, oldest int64
+	if err := parseNumbers(answer[:head-1], &f.Unsettled, &f.Totals, &f.Products, &f.Closed, &now, &oldest); err != nil {
+		return f, err
+	}
+	if first := answer[head-1]; first != "" {
+		var got batch
+		if err := s.readRecords(ctx, []string{first}, &got); err != nil {
+			return f, err
+		}
+		for _, r := range got.records { // none: the order has changed since
+			if placed := r.Placed.UnixMilli(); oldest == 0 || placed < oldest {
+				oldest = placed
+			}
+		}
+	}
+	if oldest != 0 {
+		f.Lag = max(0, time.Duration(now-oldest)*time.Millisecond)
+	}
+	if s.Known() != nil {
+		return f, nil
+	}
+	f.Stock = map[string]int64{}
+	for i := head; i < len(answer); i += 2 {
+		var left int64
+		if answer[i+1] == "" {
+			continue // there is no such product
+		}
+		if err := parseNumbers(answer[i+1:i+2], &left); err != nil {
+			continue // reconcile reports it
+		}
+		f.Stock[answer[i]] = left
+	}
+	return f, nil
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// A Database is where orders are kept: tables product, orders and order_item. It
-// may hold several sales. It may be used concurrently, and by many processes at
-// once.
+// A Database stores orders in the tables product, orders and order_item. It may hold several sales,
+// and may be used concurrently and by many processes.
 type Database struct {
 	db      *sql.DB
 	dialect Dialect
@@ -39,12 +38,12 @@ func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
 	return &Database{db: db, dialect: d}, nil
 }
 
-// under does f in a transaction that no run with a higher fence has come before,
-// and after which no run with a lower one can write: the row of the fence is
-// locked until the end. So is the book, which is brought to the position.
+// under calls f in a transaction of a job. It refuses if a run with a higher fence has written
+// before. Until it ends it locks the rows of the fence and of the book, so that no run with a lower
+// fence can write afterwards, and it moves the book to the position.
 func (b *Database) under(ctx context.Context, sale, job string, fence int64, at position, f func(tx *transaction) error) error {
 	return b.transact(ctx, sale, func(tx *transaction) error {
-		if err := tx.turn(ctx, at); err != nil {
+		if err := tx.moveBook(ctx, at); err != nil {
 			return err
 		}
 		if err := tx.enter(ctx, job, fence); err != nil {
@@ -54,13 +53,14 @@ func (b *Database) under(ctx context.Context, sale, job string, fence int64, at 
 	})
 }
 
-// transact does f in a transaction, which a stopped process cannot hold for long.
+// transact calls f in a transaction. A time limit of the database ends the transaction of a stopped
+// process.
 func (b *Database) transact(ctx context.Context, sale string, f func(tx *transaction) error) error {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	if bound := sqltext.Bound(b.dialect); bound != "" {
 		if _, err := tx.ExecContext(ctx, bound); err != nil {
 			return fmt.Errorf("bound the transaction: %w", err)
@@ -72,7 +72,7 @@ func (b *Database) transact(ctx context.Context, sale string, f func(tx *transac
 	return tx.Commit()
 }
 
-// A transaction writes what belongs to one sale.
+// A transaction writes rows of one sale.
 type transaction struct {
 	tx      *sql.Tx
 	dialect Dialect
@@ -80,10 +80,10 @@ type transaction struct {
 	events  outbox
 }
 
-// enter brings the fence, or finds a higher one.
+// enter raises the stored fence to the run's, or returns ErrFenced if the stored one is higher.
 func (tx *transaction) enter(ctx context.Context, job string, fence int64) error {
 	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Raise("stock_fence", "sale", "job"), tx.sale, job, fence); err != nil {
-		return fmt.Errorf("bring the fence: %w", err)
+		return fmt.Errorf("raise the fence: %w", err)
 	}
 	var highest int64
 	query := tx.dialect.Bind("SELECT fence FROM stock_fence WHERE sale = ? AND job = ?")
@@ -96,14 +96,15 @@ func (tx *transaction) enter(ctx context.Context, job string, fence int64) error
 	return nil
 }
 
-// A row is what the database has of an order.
+// A row is the database's part of an order that a settlement compares.
 type row struct {
 	status   State
 	placed   int64
 	payments int64 // how many
 }
 
-// find returns the orders with these ids that the database has, as it is now.
+// find returns the current rows of the orders with these ids. PostgreSQL needs a transaction for
+// it, in which sqltext.Bound forbids sequential scans.
 func (b *Database) find(ctx context.Context, sale string, ids []string) (map[string]row, error) {
 	if b.dialect != PostgreSQL {
 		return find(ctx, b.db, b.dialect, sale, ids)
@@ -112,22 +113,21 @@ func (b *Database) find(ctx context.Context, sale string, ids []string) (map[str
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback() }() // it has changed nothing but its own settings
+	defer func() { _ = tx.Rollback() }() // it has changed settings of the transaction alone
 	if _, err := tx.ExecContext(ctx, sqltext.Bound(b.dialect)); err != nil {
 		return nil, err
 	}
 	return find(ctx, tx, b.dialect, sale, ids)
 }
 
-// find returns the orders with these ids that a database has, or a transaction
-// sees.
+// find returns the rows of orders, read from the database or within a transaction.
 func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) (map[string]row, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, sale)
 	if d == PostgreSQL {
-		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // the limit keeps it to one key after the other
+		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // LIMIT makes the planner use the index for each key
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
 		args = []any{sale, sqltext.TextArray(ids)}
 	}
@@ -145,8 +145,8 @@ func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) 
 	return found, nil
 }
 
-// write inserts the rows of a table, in as few statements as possible. The suffix
-// says what happens to rows that are there already.
+// write inserts the rows of a table in as few statements as possible. The suffix decides about
+// existing rows.
 func (tx *transaction) write(ctx context.Context, t *sqltext.Table, suffix string) error {
 	return t.Write(ctx, tx.tx, tx.dialect, tx.sale, suffix)
 }
@@ -154,9 +154,8 @@ func (tx *transaction) write(ctx context.Context, t *sqltext.Table, suffix strin
 //go:embed migrations
 var migrations embed.FS
 
-// Migrate creates the tables, or brings them up to date; the jobs do it too. Nodes
-// may do so at the same moment. The user must be allowed to create tables, unless
-// they are there already.
+// Migrate creates or updates the tables; the jobs call it as well. Several nodes may call it at the
+// same time. The database user must be allowed to create tables, unless they exist.
 func (b *Database) Migrate(ctx context.Context) error {
 	b.migrating.Lock()
 	defer b.migrating.Unlock()
@@ -175,7 +174,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// eachRow calls f for each row that a query finds. F scans the row, and asks the database for nothing: a
+// eachRow calls f for each row of a query. F scans the row and must not use the database, because a
 // transaction has one connection.
 func eachRow(ctx context.Context, q querier, d Dialect, query string, args []any, f func(row *sql.Rows) error) error {
 	rows, err := q.QueryContext(ctx, d.Bind(query), args...)
@@ -191,7 +190,7 @@ func eachRow(ctx context.Context, q querier, d Dialect, query string, args []any
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// textRows reads what a query of one column of text finds.
+// textRows returns the result of a query of one text column.
 func (b *Database) textRows(ctx context.Context, query string, args ...any) (all []string, err error) {
 	err = eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
 		var text string
@@ -202,7 +201,7 @@ func (b *Database) textRows(ctx context.Context, query string, args ...any) (all
 	return all, err
 }
 
-// argsOf are arguments for texts, of a query or a script, and those that stand before them.
+// argsOf appends texts to the arguments of a query or a script.
 func argsOf(texts []string, before ...any) []any {
 	args := slices.Grow(before, len(texts))
 	for _, text := range texts {

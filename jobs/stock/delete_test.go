@@ -41,7 +41,7 @@ func TestDelete(t *testing.T) {
 		wantGone(t, s)
 		settle(t, s, p, 1, 2)
 		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 2 0 2 -")
-		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 2})
+		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 2})
 		client.FlushAll(t.Context())
 		if _, err := s.Restore(t.Context()); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestDelete(t *testing.T) {
 		settle(t, s, p, 3, 1)
 		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 6 1 1 EUR")
 		p.wantSums(t)
-		wantReconciled(t, s, p, 3, stock.Reconciled{Looked: 2})
+		wantReconciled(t, s, p, 3, stock.Reconciled{LookedUp: 2})
 	})
 }
 

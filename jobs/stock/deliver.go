@@ -11,7 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The jobs that DeliverEvents makes: the name of each ends with a dot and its target's.
+// Name and spec of the jobs that DeliverEvents returns. The name of a job is DeliverEventsName, a
+// dot, and the name of its target.
 const (
 	DeliverEventsName = "deliverEvents"
 	DeliverEventsSpec = "* * * * * ?" // every second
@@ -19,33 +20,35 @@ const (
 
 const (
 	maxDelivered = 500              // events of one pass
-	passTime     = 5 * time.Second  // of one pass: what began in it may end later
-	deliverTime  = 10 * time.Second // after which a run begins no further pass: the next tick does
+	passTime     = 5 * time.Second  // of one pass; requests that began in it may end later
+	deliverTime  = 10 * time.Second // after this time a run begins no further pass; the next tick continues
 
 	firstWait = time.Second
 	longWait  = 5 * time.Minute
 
-	// passedBy is how often later events get through before an event is put aside.
+	// passedBy is the number of deliveries in which later events must succeed before a failing
+	// event is put aside.
 	passedBy = 5
-	// maxAside is how many events of a target may be put aside.
+	// maxAside bounds the events of a target that are put aside.
 	maxAside = 1000
-	// probe is how many events a pass has while the first of them cannot be delivered: more than one
-	// order has, so that one of another order is among them.
+	// probe is the number of events in a pass while the first of them fails. It is larger than the
+	// number of events of one order, so that an event of another order is among them.
 	probe = 8
 )
 
-// DeliverEvents is a job that delivers the events of a sale to one target: each run
-// delivers what there is. Each target has a job of its own, so that one which is slow or
-// fails delays no other. Its first run lets events be written from then on: a target gets those
-// that come after it. It goes on from where it was when it comes back within
-// Options.EventRetention. Its fields may be changed before it is registered. A tick is
-// skipped while the run before still works, and that of a dead node is run again.
+// DeliverEvents returns a job that delivers the events of a sale to one target. Each target has a
+// job of its own, so that a slow or failing target delays no other. The first run adds the target:
+// from then on events are written, and the target gets the events that come later. A target that is
+// configured again within Options.EventRetention continues at its position. The job's fields may be
+// changed before it is registered. A tick is skipped while the previous run works, and the tick of
+// a dead node is run again.
 //
-// A target that cannot be reached is left alone for a second, doubling up to five minutes,
-// or as long as it says; no event is given up then. One that is refused for what it is, is put
-// aside: see Sale.Aside.
+// After a failure the target is retried after a second, doubling up to five minutes, or after the
+// time that the target names. No event is dropped meanwhile. An event that the target refuses
+// because of its content is put aside: see Sale.Aside.
 //
-// It is refused with a *FieldError without a sale with Options.Book, or for the target's name.
+// The error is a *FieldError if the sale is nil or has no Options.Book, or if the target's name is
+// invalid.
 func DeliverEvents(s *Sale, t Target) (scheduler.Job, error) {
 	switch {
 	case s == nil:
@@ -68,8 +71,8 @@ type deliveryRun struct {
 	target Target
 	work   work
 	at     cursor
-	stored int64 // where the cursor is in the database
-	done   int   // events of this run
+	stored int64 // position of the cursor in the database
+	done   int   // events delivered by this run
 }
 
 func newDeliveryRun(s *Sale, t Target, w work) *deliveryRun {
@@ -87,7 +90,7 @@ func (c *deliveryRun) run(ctx context.Context) (err error) {
 		return fmt.Errorf("stock: deliver events: %w", err)
 	}
 	if c.stored = c.at.seq; c.at.wait > 0 {
-		return nil // the run before has said why
+		return nil // the previous run has logged the reason
 	}
 	defer func() {
 		if c.done > 0 {
@@ -97,13 +100,13 @@ func (c *deliveryRun) run(ctx context.Context) (err error) {
 	if err := c.position(ctx); err != nil {
 		return err
 	}
-	if err := c.lookAfterTexts(ctx); err != nil {
+	if err := c.checkTexts(ctx); err != nil {
 		return fmt.Errorf("stock: deliver events to %s: %w", c.target.Name(), err)
 	}
 	if err = c.passes(ctx); err == nil {
 		err = c.tryAgain(ctx)
 	}
-	if err == nil && c.at.troubled { // there was nothing to deliver, and its trouble is over
+	if err == nil && c.at.troubled { // there was nothing to deliver, so the stored error is over
 		err = c.move(ctx, advance{seq: c.at.seq})
 	}
 	if err != nil {
@@ -112,7 +115,7 @@ func (c *deliveryRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// passes delivers until nothing is left, for a while.
+// passes delivers events until none is left or deliverTime is over.
 func (c *deliveryRun) passes(ctx context.Context) error {
 	for end := time.Now().Add(deliverTime); time.Now().Before(end); {
 		if more, err := c.pass(ctx); err != nil || !more {
@@ -122,8 +125,8 @@ func (c *deliveryRun) passes(ctx context.Context) error {
 	return nil
 }
 
-// position asks a target that knows what it has. One that has lost something gets it again,
-// as far as the book still has it.
+// position compares the cursor with a target that knows its own position. It moves the cursor back
+// if the target has lost events, as far as the book still has them.
 func (c *deliveryRun) position(ctx context.Context) error {
 	p, ok := c.target.(positioned)
 	if !ok {
@@ -138,7 +141,7 @@ func (c *deliveryRun) position(ctx context.Context) error {
 	}
 	if at < c.at.seq {
 		if c.at.skipped >= 0 && at >= c.at.skipped {
-			return nil // it never had the events between
+			return nil // the events between were skipped
 		}
 		c.work.log.Warn("events lost by their target", slog.String("target", c.target.Name()), slog.Int64("from", at+1), slog.Int64("to", c.at.seq))
 	}
@@ -146,7 +149,7 @@ func (c *deliveryRun) position(ctx context.Context) error {
 	return c.move(ctx, advance{seq: at, has: true})
 }
 
-// pass delivers some events, and reports whether there may be more.
+// pass delivers up to maxDelivered events, and reports whether there may be more.
 func (c *deliveryRun) pass(ctx context.Context) (more bool, err error) {
 	if err := c.work.may(ctx, "read"); err != nil {
 		return false, err
@@ -168,7 +171,7 @@ func (c *deliveryRun) pass(ctx context.Context) (more bool, err error) {
 	}
 	d := deliver(ctx, events)
 	if d.Done > 0 {
-		c.at.passed = 0 // it is another event that comes next
+		c.at.passed = 0 // the next event is a different one
 	}
 	if d.Err != nil && d.Passable && c.at.passed+1 >= passedBy && d.Done < len(events) {
 		d.Refused = append(d.Refused, Refusal{events[d.Done], fmt.Sprintf("%d times, while others got through: %s", c.at.passed+1, d.Err.Error())})
@@ -196,8 +199,8 @@ func (c *deliveryRun) pass(ctx context.Context) (more bool, err error) {
 	return true, c.move(ctx, advance{seq: c.at.seq, aside: d.Refused, kept: d.kept, has: true})
 }
 
-// room refuses to put more events aside than there may be: something else is wrong with a
-// target that refuses so many.
+// room checks the limit of events that are put aside. A target that refuses more than maxAside
+// events has another fault, so the run fails instead.
 func (c *deliveryRun) room(ctx context.Context, events []Event, d Delivery) (Delivery, error) {
 	n, err := c.book.countAside(ctx, c.sale.ID(), c.target.Name())
 	if err != nil || n+len(d.Refused) <= maxAside {
@@ -214,13 +217,13 @@ func (c *deliveryRun) room(ctx context.Context, events []Event, d Delivery) (Del
 	return d, nil
 }
 
-// deliver gives events to the target, for a while.
+// deliver sends events to the target for at most passTime.
 func (c *deliveryRun) deliver(ctx context.Context, events []Event) Delivery {
 	bounded, stop := context.WithTimeout(ctx, passTime)
 	defer stop()
 	d := c.target.Deliver(bounded, events)
 	if ctx.Err() == nil && errors.Is(d.Err, context.DeadlineExceeded) && d.Done > 0 && bounded.Err() != nil {
-		d.Err = nil // it has begun no further request: it goes on with the next pass
+		d.Err = nil // the pass is over and began no further request; the next pass continues
 	}
 	d.Done = min(max(0, d.Done), len(events))
 	if d.Done == 0 && d.Err == nil {
@@ -229,11 +232,10 @@ func (c *deliveryRun) deliver(ctx context.Context, events []Event) Delivery {
 	return d
 }
 
-// trouble leaves the target alone for a while, since it did not take an event, and is the error of
-// the run.
+// trouble stores the time of the next delivery after a failure, and returns the error of the run.
 func (c *deliveryRun) trouble(ctx context.Context, seq int64, d Delivery) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // it is not the target's
+		return context.Cause(ctx) // the run was ended, the target has not failed
 	}
 	wait := d.After
 	if wait <= 0 {
@@ -242,7 +244,7 @@ func (c *deliveryRun) trouble(ctx context.Context, seq int64, d Delivery) error 
 		wait -= rand.N(wait/4 + 1)
 	}
 	if d.Passable && d.Outage {
-		wait = min(wait, besideWait) // it is not out
+		wait = min(wait, besideWait) // the target takes other events
 	}
 	a := advance{seq: c.at.seq, aside: d.Refused, kept: d.kept, err: d.Err, wait: wait, has: d.Done > 0}
 	if d.Passable {
@@ -251,7 +253,8 @@ func (c *deliveryRun) trouble(ctx context.Context, seq int64, d Delivery) error 
 	return c.leave(ctx, seq, a)
 }
 
-// leave writes down for how long the target is left alone, and why, which is the error of the run.
+// leave stores the time of the next delivery and the reason, and returns the reason as the error of
+// the run.
 func (c *deliveryRun) leave(ctx context.Context, seq int64, a advance) error {
 	if err := c.move(ctx, a); err != nil {
 		return err
@@ -269,30 +272,31 @@ func (c *deliveryRun) move(ctx context.Context, a advance) error {
 }
 
 const (
-	// longFailing is for how long an event fails, as in an outage, before the target is asked whether
-	// it takes others.
+	// longFailing is the time for which an event must fail, as in an outage, before the target is
+	// tried with other events.
 	longFailing = longWait
-	// besideWait is for how long a target at most that takes others is left alone.
+	// besideWait bounds the wait for a target that takes other events.
 	besideWait = time.Minute
 )
 
-// alone delivers the next event, which has failed for long. If it fails again with what may be an
-// outage, one of another order is delivered, and then itself once more: a target that takes the one and
-// refuses the other before and after is not out. That is counted as if later events had got through. The
-// cursor does not move by the other one: the target gets it again.
+// alone delivers the next event, which has failed for longFailing. If it fails again, and the
+// reason may be an outage, alone delivers one event of another order and then the first event once
+// more. A target that takes the other event and fails the first before and after it has no outage,
+// which counts as if later events had succeeded. The cursor does not move past the other event, so
+// the target gets it again.
 func (c *deliveryRun) alone(ctx context.Context, events []Event) Delivery {
 	first := c.deliver(ctx, events[:1])
 	if first.Err == nil || ctx.Err() != nil {
 		return first
 	}
-	if !first.Outage { // the target has its own ways to find out
+	if !first.Outage { // the target distinguishes such failures itself
 		return c.deliver(ctx, events)
 	}
 	others := nextOfOthers(events)
 	if len(others) == 0 {
 		return first
 	}
-	i := rand.IntN(len(others)) // another one each time: it may be refused, too
+	i := rand.IntN(len(others)) // a different one each time, since the target may refuse that one as well
 	if d := c.deliver(ctx, others[i:i+1]); d.Err != nil || len(d.Refused) > 0 {
 		return first
 	}
@@ -301,7 +305,7 @@ func (c *deliveryRun) alone(ctx context.Context, events []Event) Delivery {
 	return again
 }
 
-// nextOfOthers are the next events of other orders than the first one's, of each order one.
+// nextOfOthers returns the next event of each order other than the first event's.
 func nextOfOthers(events []Event) (others []Event) {
 	seen := map[string]bool{events[0].Order: true}
 	for _, e := range events {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,27 +12,27 @@ import (
 	"unicode/utf8"
 )
 
-// What a decision is refused with. Nothing was changed then.
+// The refusals of a decision. Nothing was changed.
 var (
 	ErrNoDispute  = errors.New("the order is not disputed")
-	ErrDecided    = errors.New("something else was decided about the order before")
+	ErrDecided    = errors.New("another decision about the order was made before")
 	ErrNotOnShelf = errors.New("the store does not have the disputed order any more: refund or drop it, and let it be placed again")
 )
 
-// A Dispute is an order that the store has accepted, under an id under which the book
-// has another one in a last state: the id was used again after it was forgotten
-// (Options.Retention), or the store had lost the order. The book keeps what it has, and a copy of
-// the disputed order, until an operator decides.
+// A Dispute is an order that the store accepted although the book has another order in a last state
+// under the same id. The id was used again after the store forgot it (Options.Retention), or the
+// store had lost the order. The book keeps its own order and a copy of the disputed one until an
+// operator decides.
 type Dispute struct {
 	Record
-	BookHas string    // state and placed of what the book has instead; empty: nothing, a rebuild found no room for the order
-	Found   time.Time // when it was found first
+	BookHas string    // state and time of the book's order; empty: none, a rebuild found no room for the disputed order
+	Found   time.Time // when the dispute was found
 
-	line string // the record as the store has it
+	line string // the record in the store's format
 }
 
-// Disputes returns the disputed orders that nothing was decided about, the first 10,000,
-// the oldest first: those of the book, also where a rebuilt shelf has no stock for them. It needs Options.Book.
+// Disputes returns the first 10,000 undecided disputes, oldest first. They come from the book, so
+// they include orders for which a rebuilt shelf has no stock. It needs Options.Book.
 func (s *Sale) Disputes(ctx context.Context) ([]Dispute, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: disputes: %w", errNoBook)
@@ -39,8 +40,8 @@ func (s *Sale) Disputes(ctx context.Context) ([]Dispute, error) {
 	return s.options.Book.disputes(ctx, s.ID(), "")
 }
 
-// CountDisputes counts the disputed orders that nothing was decided about. It makes no tables, so that it
-// is for a scrape: it returns when ctx ends. It needs Options.Book.
+// CountDisputes counts the undecided disputes. A scrape may call it: it creates no tables and
+// returns when ctx ends. It needs Options.Book.
 func (s *Sale) CountDisputes(ctx context.Context) (int64, error) {
 	if s.options.Book == nil {
 		return 0, fmt.Errorf("stock: count the disputes: %w", errNoBook)
@@ -56,8 +57,7 @@ func (b *Database) countDisputes(ctx context.Context, sale string) (n int64, err
 	return n, nil
 }
 
-// Dispute returns the disputed order with an id, the oldest of them, or ErrNoDispute. It
-// needs Options.Book.
+// Dispute returns the oldest disputed order with an id, or ErrNoDispute. It needs Options.Book.
 func (s *Sale) Dispute(ctx context.Context, id string) (Dispute, error) {
 	if s.options.Book == nil {
 		return Dispute{}, fmt.Errorf("stock: dispute %s: %w", quote(id), errNoBook)
@@ -74,7 +74,7 @@ func (s *Sale) Dispute(ctx context.Context, id string) (Dispute, error) {
 
 const maxDisputes = 10_000
 
-// disputes reads the disputes of a sale, or those of one id.
+// disputes reads the disputes of a sale; with an id, those of this id.
 func (b *Database) disputes(ctx context.Context, sale, id string) ([]Dispute, error) {
 	if err := b.Migrate(ctx); err != nil {
 		return nil, err
@@ -107,24 +107,24 @@ func (b *Database) disputes(ctx context.Context, sale, id string) ([]Dispute, er
 	return all, nil
 }
 
-// An Action is what an operator did.
+// An Action is the kind of a decision.
 type Action string
 
-// What can be decided about a disputed order, and what else operators do that is
-// recorded.
+// Accept, Refund and Drop decide about a disputed order. The others record further actions of
+// operators.
 const (
-	Accept Action = "accept" // it goes on under another id
-	Refund Action = "refund" // its items are back in stock, and the buyer's money goes back
-	Drop   Action = "drop"   // its items are back in stock, and that is all
+	Accept Action = "accept" // the order continues under another id
+	Refund Action = "refund" // its items are back in stock, and the payment is refunded
+	Drop   Action = "drop"   // its items are back in stock
 	Free   Action = "free"   // a reservation was ended before its time
-	// DropEvent: an event that its target had refused was given up.
+	// DropEvent: a refused event was given up.
 	DropEvent Action = "drop event"
 	// SkipEvent: the next event of a target was put aside.
 	SkipEvent Action = "skip event"
-	Repair    Action = "repair" // the shelf, or the counts of the book, were made again
+	Repair    Action = "repair" // the shelf was rebuilt, or counts of the book were recomputed
 )
 
-// A Decision is what an operator did, as it is recorded in the table stock_decision.
+// A Decision is an action of an operator, as recorded in the table stock_decision.
 type Decision struct {
 	Action Action
 	Order  string // the id, or empty
@@ -156,11 +156,11 @@ func (d *Decision) faults() error {
 	return errors.Join(faults...)
 }
 
-// Resolve carries out what was decided about a disputed order, and records it: Accept, with
-// a NewID, Refund, or Drop. The decision's Order is the disputed id. It may be called
-// again after doubt, with the same decision. It is refused with ErrNoDispute,
-// ErrDecided, ErrNotOnShelf, ErrConflict when the new id is taken, or a *FieldError for
-// each field that is not allowed, joined. It needs Options.Book. See also ErrStockUnknown.
+// Resolve executes and records the decision about a disputed order: Accept with a NewID, Refund, or
+// Drop. Decision.Order is the disputed id. After doubt it may be called again with the same
+// decision. It refuses with ErrNoDispute, ErrDecided, ErrNotOnShelf, ErrConflict if the new id is
+// taken, or a joined *FieldError for each field that is not allowed. It needs Options.Book. See
+// also ErrStockUnknown.
 func (s *Sale) Resolve(ctx context.Context, d Decision) error {
 	if err := s.resolve(ctx, d); err != nil {
 		return fmt.Errorf("stock: resolve the dispute about %s: %w", quote(d.Order), err)
@@ -212,14 +212,14 @@ func (s *Sale) resolve(ctx context.Context, d Decision) error {
 	}
 	d.storeHas, d.bookHas = dispute.line, dispute.BookHas
 	if err := s.options.Book.decided(ctx, s.ID(), d, dispute.Placed.UnixMilli()); err != nil {
-		return fmt.Errorf("it is carried out, and not recorded yet, do it again: %w", err)
+		return fmt.Errorf("the decision is executed but not recorded yet, repeat it: %w", err)
 	}
 	_, err = s.ask(ctx, decidedScript, s.keys(keyDisputed), d.Order)
 	return err
 }
 
-// disputedShifts is what disputed orders have on the shelf, by product, beside what the
-// book has.
+// disputedShifts returns, by product, the counts of disputed orders on the shelf, which the book
+// does not count.
 func (s *Sale) disputedShifts(ctx context.Context, b *Database) (map[string]shift, error) {
 	on, err := s.disputedOn(ctx, b)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *Sale) disputedShifts(ctx context.Context, b *Database) (map[string]shif
 	return p.shifts, nil
 }
 
-// disputedOn are the disputed orders that are on the shelf, as they are there.
+// disputedOn returns the disputed orders on the shelf, with their current records.
 func (s *Sale) disputedOn(ctx context.Context, b *Database) ([]Record, error) {
 	all, err := b.disputes(ctx, s.ID(), "")
 	if err != nil {
@@ -256,4 +256,60 @@ func (s *Sale) disputedOn(ctx context.Context, b *Database) ([]Record, error) {
 		}
 	}
 	return on, nil
+}
+
+// restoreDisputes puts disputed orders onto the shelf as far as there is stock, paid ones first.
+// The others stay in the book alone.
+func (s *Sale) restoreDisputes(ctx context.Context, r *Restored) error {
+	all, err := s.Disputes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.forgetDisputes(ctx, r.Epoch, all); err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(d Dispute) bool { return !d.State.holds() })
+	unpaid := func(d Dispute) bool { return d.State != Paid }
+	paid := slices.DeleteFunc(slices.Clone(all), unpaid)
+	all = append(paid, slices.DeleteFunc(all, func(d Dispute) bool { return !unpaid(d) })...)
+	r.Disputed = len(all)
+	seen := map[string]bool{} // the store holds one record per id
+	all = slices.DeleteFunc(all, func(d Dispute) bool {
+		again := seen[d.ID]
+		seen[d.ID] = true
+		return again
+	})
+	for some := range slices.Chunk(all, maxBatch) {
+		names := make([]string, len(some))
+		args := []any{r.Epoch}
+		for i, d := range some {
+			names[i] = d.ID
+			args = append(args, d.ID, d.line, d.BookHas)
+		}
+		if err := s.step(ctx, redisputeScript, s.orderKeys(names, keyShelf, keyDisputed, keyStock, keyReserved, keySold, keyDue, keyBought), args...); err != nil {
+			return fmt.Errorf("put disputed orders: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetDisputes removes the store's list of disputed orders, except decisions that the book does
+// not have yet. The store may be older than the book: it may list disputes that are over, or orders
+// for which there is no stock now.
+func (s *Sale) forgetDisputes(ctx context.Context, epoch string, all []Dispute) error {
+	has, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keyDisputed)).Result() })
+	if err != nil {
+		return fmt.Errorf("read disputed orders: %w", err)
+	}
+	for _, d := range all {
+		if strings.HasPrefix(has[d.ID], "decided ") {
+			delete(has, d.ID)
+		}
+	}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(has)), maxBatch) {
+		if err := s.step(ctx, undisputeScript, s.keys(keyShelf, keyDisputed), argsOf(some, epoch)...); err != nil {
+			return fmt.Errorf("remove disputed orders: %w", err)
+		}
+	}
+	return nil
 }

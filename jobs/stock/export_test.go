@@ -1,11 +1,9 @@
 package stock
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"reflect"
@@ -37,7 +35,7 @@ func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, s
 }
 
 // Reconciled is what a run of reconcile has found.
-type Reconciled struct{ Looked, Again int }
+type Reconciled struct{ LookedUp, Again int }
 
 // Reconciliation is one run of reconcile that looks up settled orders at once,
 // with a lease and steps that the test decides about.
@@ -48,7 +46,7 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	}
 	run := newReconciler(s, b, 0, w)
 	err := run.run(ctx)
-	return Reconciled{run.looked, run.again}, err
+	return Reconciled{run.lookedUp, run.again}, err
 }
 
 // ReconcileSome is one run of reconcile that compares up to most orders and buyers of each side.
@@ -56,7 +54,7 @@ func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most 
 	run := newReconciler(s, b, 0, testWork(fence, nil))
 	run.most = most
 	err := run.run(ctx)
-	return Reconciled{run.looked, run.again}, err
+	return Reconciled{run.lookedUp, run.again}, err
 }
 
 // LogLost lists what a sale has acknowledged and is lost, as Sale.Watch does.
@@ -77,8 +75,8 @@ func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line)
 // Line is a record as it is stored.
 func Line(r Record) (string, error) { return booked{Record: r}.line() }
 
-// SettleTelling is one run of settleOrders that reports each batch.
-func SettleTelling(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
+// SettleLogging is one run of settleOrders that reports each batch.
+func SettleLogging(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
 	run := newSettler(s, b, batch, w)
@@ -176,13 +174,3 @@ func ProblemNames() (names []string) {
 func RatedBuyers(h *Handler) []string {
 	return h.buyers.Keys()
 }
-
-// Collect reads the records of an append log, of the sale whose keys have a prefix.
-func Collect(r io.Reader, prefix string) (map[string]string, error) {
-	c := newCollector(prefix, 0)
-	err := c.read(context.Background(), bufio.NewReaderSize(r, 1<<16), 0)
-	return c.records(), err
-}
-
-// ParseManifest returns the files of an append log, in their order.
-func ParseManifest(text string) ([]string, error) { return parseManifest(text) }

@@ -17,35 +17,35 @@ import (
 
 // A Handler serves a sale over HTTP:
 //
-//	GET    /openapi.json           this, for machines
-//	PUT    /products/{sku}         its price
-//	PUT    /products/{sku}/stock   what was put in, in all
-//	POST   /products/{sku}/deliveries   adds to it, once per reference
+//	GET    /openapi.json           this description, as OpenAPI
+//	PUT    /products/{sku}         sets its offer
+//	PUT    /products/{sku}/stock   sets its total
+//	POST   /products/{sku}/deliveries   adds to its total, once per reference
 //	GET    /products/{sku}
-//	DELETE /products/{sku}         ends its sale; what was sold stays
-//	GET    /products               a page of all: limit, cursor
-//	GET    /orders                 a page of all: limit, cursor, state, sku
+//	DELETE /products/{sku}         ends its sale; sold items stay
+//	GET    /products               a page of products: limit, cursor
+//	GET    /orders                 a page of orders: limit, cursor, state, sku
 //	POST   /orders/read            up to 100, by their ids
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
-//	POST   /orders/{id}/paying     its payment has begun
-//	POST   /orders/{id}/pay        it was paid
-//	POST   /orders/{id}/refund     a payment goes back
-//	POST   /orders/{id}/return     its items came back
+//	POST   /orders/{id}/paying     begins its payment
+//	POST   /orders/{id}/pay        records its payment
+//	POST   /orders/{id}/refund     records a refund
+//	POST   /orders/{id}/return     records a return
 //	DELETE /orders/{id}            cancels it
 //
-// Bodies are JSON of at most 64 KiB, errors application/problem+json (RFC 9457):
-// 409 sold out, closed, or an id with another order; 422 what is not allowed; 404
-// not known; 503 doubt, after which the same may be sent again. Every request may
-// be. Each Role may do what its doc says, with a token of its own (401, 403 otherwise); without
-// HandlerOptions.Tokens each caller that can reach it may do everything.
+// Bodies are JSON of at most 64 KiB. Errors are application/problem+json (RFC 9457): 409 for
+// sold out, closed, or an id with another order; 422 for an invalid request; 404 for an
+// unknown id; 503 for doubt. Every request may be repeated, and after doubt it should be.
+// Each Role needs a token of its own (401 and 403 otherwise). Without HandlerOptions.Tokens
+// each caller that can reach the Handler may do everything.
 type Handler struct {
 	sale   *Sale
 	log    *slog.Logger
 	tokens func(Role) []string
 	next   http.Handler
-	logged atomic.Int64 // when the last doubt was logged, Unix ns
-	shared atomic.Int64 // when a token of several roles was logged last, Unix ns
+	logged atomic.Int64 // time of the last logged doubt, Unix ns
+	shared atomic.Int64 // time of the last logged token of several roles, Unix ns
 
 	options           HandlerOptions
 	lanes             [shares]*admission.Lane
@@ -53,37 +53,36 @@ type Handler struct {
 	tally             answerTally
 }
 
-// HandlerOptions are what a Handler may be given. The zero value is fine.
+// HandlerOptions are the options of a Handler. The zero value is valid.
 type HandlerOptions struct {
-	// Log gets what is in doubt, at most once a second. Nil: nothing is logged.
+	// Log gets requests in doubt, at most one a second. Nil: nothing is logged.
 	Log *slog.Logger
-	// Tokens returns the tokens of a role, of which each proves it, as they are now: several
-	// let one be replaced by another. No caller has a role without a token, and a token that
-	// several roles have proves none of them. It is called for each request, also
-	// concurrently. Nil: there are no roles, and each caller that can reach the Handler may
-	// do everything.
+	// Tokens returns the current tokens of a role. Each of them proves the role; several tokens
+	// allow one to be replaced. A role without tokens is open to no caller. A token of several
+	// roles proves none of them. Tokens is called for each request, also concurrently. Nil: there
+	// are no roles, and each caller that can reach the Handler may do everything.
 	Tokens func(Role) []string
-	// InFlight is how many requests are served at once, of each of three shares: what buyers
-	// do, reading, and payments with what sellers do. More wait, for Wait at most, and are
-	// then refused with 503 overloaded. Zero: DefaultInFlight.
+	// InFlight bounds the requests that are served at once, for each of three shares: requests of
+	// buyers, reads, and payments with requests of sellers. Further requests wait, at most for
+	// Wait, and then get 503 overloaded. Zero: DefaultInFlight.
 	InFlight int
-	// Wait is how long a request waits for a place. Zero: DefaultWait.
+	// Wait bounds the time for which a request waits for a place. Zero: DefaultWait.
 	Wait time.Duration
-	// Timeout bounds a request from when its body was read: with a store that does not answer
-	// it ends in doubt then. Zero: DefaultTimeout.
+	// Timeout bounds a request, from the end of its body on. If the store does not answer, the
+	// request ends in doubt then. Zero: DefaultTimeout.
 	Timeout time.Duration
-	// BuyerRate is how often one buyer may try to place an order, and AddressRate how often one
-	// address may send what is not a payment or for sellers: more is 429 too-many-requests. They
-	// are counted by this Handler alone. Zero: any number of times.
+	// BuyerRate limits the orders that one buyer may try to place, and AddressRate the requests of
+	// one address other than payments and requests of sellers. A request beyond its rate gets 429
+	// too-many-requests. Each Handler counts by itself. Zero: no limit.
 	BuyerRate, AddressRate Rate
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed: the address of a
-	// request is the last in it that is not theirs. An IPv4-mapped range, ::ffff:10.0.0.0/104, is that
-	// of the IPv4 addresses. Nil: it is that of the peer.
+	// TrustedProxies are the addresses whose X-Forwarded-For is trusted: a request counts for the
+	// last address in this header that is not one of them. An IPv4-mapped range such as
+	// ::ffff:10.0.0.0/104 stands for its IPv4 addresses. Nil: a request counts for its peer.
 	TrustedProxies []netip.Prefix
-	// Admit is asked before each order that is placed, and may check a token of a captcha or
-	// a queue in the headers. A *NotAdmittedError refuses the order, any other error is doubt. The body
-	// is there to be read. It is called concurrently, before the request has a place, with a
-	// context that ends with the request's Timeout. Nil: all are admitted.
+	// Admit is called before each order is placed, and may check a token of a captcha or a queue in
+	// the headers. It may read the body. A *NotAdmittedError refuses the order; any other error is
+	// doubt. It is called concurrently, before the request has a place, with a context that ends
+	// with Timeout. Nil: all orders are admitted.
 	Admit func(*http.Request) error
 }
 
@@ -116,7 +115,7 @@ func NewHandler(s *Sale, options HandlerOptions) *Handler {
 	return h
 }
 
-// mux serves the routes. The answer to a request of none of them has the methods that its path has.
+// mux serves the routes. A request with a wrong method gets the methods that its path has.
 func (h *Handler) mux(all []route) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range all {
@@ -136,7 +135,7 @@ func (h *Handler) mux(all []route) *http.ServeMux {
 
 const anyPath = "/"
 
-// methodsOf are the methods that a path has: it may be that of several routes.
+// methodsOf returns the methods of a path, which may match several routes.
 func methodsOf(mux *http.ServeMux, path *url.URL) (allowed []string) {
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost, http.MethodPut} {
 		if _, pattern := mux.Handler(&http.Request{Method: method, URL: path}); pattern != anyPath {
@@ -156,7 +155,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-// serve does what the requests of a route ask for, and answers them.
+// serve returns the handler of a route.
 func (h *Handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := h.admit(route, w, r); p != nil {
@@ -201,10 +200,10 @@ func (a reply) write(w http.ResponseWriter) {
 		_, _ = w.Write(a.raw)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(a.view) // a client that has gone away needs none
+	_ = json.NewEncoder(w).Encode(a.view) // an error means that the client has disconnected
 }
 
-// problem is the answer to an error. Doubt is logged, at most once a second.
+// problem returns the reply to an error. It logs doubt at most once a second.
 func (h *Handler) problem(err error) *problem {
 	p := problemOf(err)
 	if last, now := h.logged.Load(), time.Now().UnixNano(); p.Status == http.StatusServiceUnavailable &&

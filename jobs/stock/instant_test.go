@@ -158,7 +158,7 @@ func TestExactAgeOfALookUp(t *testing.T) {
 	put(t, s, "tea", 2)
 	fill(t, s, 2)
 	settle(t, s, p, 1, 2)
-	if got, err := stock.Reconciliation(t.Context(), s, p.Database, fence(2), pass, nil); err != nil || got.Looked != 2 {
+	if got, err := stock.Reconciliation(t.Context(), s, p.Database, fence(2), pass, nil); err != nil || got.LookedUp != 2 {
 		t.Errorf("%+v, %v, want both looked up", got, err)
 	}
 }

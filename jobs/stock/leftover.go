@@ -8,17 +8,18 @@ import (
 	"strconv"
 )
 
-// A leftover is what the store still has of a shelf that is to be rebuilt, beside
-// what the book has: what was accepted and not settled yet.
+// A leftover is the store's part of a shelf that is to be rebuilt: accepted changes that are not
+// settled yet.
 type leftover struct {
-	totals   map[string]total // of products that have changed since the last settlement
-	supplies []supply         // what was added to products since
-	open     map[string]bool  // ids of all orders whose records are to be removed
-	lost     []Loss           // what was put in and cannot be read
-	haul     haul             // orders that are not settled
+	totals   map[string]total // changed since the last settlement
+	supplies []supply         // deliveries since the last settlement
+	open     map[string]bool  // by order id: the record is to be removed
+	lost     []Loss           // totals that cannot be read
+	batch    batch            // unsettled orders
 }
 
-// leftover reads what the store still has. The shelf is closed: nothing changes.
+// leftover reads the unsettled changes of the store. The shelf is closed, so nothing changes
+// meanwhile.
 func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 	left.totals, left.open = map[string]total{}, map[string]bool{}
 	totals, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keyRestocked)).Result() })
@@ -50,7 +51,8 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 	return left, nil
 }
 
-// leftoverOf reads the orders of one set; those that are due were settled.
+// leftoverOf reads the orders of one set. Orders of the due set are settled, so their records are
+// not read.
 func (s *Sale) leftoverOf(ctx context.Context, name string, left *leftover) error {
 	for from := int64(0); ; from += maxBatch {
 		ids, err := s.idsOf(ctx, name, from)
@@ -61,36 +63,36 @@ func (s *Sale) leftoverOf(ctx context.Context, name string, left *leftover) erro
 			left.open[id] = true
 		}
 		if name != keyDue {
-			var h haul
-			if err := s.readRecords(ctx, ids, &h); err != nil {
+			var got batch
+			if err := s.readRecords(ctx, ids, &got); err != nil {
 				return err
 			}
-			left.haul.records = append(left.haul.records, h.records...)
-			left.haul.lost = append(left.haul.lost, h.lost...)
-			left.haul.unread = append(left.haul.unread, h.unread...)
+			left.batch.records = append(left.batch.records, got.records...)
+			left.batch.lost = append(left.batch.lost, got.lost...)
+			left.batch.unread = append(left.batch.unread, got.unread...)
 		}
 	}
 }
 
-// A fit decides which of the leftover orders go into the book.
+// A fit selects the unsettled orders that go into the book.
 type fit struct {
-	room     map[string]int64 // by product, what the book has not given away
-	take     []Record         // that go into the book
-	lost     []Loss           // that do not, and why
-	disputes []disputed       // of those, the paid ones
+	room     map[string]int64 // by product: quantity that the book has neither reserved nor sold
+	take     []Record         // orders that go into the book
+	lost     []Loss           // orders that do not, with the reason
+	disputes []disputed       // of the lost orders, the paid ones
 }
 
-// fits sorts the leftover: orders that the book takes, and the others, with the
-// reason. What the book has in a last state stays as it is. Of the others those come first that
-// the book has, since one that has ended makes room, then the paid ones, then the oldest; paid ones that are
-// not taken are disputed.
+// fits divides the unsettled orders into those that the book takes and those that are lost, with
+// the reason. An order that the book has in a last state stays as it is. Orders that the book has
+// come first, because an ended one makes room; then paid ones; then the oldest. A paid order that
+// is not taken becomes a dispute.
 func (left *leftover) fits(products map[string]Product, found map[string]row) (f fit, totals []total) {
 	f.room = map[string]int64{}
 	for sku, p := range products {
 		f.room[sku] = p.Put - p.Reserved - p.Sold
 	}
 	totals = f.fitTotals(left.totals, products)
-	slices.SortStableFunc(left.haul.records, func(a, b Record) int {
+	slices.SortStableFunc(left.batch.records, func(a, b Record) int {
 		if (a.State == Paid) != (b.State == Paid) {
 			if a.State == Paid {
 				return -1
@@ -99,22 +101,22 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (f
 		}
 		return a.Placed.Compare(b.Placed)
 	})
-	for _, r := range left.haul.records {
+	for _, r := range left.batch.records {
 		if have, known := found[r.ID]; known {
 			f.fitKnown(r, have)
 		}
 	}
-	for _, r := range left.haul.records {
+	for _, r := range left.batch.records {
 		if _, known := found[r.ID]; !known {
 			f.fitNew(r)
 		}
 	}
-	for _, id := range left.haul.lost {
+	for _, id := range left.batch.lost {
 		if _, known := found[id]; !known {
 			f.lost = append(f.lost, Loss{ID: id, Reason: "neither the store nor the book has it"})
 		}
 	}
-	for _, u := range left.haul.unread {
+	for _, u := range left.batch.unread {
 		reason := "its record cannot be read, and the book does not know it"
 		if have, known := found[u.id]; known {
 			reason = "its record cannot be read: the book has it " + string(have.status) + ", which holds"
@@ -124,8 +126,9 @@ func (left *leftover) fits(products map[string]Product, found map[string]row) (f
 	return f, totals
 }
 
-// fitTotals returns the totals that the book takes: those of products that it does not have. Of the others it has what was
-// acknowledged; what the store has may be older, also where the book has no price: the product was deleted and put in again.
+// fitTotals returns the totals of products that the book lacks. Of the other products the book has
+// the acknowledged total, and the store's may be older. That holds also for a product without a
+// price in the book, which was deleted and put in again.
 func (f *fit) fitTotals(all map[string]total, products map[string]Product) (totals []total) {
 	for _, sku := range slices.Sorted(maps.Keys(all)) {
 		t := all[sku]
@@ -139,10 +142,10 @@ func (f *fit) fitTotals(all map[string]total, products map[string]Product) (tota
 	return totals
 }
 
-// fitKnown decides about an order that the book has.
+// fitKnown handles an order that the book has.
 func (f *fit) fitKnown(r Record, have row) {
 	switch {
-	case have.knows(r) || have.later(r): // the book is as far, or farther
+	case have.knows(r) || have.later(r): // the book has the same state, or a later one
 	case have.before(r):
 		f.take = append(f.take, r)
 		if have.status.holds() && !r.State.holds() {
@@ -155,7 +158,7 @@ func (f *fit) fitKnown(r Record, have row) {
 	}
 }
 
-// fitNew decides about an order that the book does not have.
+// fitNew handles an order that the book lacks.
 func (f *fit) fitNew(r Record) {
 	if r.State.holds() && !f.hold(r.Items) {
 		f.lose(r, "there is not enough left for it", "")
@@ -171,7 +174,7 @@ func (f *fit) lose(r Record, reason, instead string) {
 	}
 }
 
-// hold takes items out of what is left, all or none.
+// hold takes all items out of the room, or none.
 func (f *fit) hold(items []Item) bool {
 	for _, item := range items {
 		if f.room[item.SKU] < item.Quantity {
@@ -184,8 +187,8 @@ func (f *fit) hold(items []Item) bool {
 	return true
 }
 
-// against is what a rebuild does not take over from a total, since the book has the product. The
-// store may be older than the book, and the total with it.
+// against returns the parts of a total that a rebuild does not take over, because the book has the
+// product. The store, and its total, may be older than the book.
 func (t total) against(p Product) (lost []Loss) {
 	has, holds := t.offer.line(), p.line()
 	if t.put != p.Put && has != deleted && holds != deleted {
@@ -197,7 +200,7 @@ func (t total) against(p Product) (lost []Loss) {
 	return lost
 }
 
-// shown is the line of an offer for people.
+// shown formats the line of an offer for people.
 func shown(line string) string {
 	switch line {
 	case "":

@@ -44,7 +44,7 @@ func TestUnreadableTotalsAreKeptBack(t *testing.T) {
 		}
 		fill(t, s, 5)
 		core, logs := observer.New(zap.ErrorLevel)
-		err := stock.SettleTelling(t.Context(), s, p.Database, 20, fence(1), slog.New(zapslog.NewHandler(core)))
+		err := stock.SettleLogging(t.Context(), s, p.Database, 20, fence(1), slog.New(zapslog.NewHandler(core)))
 		if err == nil || !strings.Contains(err.Error(), "4 products") {
 			t.Errorf("settle: %v, want 4 products that cannot be read", err)
 		}

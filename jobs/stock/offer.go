@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// An Offer is how a product is sold. The zero Offer is that of a product without a
-// price, which cannot be ordered.
+// An Offer is the price and the conditions of a product. The zero Offer has no price: the product
+// cannot be ordered.
 type Offer struct {
-	Price    int64  // of one, in minor units (cents): 0 to MaxAmount
+	Price    int64  // of one piece, in minor units (cents): 0 to MaxAmount
 	Currency string // three capital letters, as ISO 4217 has them
-	// BuyerLimit is how many one buyer may have, in all orders that are reserved or paid: 0
-	// to MaxQuantity. An order must name its Buyer then. Lowered, it refuses new orders alone.
-	// Zero: any number.
+	// BuyerLimit bounds the quantity that one buyer may have in all reserved and paid orders: 0 to
+	// MaxQuantity. An order must then name its Buyer. A lowered limit affects new orders only.
+	// Zero: no limit.
 	BuyerLimit int64
-	// Starts and Ends are when its sale begins and ends, by the store's clock, in whole
-	// milliseconds: it can be ordered from Starts on, and not any more at Ends. Zero: it has
-	// begun, and never ends.
+	// Starts and Ends bound the sale of the product by the store's clock, in whole milliseconds: it
+	// can be ordered from Starts on, until before Ends. Zero: no bound.
 	Starts, Ends time.Time
 }
 
-// The longest times that an Offer may have, in Unix ms: up to the year 9999.
+// maxInstant is the latest Starts and Ends, in Unix ms: the end of the year 9999.
 const maxInstant = 253_402_300_799_999
 
 func (o Offer) validate() error {
@@ -47,11 +46,11 @@ func (o Offer) validate() error {
 	return nil
 }
 
-// deleted stands for the offer of a product that was deleted, and for its currency in the book.
+// deleted is the offer of a deleted product in the store, and its currency in the book.
 const deleted = "-"
 
-// line is the offer as the store has it; empty: none. What is the same for all products stands
-// in none: price and currency, then the limit, and when the sale begins and ends, 0 each for none.
+// line returns the offer in the store's format: price and currency, and, if one of them is set, the
+// limit, Starts and Ends (0 for none). Empty: no offer.
 func (o Offer) line() string {
 	if o.Currency == "" || o.Currency == deleted {
 		return o.Currency
@@ -63,7 +62,7 @@ func (o Offer) line() string {
 	return fmt.Sprintf("%s %d %d %d", line, o.BuyerLimit, instant(o.Starts), instant(o.Ends))
 }
 
-// instant is a time in Unix ms, 0 for none; instantOf reads it.
+// instant returns a time in Unix ms, 0 for the zero time; instantOf is its inverse.
 func instant(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -78,7 +77,7 @@ func instantOf(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// parseOffer reads a line; nothing is no offer.
+// parseOffer parses a line; an empty one is no offer.
 func parseOffer(line string) (o Offer, err error) {
 	if line == "" || line == deleted {
 		return Offer{Currency: line}, nil
@@ -99,16 +98,15 @@ func parseOffer(line string) (o Offer, err error) {
 	return o, nil
 }
 
-// SetOffer sets how a product is sold from now on. Orders that are placed keep the price
-// that they were placed at. A product that is not known is known from then on, with
-// nothing put in. It is refused with a *FieldError, or with ErrFull beyond
-// MaxProducts. It may be called again.
+// SetOffer sets the offer of a product. Existing orders keep the price at which they were placed.
+// An unknown product is created with nothing put in. It refuses with a *FieldError, or with ErrFull
+// beyond MaxProducts. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
 	return s.SetOfferIf(ctx, sku, o, Condition{})
 }
 
-// SetOfferIf is SetOffer on a condition; where the product is not so it is refused with
-// ErrVersion, unless it is sold so already: called again it says what it said.
+// SetOfferIf is SetOffer on a condition. It refuses with ErrVersion if the product does not meet
+// the condition, unless the product has this offer already, so that a repeated call succeeds.
 func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition) (Product, error) {
 	err := checkSKU("sku", sku)
 	if err == nil {
@@ -124,7 +122,7 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition)
 		p, err = stocked(sku, 0, answer)
 	}
 	if err == nil {
-		err = s.entered(ctx, at, sku)
+		err = s.awaitProduct(ctx, at, sku)
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer %q: %w", sku, err)

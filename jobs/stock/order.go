@@ -21,39 +21,38 @@ const (
 	MaxBuyer    = 64                // characters
 )
 
-// An Order is what a buyer wants. What it costs the products say, and the [Record] of the
-// order. Printed, also as part of a log line, it shows a
-// masked receiver.
+// An Order is the order of a buyer. Its price follows from the offers of the products, and is in
+// its [Record]. Printed or logged, it shows a masked receiver.
 type Order struct {
 	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64},
-	// but for . and .., which mean something else in the path of a request.
+	// except . and .., which have a meaning in the path of a request.
 	ID string
-	// Receiver is the name and address that it goes to: 1 to MaxReceiver printable characters.
+	// Receiver is the name and address for the delivery: 1 to MaxReceiver printable characters.
 	Receiver string
-	// Buyer identifies the buyer, by an id of the buyers' side: [A-Za-z0-9._-]{1,64}, or
-	// empty where no product of the order has an Offer.BuyerLimit. It is part of what makes
-	// two orders the same.
+	// Buyer identifies the buyer by an id of the client's choice: [A-Za-z0-9._-]{1,64}. It may be
+	// empty if no product of the order has an Offer.BuyerLimit. Orders with different buyers are
+	// different orders.
 	Buyer string
-	// Phone is where texts about the order go, as E.164 writes it: + and 8 to 15 digits. Empty:
-	// nowhere.
+	// Phone is the number for texts about the order, in E.164 form: + and 8 to 15 digits. Empty: no
+	// texts.
 	Phone string
-	// Items are 1 to MaxItems, each of another product.
+	// Items are 1 to MaxItems items of different products.
 	Items []Item
 }
 
-// An Item is some of one product.
+// An Item is a quantity of one product.
 type Item struct {
 	SKU      string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}
 	Quantity int64  // 1 to MaxQuantity
-	// Price of one, in minor units, is what it was when the order was placed: of a Record.
-	// An order that is to be placed has 0.
+	// Price is the price of one piece when the order was placed, in minor units. It is set in a
+	// Record, and must be 0 in an order that is to be placed.
 	Price int64
 }
 
-// Amount is what the item costs, in minor units.
+// Amount returns the price of the item, in minor units.
 func (i Item) Amount() int64 { return i.Price * i.Quantity }
 
-// A name is made of these characters; written out, since every request is checked.
+// nameable reports whether a name may contain c. It is written out, since every request calls it.
 func nameable(c byte) bool {
 	return alphanumeric(c) || c == '.' || c == '_' || c == '-'
 }
@@ -75,7 +74,7 @@ func isName(s string) bool {
 	return true
 }
 
-// isPhone reports whether s is a number as E.164 writes it, or empty.
+// isPhone reports whether s is empty or a number in E.164 form.
 func isPhone(s string) bool {
 	if s == "" {
 		return true
@@ -107,11 +106,11 @@ func (o Order) Validate() error {
 		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", MaxBuyer))
 	}
 	if !isPhone(o.Phone) {
-		refuse("phone", "of another form", "+ and 8 to 15 digits, the first not 0, or none") // which is personal data
+		refuse("phone", "of another form", "+ and 8 to 15 digits, the first not 0, or none") // the value is personal data
 	}
 	if len(o.Items) == 0 || len(o.Items) > MaxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))
-		return errors.Join(faults...) // a flood of items is not checked one by one
+		return errors.Join(faults...) // an excessive list is not checked item by item
 	}
 	return errors.Join(append(faults, o.itemFaults()...)...)
 }
@@ -149,16 +148,16 @@ func checkSKU(field, sku string) error {
 	return &FieldError{field, quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}
 }
 
-// receiverFault says what is wrong with a receiver, in words that do not repeat it.
+// receiverFault describes the fault of a receiver without repeating it.
 func receiverFault(receiver string) string {
 	if strings.ContainsRune(receiver, utf8.RuneError) {
-		return "not UTF-8" // before a decoder put U+FFFD in its place
+		return "not UTF-8" // a decoder has replaced it by U+FFFD
 	}
 	return legible.Fault(receiver, MaxReceiver, false)
 }
 
-// sorted returns the items by product, in which order they are stored: the same
-// order in another sequence is no other order.
+// sorted returns the items in the order of their SKUs, as they are stored. Two orders that differ
+// only in the sequence of their items are equal.
 func (o Order) sorted() []Item {
 	if len(o.Items) == 1 {
 		return o.Items

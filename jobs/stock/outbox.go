@@ -11,15 +11,15 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// An outbox is where the events of a sale are, as its book says, whose row is locked: so
-// events get their numbers in the order in which their transactions commit. That of a
-// transaction which has not locked the book takes none.
+// An outbox is the position of the sale's events, read from the row of the book while it is locked.
+// Events therefore get their numbers in the order in which their transactions commit. A transaction
+// that has not locked the book writes no events.
 type outbox struct {
-	wanted bool  // there is a target
-	seq    int64 // the number of the last event
+	wanted bool  // a target is configured
+	seq    int64 // number of the last event
 }
 
-// writeEvents writes the events of orders that have come into other states.
+// writeEvents writes the events of orders that changed their state.
 func (tx *transaction) writeEvents(ctx context.Context, moves []transition) error {
 	if !tx.events.wanted || len(moves) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 	if err != nil || written {
 		return err
 	}
-	// The book had lost an order, and gets it again: some of its events are there.
+	// The book had lost an order and gets it again, so some of its events exist.
 	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_event WHERE sale = ? AND seq > ?"), tx.sale, tx.events.seq); err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 	return err
 }
 
-// insertEvents inserts the events but for those that are there, and reports whether there were no
-// others. Only then the book is moved on: numbers have no gaps.
+// insertEvents inserts all events except those in there. It reports false, and leaves the number of
+// the last event as it was, if others already exist: numbers have no gaps.
 func (tx *transaction) insertEvents(ctx context.Context, moves []transition, there map[string]bool) (written bool, err error) {
 	t := sqltext.Table{Name: "stock_event", Clock: "written_at", Columns: []sqltext.Column{
 		{Name: "seq"}, {Name: "order_id"}, {Name: "placed_at"}, {Name: "kind"}, {Name: "at"}, {Name: "payload"},
@@ -77,8 +77,7 @@ func (tx *transaction) insertEvents(ctx context.Context, moves []transition, the
 	return true, nil
 }
 
-// unlessEvent is what follows the rows of an INSERT into stock_event so that an event which
-// is there stays as it is.
+// unlessEvent is the suffix of an INSERT into stock_event that leaves existing events unchanged.
 func unlessEvent(d Dialect) string {
 	if d == MySQL {
 		return " ON DUPLICATE KEY UPDATE seq = stock_event.seq"
@@ -86,7 +85,7 @@ func unlessEvent(d Dialect) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// eventsOf returns the identities of the events that orders have.
+// eventsOf returns the ids of the events that orders have.
 func (tx *transaction) eventsOf(ctx context.Context, moves []transition) (map[string]bool, error) {
 	there := map[string]bool{}
 	query := tx.dialect.Bind("SELECT placed_at, kind FROM stock_event WHERE sale = ? AND order_id = ?")
@@ -116,7 +115,7 @@ func (b *Database) eventsAfter(ctx context.Context, sale string, seq int64, n in
 	return b.readEvents(ctx, sale, query, sale, seq)
 }
 
-// eventsAt reads events by their numbers, those that are there, in their order.
+// eventsAt reads the existing events with these numbers, in order.
 func (b *Database) eventsAt(ctx context.Context, sale string, seqs []int64) ([]Event, error) {
 	args := []any{sale}
 	for _, seq := range seqs {
@@ -144,10 +143,10 @@ func (b *Database) readEvents(ctx context.Context, sale, query string, args ...a
 	return events, nil
 }
 
-// eventColumns are what scanEvents wants of an event.
+// eventColumns are the columns that scanEvents scans.
 const eventColumns = "seq, order_id, placed_at, kind, at, payload"
 
-// scanEvents reads the events that a query finds, and closes it.
+// scanEvents reads the events of a query and closes its rows.
 func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
 	defer rows.Close()
 	for rows.Next() {
@@ -162,4 +161,59 @@ func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
 		events = append(events, e)
 	}
 	return events, errors.Join(rows.Err(), rows.Close())
+}
+
+// Bounds of one sweep, which runs each minute.
+const (
+	sweptAtOnce = 1000
+	maxSwept    = 200_000
+)
+
+// sweepEvents deletes events that are older than retention and that all targets have. It removes
+// targets that no node had in its configuration for that time. Without a target no further events
+// are written.
+func (b *Database) sweepEvents(ctx context.Context, sale string, retention time.Duration) error {
+	if err := b.forgetTargets(ctx, sale, retention); err != nil {
+		return fmt.Errorf("stock: forget targets of events: %w", err)
+	}
+	for deleted := 0; deleted < maxSwept; deleted += sweptAtOnce {
+		if more, err := b.sweepSome(ctx, sale, retention); err != nil {
+			return fmt.Errorf("stock: delete old events: %w", err)
+		} else if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// sweepSome deletes up to sweptAtOnce events, oldest first, and reports whether there may be more.
+func (b *Database) sweepSome(ctx context.Context, sale string, retention time.Duration) (more bool, err error) {
+	query := b.dialect.Bind("SELECT COUNT(*), MAX(seq) FROM (SELECT seq, written_at FROM stock_event WHERE sale = ?" +
+		" AND seq <= (SELECT COALESCE(MIN(seq), 9223372036854775807) FROM stock_cursor WHERE sale = ?) ORDER BY seq LIMIT ?) AS oldest WHERE written_at < " + b.dialect.Now() + " - ?")
+	var n int
+	var last sql.NullInt64
+	if err := b.db.QueryRowContext(ctx, query, sale, sale, sweptAtOnce, retention.Milliseconds()).Scan(&n, &last); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = b.db.ExecContext(ctx, b.dialect.Bind("DELETE FROM stock_event WHERE sale = ? AND seq <= ?"), sale, last.Int64)
+	return n == sweptAtOnce, err
+}
+
+// forgetTargets removes targets that are no longer configured.
+func (b *Database) forgetTargets(ctx context.Context, sale string, retention time.Duration) error {
+	gone := "sale = ? AND seen_at < " + b.dialect.Now() + " - ?"
+	var n int
+	err := b.db.QueryRowContext(ctx, b.dialect.Bind("SELECT COUNT(*) FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds()).Scan(&n)
+	if err != nil || n == 0 {
+		return err
+	}
+	return b.transact(ctx, sale, func(tx *transaction) error {
+		if _, err := tx.lockBook(ctx); err != nil {
+			return err
+		}
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds())
+		_, err2 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = EXISTS (SELECT 1 FROM stock_cursor WHERE stock_cursor.sale = stock_book.sale) WHERE sale = ?"), sale)
+		_, err3 := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target NOT IN (SELECT target FROM stock_cursor WHERE sale = ?)"), sale, sale)
+		return errors.Join(err, err2, err3)
+	})
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BeginPayment keeps an order from expiring while its payment is under way, for
-// Options.PayTime at least from now on. The time is given once: a call again moves
-// nothing. An order that is past its time, or in a last state, is an ErrClosed. An id
-// that is not known is an ErrUnknownOrder. For doubt see Reserve.
+// BeginPayment extends the reservation of an order while its payment is under way, to at least
+// Options.PayTime from now. It does so once: a repeated call changes nothing. It refuses with
+// ErrClosed if the order is past its time or in a last state, and with ErrUnknownOrder. For doubt
+// see Reserve.
 func (s *Sale) BeginPayment(ctx context.Context, id string) (Record, error) {
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: begin payment: %w", err)
@@ -20,13 +20,13 @@ func (s *Sale) BeginPayment(ctx context.Context, id string) (Record, error) {
 	return s.close(ctx, "begin payment", id, beginPaymentScript, keys, id, s.options.PayTime.Milliseconds())
 }
 
-// Pay records a payment that was made, by its reference, amount and currency, and makes
-// what the order reserved sold. An amount or a currency that is not the order's is a
-// *FieldError, and nothing is recorded. The same payment again changes nothing.
+// Pay records a payment by its reference, amount and currency, and marks the items of the order as
+// sold. If amount or currency are not the order's, it refuses with a *FieldError and records
+// nothing. A repeated call changes nothing.
 //
-// A payment that the order cannot take, since it is in a last state, past its time, or
-// paid already, is recorded as KindSurplus: it is to be refunded. That is an ErrClosed,
-// whose *ClosedError has the payment as Surplus.
+// A payment that the order cannot take, because it is in a last state, past its time, or already
+// paid, is recorded as KindSurplus and has to be refunded. The error is then an ErrClosed, whose
+// *ClosedError has the payment as Surplus.
 //
 // It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
 func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
@@ -42,11 +42,10 @@ func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 	return r, err
 }
 
-// Refund records that a payment of an order goes back: the one that has paid it, or a
-// surplus one. Of the one that has paid it the items are back in stock, unless they were
-// returned before. A payment goes back once: again with the same reference it changes
-// nothing, with another it is an ErrRefunded. A payment that the order does not have is
-// a *FieldError.
+// Refund records the refund of a payment of an order: the payment that paid it, or a surplus one.
+// With the former, the items are put back in stock, unless they were returned before. A payment is
+// refunded once: a repeated call with the same reference changes nothing, and another reference is
+// an ErrRefunded. A payment that the order does not have is a *FieldError.
 //
 // It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
 func (s *Sale) Refund(ctx context.Context, id, reference, payment string) (Record, error) {
@@ -56,9 +55,9 @@ func (s *Sale) Refund(ctx context.Context, id, reference, payment string) (Recor
 	return s.close(ctx, "refund", id, refundScript, s.givesBack(id, reference), id, reference, payment, s.options.Retention.Milliseconds(), MaxPayments)
 }
 
-// Return records that the items of a paid order came back, and puts them in stock, once.
-// The same reference again changes nothing. An order that is not paid, or no longer, is
-// an ErrUnpaid. The payment goes back with Refund.
+// Return records that the items of a paid order were returned, and puts them back in stock once. A
+// repeated call with the same reference changes nothing. It refuses with ErrUnpaid if the order is
+// not paid, or no longer. Refund records the payment's way back.
 //
 // It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
 func (s *Sale) Return(ctx context.Context, id, reference string) (Record, error) {
@@ -68,16 +67,16 @@ func (s *Sale) Return(ctx context.Context, id, reference string) (Record, error)
 	return s.close(ctx, "return", id, returnScript, s.givesBack(id, reference), id, reference, s.options.Retention.Milliseconds(), MaxPayments)
 }
 
-// givesBack are the keys of what puts sold items back in stock.
+// givesBack returns the keys of scripts that put sold items back in stock.
 func (s *Sale) givesBack(id, reference string) []string {
 	return append(s.keys(keyOrder+id), s.keys(keyStock, keySold, keyUnsettled, keySettled, keyRestored, keyDisputed,
 		keyReturned, keyReference+reference, keyBought)...)
 }
 
-// Cancel gives back what an order reserved. An order that is cancelled already
-// stays as it is and is no error; one that is being paid is an ErrPaying; one in another
-// last state is an ErrClosed. An id that is not known is an ErrUnknownOrder. For doubt
-// see Reserve: Cancel may be called again.
+// Cancel puts the items of a reserved order back in stock. Cancelling a cancelled order changes
+// nothing and is no error. It refuses with ErrPaying while the order is being paid, with ErrClosed
+// in another last state, and with ErrUnknownOrder. For doubt see Reserve: Cancel may be called
+// again.
 func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
 	if err := checkID(id); err != nil {
 		return Record{}, fmt.Errorf("stock: cancel: %w", err)
@@ -86,9 +85,9 @@ func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
 	return s.close(ctx, "cancel", id, cancelScript, keys, id)
 }
 
-// close asks a script that changes an order. One that the store has forgotten is put back
-// from the book first: what becomes of a payment may come long after Options.Retention.
-// The replicas must have what a refusal has recorded, too.
+// close runs a script that changes an order. If the store has forgotten the order, it is first
+// restored from the book, because a refund may come long after Options.Retention. A refusal that
+// records a payment needs the confirmation of the replicas, too.
 func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script, keys []string, args ...any) (Record, error) {
 	r, err := s.closeOnce(ctx, id, script, keys, args)
 	if errors.Is(err, ErrUnknownOrder) {
@@ -102,9 +101,9 @@ func (s *Sale) close(ctx context.Context, what, id string, script *redis.Script,
 	return r, nil
 }
 
-// closeOnce asks a script once. Where the book is waited for, a refusal is believed only of a
-// store that has all that the book has: one that went back refuses a step of an order whose
-// step before it has lost. The script notices a store that goes back after this check.
+// closeOnce runs a script. With Options.Settled, a refusal counts only if the store has everything
+// that the book has: a store that lost a step of the order refuses the next one. A loss after this
+// comparison is noticed by the script itself.
 func (s *Sale) closeOnce(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (Record, error) {
 	r, refusal, err := s.closeAsked(ctx, id, script, keys, args)
 	if err == nil && refusal != nil && s.options.Settled {
@@ -118,7 +117,7 @@ func (s *Sale) closeOnce(ctx context.Context, id string, script *redis.Script, k
 	return r, err
 }
 
-// closeAsked asks a script, and waits for the book to have what it has recorded.
+// closeAsked runs a script and waits until the book has the recorded change.
 func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, keys []string, args []any) (r Record, refusal, err error) {
 	answer, at, err := s.change(ctx, script, keys, args...)
 	if err != nil {
@@ -127,13 +126,13 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
 		return r, refusal, err
 	}
-	if err = s.settle(ctx, at, r); err == nil {
+	if err = s.awaitRecord(ctx, at, r); err == nil {
 		s.remember(at.epoch, r)
 	}
 	return r, refusal, err
 }
 
-// recall puts an order back into the store that the book has in a last state.
+// recall restores an order from the book into the store, in its last state.
 func (s *Sale) recall(ctx context.Context, id string) error {
 	r, err := s.bookedOrder(ctx, s.epoch(), id)
 	if err != nil {
@@ -146,8 +145,8 @@ func (s *Sale) recall(ctx context.Context, id string) error {
 	return err
 }
 
-// closed reads what a script says of an order: what the store has recorded of it, if
-// anything, and whether it was refused.
+// closed parses the answer of a script about an order: the record, if the store recorded anything,
+// and the refusal, if there is one.
 func closed(id string, answer []string) (r Record, refusal, err error) {
 	switch {
 	case is(answer, "ok", 2):
@@ -179,7 +178,7 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 	case is(answer, "many", 1):
 		refusal = ErrPayments
 	default:
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	return r, refusal, err
 }

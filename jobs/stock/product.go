@@ -9,34 +9,33 @@ import (
 	"strings"
 )
 
-// Bounds of what is put in.
+// Bounds of products.
 const (
-	MaxTotal    = 1_000_000_000_000 // of one product
-	MaxProducts = 10_000            // of one sale
+	MaxTotal    = 1_000_000_000_000 // quantity put in of one product
+	MaxProducts = 10_000            // products of one sale
 )
 
-// A Product is what there is of one product: Stock + Reserved + Sold = Put, and
-// none is negative.
+// A Product is a product with its counts: Stock + Reserved + Sold = Put, and none is negative.
 type Product struct {
 	SKU      string
-	Put      int64 // what was put in, in all
-	Stock    int64 // what can be reserved
-	Reserved int64 // what is reserved and not paid
-	Sold     int64 // what is paid
-	Offer          // how it is sold
+	Put      int64 // the total that was ever put in
+	Stock    int64 // quantity that can be reserved
+	Reserved int64 // quantity that is reserved and not paid
+	Sold     int64 // quantity that is paid
+	Offer          // price and conditions
 }
 
-// Put sets how much of a product was put in, in all: to add ten to a hundred, put
-// 110. A product that is not known is known from then on. It is refused with
-// ErrTooLow if more is reserved and sold, and with ErrFull beyond MaxProducts. It
-// may be called again; see also ErrUnsettled. Of two sellers that read a total and put more the later one undoes
-// the other's: see [Sale.PutIf] and [Sale.Supply].
+// Put sets the total of a product that was ever put in: to add ten to a hundred, put 110. An
+// unknown product is created. It refuses with ErrTooLow if more is reserved and sold, and with
+// ErrFull beyond MaxProducts. It may be called again; see also ErrUnsettled. If two sellers read a
+// total and then put a higher one, the second overwrites the first: see [Sale.PutIf] and
+// [Sale.Supply].
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
 	return s.PutIf(ctx, sku, total, Condition{})
 }
 
-// PutIf is Put on a condition; where the product is not so it is refused with ErrVersion, unless
-// the total is that already: called again it says what it said.
+// PutIf is Put on a condition. It refuses with ErrVersion if the product does not meet the
+// condition, unless the product has this total already, so that a repeated call succeeds.
 func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: put: %w", err)
@@ -52,7 +51,7 @@ func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) 
 		p, err = stocked(sku, total, answer)
 	}
 	if err == nil {
-		err = s.entered(ctx, at, sku)
+		err = s.awaitProduct(ctx, at, sku)
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: put %q: %w", sku, err)
@@ -71,10 +70,10 @@ func stocked(sku string, total int64, answer []string) (Product, error) {
 	case is(answer, "version", 2):
 		return Product{}, ErrVersion
 	}
-	return Product{}, strange(answer)
+	return Product{}, unknownAnswer(answer)
 }
 
-// Product returns what there is of a product, or ErrUnknownSKU.
+// Product returns a product, or ErrUnknownSKU.
 func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: product: %w", err)
@@ -93,11 +92,11 @@ func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	return p, nil
 }
 
-// parseProduct reads put, stock, reserved, sold, offer.
+// parseProduct parses put, stock, reserved, sold, offer.
 func parseProduct(sku string, values []string) (p Product, err error) {
 	into := []*int64{&p.Put, &p.Stock, &p.Reserved, &p.Sold}
 	if len(values) != len(into)+1 {
-		return Product{}, strange(values)
+		return Product{}, unknownAnswer(values)
 	}
 	for i := range into {
 		if *into[i], err = strconv.ParseInt(values[i], 10, 64); err != nil {
@@ -109,11 +108,11 @@ func parseProduct(sku string, values []string) (p Product, err error) {
 	return p, err
 }
 
-// Delete ends the sale of a product of which nothing is reserved: from then on it is not known to
-// buyers and sellers. What was sold of it stays in the book, and can come back by a refund or
-// return. Put and SetOffer begin it again; its total goes on from what was sold, which it counts.
-// It is refused with a *FieldError, ErrUnknownSKU, ErrReserved, or, where the condition does not
-// hold, ErrVersion. It may be called again.
+// Delete ends the sale of a product without reserved items: buyers and sellers no longer see it.
+// Its sold items stay in the book, and can be refunded or returned. Put and SetOffer begin its sale
+// again, with a total that includes the sold items. It refuses with a *FieldError, ErrUnknownSKU,
+// ErrReserved, or with ErrVersion if the product does not meet the condition. It may be called
+// again.
 func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
 	if err := checkSKU("sku", sku); err != nil {
 		return fmt.Errorf("stock: delete: %w", err)
@@ -122,7 +121,7 @@ func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
 	switch {
 	case err != nil:
 	case is(answer, "ok", 1):
-		if err = s.entered(ctx, at, sku); err == nil {
+		if err = s.awaitProduct(ctx, at, sku); err == nil {
 			return nil
 		}
 	case is(answer, "unknown", 1):
@@ -132,20 +131,20 @@ func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
 	case is(answer, "version", 2):
 		err = ErrVersion
 	default:
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	return fmt.Errorf("stock: delete %s: %w", quote(sku), err)
 }
 
-// A Condition says for which version of a product a change is meant. The zero Condition is for
-// any, and for a product that is not known.
+// A Condition restricts a change to a version of a product. The zero Condition allows every
+// version, and an unknown product.
 type Condition struct {
-	Absent   bool     // only while it is not known; nothing else counts then
-	Known    bool     // only while it is known
-	Versions []string // only while it is one of these: see Product.Version
+	Absent   bool     // only if the product is unknown; the other fields are not read
+	Known    bool     // only if the product is known
+	Versions []string // only if the version is one of these: see Product.Version
 }
 
-// text is the condition as the store wants it.
+// text returns the condition in the format of the scripts.
 func (c Condition) text() string {
 	switch {
 	case c.Absent:
@@ -158,8 +157,8 @@ func (c Condition) text() string {
 	return ""
 }
 
-// Version distinguishes what a seller may change of a product, what was put in and how it is sold, from
-// what that was before. It does not change with its orders.
+// Version identifies the part of a product that sellers change: its total and its offer. It does
+// not change with orders.
 func (p Product) Version() string {
 	sum := sha1.Sum([]byte(strconv.FormatInt(p.Put, 10) + " " + p.line()))
 	return hex.EncodeToString(sum[:])[:16]

@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// lockedTime is how long a transaction that has locked the book waits for the store: all others
-// that write into the book wait for it meanwhile.
+// lockedTime bounds the wait for the store in a transaction that has locked the book, because all
+// other writers of the book wait meanwhile.
 const lockedTime = time.Second
 
-// entered returns nil when the book has what a seller has changed of a product, or what became of
-// it since: what was acknowledged is not lost then, whatever the store loses. The point is that of
-// the store's answer. A sale without a book has it at once.
-func (s *Sale) entered(ctx context.Context, at point, sku string) error {
+// awaitProduct returns nil when the book has a seller's change of a product, or a later one. The
+// change then survives any loss of the store. The point is that of the store's answer. A sale
+// without a book returns at once.
+func (s *Sale) awaitProduct(ctx context.Context, at point, sku string) error {
 	if s.options.Book == nil {
 		return nil
 	}
-	return s.await(ctx, &s.productWriter, entry{sku: sku, at: at}, s.enter)
+	return s.await(ctx, &s.productWriter, entry{sku: sku, at: at}, s.writeProducts)
 }
 
-// enter writes what was put in of the products of entries in one transaction, or each in its own
-// when that fails.
-func (s *Sale) enter(ctx context.Context, entries []*entry) {
-	if err := s.enterOnce(ctx, entries); err == nil || len(entries) == 1 {
+// writeProducts writes the totals of entries in one transaction or, if that fails, each in a
+// transaction of its own.
+func (s *Sale) writeProducts(ctx context.Context, entries []*entry) {
+	if err := s.writeProductsOnce(ctx, entries); err == nil || len(entries) == 1 {
 		return
 	}
 	for i := range entries {
-		_ = s.enterOnce(ctx, entries[i:i+1]) // the entry has it
+		_ = s.writeProductsOnce(ctx, entries[i:i+1]) // the entry has its error
 	}
 }
 
-func (s *Sale) enterOnce(ctx context.Context, entries []*entry) error {
+func (s *Sale) writeProductsOnce(ctx context.Context, entries []*entry) error {
 	later := map[string]bool{}
 	to, err := together(entries)
 	if err == nil {
 		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
-			if err := tx.turn(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
+			if err := tx.moveBook(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
 				return err
 			}
-			lower, err := s.bring(ctx, tx, to, productsOf(entries))
+			lower, err := s.writePutIn(ctx, tx, to, productsOf(entries))
 			if err != nil {
 				return err
 			}
@@ -53,25 +53,25 @@ func (s *Sale) enterOnce(ctx context.Context, entries []*entry) error {
 	}
 	for _, e := range entries {
 		if e.err = err; err == nil && later[e.sku] {
-			e.err = &unbalancedError{e.sku, "its orders that have ended are on their way to it"}
+			e.err = &unbalancedError{e.sku, "its ended orders are on their way to the book"}
 		}
 	}
 	return err
 }
 
-// together is the shelf that entries are on, and the most that was seen of it.
+// together returns the common epoch of entries, and the highest counts that they have seen.
 func together(entries []*entry) (to point, err error) {
 	to.epoch = entries[0].at.epoch
 	for _, e := range entries {
 		if e.at.epoch != to.epoch {
-			return to, errors.New("the shelf was rebuilt in between") // each by itself then
+			return to, errors.New("the shelf was rebuilt in between") // each entry is then written alone
 		}
 		to.changes, to.own = max(to.changes, e.at.changes), max(to.own, e.at.own)
 	}
 	return to, nil
 }
 
-// productsOf are those that entries are about.
+// productsOf returns the products of entries.
 func productsOf(entries []*entry) (skus []string) {
 	seen := map[string]bool{}
 	add := func(sku string) {
@@ -89,34 +89,34 @@ func productsOf(entries []*entry) (skus []string) {
 	return skus
 }
 
-// bring writes what was put in of products and is on its way to the book, but for totals
-// that are lower than the book's, which it returns. The transaction has locked the book: what it
-// reads of the store is not older than what any other has written. It has a number, as a
-// settlement has one: a store that goes back to before it is behind the book.
-func (s *Sale) bring(ctx context.Context, tx *transaction, seen point, skus []string) (lower []total, err error) {
+// writePutIn writes the totals and deliveries of products that are on their way to the book. Totals
+// that are lower than the book's are returned and not written. The caller's transaction has locked
+// the book, so the totals read from the store are the newest. Like a settlement it has a number: a
+// store that goes back to a state before this number is behind the book.
+func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus []string) (lower []total, err error) {
 	at, err := tx.lockBook(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.putIn(ctx, seen, at.mark, skus)
-	if err != nil || len(h.totals) == 0 {
+	got, err := s.putIn(ctx, seen, at.mark, skus)
+	if err != nil || len(got.totals) == 0 {
 		return nil, err
 	}
-	if err := tx.turn(ctx, position{epoch: at.epoch, mark: h.mark}); err != nil {
+	if err := tx.moveBook(ctx, position{epoch: at.epoch, mark: got.mark}); err != nil {
 		return nil, err
 	}
-	if lower, err = tx.raiseTotals(ctx, h.totals); err != nil {
+	if lower, err = tx.raiseTotals(ctx, got.totals); err != nil {
 		return nil, fmt.Errorf("products: %w", err)
 	}
-	if err := tx.writeSupplies(ctx, h.supplies); err != nil {
+	if err := tx.writeSupplies(ctx, got.supplies); err != nil {
 		return nil, fmt.Errorf("supplies: %w", err)
 	}
 	return lower, nil
 }
 
-// putIn reads what was put in of products and the database does not have, on a shelf that has
-// lost nothing of what was seen, and is not behind the book's mark.
-func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string) (h haul, err error) {
+// putIn reads the totals and deliveries of products that the database lacks, from a shelf that has
+// everything the caller has seen, and the book's mark.
+func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string) (got batch, err error) {
 	ctx, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
 	keys, args := s.onShelf(seen, s.keys(keyRestocked, keySupplied), argsOf(skus, mark))
@@ -125,23 +125,23 @@ func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string)
 		err = closedShelf(answer[1])
 	}
 	if err == nil && len(answer) < 2 {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err != nil {
-		return haul{}, fmt.Errorf("read what was put in: %w", err)
+		return batch{}, fmt.Errorf("read what was put in: %w", err)
 	}
 	answer = answer[:len(answer)-2]
 	switch {
 	case len(answer) == 0:
-		return haul{}, nil
+		return batch{}, nil
 	case is(answer, "behind", 1):
-		return haul{}, closedShelf(answer[0])
+		return batch{}, closedShelf(answer[0])
 	}
-	if err = parseNumbers(answer[:1], &h.mark); err == nil {
-		_, err = h.parsePutIn(answer[1:])
+	if err = parseNumbers(answer[:1], &got.mark); err == nil {
+		_, err = got.parsePutIn(answer[1:])
 	}
-	if err == nil && len(h.lines) > 0 {
-		err = h.lines[0].err // the book does not get it: see readable
+	if err == nil && len(got.lines) > 0 {
+		err = got.lines[0].err // the book must not get a part of it: see readable
 	}
-	return h, err
+	return got, err
 }

@@ -114,7 +114,7 @@ func TestUnreadableOrdersAreKeptBack(t *testing.T) {
 	}
 	fill(t, s, 7)
 	core, logs := observer.New(zap.ErrorLevel)
-	err := stock.SettleTelling(t.Context(), s, p.Database, 2, fence(1), slog.New(zapslog.NewHandler(core)))
+	err := stock.SettleLogging(t.Context(), s, p.Database, 2, fence(1), slog.New(zapslog.NewHandler(core)))
 	if err == nil || !strings.Contains(err.Error(), "3 orders are kept back") {
 		t.Errorf("%v, want 3 kept back", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Order returns an order by its id, or ErrUnknownOrder. One that is past its time is
-// expired, also before releaseExpired has closed it.
+// Order returns an order by its id, or ErrUnknownOrder. An order past its time is returned as
+// expired, even before releaseExpired has closed it.
 func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
 	r, at, err := s.stored(ctx, id)
 	if err != nil {
@@ -18,7 +18,7 @@ func (s *Sale) Order(ctx context.Context, id string) (Record, error) {
 	return r.by(at), nil
 }
 
-// stored reads an order as the store has it, or the book, and when that was.
+// stored reads an order from the store or else the book, with the time of the read.
 func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, err error) {
 	if err := checkID(id); err != nil {
 		return Record{}, at, err
@@ -37,12 +37,12 @@ func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, e
 	return r, at, nil
 }
 
-// readLines reads the records of up to MaxRead ids as they are stored, empty for those without one,
-// and when that was by the store's clock.
+// readLines reads the stored records of up to MaxRead ids (empty for an id without a record), and
+// the store's time of the read.
 func (s *Sale) readLines(ctx context.Context, ids []string) (lines []string, at time.Time, err error) {
 	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled, keyDisputed), argsOf(ids)...)
 	if err == nil && len(answer) != 1+len(ids) {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err != nil {
 		return nil, at, err
@@ -51,7 +51,7 @@ func (s *Sale) readLines(ctx context.Context, ids []string) (lines []string, at 
 	return answer[1:], at, err
 }
 
-// by is what an order is at a time: one whose time is over can become nothing but expired.
+// by returns the order as of a time: an open order past its time is expired.
 func (r Record) by(at time.Time) Record {
 	if r.State.open() && !at.Before(r.Due) {
 		r.State, r.Changed = Expired, r.Due
@@ -59,18 +59,18 @@ func (r Record) by(at time.Time) Record {
 	return r
 }
 
-// MaxRead is how many orders ReadOrders reads at once.
+// MaxRead bounds the orders of one ReadOrders.
 const MaxRead = 100
 
-// A Reading is what was read of some orders, each in the order of the ids.
+// A Reading is the result of ReadOrders. Each list is in the order of the ids.
 type Reading struct {
 	Orders     []Record
-	Unknown    []string // the ids of which there is no order
-	Unreadable []string // the ids of those whose records cannot be read; the error of [Sale.Order] says why
+	Unknown    []string // ids without an order
+	Unreadable []string // ids whose records cannot be read; [Sale.Order] returns the reason
 }
 
-// ReadOrders reads the orders with these ids, 1 to MaxRead, each once. Each is as [Sale.Order] would
-// return it. It is refused with a *FieldError for each id that is not allowed.
+// ReadOrders reads the orders with the given 1 to MaxRead different ids, each as [Sale.Order]
+// returns it. It refuses with a *FieldError for each id that is not allowed.
 func (s *Sale) ReadOrders(ctx context.Context, ids []string) (Reading, error) {
 	var all Reading
 	err := checkIDs(ids)
@@ -101,7 +101,7 @@ func checkIDs(ids []string) error {
 	return errors.Join(faults...)
 }
 
-// readOrders reads orders from the store, and those that it lacks from the book, at once.
+// readOrders reads orders from the store, and those that it lacks from the book in one query.
 func (s *Sale) readOrders(ctx context.Context, ids []string) (all Reading, err error) {
 	epoch := s.epoch()
 	lines, at, err := s.readLines(ctx, ids)

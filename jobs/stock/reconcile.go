@@ -9,30 +9,28 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The job that Reconcile makes.
+// Name and spec of the job that Reconcile returns.
 const (
 	ReconcileName = "reconcile"
 	ReconcileSpec = "0 * * * * ?" // every minute
 )
 
 const (
-	settleTime = 30 * time.Second // after which a settled order is looked up in the database
-	maxTold    = 20               // findings of one run that are logged one by one
+	settleTime = 30 * time.Second // delay before a settled order is looked up in the database
+	maxLogged  = 20               // findings that one run logs one by one
 )
 
-// Reconcile is the job reconcile: each run compares what the store has with what
-// the database has, and both with what was put in, and fails, in the log, if
-// anything is not as it must be. It looks up each order once, half a minute after
-// it was settled.
+// Reconcile returns the job reconcile. Each run compares the store with the database, and both with
+// the totals of products. It fails, and logs, if they differ. It looks up each order once, half a
+// minute after it was settled.
 //
-// It repairs what is provably safe to repair: an order, or what was put in of a
-// product, that the database had and has lost, as after a crash of a database that
-// does not sync its commits, is settled again. Nothing else is: where the store
-// and the database disagree about an order or a total that both have, a person
-// decides. A run fails on a sale whose stock is not known: see Options.Book.
+// It repairs only a loss of the database, as after a crash of a database that does not sync its
+// commits: an order or a total that the database has lost is settled again. If both have an order
+// or a total and disagree about it, an operator decides. A run fails on a sale whose stock is
+// unknown: see Options.Book.
 //
-// Its fields may be changed before it is registered. The tick of a dead node is run
-// again. It panics without a sale or a database.
+// The job's fields may be changed before it is registered. The tick of a dead node is run again.
+// Reconcile panics without a sale or a database.
 func Reconcile(s *Sale, b *Database) scheduler.Job {
 	if s == nil || b == nil {
 		panic("stock: Reconcile needs a sale and a database")
@@ -50,14 +48,14 @@ type reconciler struct {
 	sale     *Sale
 	database *Database
 	after    time.Duration
-	most     int // orders and buyers that it compares
+	most     int // orders and buyers that one run compares
 	work     work
 	epoch    string // of the shelf
 	walk     walk
 
-	looked, again int // orders looked up, and settled again
-	unknown       int // orders that neither the store nor the database has
-	miscounted    int // buyers for which the store counts another number than their orders have
+	lookedUp, again int // orders looked up, and settled again
+	unknown         int // orders that neither the store nor the database has
+	miscounted      int // buyers whose count in the store differs from the sum of their orders
 }
 
 func newReconciler(s *Sale, b *Database, after time.Duration, w work) *reconciler {
@@ -123,15 +121,15 @@ func (r *reconciler) run(ctx context.Context) error {
 	return nil
 }
 
-// disputed counts the disputed orders. After a rebuild one for which there was no stock stands only in the
-// book, and one that a restored book has lost only in the store.
+// disputed returns the number of disputed orders. After a rebuild, an order for which there was no
+// stock is disputed in the book alone. A restored book has lost disputes that the store still has.
 func (r *reconciler) disputed(ctx context.Context, v view) (int64, error) {
 	n, err := r.database.countDisputes(ctx, r.sale.ID())
 	return max(n, v.after.disputed), err
 }
 
-// unchanged returns nil if the shelf is still the one that the run has begun with, and has lost nothing: a
-// difference that was found while it was emptied or rebuilt is none.
+// unchanged returns nil if the shelf is still the one that the run began with and has lost nothing.
+// Otherwise a difference may be due to the loss or to a rebuild.
 func (r *reconciler) unchanged(ctx context.Context) error {
 	if err := r.sale.Probe(ctx); err != nil {
 		return err
@@ -144,13 +142,13 @@ func (r *reconciler) unchanged(ctx context.Context) error {
 
 // read reads the store, the database, and the store again.
 func (r *reconciler) read(ctx context.Context) (view, error) {
-	if err := r.work.may(ctx, "look"); err != nil {
+	if err := r.work.may(ctx, "view"); err != nil {
 		return view{}, err
 	}
 	return r.sale.view(ctx, r.database)
 }
 
-// compare compares orders and buyers, from where the run before has come to.
+// compare compares orders and buyers, from the position of the previous run on.
 func (r *reconciler) compare(ctx context.Context) (err error) {
 	if r.walk, err = r.sale.walk(ctx, r.most); err != nil {
 		return err
@@ -164,9 +162,10 @@ func (r *reconciler) compare(ctx context.Context) (err error) {
 	return r.sale.walked(ctx, r.work.fence, r.walk)
 }
 
-// orders compares the reserved orders of both sides. What the book has lost is settled
-// again; a shelf that has lost orders is closed, and rebuilt as Options.Restore says. A record that
-// waits for its settlement and cannot be read closes nothing: an operator decides, since a rebuild replaces it.
+// orders compares the reserved orders of store and book. Orders that the book has lost are settled
+// again. If the shelf has lost orders, it is closed, and rebuilt if Options.Restore allows it. An
+// unreadable record that waits for its settlement does not close the shelf, because a rebuild would
+// replace the record: an operator decides.
 func (r *reconciler) orders(ctx context.Context) error {
 	if err := r.work.may(ctx, "orders"); err != nil {
 		return err
@@ -188,10 +187,10 @@ func (r *reconciler) orders(ctx context.Context) error {
 			continue
 		}
 		r.unknown++
-		if !d.unread { // which still holds its stock
+		if !d.unread { // an unreadable order still holds its items
 			lost++
 		}
-		if shown++; shown <= maxTold {
+		if shown++; shown <= maxLogged {
 			r.work.log.Error("stock broken", slog.String("order", d.Order), slog.String("text", d.String()))
 		}
 	}
@@ -211,7 +210,7 @@ func (r *reconciler) orders(ctx context.Context) error {
 	return nil
 }
 
-// buyers compares what buyers have.
+// buyers compares the quantities of buyers.
 func (r *reconciler) buyers(ctx context.Context) error {
 	if err := r.work.may(ctx, "buyers"); err != nil {
 		return err
@@ -226,7 +225,7 @@ func (r *reconciler) buyers(ctx context.Context) error {
 		}
 	}
 	r.miscounted = len(found)
-	for _, d := range found[:min(maxTold, len(found))] {
+	for _, d := range found[:min(maxLogged, len(found))] {
 		r.work.log.Error("stock broken", slog.String("sku", d.SKU), slog.String("buyer", Mask(d.Buyer)), slog.String("text", "the store counts "+d.Store+", the book "+d.Book))
 	}
 	return nil
@@ -246,16 +245,17 @@ func (r *reconciler) restock(ctx context.Context, skus []string) error {
 }
 
 func (r *reconciler) report(v view, found []finding, unstocked []string, disputed int64) {
-	for _, f := range found[:min(maxTold, len(found))] {
+	for _, f := range found[:min(maxLogged, len(found))] {
 		r.work.log.Error("stock broken", slog.String("sku", f.sku), slog.String("text", f.text))
 	}
 	r.work.log.Info("stock reconciled", slog.Int("products", len(v.after.products)), slog.Int64("unsettled", v.after.unsettled),
-		slog.Bool("exact", v.still()), slog.Int("looked_up", r.looked), slog.Int("settled_again", r.again+len(unstocked)),
+		slog.Bool("exact", v.still()), slog.Int("looked_up", r.lookedUp), slog.Int("settled_again", r.again+len(unstocked)),
 		slog.Int64("disputed", disputed), slog.Int("broken", len(found)))
 }
 
-// names gives each product its name in the list of products. A version that keeps none, in a rolling update, may
-// have left names of products that are gone, as many as are missing: counting alone does not find those.
+// names repairs the ordered list of product names. During a rolling update, an older version
+// without this list may delete as many products as it adds; comparing the numbers alone does not
+// find that.
 func (r *reconciler) names(ctx context.Context) error {
 	if err := r.work.may(ctx, "names"); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (r *reconciler) names(ctx context.Context) error {
 	for after, more := "", true; more; more = after != "" {
 		answer, err := r.sale.fenced(ctx, namesScript, r.sale.keys(keyFence+reconciling, keyNames, keyPut), r.work.fence, after, maxBatch)
 		if err == nil && len(answer) != 2 {
-			err = strange(answer)
+			err = unknownAnswer(answer)
 		}
 		var removed int64
 		if err == nil {
@@ -277,6 +277,78 @@ func (r *reconciler) names(ctx context.Context) error {
 	}
 	if all > 0 {
 		r.work.log.Warn("names of products mended", slog.Int("names", all))
+	}
+	return nil
+}
+
+// lookUp looks up each order once, some time after it was settled. Orders that the database has
+// lost since are settled again.
+func (r *reconciler) lookUp(ctx context.Context) error {
+	for {
+		if err := r.work.may(ctx, "look up"); err != nil {
+			return err
+		}
+		keys := r.sale.keys(keyFence+reconciling, keyRecent)
+		pairs, err := r.sale.fenced(ctx, recentScript, keys, r.work.fence, r.after.Milliseconds(), maxBatch)
+		if err != nil {
+			return fmt.Errorf("stock: find settled orders: %w", err)
+		}
+		if len(pairs) < 2 {
+			return nil
+		}
+		if err := r.lookUpThese(ctx, pairs); err != nil {
+			return err
+		}
+	}
+}
+
+// lookUpThese looks up pairs of id and time of settlement.
+func (r *reconciler) lookUpThese(ctx context.Context, pairs []string) error {
+	ids := make([]string, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		ids = append(ids, pairs[i])
+	}
+	var got batch // read first: the database must have at least this
+	if err := r.sale.readRecords(ctx, ids, &got); err != nil {
+		return fmt.Errorf("stock: read settled orders: %w", err)
+	}
+	found, err := r.database.find(ctx, r.sale.ID(), ids)
+	if err != nil {
+		return fmt.Errorf("stock: look up settled orders: %w", err)
+	}
+	missing := make(map[string]string)
+	for _, record := range got.records {
+		if have, ok := found[record.ID]; !ok || have.before(record) || have.status.open() && !record.State.open() {
+			missing[record.ID] = record.stamp()
+		}
+	}
+	for _, id := range got.lost {
+		if _, ok := found[id]; !ok {
+			r.unknown++
+			r.work.log.Error("order lost", slog.String("order", id))
+		}
+	}
+	return r.kept(ctx, ids, pairs, missing)
+}
+
+// kept removes the orders from the list of those to be looked up, and lists the missing ones as
+// unsettled. An order that is already unsettled stays so.
+func (r *reconciler) kept(ctx context.Context, ids, pairs []string, missing map[string]string) error {
+	if err := r.work.may(ctx, "keep"); err != nil {
+		return err
+	}
+	args := make([]any, 0, 3*len(ids))
+	for i, id := range ids {
+		args = append(args, id, pairs[2*i+1], missing[id])
+	}
+	keys := r.sale.orderKeys(ids, keyFence+reconciling, keyRecent, keyUnsettled, keySettled, keyRestored, keyDisputed)
+	again, err := number(r.sale.fenced(ctx, keptScript, keys, r.work.fence, args...))
+	if err != nil {
+		return fmt.Errorf("stock: settle lost orders again: %w", err)
+	}
+	if r.lookedUp += len(ids); again > 0 {
+		r.again += again
+		r.work.log.Warn("orders settled again: the database had lost them", slog.Int("orders", again))
 	}
 	return nil
 }

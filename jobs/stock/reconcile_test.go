@@ -59,14 +59,14 @@ func some(t *testing.T, client redis.UniversalClient, p place) *stock.Sale {
 func TestReconcile(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := some(t, client, p)
-		wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 4})
+		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 4})
 		wantReconciled(t, s, p, 2, stock.Reconciled{}) // each order once
 		if _, err := pay(t.Context(), s, "o-02"); err != nil {
 			t.Fatal(err)
 		}
 		wantReconciled(t, s, p, 3, stock.Reconciled{}) // on its way is not broken
 		settle(t, s, p, 2, 1)
-		wantReconciled(t, s, p, 4, stock.Reconciled{Looked: 1})
+		wantReconciled(t, s, p, 4, stock.Reconciled{LookedUp: 1})
 	})
 }
 
@@ -207,7 +207,7 @@ func TestKeptBackOrderHidesItsProductsOnly(t *testing.T) {
 // The store is emptied, or emptied and rebuilt, in the middle of a run: the run says so, and reports no order, buyer
 // or product as broken.
 func TestReconcileWhileEmptied(t *testing.T) {
-	for _, at := range []string{"orders", "buyers", "look"} {
+	for _, at := range []string{"orders", "buyers", "view"} {
 		for _, rebuilt := range []bool{false, true} {
 			t.Run(fmt.Sprintf("before %s, rebuilt %t", at, rebuilt), func(t *testing.T) {
 				t.Parallel()
@@ -307,7 +307,7 @@ func TestPausedReconcileIsFenced(t *testing.T) {
 		if !errors.Is(err, stock.ErrFenced) {
 			t.Errorf("paused before %s: %v, want ErrFenced", at, err)
 		}
-		wantReconciled(t, s, p, 3, stock.Reconciled{Looked: 4})
+		wantReconciled(t, s, p, 3, stock.Reconciled{LookedUp: 4})
 	}
 }
 

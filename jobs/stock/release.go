@@ -9,20 +9,19 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The job that ReleaseExpired makes.
+// Name and spec of the job that ReleaseExpired returns.
 const (
 	ReleaseExpiredName = "releaseExpired"
 	ReleaseExpiredSpec = "0/5 * * * * ?" // every five seconds
 )
 
-// lease is short, so that the work of a dead node goes on soon.
+// lease is short, so that another node soon continues the work of a dead one.
 const lease = 5 * time.Second
 
-// ReleaseExpired is the job releaseExpired: each run closes the orders that were
-// not paid in time and gives back what they reserved, each once. Its fields may be
-// changed before it is registered. A tick is skipped while the run before still
-// works, and that of a dead node is run again: both are the same work. It panics
-// without a sale.
+// ReleaseExpired returns the job releaseExpired. Each run closes the orders that were not paid in
+// time, and puts their items back in stock once. The job's fields may be changed before it is
+// registered. A tick is skipped while the previous run works. The tick of a dead node is run again,
+// since both runs do the same work. It panics without a sale.
 func ReleaseExpired(s *Sale) scheduler.Job {
 	if s == nil {
 		panic("stock: ReleaseExpired needs a sale")
@@ -35,19 +34,19 @@ func ReleaseExpired(s *Sale) scheduler.Job {
 	}
 }
 
-// work is what a job needs of a run.
+// work is the part of a run that the jobs use.
 type work struct {
 	fence int64
 	check func() error
 	log   *slog.Logger
-	step  func(name string) error // where tests stop a run; nil otherwise
+	step  func(name string) error // set by tests to stop a run at a step; nil otherwise
 }
 
 func workOf(run *scheduler.Run) work {
 	return work{fence: run.Fence, check: run.Check, log: run.Logger()}
 }
 
-// may returns nil while the run may go on, at a step.
+// may returns nil if the run may continue with a step.
 func (w work) may(ctx context.Context, step string) error {
 	if w.step != nil {
 		if err := w.step(step); err != nil {
@@ -107,8 +106,7 @@ func (r *releaser) run(ctx context.Context) error {
 	return nil
 }
 
-// overdue finds up to n reserved orders that are past their time, the oldest
-// first.
+// overdue returns up to n reserved orders that are past their time, oldest first.
 func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error) {
 	ids, err := s.fenced(ctx, overdueScript, s.keys(keyFence+releasing, keyDue, keyFresh), fence, n)
 	if err != nil {
@@ -117,9 +115,8 @@ func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error
 	return ids, nil
 }
 
-// expire closes those of up to maxBatch orders that are past their time, and
-// gives back what they reserved. Lost are orders of which the store has no record,
-// or one that cannot be read.
+// expire closes those of up to maxBatch orders that are past their time, and puts their items back
+// in stock. It returns as lost the orders without a readable record in the store.
 func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired int, lost []string, err error) {
 	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled, keyBought)
 	least, err := s.known(ctx)
@@ -129,7 +126,7 @@ func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired i
 	keys, args := s.onShelf(least, keys, argsOf(ids))
 	codes, err := s.fenced(ctx, expireScript, keys, fence, args...)
 	if err == nil && len(codes) != len(ids)+2 {
-		err = strange(codes)
+		err = unknownAnswer(codes)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("stock: expire orders: %w", err)

@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// maxRecorded is how many differences of one repair are recorded each by itself.
+// maxRecorded bounds the differences of one repair that are recorded.
 const maxRecorded = 1000
 
-// Repaired is what a repair has done.
+// Repaired is the result of a repair.
 type Repaired struct {
 	Found     []Difference
-	Again     int      // orders that are settled again
-	Restocked int      // totals and deliveries that could not be read, and are on their way to the book again
-	Recount   int      // products whose counts in the book were made from its orders
-	Restored  Restored // of the rebuild; its Epoch is empty if none was needed
+	Again     int      // orders to be settled again
+	Restocked int      // unreadable totals and deliveries that were rewritten
+	Recount   int      // products whose counts in the book were computed again
+	Restored  Restored // the rebuild; its Epoch is empty if none was needed
 }
 
-// Repair does what an Audit says: first it lets orders that the book has lost be settled
-// again, and what was put in and cannot be read, then it makes counts of the book from its orders, then it rebuilds the shelf if that
-// differs. Where both have something of an order or total, the book's holds. Each difference is
-// recorded, with the By and Reason of d; its other fields are not read. It may be called
-// again after an error. It needs Options.Book, and returns a *FieldError for each field
-// that is not allowed, joined, or an ErrStockUnknown on a shelf that is closed: see Restore.
+// Repair runs an Audit and repairs its differences, in this order: it rewrites unreadable totals
+// and deliveries, has orders that the book has lost settled again, computes counts of the book from
+// its orders, and rebuilds the shelf if it differs. If both have an order or a total, the book's
+// holds. Each difference is recorded with the By and Reason of d; other fields of d are not read.
+// It may be called again after an error. It refuses with a joined *FieldError for each field that
+// is not allowed, and with ErrStockUnknown on a closed shelf: see Restore. It needs Options.Book.
 func (s *Sale) Repair(ctx context.Context, d Decision) (r Repaired, err error) {
 	if err := d.faults(); err != nil {
 		return r, fmt.Errorf("stock: repair: %w", err)
@@ -51,7 +51,7 @@ func (s *Sale) repair(ctx context.Context, d Decision, r *Repaired) (err error) 
 		}
 		return some
 	}
-	if r.Restocked, err = s.rewrite(ctx, r.Found); err != nil { // a rebuild would drop products that the book lacks
+	if r.Restocked, err = s.rewrite(ctx, r.Found); err != nil { // first, since a rebuild drops products that the book lacks
 		return err
 	}
 	if r.Again, err = s.settleAgain(ctx, needs(SettleAgain)); err != nil {
@@ -72,8 +72,7 @@ func (s *Sale) repair(ctx context.Context, d Decision, r *Repaired) (err error) 
 	return err
 }
 
-// recordRepair records what is to be repaired, before it is: nothing is repaired without
-// a record.
+// recordRepair records the differences before they are repaired, so that no repair is unrecorded.
 func (s *Sale) recordRepair(ctx context.Context, d Decision, found []Difference) error {
 	return s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
 		for _, f := range found[:min(maxRecorded, len(found))] {
@@ -86,7 +85,7 @@ func (s *Sale) recordRepair(ctx context.Context, d Decision, found []Difference)
 	})
 }
 
-// settleAgain lets orders that the book has lost be settled again by settleOrders.
+// settleAgain lists orders that the book has lost as unsettled, so that settleOrders writes them.
 func (s *Sale) settleAgain(ctx context.Context, found []Difference) (again int, err error) {
 	for some := range slices.Chunk(found, maxBatch) {
 		ids := make([]string, len(some))
@@ -110,10 +109,10 @@ func (s *Sale) settleAgain(ctx context.Context, found []Difference) (again int, 
 	return again, nil
 }
 
-// recount makes the counts of products in the book from its orders.
+// recount computes the counts of products in the book from its orders.
 func (b *Database) recount(ctx context.Context, sale, epoch string) (n int, err error) {
 	err = b.transact(ctx, sale, func(tx *transaction) error {
-		if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
+		if err := tx.moveBook(ctx, position{epoch: epoch}); err != nil {
 			return err
 		}
 		wrong, err := miscounted(ctx, tx.tx, tx.dialect, sale)
@@ -137,10 +136,10 @@ func (b *Database) recount(ctx context.Context, sale, epoch string) (n int, err 
 	return n, err
 }
 
-// Free ends a reservation before its time, as an operator decides, and records it: its
-// items are back in stock. The decision has the Order's id, By and Reason. It is refused with an
-// ErrClosed when the order is paid or over, with ErrUnknownOrder, or a *FieldError for each
-// field that is not allowed, joined. It needs Options.Book. See also ErrStockUnknown.
+// Free ends a reservation early by decision of an operator: its items are back in stock. It records
+// the decision with its Order, By and Reason. It refuses with ErrPaying, with ErrClosed if the
+// order is in a last state or paid, with ErrUnknownOrder, or with a joined *FieldError for each
+// field that is not allowed. It needs Options.Book. See also ErrStockUnknown.
 func (s *Sale) Free(ctx context.Context, d Decision) (Record, error) {
 	r, err := s.free(ctx, d)
 	if err != nil {
@@ -157,10 +156,10 @@ func (s *Sale) free(ctx context.Context, d Decision) (Record, error) {
 	if err := errors.Join(checkID(d.Order), d.faults()); err != nil {
 		return Record{}, err
 	}
-	if err := s.Probe(ctx); err != nil { // what is not known is known to be so only then
+	if err := s.Probe(ctx); err != nil { // only then is ErrUnknownOrder certain
 		return Record{}, err
 	}
-	r, _, err := s.stored(ctx, d.Order) // one that is past its time may be there still, and can be freed
+	r, _, err := s.stored(ctx, d.Order) // an order past its time may still be stored, and can be freed
 	if err != nil {
 		return Record{}, err
 	}

@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// Reserve takes an order's items out of stock, all or none, for as long as
-// Options.Hold. It reports whether the order is new: asked again with the same
-// order it answers the same and takes nothing; the record then has what became
-// of the order since. One that is past its time is expired then, if it was not before.
+// Reserve takes all items of an order out of stock, or none, for Options.Hold. It reports whether
+// the order is new. A repeated call with the same order takes nothing, and returns the current
+// record of the order. If that is past its time, the call expires it.
 //
-// While the store does not answer Reserve asks again, for five seconds or until
-// the context ends; after that it is not known whether the order was accepted:
-// call it again, with the same id. It refuses with a *FieldError for each field
-// that is not allowed, joined, also of an order that costs more than MaxAmount or whose
-// products have several currencies, or one without a Buyer of a product with a BuyerLimit; or
-// with ErrSoldOut, ErrBuyerLimit, ErrNotBegun, ErrEnded, ErrUnknownSKU, ErrUnpriced, or
-// ErrConflict.
-// See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
+// While the store does not answer, Reserve repeats the request for five seconds or until ctx ends.
+// After that it is unknown whether the order was accepted: call Reserve again with the same id.
+//
+// It refuses with a joined *FieldError for each field that is not allowed. That includes an order
+// above MaxAmount, an order in several currencies, and an order without Buyer for a product with a
+// BuyerLimit. Other refusals are ErrSoldOut, ErrBuyerLimit, ErrNotBegun, ErrEnded, ErrUnknownSKU,
+// ErrUnpriced and ErrConflict. See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
 func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
 	if err := o.Validate(); err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
@@ -39,7 +37,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		r, fresh, err = s.reservation(o, answer)
 	}
 	if err == nil {
-		err = s.settle(ctx, at, r)
+		err = s.awaitRecord(ctx, at, r)
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
@@ -48,7 +46,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	return r, fresh, nil
 }
 
-// reservation reads what the script says to an order.
+// reservation parses the script's answer to an order.
 func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err error) {
 	switch {
 	case is(answer, "new", 3):
@@ -85,14 +83,14 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 	return Record{}, false, o.unoffered(answer)
 }
 
-// unoffered is the error of an order that how its products are sold does not allow.
+// unoffered returns the error of an order that an offer of its products does not allow.
 func (o Order) unoffered(answer []string) error {
 	var a, b int64
 	switch {
 	case is(answer, "buyer", 2):
 		return &FieldError{"buyer", "missing", fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -, since items[%s] is limited for each buyer", MaxBuyer, answer[1])}
 	case len(answer) < 3 || len(answer) > 4 || parseNumbers(answer[2:], []*int64{&a, &b}[:len(answer)-2]...) != nil:
-		return strange(answer)
+		return unknownAnswer(answer)
 	case is(answer, "limit", 4):
 		return &BuyerLimitError{SKU: answer[1], Limit: a, Left: max(0, a-b)}
 	case is(answer, "not begun", 4):
@@ -100,14 +98,14 @@ func (o Order) unoffered(answer []string) error {
 	case is(answer, "ended", 3):
 		return fmt.Errorf("%s, on %s: %w", quote(answer[1]), showTime(time.UnixMilli(a)), ErrEnded)
 	}
-	return strange(answer)
+	return unknownAnswer(answer)
 }
 
-// refused is the error of a field of an item, whose index is a text.
+// refused returns the FieldError of an item, whose index comes as a text.
 func (o Order) refused(index, field, value, allowed string) error {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= len(o.Items) {
-		return strange([]string{index})
+		return unknownAnswer([]string{index})
 	}
 	if field == "sku" {
 		value = quote(o.Items[i].SKU) + " " + value
@@ -115,12 +113,12 @@ func (o Order) refused(index, field, value, allowed string) error {
 	return &FieldError{fmt.Sprintf("items[%d].%s", i, field), value, allowed}
 }
 
-// is reports whether an answer has this word in front and this length.
+// is reports whether an answer has this length and begins with this word.
 func is(answer []string, word string, length int) bool {
 	return len(answer) == length && answer[0] == word
 }
 
-// strange is the error of an answer that no script gives.
-func strange(answer []string) error {
+// unknownAnswer is the error of an answer that the script cannot give.
+func unknownAnswer(answer []string) error {
 	return fmt.Errorf("unknown answer of %d values", len(answer))
 }

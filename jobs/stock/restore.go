@@ -13,62 +13,60 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNothingToRestore says that the shelf has lost nothing that the book knows of.
+// ErrNothingToRestore means that the shelf has everything that the book has.
 var ErrNothingToRestore = errors.New("the shelf is as the book has it: there is nothing to restore")
 
-// A Loss is an order, or what was put in of a product, that a rebuild could not take
-// over from the store.
+// A Loss is an order or a total of the store that a rebuild could not take over.
 type Loss struct {
-	ID     string // of the order, or empty
-	SKU    string // of the product, or empty
-	State  State  // what the store has of the order; empty: it has no readable record
+	ID     string // order id, or empty
+	SKU    string // product, or empty
+	State  State  // state of the order in the store; empty: no readable record
 	Reason string
 }
 
-// Restored is what a rebuild has done, or would do.
+// Restored is the result of a rebuild, or its preview.
 type Restored struct {
-	Epoch    string   // of the new shelf
-	Products int      // on the shelf
+	Epoch    string   // epoch of the new shelf
+	Products int      // products on the shelf
 	Open     int      // reserved orders on the shelf
-	Closed   int      // orders in a last state whose ids are known again
+	Closed   int      // orders in a last state whose ids the shelf knows again
 	Disputed int      // orders that an operator must decide about: see Sale.Disputes
-	Taken    []string // ids of orders that the store still had and the book did not, or not as far: now it has
-	Lost     []Loss   // what was not taken over; a person decides
+	Taken    []string // ids of orders that the book has taken over from the store or the append log
+	Lost     []Loss   // orders and totals that were not taken over: an operator decides
 }
 
-// Log logs what was done: stock restored, and not restored for each of the first
-// losses.
+// Log logs the result: "stock restored", and "not restored" for each of the first losses.
 func (r *Restored) Log(log *slog.Logger) {
-	for _, l := range r.Lost[:min(maxTold, len(r.Lost))] {
+	for _, l := range r.Lost[:min(maxLogged, len(r.Lost))] {
 		log.Error("not restored", slog.String("order", l.ID), slog.String("sku", l.SKU), slog.String("state", string(l.State)), slog.String("reason", l.Reason))
 	}
 	log.Warn("stock restored", slog.Int("products", r.Products), slog.Int("open", r.Open), slog.Int("closed", r.Closed),
 		slog.Int("taken", len(r.Taken)), slog.Int("lost", len(r.Lost)))
 }
 
-// Restore rebuilds the shelf of a sale with Options.Book from the book: what was put in,
-// reserved and sold of each product, all reserved orders with their deadlines, and
-// the ids of the others that Options.Retention still keeps. Before, it settles what
-// was accepted and the store still has. Orders that were accepted and are gone from
-// the store, before they were settled, it cannot know: each process that watches lists
-// those that it has acknowledged itself (see Sale.Watch). What it does not take over is in the same list: see LostOrders.
+// Restore rebuilds the shelf of a sale with Options.Book from the book: the counts of each product,
+// all reserved orders with their deadlines, and the ids of the orders that Options.Retention still
+// keeps. First it settles the accepted orders that the store still has. It cannot know accepted
+// orders that left the store before they were settled: each process that runs Sale.Watch lists
+// those that it acknowledged itself. Orders that Restore does not take over are in the same list:
+// see LostOrders.
 //
-// The shelf is closed until the last step opens it. A rebuild that was ended in the
-// middle leaves it closed, and the next begins again; of two at once the later goes
-// on, and the other returns an error (settleOrders begins none while another makes steps). It refuses with ErrNothingToRestore, and with
-// ErrForeign where another database keeps the shelf.
+// The shelf is closed until the last step opens it. A rebuild that is interrupted leaves it closed,
+// and the next rebuild begins again. Of two concurrent rebuilds the later one continues and the
+// other returns an error; settleOrders begins none while another one makes progress. Restore
+// refuses with ErrNothingToRestore, and with ErrForeign if the store holds the shelf of another
+// database.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
 	return s.restoreAfter(ctx, 0, nil)
 }
 
-// RestoreOptions are those of Sale.RestoreWith.
+// RestoreOptions are the options of Sale.RestoreWith.
 type RestoreOptions struct {
-	// Log is an append log of the store: what it has of orders that were accepted
-	// and that neither the store nor the book has, or not as far, is settled, too. It comes into the book as what
-	// the store still has does: as far as there is room. Nil: none.
+	// Log is an append log of the store. Its orders that neither the store nor the book has, or not
+	// in that state, are settled like those of the store: as far as there is room. Nil: none.
 	Log *AppendLog
-	// TakeOver ends a rebuild that is under way, as Restore does. Otherwise one that has made a step within 5 s is left to its end, and
-	// the answer is an *UnderWayError.
+	// TakeOver replaces a rebuild that is under way, as Restore does. Otherwise a rebuild that made
+	// a step within the last 5 s continues, and the error is an *UnderWayError.
 	TakeOver bool
 }
 
@@ -84,7 +82,7 @@ func (s *Sale) RestoreWith(ctx context.Context, o RestoreOptions) (Restored, err
 // An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
 type UnderWayError struct {
 	Since  time.Time     // by the store's clock
-	Silent time.Duration // for which it has made no step
+	Silent time.Duration // time since its last step
 }
 
 func (e *UnderWayError) Error() string {
@@ -94,28 +92,28 @@ func (e *UnderWayError) Error() string {
 // Is makes the error an ErrStockUnknown.
 func (e *UnderWayError) Is(target error) bool { return target == ErrStockUnknown }
 
-// restoreSilence is for how long a rebuild makes no step before it is taken for one that was ended in the
-// middle. Between two steps it writes up to DefaultBatch orders into the book.
+// restoreSilence is the time without a step after which a rebuild counts as interrupted. Between
+// two steps it writes up to DefaultBatch orders into the book.
 const restoreSilence = 5 * time.Second
 
-// restoreAfter is Restore, unless another rebuild has made a step less than silence ago: it
-// is left to its end. Two callers that try again would end each other's for ever.
+// restoreAfter is Restore, except that it refuses if another rebuild made a step less than silence
+// ago. Otherwise two callers that retry could replace each other's rebuilds forever.
 func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *AppendLog) (Restored, error) {
 	r, err := s.restore(ctx, silence, log)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	_ = s.Probe(ctx) // so that this process goes on at once; if it cannot look now, it does before it sells
+	_ = s.Probe(ctx) // lets this process continue at once; after an error it compares again before it sells
 	return r, nil
 }
 
-// WouldRestore returns what Restore would do, and changes nothing. It does not count
-// what would be on the shelf.
+// WouldRestore returns the result that Restore would have, and changes nothing. It does not count
+// the orders on the shelf.
 func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
 	return s.WouldRestoreWith(ctx, nil)
 }
 
-// WouldRestoreWith returns what RestoreWith would do, as WouldRestore does.
+// WouldRestoreWith is WouldRestore with an append log.
 func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
 	if s.options.Book == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
@@ -178,11 +176,10 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLo
 	return r, s.step(ctx, openScript, s.keys(keyShelf), r.Epoch)
 }
 
-// errOver is that of a rebuild that another one has come after, or whose store has
-// lost it.
+// errOver is the error of a rebuild that a later one has replaced, or that the store has lost.
 var errOver = errors.New("another rebuild has begun, or the store has lost this one")
 
-// step asks a script of a rebuild.
+// step runs a script of a rebuild.
 func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, args ...any) error {
 	answer, err := s.ask(ctx, script, keys, args...)
 	switch {
@@ -195,7 +192,7 @@ func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, ar
 	case is(answer, "open", 1):
 		return ErrNothingToRestore
 	}
-	return strange(answer)
+	return unknownAnswer(answer)
 }
 
 // begin closes the shelf for the rebuild.
@@ -213,30 +210,30 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 	case is(answer, "restoring", 3):
 		var since, silent int64
 		if err := parseNumbers(answer[1:], &since, &silent); err != nil {
-			return strange(answer)
+			return unknownAnswer(answer)
 		}
 		return &UnderWayError{time.UnixMilli(since).UTC(), time.Duration(silent) * time.Millisecond}
 	}
-	return strange(answer)
+	return unknownAnswer(answer)
 }
 
-// A rebuilding is what is taken over from the store into the book.
+// A rebuilding is the part of the store that a rebuild takes over into the book.
 type rebuilding struct {
 	take     []Record
 	totals   []total
 	supplies []supply
 	lost     []Loss
-	disputes []disputed // paid orders that are not taken over: an operator decides about them
-	products int        // that there will be
+	disputes []disputed // paid orders that are not taken over: an operator decides
+	products int        // number of products after the rebuild
 }
 
-// plan decides what is taken over from the store.
+// plan decides which parts of the store are taken over.
 func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebuilding, err error) {
 	if left, err = s.leftover(ctx); err != nil {
 		return left, p, fmt.Errorf("read what the store still has: %w", err)
 	}
 	if log != nil {
-		if err := s.join(ctx, log, &left.haul); err != nil {
+		if err := s.join(ctx, log, &left.batch); err != nil {
 			return left, p, fmt.Errorf("compare the append log: %w", err)
 		}
 	}
@@ -245,8 +242,8 @@ func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebui
 		return left, p, err
 	}
 	found := map[string]row{}
-	wanted := slices.Concat(ids(left.haul.records), left.haul.lost)
-	for _, u := range left.haul.unread {
+	wanted := slices.Concat(ids(left.batch.records), left.batch.lost)
+	for _, u := range left.batch.unread {
 		wanted = append(wanted, u.id)
 	}
 	for some := range slices.Chunk(wanted, maxBatch) {
@@ -271,14 +268,14 @@ func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebui
 	return left, p, nil
 }
 
-// settleLeft writes what is taken over into the book.
+// settleLeft writes the parts that are taken over into the book.
 func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
-	for i, h := range append([]haul{{totals: p.totals, supplies: p.supplies}}, hauls(p.take)...) {
+	for i, got := range append([]batch{{totals: p.totals, supplies: p.supplies}}, recordBatches(p.take)...) {
 		err := b.transact(ctx, sale, func(tx *transaction) error {
-			if err := tx.turn(ctx, position{epoch: epoch}); err != nil {
+			if err := tx.moveBook(ctx, position{epoch: epoch}); err != nil {
 				return err
 			}
-			if _, _, err := tx.settle(ctx, h); err != nil {
+			if _, _, err := tx.settle(ctx, got); err != nil {
 				return err
 			}
 			if err := tx.writeDisputes(ctx, planned{disputes: p.disputes}); err != nil || i > 0 {
@@ -293,14 +290,14 @@ func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuild
 	return nil
 }
 
-func hauls(records []Record) (hauls []haul) {
+func recordBatches(records []Record) (batches []batch) {
 	for some := range slices.Chunk(records, DefaultBatch) {
-		hauls = append(hauls, haul{records: some})
+		batches = append(batches, batch{records: some})
 	}
-	return hauls
+	return batches
 }
 
-// clear removes what the store had, but for what it has of disputes: see restoreDisputes.
+// clear removes the data of the store, except its disputes: see restoreDisputes.
 func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 	for some := range slices.Chunk(slices.Collect(maps.Keys(left.open)), maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// One script per operation. Each says in its header what it wants and returns.
+// One script per operation. Its header lists its keys, arguments and answers.
 var (
 	//go:embed lua/order.lua
 	orderLua string
@@ -128,7 +128,7 @@ var (
 	//go:embed lua/stream_add.lua
 	streamAddLua string
 
-	// For buyers and sellers.
+	// Scripts for buyers and sellers.
 	reserveScript = onShelf(reserveLua, orderLua)
 	payScript     = onShelf(payLua, orderLua, paymentLua)
 	refundScript  = onShelf(refundLua, orderLua, paymentLua)
@@ -159,7 +159,7 @@ var (
 
 	acknowledgedScript = redis.NewScript(acknowledgedLua)
 
-	// For runs: each compares the run's fence with the highest that was seen.
+	// Scripts for runs: each compares the run's fence with the highest fence seen.
 	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)
 	expireScript   = onShelf(expireLua, guard.Lua(), orderLua)
 	takeScript     = redis.NewScript(guard.Lua() + takeLua)
@@ -174,7 +174,7 @@ var (
 	haltScript     = redis.NewScript(guard.Lua() + haltLua)
 	markScript     = redis.NewScript(guard.Lua() + markLua)
 
-	// For a rebuild: each names its epoch.
+	// Scripts for a rebuild: each names its epoch.
 	beginScript      = redis.NewScript(beginLua)
 	clearScript      = redis.NewScript(rebuildLua + clearLua)
 	productsScript   = redis.NewScript(rebuildLua + productsLua)
@@ -185,46 +185,45 @@ var (
 	buyersScript     = redis.NewScript(rebuildLua + buyersLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
 
-	// For a stream of events.
+	// Scripts for a stream of events.
 	streamTopScript = redis.NewScript(streamLua + streamTopLua)
 	streamAddScript = redis.NewScript(streamLua + streamAddLua)
 )
 
-// onShelf is a script that runs only on a shelf that has lost nothing its caller
-// knows of.
+// onShelf wraps a script so that it runs only on a shelf that has everything its caller knows of.
 func onShelf(body string, libraries ...string) *redis.Script {
 	return redis.NewScript(shelfLua + strings.Join(libraries, "") + "local function act()\n" + body + shelfEndLua)
 }
 
-// The keys. Counts are fields of four hashes, because a script must name its keys
-// before it knows which products an order has.
+// The keys. Counts are fields of hashes, because a script must declare its keys before it knows the
+// products of an order.
 const (
-	keyShelf        = "shelf"      // hash: whose shelf it is, and whether it may be believed; see lua/shelf.lua
-	keyPut          = "put"        // hash: sku, what was put in, in all
-	keyNames        = "names"      // set: the skus of put, all with score 0, so that they are in order
-	keyHalted       = "halted"     // hash: sku of a product that is not sold, since its books do not balance
-	keyStock        = "stock"      // hash: sku, what can be reserved
-	keyReserved     = "reserved"   // hash: sku, what is reserved and not paid
-	keySold         = "sold"       // hash: sku, what is paid
-	keyFresh        = "fresh"      // set: ids of reserved orders that the database does not have, until when they may be paid, Unix ms; none is being paid
-	keyDue          = "due"        // set: ids of other open orders, until when they may be paid, Unix ms
-	keyUnsettled    = "unsettled"  // set: ids of orders that are not fresh and whose state the database does not have, since when, Unix ms
-	keyOffer        = "offer"      // hash: sku, how it is sold: see Offer.line
-	keyBought       = "bought"     // hash: buyer:sku, how many the buyer's open and paid orders have
-	keyRestocked    = "restocked"  // hash: sku, the total and the offer that the database does not have
-	keySupplied     = "supplied"   // hash: sku and reference, what was added with it that the database does not have
-	keySettled      = "settled"    // hash: sku, what paid orders took that the database has
-	keyReturned     = "returned"   // hash: sku, what paid orders gave back, ever
-	keyRestored     = "restored"   // hash: sku, what they gave back that the database has
-	keyRecent       = "recent"     // set: ids of settled orders that were not looked up since, settled when, Unix ms
-	keyWalk         = "walk"       // hash: how far runs of reconcile have compared; see walk
-	keyMarks        = "marks"      // string: how many orders were marked as settled, ever
-	keyDisputed     = "disputed"   // hash: id, what the database has instead of the order, or what was decided about it
-	keyAcknowledged = "told:"      // and epoch:process, string: how many changes were acknowledged to a process
-	keyAsked        = "asked"      // string: empty, written so that WAIT has something to wait for
-	keyOrder        = "order:"     // and the id, string: the record
-	keyReference    = "reference:" // and the reference of a payment, string: the id of its order
-	keyEvents       = "events"     // stream: the events, unless another key is configured
-	keySupply       = "supply:"    // and sku:reference, string: what was added with it
-	keyFence        = "fence:"     // and what the job does, string: the highest fence seen
+	keyShelf        = "shelf"         // hash: identity and state of the shelf; see lua/shelf.lua
+	keyPut          = "put"           // hash: sku, total that was put in
+	keyNames        = "names"         // set: the skus of put with score 0, hence in alphabetical order
+	keyHalted       = "halted"        // hash: sku of a product that is not sold because its counts do not balance
+	keyStock        = "stock"         // hash: sku, quantity that can be reserved
+	keyReserved     = "reserved"      // hash: sku, quantity that is reserved and not paid
+	keySold         = "sold"          // hash: sku, quantity that is paid
+	keyFresh        = "fresh"         // set: ids of reserved orders that the database lacks, by deadline, Unix ms; none is being paid
+	keyDue          = "due"           // set: ids of other open orders, by deadline, Unix ms
+	keyUnsettled    = "unsettled"     // set: ids of orders not in fresh whose state the database lacks, by the time of the change, Unix ms
+	keyOffer        = "offer"         // hash: sku, offer: see Offer.line
+	keyBought       = "bought"        // hash: buyer:sku, quantity of the buyer's open and paid orders
+	keyRestocked    = "restocked"     // hash: sku, total and offer that the database lacks
+	keySupplied     = "supplied"      // hash: sku and reference, delivery that the database lacks
+	keySettled      = "settled"       // hash: sku, quantity of paid orders that the database has
+	keyReturned     = "returned"      // hash: sku, quantity that paid orders ever gave back
+	keyRestored     = "restored"      // hash: sku, of this, the quantity that the database has
+	keyRecent       = "recent"        // set: ids of settled orders that are to be looked up, by the time of their settlement, Unix ms
+	keyWalk         = "walk"          // hash: position of the runs of reconcile; see walk
+	keyMarks        = "marks"         // string: number of orders that were ever marked as settled
+	keyDisputed     = "disputed"      // hash: id, the database's other order, or the decision about the dispute
+	keyAcknowledged = "acknowledged:" // and epoch:process, string: number of changes acknowledged to a process
+	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for
+	keyOrder        = "order:"        // and the id, string: the record
+	keyReference    = "reference:"    // and the reference of a payment, string: the id of its order
+	keyEvents       = "events"        // stream: the events, unless another key is configured
+	keySupply       = "supply:"       // and sku:reference, string: quantity of a delivery
+	keyFence        = "fence:"        // and the task of a job, string: the highest fence seen
 )

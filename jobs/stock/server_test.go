@@ -24,7 +24,7 @@ func everything(t *testing.T, client redis.UniversalClient) {
 	if _, err := p.db.ExecContext(t.Context(), "UPDATE orders SET status = 'reserved' WHERE id = 'o-00'"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _ := reconcile(t, s, p, 1); got != (stock.Reconciled{Looked: 4, Again: 1}) {
+	if got, _, _ := reconcile(t, s, p, 1); got != (stock.Reconciled{LookedUp: 4, Again: 1}) {
 		t.Errorf("reconciled %+v", got)
 	}
 	wantState(t, s, "o-00", stock.Paid)
@@ -118,7 +118,7 @@ func TestFullStore(t *testing.T) {
 	}
 	settle(t, s, p, 1, 3)
 	wantProduct(t, s, "tea", 10, 8, 1, 1)
-	wantReconciled(t, s, p, 1, stock.Reconciled{Looked: 3})
+	wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 3})
 }
 
 // deaf loses the reply to every second command: the server has done it, the

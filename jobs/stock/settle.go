@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The job that SettleOrders makes, and the default of its batch.
+// Name and spec of the job that SettleOrders returns, and bounds of its batch.
 const (
 	SettleOrdersName = "settleOrders"
 	SettleOrdersSpec = "* * * * * ?" // every second
@@ -19,25 +19,24 @@ const (
 	MaxBatch         = 10_000
 )
 
-// progressEvery is how often a run that has much to do logs how far it is.
+// progressEvery is the interval at which a long run logs its progress.
 const progressEvery = 5 * time.Second
 
-// SettleOrders is the job settleOrders: each run writes the orders that are new or
-// have changed into the database, a batch at a time, until none is left. Batch is
-// how many it holds in memory and writes in one transaction, 1 to MaxBatch; a value
-// outside is moved to the nearest inside, 0 is DefaultBatch. Its fields may be
-// changed before it is registered. A tick is skipped while the run before still
-// works, and that of a dead node is run again: both are the same work.
+// SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
+// database, one batch after the other, until none is left. Batch is the number of orders that it
+// holds in memory and writes in one transaction: 1 to MaxBatch, and a value outside is moved to the
+// nearest bound. Zero: DefaultBatch. The job's fields may be changed before it is registered. A
+// tick is skipped while the previous run works. The tick of a dead node is run again, since both
+// runs do the same work.
 //
-// An order that the database refuses for what it is, or whose record cannot be
-// read, does not keep the others: it is kept back and named in the log, its run
-// fails, and the next run tries it again. So is what was put in of a product and cannot be
-// read, with all else that was put in of it.
+// An order that the database refuses, or whose record cannot be read, does not delay the others: it
+// is kept back and logged, the run fails, and the next run tries it again. The same holds for a
+// product with a total or a delivery that cannot be read, including its readable ones.
 //
-// A sale with Options.Book is compared with it first. A run fails on one whose stock
-// is not known, unless Options.Restore lets it rebuild the shelf.
+// A sale with Options.Book is compared with it first. The run fails if stock is unknown, unless
+// Options.Restore allows it to rebuild the shelf.
 //
-// It panics without a sale or a database, or with another one than Options.Book.
+// It panics without a sale or a database, or with a database other than Options.Book.
 func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 	if s == nil || b == nil {
 		panic("stock: SettleOrders needs a sale and a database")
@@ -61,27 +60,27 @@ func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 type settler struct {
 	sale     *Sale
 	database *Database
-	batch    int
-	every    time.Duration // how often to log how far it is
+	size     int           // of a batch, in orders
+	every    time.Duration // interval of progress logs
 	work     work
-	epoch    string // of the book, of a sale that keeps one
+	epoch    string // epoch of the book; empty without a book
 
 	began    time.Time
 	logged   time.Time
-	orders   int // settled so far
+	orders   int // orders settled so far
 	disputed int
 	lost     int
-	kept     map[string]bool  // ids of orders that are kept back
-	refused  int              // of them, those that the database refuses
-	problem  error            // with the first of them
-	unread   map[string]error // products of which something that was put in cannot be read
-	later    map[string]bool  // products whose total must wait for orders
-	halted   map[string]bool  // products whose books do not balance
+	kept     map[string]bool  // by id: the order is kept back
+	refused  int              // number of orders that the database refuses
+	problem  error            // error of the first order that is kept back
+	unread   map[string]error // by product: a total or delivery cannot be read
+	later    map[string]bool  // by product: its total must wait for orders
+	halted   map[string]bool  // by product: its counts do not balance
 }
 
-func newSettler(s *Sale, b *Database, batch int, w work) *settler {
+func newSettler(s *Sale, b *Database, size int, w work) *settler {
 	now := time.Now()
-	return &settler{sale: s, database: b, batch: batch, every: progressEvery, work: w, began: now, logged: now, kept: map[string]bool{},
+	return &settler{sale: s, database: b, size: size, every: progressEvery, work: w, began: now, logged: now, kept: map[string]bool{},
 		unread: map[string]error{}, later: map[string]bool{}, halted: map[string]bool{}}
 }
 
@@ -111,7 +110,7 @@ func (s *settler) run(ctx context.Context) error {
 	return errors.Join(err, s.unreadError())
 }
 
-// probe compares the store with the book, and rebuilds the shelf if it may.
+// probe compares the store with the book, and rebuilds the shelf if Options.Restore allows it.
 func (s *settler) probe(ctx context.Context) error {
 	if s.sale.options.Book == nil {
 		return nil
@@ -129,68 +128,68 @@ func (s *settler) probe(ctx context.Context) error {
 	return err
 }
 
-// batches settles until nothing is left, or what is left cannot be settled.
+// batches settles batches until nothing is left that can be settled.
 func (s *settler) batches(ctx context.Context) error {
 	for s.refused <= maxKept && len(s.kept) <= maxUnread {
 		kept := len(s.kept)
-		h, moved, err := s.next(ctx)
+		got, moved, err := s.next(ctx)
 		if err != nil || moved == 0 && len(s.kept) == kept {
 			return err
 		}
 		s.orders += moved
-		if left := h.left - int64(moved); time.Since(s.logged) >= s.every {
+		if left := got.left - int64(moved); time.Since(s.logged) >= s.every {
 			s.logged = time.Now()
 			s.work.log.Info("orders being settled", append(s.pace(), slog.Int64("left", left))...)
 		}
-		if h.found < s.batch {
-			return nil // what came since is the next tick's
+		if got.found < s.size {
+			return nil // the next tick settles newer orders
 		}
 	}
 	return nil
 }
 
-// pace is the log fields of the run so far.
+// pace returns the log fields for the progress of the run.
 func (s *settler) pace() []any {
 	took := time.Since(s.began)
 	return []any{slog.Int("orders", s.orders), slog.Int64("took_ms", took.Milliseconds()),
 		slog.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
 }
 
-// next settles one batch: it reads, writes to the database, and only then marks.
-// A run that stops in between leaves work that is done again to no effect.
-func (s *settler) next(ctx context.Context) (h haul, moved int, err error) {
+// next settles one batch: it reads the orders, writes them to the database, and marks them as
+// settled only then. If a run stops in between, the next one repeats the work without effect.
+func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if err := s.work.may(ctx, "take"); err != nil {
-		return haul{}, 0, err
+		return batch{}, 0, err
 	}
-	if h, err = s.sale.take(ctx, s.work.fence, s.batch, s.kept); err != nil {
-		return haul{}, 0, err
+	if got, err = s.sale.take(ctx, s.work.fence, s.size, s.kept); err != nil {
+		return batch{}, 0, err
 	}
-	for _, u := range h.unread {
+	for _, u := range got.unread {
 		s.keep(u.id, u.err)
 	}
-	s.keepLines(h.lines)
-	if len(h.records)+len(h.totals)+len(h.supplies)+len(h.lost) == 0 {
-		return h, 0, nil
+	s.keepLines(got.lines)
+	if len(got.records)+len(got.totals)+len(got.supplies)+len(got.lost) == 0 {
+		return got, 0, nil
 	}
-	if h.epoch, h.ahead = s.epoch, s.sale.options.Settled; h.epoch != "" {
-		h.number = func(ctx context.Context, at position, h *haul) (position, error) {
-			return s.sale.number(ctx, s.work.fence, at, h)
+	if got.epoch, got.ahead = s.epoch, s.sale.options.Settled; got.epoch != "" {
+		got.number = func(ctx context.Context, at position, got *batch) (position, error) {
+			return s.sale.number(ctx, s.work.fence, at, got)
 		}
 	}
-	done, err := s.write(ctx, &h)
+	done, err := s.write(ctx, &got)
 	if err != nil {
-		return haul{}, 0, err
+		return batch{}, 0, err
 	}
 	if err := s.work.may(ctx, "mark"); err != nil {
-		return haul{}, 0, err
+		return batch{}, 0, err
 	}
-	moved, err = s.mark(ctx, h, done)
-	s.tellRefunds(h.records)
-	return h, moved, err
+	moved, err = s.mark(ctx, got, done)
+	s.logRefunds(got.records)
+	return got, moved, err
 }
 
-// tellRefunds logs the payments that orders could not take, and which did not go back yet.
-func (s *settler) tellRefunds(records []Record) {
+// logRefunds logs the surplus payments that were not refunded yet.
+func (s *settler) logRefunds(records []Record) {
 	for _, r := range records {
 		for _, p := range r.ToRefund() {
 			s.work.log.Warn("payment to refund", slog.String("order", r.ID), slog.String("reference", p.Reference),
@@ -199,16 +198,16 @@ func (s *settler) tellRefunds(records []Record) {
 	}
 }
 
-// mark records in the store what the database has. A total that was not written is found
-// again by the next run.
-func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved int, err error) {
+// mark records in the store which orders the database has. The next run finds a total that was not
+// written.
+func (s *settler) mark(ctx context.Context, got batch, done []settlement) (moved int, err error) {
 	for _, d := range done {
 		if d.instead != "" {
 			s.disputed++
 			s.work.log.Error("order disputed", slog.String("order", d.id), slog.String("store", d.stamp), slog.String("database", d.instead))
 		}
 	}
-	for _, id := range h.lost {
+	for _, id := range got.lost {
 		s.lost++
 		s.work.log.Error("order lost", slog.String("order", id))
 		done = append(done, settlement{id: id})
@@ -216,9 +215,9 @@ func (s *settler) mark(ctx context.Context, h haul, done []settlement) (moved in
 	if moved, err = s.sale.settled(ctx, s.work.fence, done); err != nil {
 		return moved, err
 	}
-	totals := slices.DeleteFunc(h.totals, func(t total) bool { return s.later[t.sku] })
-	if err := s.sale.stocked(ctx, s.work.fence, h.mark, totals); err != nil {
+	totals := slices.DeleteFunc(got.totals, func(t total) bool { return s.later[t.sku] })
+	if err := s.sale.stocked(ctx, s.work.fence, got.mark, totals); err != nil {
 		return moved, err
 	}
-	return moved, s.sale.supplied(ctx, s.work.fence, h.supplies)
+	return moved, s.sale.supplied(ctx, s.work.fence, got.supplies)
 }

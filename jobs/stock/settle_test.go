@@ -94,7 +94,7 @@ func TestProgress(t *testing.T) {
 	put(t, s, "tea", 100)
 	fill(t, s, 45)
 	core, logs := observer.New(zap.DebugLevel)
-	if err := stock.SettleTelling(t.Context(), s, p.Database, 10, fence(1), slog.New(zapslog.NewHandler(core))); err != nil {
+	if err := stock.SettleLogging(t.Context(), s, p.Database, 10, fence(1), slog.New(zapslog.NewHandler(core))); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string

@@ -13,34 +13,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lookPause is how long a process believes that the sale is closed before it
-// compares the store with the book again.
-const lookPause = 250 * time.Millisecond
+// comparePause is the time for which a process treats a closed sale as closed before it compares
+// the store with the book again.
+const comparePause = 250 * time.Millisecond
 
-// A shelf is what this process knows of the store's memory.
+// A shelf is this process's knowledge of the store.
 type shelf struct {
 	comparing chan struct{} // holds a value while a goroutine compares
 
-	mu       sync.Mutex
-	seen     point     // the most that was seen of the shelf; its epoch is empty until it was compared with the book
-	answered time.Time // when the store has answered last
-	closed   error     // why nothing is sold, an ErrStockUnknown; nil: it is
-	looked   time.Time // when closed was found
-	halted   []string  // products that are not sold, as the store said last
+	mu         sync.Mutex
+	seen       point     // the highest counts seen; the epoch is empty until the first comparison with the book
+	answered   time.Time // time of the store's last answer
+	closed     error     // why nothing is sold, an ErrStockUnknown; nil: the sale is open
+	comparedAt time.Time // time of the comparison that set closed
+	halted     []string  // products that are not sold, by the store's last answer
 }
 
-// A point is how far the changes of a shelf were when the store answered.
+// A point is the number of changes of a shelf at an answer of the store.
 type point struct {
 	epoch   string // of the shelf
-	changes int64  // that were acknowledged in it
+	changes int64  // acknowledged in the epoch
 	own     int64  // of these, to this process
 }
 
-// acknowledgedFor is how long the store remembers what it has acknowledged to a process that
-// is silent: see lua/shelf.lua.
+// acknowledgedFor is how long the store keeps the number of changes that it acknowledged to a
+// silent process: see lua/shelf.lua.
 const acknowledgedFor = time.Hour
 
-// learn remembers how far the store was: one that is not has lost some of it.
+// learn keeps the highest counts of the store. A store with lower counts has lost data.
 func (h *shelf) learn(at point) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,11 +49,11 @@ func (h *shelf) learn(at point) {
 	}
 }
 
-// found is what a comparison has found.
+// found stores the result of a comparison.
 func (h *shelf) found(epoch string, changes int64, closed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.closed, h.looked = closed, time.Now()
+	h.closed, h.comparedAt = closed, time.Now()
 	if closed != nil {
 		return
 	}
@@ -63,18 +63,18 @@ func (h *shelf) found(epoch string, changes int64, closed error) {
 	h.seen.changes, h.answered = max(h.seen.changes, changes), time.Now()
 }
 
-// least is how far the store must be.
+// least returns the counts that the store must have reached. The caller holds h.mu.
 func (h *shelf) least() point {
 	least := h.seen
 	if time.Since(h.answered) > acknowledgedFor/2 {
-		least.own = 0 // the store may have forgotten by now
+		least.own = 0 // the store may have dropped the number by now
 	}
 	return least
 }
 
-// Known returns nil while stock is known, and otherwise why it is not, an
-// ErrStockUnknown, as this process found when it asked the store last. It sends
-// nothing. It is nil for a sale without Options.Book.
+// Known returns nil while stock is known, and otherwise an ErrStockUnknown with the reason, as of
+// this process's last request to the store. It sends nothing. It returns nil for a sale without
+// Options.Book.
 func (s *Sale) Known() error {
 	if s.options.Book == nil {
 		return nil
@@ -87,8 +87,8 @@ func (s *Sale) Known() error {
 	return s.shelf.closed
 }
 
-// forgotten is the error of something that the store does not know: while stock is
-// not known it may have lost it.
+// forgotten returns the error for something that the store does not know: while stock is unknown,
+// the store may have lost it.
 func (s *Sale) forgotten(err error) error {
 	if unknown := s.Known(); unknown != nil {
 		return unknown
@@ -96,9 +96,9 @@ func (s *Sale) forgotten(err error) error {
 	return err
 }
 
-// known is how far the store must be. It
-// compares the store with the book if that was not done yet, or found the sale
-// closed a while ago. The epoch of a sale without a book is empty.
+// known returns the counts that the store must have reached. It compares the store with the book if
+// that was never done, or if the sale was closed for longer than comparePause. The epoch of a sale
+// without a book is empty.
 func (s *Sale) known(ctx context.Context) (least point, err error) {
 	if s.options.Book == nil {
 		return point{}, nil
@@ -108,7 +108,7 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		least, err = h.least(), h.closed
-		return err == nil && least.epoch != "" || err != nil && time.Since(h.looked) < lookPause
+		return err == nil && least.epoch != "" || err != nil && time.Since(h.comparedAt) < comparePause
 	}
 	if read() {
 		return least, err
@@ -120,8 +120,8 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 	return least, err
 }
 
-// change asks a script that changes the sale, on a shelf that has lost nothing, and
-// returns how far that is with the answer.
+// change runs a script that changes the sale, on a shelf that has lost nothing. It returns the
+// answer and the counts of the shelf.
 func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, point, error) {
 	for {
 		least, err := s.known(ctx)
@@ -142,27 +142,27 @@ func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, 
 		last := len(answer) - 2
 		at := point{epoch: least.epoch}
 		if last < 0 || parseNumbers(answer[last:], &at.changes, &at.own) != nil {
-			return nil, point{}, strange(answer)
+			return nil, point{}, unknownAnswer(answer)
 		}
 		s.shelf.learn(at)
 		return answer[:last], at, nil
 	}
 }
 
-// onShelf are the keys and arguments of a script that runs on a shelf, with those that
-// lua/shelf.lua wants.
+// onShelf appends the keys and arguments that lua/shelf.lua reads.
 func (s *Sale) onShelf(least point, keys []string, args []any) ([]string, []any) {
 	return append(slices.Clip(keys), s.acknowledgedKey(least.epoch), s.key(keyShelf)),
 		append(slices.Clip(args), least.epoch, least.changes, least.own)
 }
 
-// acknowledgedKey counts what was acknowledged to this process in an epoch.
+// acknowledgedKey returns the key of the number of changes that were acknowledged to this process
+// in an epoch.
 func (s *Sale) acknowledgedKey(epoch string) string {
 	return s.key(keyAcknowledged + epoch + ":" + s.process)
 }
 
-// adopt reads why the store has refused what an epoch was known for. Nil: the shelf
-// was rebuilt since, and the new epoch is known now.
+// adopt handles the refusal of a script by the shelf. It returns nil if the shelf was rebuilt
+// since, and its new epoch is known.
 func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
 	if s.options.Book == nil {
 		return closedShelf(why)
@@ -173,12 +173,12 @@ func (s *Sale) adopt(ctx context.Context, epoch, why string) error {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	if s.shelf.seen.epoch == epoch {
-		return closedShelf(why) // opened since: the next call finds it so
+		return closedShelf(why) // the shelf may have been opened since; the next call uses it
 	}
 	return nil
 }
 
-// reasons are those for which a shelf is closed.
+// reasons describes why a shelf is closed.
 var reasons = map[string]string{
 	"forgot":    "the store has lost everything",
 	"behind":    "the store has lost changes",
@@ -195,11 +195,11 @@ func closedShelf(why string) error {
 	return fmt.Errorf("%w: %s", ErrStockUnknown, text)
 }
 
-// Probe compares the store with the book, closes a shelf that has lost something,
-// and opens a new one. It returns nil when stock is known, an ErrStockUnknown that says
-// why it is not, an ErrForeign among them, or what kept it from reading: then what was
-// known before still holds. Every process calls it before it sells, and should call it
-// again each second (see Sale.Watch). It does nothing without Options.Book.
+// Probe compares the store with the book, closes a shelf that has lost data, and opens a new one.
+// It returns nil if stock is known, and an ErrStockUnknown (or ErrForeign) with the reason if not.
+// After another error the comparison was impossible, and the previous result still holds. Every
+// process calls it before it sells, and should call it each second (see Sale.Watch). It does
+// nothing without Options.Book.
 func (s *Sale) Probe(ctx context.Context) error {
 	if s.options.Book == nil {
 		return nil
@@ -208,7 +208,7 @@ func (s *Sale) Probe(ctx context.Context) error {
 	return err
 }
 
-// probe is Probe of a sale with a book, which it returns.
+// probe is Probe of a sale with a book, and returns the book.
 func (s *Sale) probe(ctx context.Context) (book, error) {
 	select {
 	case s.shelf.comparing <- struct{}{}:
@@ -234,24 +234,24 @@ func (s *Sale) probe(ctx context.Context) (book, error) {
 	}
 }
 
-// uncompared is the error of a comparison that was not possible: one that was never
-// made leaves stock unknown.
+// uncompared returns the error of an impossible comparison. If there was none before, stock is
+// unknown.
 func (s *Sale) uncompared(err error) error {
 	err = fmt.Errorf("stock: compare the store with the book: %w", err)
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	if s.shelf.seen.epoch == "" {
 		err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
-		s.shelf.closed, s.shelf.looked = err, time.Now()
+		s.shelf.closed, s.shelf.comparedAt = err, time.Now()
 	}
 	return err
 }
 
-// errOtherEpoch is that of a shelf which is not the one that the book was read for.
+// errOtherEpoch is the error of a shelf whose epoch is not the book's.
 var errOtherEpoch = closedShelf("other")
 
-// compare lets the store compare itself with the book, and with what this process
-// has seen of it.
+// compare runs the script that compares the shelf with the book and with the counts that this
+// process has seen.
 func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	s.shelf.mu.Lock()
 	least := s.shelf.least()
@@ -273,22 +273,22 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	case is(answer, "closed", 2):
 		return 0, closedShelf(answer[1])
 	}
-	return 0, strange(answer)
+	return 0, unknownAnswer(answer)
 }
 
 func foreign(b book, other string) error {
 	return fmt.Errorf("%w: it keeps the shelf of database %s, this one is %s; all processes of a sale need the same database, and an SQLite file is for one host", ErrForeign, quote(other), quote(b.identity))
 }
 
-// watchEvery is how often a process compares the store with the book.
+// watchEvery is the interval at which a process compares the store with the book.
 const watchEvery = time.Second
 
-// Watch calls Probe each second until ctx ends, and logs when stock is not known (stock
-// unknown, an error) and when it is again (stock known): see Sale.Probe. After a rebuild it
-// logs each order that this process has acknowledged and that is nowhere any more (order
-// lost), of the last ten thousand, and lists it in the book: see LostOrders. Between two
-// calls a process notices by itself only that the store has lost what it
-// had answered to this process. It returns at once without Options.Book. The logger may be nil.
+// Watch calls Sale.Probe each second until ctx ends. It logs when stock becomes unknown ("stock
+// unknown", an error) and known again ("stock known"). After a rebuild it logs each acknowledged
+// order of this process that neither store nor book has ("order lost"), of the last ten thousand,
+// and lists it in the book: see LostOrders. Between two comparisons a process notices only the loss
+// of changes that the store acknowledged to this process. Watch returns at once without
+// Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *slog.Logger) {
 	if s.options.Book == nil {
 		return
@@ -298,13 +298,13 @@ func (s *Sale) Watch(ctx context.Context, log *slog.Logger) {
 	}
 	every := time.NewTicker(watchEvery)
 	defer every.Stop()
-	logged := "" // the last line
+	logged := "" // the last reason
 	for {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := s.Probe(bounded)
 		if err == nil {
 			if lost := s.logLost(bounded, log); lost != nil && !errors.Is(lost, ErrStockUnknown) && ctx.Err() == nil {
-				log.Warn("lost orders not looked for", slog.String("err", lost.Error()))
+				log.Warn("lost orders not listed", slog.String("err", lost.Error()))
 			}
 		}
 		stop()

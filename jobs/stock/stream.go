@@ -18,28 +18,28 @@ const (
 	maxStreamKey        = 200 // bytes
 )
 
-// StreamOptions are the options of a Stream. The zero value is fine.
+// StreamOptions are the options of a Stream. The zero value is valid.
 type StreamOptions struct {
-	// Name of the target. Empty: stream.
+	// Name is the name of the target. Empty: stream.
 	Name string
-	// Key of the stream. Empty: in the sale's namespace, <namespace>:v1:stock:{<sale>}:events.
+	// Key is the key of the stream. Empty: <namespace>:v1:stock:{<sale>}:events.
 	Key string
-	// Length is how many events the stream keeps at least, about: 1000 to 10 million. Zero:
-	// DefaultStreamLength.
+	// Length is the approximate number of events that the stream keeps at least: 1000 to 10
+	// million. Zero: DefaultStreamLength.
 	Length int64
 }
 
-// A Stream is a target that adds events to a stream in Redis, for consumer groups: each once,
-// in order, under the id <seq>-0, with the fields id, kind, order and event, which is the
-// Payload. It compares the stream's last id with what it adds, in the same step, so that a
-// repeat adds nothing. A stream that lost events gets them again, as far as the book
-// still has them; one that has others than the book is not written to.
+// A Stream is a target that adds events to a stream in Redis, for consumer groups. It adds each
+// event once and in order, under the id <seq>-0, with the fields id, kind, order and event (the
+// Payload). One script compares the stream's last id and adds the events, so that a repeat adds
+// nothing. A stream that has lost events gets them again, as far as the book still has them. It
+// does not write to a stream with other events than the book's.
 type Stream struct {
 	client  redis.UniversalClient
 	options StreamOptions
 
 	mu  sync.Mutex
-	top int64 // where the stream was when it was last read, or added to
+	top int64 // last event of the stream when it was last read or written
 }
 
 // NewStream returns a Stream for the events of a sale, in the Redis of the client. Its error
@@ -60,18 +60,18 @@ func NewStream(s *Sale, client redis.UniversalClient, o StreamOptions) (*Stream,
 	return &Stream{client: client, options: o}, nil
 }
 
-// Name is that of the target.
+// Name returns the name of the target.
 func (s *Stream) Name() string { return s.options.Name }
 
-// Key is that of the stream.
+// Key returns the key of the stream.
 func (s *Stream) Key() string { return s.options.Key }
 
-// position is how far the stream is. One that was emptied since the target began, or has gone
-// back, is behind: it gets again what it would still keep.
+// position returns the last event of the stream. If the stream was emptied or has gone back, that
+// is an earlier event, from which on the stream gets again the events that it would still keep.
 func (s *Stream) position(ctx context.Context, since, at int64) (int64, error) {
 	answer, err := s.ask(ctx, streamTopScript)
 	if err == nil && len(answer) != 1 {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the stream: %w", err)
@@ -84,7 +84,7 @@ func (s *Stream) position(ctx context.Context, since, at int64) (int64, error) {
 		return 0, fmt.Errorf("the stream %s is at event %d, and the book had not gone beyond %d: it is another sale's, or the database has gone back to an older state", quote(s.options.Key), top, at+maxDelivered)
 	}
 	s.reached(top)
-	if top >= at { // what is beyond is compared when it is added again
+	if top >= at { // events behind at are compared when they are added again
 		return at, nil
 	}
 	return max(top, since, at-s.options.Length), nil
@@ -96,7 +96,7 @@ func (s *Stream) reached(top int64) {
 	s.top = top
 }
 
-// expected is where the stream is, if it has lost nothing since it was read.
+// expected returns the last event of a stream that has lost nothing since it was read.
 func (s *Stream) expected() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Stream) Deliver(ctx context.Context, events []Event) (d Delivery) {
 	case is(answer, "behind", 2):
 		d.Err = fmt.Errorf("add to the stream: it has lost events, and is at %s", quote(answer[1]))
 	default:
-		d.Err = strange(answer)
+		d.Err = unknownAnswer(answer)
 	}
 	return d
 }
@@ -135,7 +135,7 @@ func (s *Stream) ask(ctx context.Context, script *redis.Script, args ...any) ([]
 	})
 }
 
-// parseTop reads the last id of a stream, which is <seq>-0.
+// parseTop parses the last id of a stream, which is <seq>-0.
 func parseTop(id string) (int64, error) {
 	digits, rest, _ := strings.Cut(id, "-")
 	seq, err := strconv.ParseInt(digits, 10, 64)

@@ -1,22 +1,26 @@
 package stock
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// MaxSupplies is how much that was added may wait for its settlement at once.
+// MaxSupplies bounds the deliveries that wait for their settlement.
 const MaxSupplies = 1000
 
-// Supply adds to what was put in of a product, once per product and reference: two sellers that add
-// ten each have added twenty, and one that asks again has added ten. The book remembers the
-// references for ever, and the store for Options.Retention; with Options.Book the database
-// must answer. It is refused with a *FieldError, also beyond MaxTotal, with ErrUnknownSKU,
-// with ErrReference when another quantity was added with the reference, or with ErrSupplies.
-// It may be called again.
+// Supply adds a delivery to the total of a product, once per product and reference: two sellers
+// that add ten each add twenty, and a repeated call adds nothing. The book keeps the references
+// forever, and the store for Options.Retention. With Options.Book the database must answer. It
+// refuses with a *FieldError, also beyond MaxTotal, with ErrUnknownSKU, with ErrReference if the
+// reference was used with another quantity, or with ErrSupplies. It may be called again.
 func (s *Sale) Supply(ctx context.Context, sku, reference string, quantity int64) (Product, error) {
 	one := supply{sku, reference, quantity}
 	err := one.validate()
@@ -30,7 +34,7 @@ func (s *Sale) Supply(ctx context.Context, sku, reference string, quantity int64
 	return p, nil
 }
 
-// A supply is what was added to a product.
+// A supply is a delivery: a quantity that was added to a product.
 type supply struct {
 	sku, reference string
 	quantity       int64
@@ -78,7 +82,7 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 	case err != nil:
 		return Product{}, err
 	case is(answer, "ok", 6):
-		if err := s.entered(ctx, at, a.sku); err != nil {
+		if err := s.awaitProduct(ctx, at, a.sku); err != nil {
 			return Product{}, err
 		}
 		return parseProduct(a.sku, answer[1:])
@@ -91,7 +95,7 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 	case is(answer, "over", 2):
 		return Product{}, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("up to %d in all, of which %s are there", int64(MaxTotal), answer[1])}
 	}
-	return Product{}, strange(answer)
+	return Product{}, unknownAnswer(answer)
 }
 
 func parseSupply(field, quantity string) (a supply, err error) {
@@ -105,7 +109,7 @@ func parseSupply(field, quantity string) (a supply, err error) {
 	return a, nil
 }
 
-// supplied marks what was added as being in the database.
+// supplied marks deliveries as being in the database.
 func (s *Sale) supplied(ctx context.Context, fence int64, supplies []supply) error {
 	if len(supplies) == 0 {
 		return nil
@@ -117,6 +121,108 @@ func (s *Sale) supplied(ctx context.Context, fence int64, supplies []supply) err
 	keys := append(s.keys(keyFence+settling, keySupplied), s.supplyKeys(supplies)...)
 	if _, err := s.fenced(ctx, suppliedScript, keys, fence, args...); err != nil {
 		return fmt.Errorf("stock: mark what was added: %w", err)
+	}
+	return nil
+}
+
+// writeSupplies writes deliveries, in the transaction that raises the totals.
+func (tx *transaction) writeSupplies(ctx context.Context, supplies []supply) error {
+	t := sqltext.Table{Name: "stock_supply", Clock: "settled_at", Columns: []sqltext.Column{{Name: "sku"}, {Name: "reference"}, {Name: "quantity"}}}
+	for _, a := range supplies {
+		t.Add(a.sku, a.reference, a.quantity)
+	}
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "stock_supply", "sale, sku, reference", []string{"quantity"}, nil))
+}
+
+// supplies returns the quantities of those deliveries that the book has, by field.
+func (b *Database) supplies(ctx context.Context, sale string, wanted []supply) (map[string]int64, error) {
+	if err := b.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	found := map[string]int64{}
+	for some := range slices.Chunk(wanted, sqltext.MaxRows) {
+		query, args := "SELECT sku, reference, quantity FROM stock_supply WHERE sale = ? AND (", []any{sale}
+		for i, a := range some {
+			if i > 0 {
+				query += " OR "
+			}
+			query, args = query+"sku = ? AND reference = ?", append(args, a.sku, a.reference)
+		}
+		if err := b.eachSupply(ctx, query+")", args, func(a supply) { found[a.field()] = a.quantity }); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (b *Database) eachSupply(ctx context.Context, query string, args []any, f func(supply)) error {
+	return eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
+		var a supply
+		err := row.Scan(&a.sku, &a.reference, &a.quantity)
+		if err == nil {
+			f(a)
+		}
+		return err
+	})
+}
+
+// unsettledSupplies reads the deliveries that wait in the store for their settlement.
+func (s *Sale) unsettledSupplies(ctx context.Context) ([]supply, error) {
+	all, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keySupplied)).Result() })
+	if err != nil {
+		return nil, err
+	}
+	var supplies []supply
+	for field, quantity := range all {
+		if a, err := parseSupply(field, quantity); err == nil {
+			supplies = append(supplies, a)
+		}
+	}
+	slices.SortFunc(supplies, func(a, b supply) int { return cmp.Compare(a.field(), b.field()) })
+	return supplies, nil
+}
+
+// planSupplies decides which unsettled deliveries a rebuild takes over: those of products whose
+// totals it takes over. The others have to be sent again, unless the book has them.
+func (s *Sale) planSupplies(ctx context.Context, left []supply, products map[string]Product, p *rebuilding) error {
+	if len(left) == 0 {
+		return nil
+	}
+	known, err := s.options.Book.supplies(ctx, s.ID(), left)
+	if err != nil {
+		return fmt.Errorf("look up what was added: %w", err)
+	}
+	for _, a := range left {
+		_, settled := known[a.field()]
+		_, there := products[a.sku]
+		switch {
+		case settled:
+		case !there:
+			p.supplies = append(p.supplies, a)
+		default:
+			p.lost = append(p.lost, Loss{SKU: a.sku, Reason: fmt.Sprintf("%d were added with reference %s, which the book does not have: send it again", a.quantity, quote(a.reference))})
+		}
+	}
+	return nil
+}
+
+// restoreSupplies writes the references of deliveries that the shelf would still keep.
+func (s *Sale) restoreSupplies(ctx context.Context, epoch string) error {
+	b := s.options.Book
+	query := "SELECT sku, reference, quantity FROM stock_supply WHERE sale = ? AND settled_at > " + b.dialect.Now() + " - ?"
+	var all []supply
+	err := b.eachSupply(ctx, query, []any{s.ID(), s.options.Retention.Milliseconds()}, func(a supply) { all = append(all, a) })
+	if err != nil {
+		return fmt.Errorf("read what was added: %w", err)
+	}
+	for some := range slices.Chunk(all, maxBatch) {
+		args := []any{epoch, s.options.Retention.Milliseconds()}
+		for _, a := range some {
+			args = append(args, a.quantity)
+		}
+		if err := s.step(ctx, referencesScript, append(s.keys(keyShelf), s.supplyKeys(some)...), args...); err != nil {
+			return fmt.Errorf("put references: %w", err)
+		}
 	}
 	return nil
 }

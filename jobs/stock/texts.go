@@ -18,40 +18,39 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// maxTemplate is how many characters the template of a text, and a text, may have.
+// maxTemplate bounds the characters of a template and of a text.
 const maxTemplate = 1000
 
-// An Outbox takes texts for phones, and knows for a while where they are: package sms has one.
+// An Outbox sends texts to phones and remembers their states for a while. Package sms has one.
 type Outbox interface {
-	// Accept takes a text, once for each id. An error that is an ErrRefused refuses the text
-	// for what it is.
+	// Accept stores a text once per id. An ErrRefused refuses the text because of its content.
 	Accept(ctx context.Context, id, phone, text string) error
-	// ReadStates returns where texts are, up to 500, and in the same step the place of a list; empty:
-	// there is none.
+	// ReadStates returns the states of up to 500 texts and, in the same step, the place of a list;
+	// empty: none.
 	ReadStates(ctx context.Context, list string, ids []string) (place string, states []TextState, err error)
-	// SetPlace writes down the place of a list, if it is from, and reports whether it is
-	// written. It must be lost when texts are.
+	// SetPlace replaces the place of a list if it is from, and reports whether it did. The place
+	// must be lost whenever texts are lost.
 	SetPlace(ctx context.Context, list, from, to string) (bool, error)
 }
 
-// A TextState says where a text is.
+// A TextState is the state of a text.
 type TextState int
 
 // The states of texts.
 const (
 	TextUnknown TextState = iota // the outbox does not know it
-	TextWaits                    // it is to be sent
-	TextEnded                    // it was sent, or will not be
+	TextWaits                    // it waits to be sent
+	TextEnded                    // it was sent, or will never be
 )
 
-// ErrRefused is that of a text which an Outbox refuses for what it is.
+// ErrRefused is returned for a text that an Outbox refuses because of its content.
 var ErrRefused = errors.New("the text is refused")
 
-// A TextData is what a template may name.
+// A TextData holds the fields of a template.
 type TextData struct {
-	Order     string // its id
-	Kind      State  // what has become of it
-	Amount    string // in major units, such as 7.00; of a currency without minor units 7
+	Order     string // id of the order
+	Kind      State  // new state of the order
+	Amount    string // in major units, such as 7.00; without minor units, 7
 	Minor     int64  // in minor units
 	Currency  string
 	Reference string // of the payment, the refund or the return, or empty
@@ -59,28 +58,29 @@ type TextData struct {
 
 // TextOptions are the options of Texts. Templates are required.
 type TextOptions struct {
-	// Name of the target. Empty: sms.
+	// Name is the name of the target. Empty: sms.
 	Name string
-	// Templates are the texts by the kind of event, as package text/template has them, with the
-	// fields of TextData. For kinds without one, and orders without a phone, no text is sent.
+	// Templates are the texts by kind of event, in the syntax of text/template with the fields of
+	// TextData. No text is sent for other kinds, or for an order without a phone.
 	Templates map[State]string
 }
 
-// Texts is a target that puts a text for the buyer into an outbox: your order is confirmed. The
-// text's id is made from the event, so that a repeat adds none. The database remembers which
-// texts are not known to have ended: those that the outbox loses with its store are put into it again.
+// Texts is a target that puts a text for the buyer into an outbox, such as "your order is
+// confirmed". The id of the text is derived from the event, so that a repeat adds none. The
+// database remembers the texts that may not have ended yet; if the outbox loses them with its
+// store, they are put into it again.
 type Texts struct {
 	sale      *Sale
 	outbox    Outbox
 	name      string
 	templates map[State]*template.Template
 
-	mu     sync.Mutex
-	looked int64 // the event of the last text that the outbox was asked about; 0: it begins anew
+	mu      sync.Mutex
+	checked int64 // event of the last text whose state was checked; 0: begin with the first
 }
 
-// NewTexts returns Texts for the events of a sale. Its error joins a *FieldError for each option
-// that is not allowed: each template is tried.
+// NewTexts returns Texts for the events of a sale. It executes each template with sample data. The
+// error joins a *FieldError for each option that is not allowed.
 func NewTexts(s *Sale, to Outbox, o TextOptions) (*Texts, error) {
 	fill(&o.Name, "sms")
 	t := &Texts{sale: s, outbox: to, name: o.Name, templates: map[State]*template.Template{}}
@@ -122,10 +122,10 @@ func parseText(kind State, text string) (*template.Template, error) {
 	return parsed, nil
 }
 
-// errLong ends a template that writes on and on.
+// errLong ends a template whose output is too long.
 var errLong = errors.New("the text is too long")
 
-// A bounded writer refuses what is longer than a text may be.
+// A boundedText refuses output that is longer than a text may be.
 type boundedText struct{ strings.Builder }
 
 func (b *boundedText) Write(p []byte) (int, error) {
@@ -146,7 +146,7 @@ func render(t *template.Template, d TextData) (string, error) {
 	return b.String(), nil
 }
 
-// Name is that of the target.
+// Name returns the name of the target.
 func (t *Texts) Name() string { return t.name }
 
 // Deliver puts a text for each event that has one into the outbox.
@@ -158,7 +158,7 @@ func (t *Texts) Deliver(ctx context.Context, events []Event) Delivery {
 	return run.Deliver(ctx, events)
 }
 
-// Deliver is that of Texts, from where the run has found or set the place.
+// Deliver is Texts.Deliver with the place that the run has read or set.
 func (t *textRun) Deliver(ctx context.Context, events []Event) Delivery {
 	d := t.putAll(ctx, events)
 	if d.Done == 0 {
@@ -218,13 +218,13 @@ func textID(e *Event) string {
 	return string(e.Kind) + "-" + hex.EncodeToString(sum[:16])
 }
 
-// digits are how many digits of a currency are minor units, where these are not two: ISO 4217.
+// digits holds the number of minor digits of currencies that do not have two, by ISO 4217.
 var digits = map[string]int{
 	"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3, "CLF": 4, "UYW": 4,
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
 }
 
-// major is an amount in major units.
+// major formats an amount in major units.
 func major(minor int64, currency string) string {
 	n, ok := digits[currency]
 	if !ok {
@@ -240,13 +240,13 @@ func major(minor int64, currency string) string {
 	return text[:len(text)-n] + "." + text[len(text)-n:]
 }
 
-// A person is the one that an order is for.
+// A person is the receiver of an order.
 type person struct {
-	placed          time.Time // the order, whose id may have been used before
+	placed          time.Time // when the order was placed; distinguishes orders with the same id
 	receiver, phone string
 }
 
-// people reads the receivers of the orders of events, by their ids: no event has them.
+// people reads the receivers of the events' orders, by order id. Events do not contain them.
 func (s *Sale) people(ctx context.Context, events []Event) (map[string]person, error) {
 	ids := make([]string, len(events))
 	for i := range events {
@@ -268,7 +268,7 @@ func (b *Database) people(ctx context.Context, sale string, ids []string, people
 		args = append(args, id)
 	}
 	query := b.dialect.Bind("SELECT id, placed_at, receiver, phone FROM orders WHERE sale = ? AND id IN (" + sqltext.Marks(len(ids)) + ")")
-	return b.transact(ctx, sale, func(tx *transaction) error { // which finds them by their keys
+	return b.transact(ctx, sale, func(tx *transaction) error { // sqltext.Bound makes PostgreSQL use the index
 		rows, err := tx.tx.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err

@@ -14,18 +14,20 @@ import (
 )
 
 const (
-	keptAtOnce = 500 // texts that an outbox is asked about in one step
-	keptSteps  = 4   // such steps of a run, where nothing is lost
+	keptAtOnce = 500 // texts whose states are read in one step
+	keptSteps  = 4   // steps of one run, unless texts are lost
 )
 
-// errTextsLost ends a run that finds another place than it has set: the next run checks it.
+// errTextsLost ends a run that finds another place than it has set. The next run compares the
+// texts.
 var errTextsLost = errors.New("the outbox has lost texts, or another run was there")
 
-// A place is the number of the last event whose text is in the outbox, and a word that is fresh
-// after each loss. It is in the outbox's store, and is lost, or goes back, with the texts in there.
+// placeAt returns a place: the number of the last event whose text is in the outbox, and a word
+// that changes after each loss. The place is in the outbox's store, so it is lost, or goes back,
+// together with the texts.
 func placeAt(seq int64, word string) string { return strconv.FormatInt(seq, 10) + " " + word }
 
-// seqOf reads the number of a place; -1: there is none.
+// seqOf returns the number of a place; -1: there is none.
 func seqOf(place string) int64 {
 	digits, _, _ := strings.Cut(place, " ")
 	if seq, err := strconv.ParseInt(digits, 10, 64); err == nil && seq >= 0 {
@@ -36,11 +38,11 @@ func seqOf(place string) int64 {
 
 func (t *Texts) list() string { return t.sale.ID() + "/" + t.name }
 
-// A textRun is the target of one run. Two runs of one node may be at work at once, where the store has lost the lease of
-// the first: what one has found says nothing to the other.
+// A textRun is Texts for one run. If the store has lost the lease of a run, two runs of one node
+// may work at once; they must not share a place.
 type textRun struct {
 	*Texts
-	place string // in the outbox, as the run has found or set it
+	place string // the outbox's place, as the run has read or set it
 }
 
 // begin reads the place.
@@ -49,13 +51,13 @@ func (t *Texts) begin(ctx context.Context) (*textRun, error) {
 	return &textRun{t, place}, err
 }
 
-// mark gives the place a word that no store has yet: one that has it has all that was put before.
+// mark gives the place a new word. A store that has this word has all texts that were put before.
 func (t *textRun) mark(ctx context.Context) error {
 	return t.move(ctx, placeAt(max(0, seqOf(t.place)), rand.Text()))
 }
 
-// sure returns nil if the outbox has texts that the run has put into it: its store may have lost some meanwhile, and
-// neither the others nor the place.
+// sure returns nil if the outbox has the texts that the run has put into it. The store may have
+// lost some of them meanwhile, without others and without the place.
 func (t *textRun) sure(ctx context.Context, events []Event, put []int64) error {
 	if len(put) == 0 {
 		return nil
@@ -81,8 +83,8 @@ func (t *textRun) sure(ctx context.Context, events []Event, put []int64) error {
 	return nil
 }
 
-// reach moves the place on: the texts of all events up to seq are in the outbox. It fails if texts were
-// lost since the run has checked it.
+// reach moves the place forward: the texts of all events up to seq are in the outbox. It fails if
+// texts were lost since the run checked the place.
 func (t *textRun) reach(ctx context.Context, seq int64) error {
 	if seqOf(t.place) >= seq {
 		return nil
@@ -102,9 +104,9 @@ func (t *textRun) move(ctx context.Context, to string) error {
 	return err
 }
 
-// lookAfterTexts asks the outbox what became of the texts that the database remembers, and forgets those
-// that have ended. Those that the outbox has lost are put into it again, under the same ids.
-func (c *deliveryRun) lookAfterTexts(ctx context.Context) error {
+// checkTexts reads the states of the texts that the database remembers, and forgets those that
+// have ended. It puts lost texts into the outbox again, under the same ids.
+func (c *deliveryRun) checkTexts(ctx context.Context) error {
 	texts, ok := c.target.(*Texts)
 	if !ok {
 		return nil
@@ -124,11 +126,12 @@ func (c *deliveryRun) lookAfterTexts(ctx context.Context) error {
 	return nil
 }
 
-// forgetEnded forgets texts that have ended, of some of those that the database remembers: the next run goes
-// on behind them. One that the outbox does not know was deleted there, since nothing is lost.
+// forgetEnded forgets ended texts among the next ones that the database remembers; the next run
+// continues behind them. The outbox has lost nothing here, so a text that it does not know was
+// deleted there.
 func (c *deliveryRun) forgetEnded(ctx context.Context, t *textRun) error {
 	for range keptSteps {
-		k, err := c.keptTexts(ctx, t, t.lookedAt())
+		k, err := c.keptTexts(ctx, t, t.checkedTo())
 		if err != nil {
 			return err
 		}
@@ -138,28 +141,27 @@ func (c *deliveryRun) forgetEnded(ctx context.Context, t *textRun) error {
 		if err := c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended); err != nil {
 			return err
 		}
-		if t.lookFrom(k.next); k.next == 0 {
+		if t.checkFrom(k.next); k.next == 0 {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (t *Texts) lookedAt() int64 {
+func (t *Texts) checkedTo() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.looked
+	return t.checked
 }
 
-func (t *Texts) lookFrom(seq int64) {
+func (t *Texts) checkFrom(seq int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.looked = seq
+	t.checked = seq
 }
 
-// putLost puts all texts into the outbox again that the database remembers and the outbox does not know: its store
-// has lost data. While it does, and while it checks whether all are there, the place has a word of its own, so that a
-// further loss is noticed.
+// putLost puts the remembered texts that the outbox does not know into it again: its store has lost
+// data. Meanwhile the place has a word of its own, so that a further loss is noticed.
 func (c *deliveryRun) putLost(ctx context.Context, t *textRun) error {
 	var lost []Event
 	defer func() {
@@ -172,7 +174,7 @@ func (c *deliveryRun) putLost(ctx context.Context, t *textRun) error {
 		return c.putAgain(ctx, t, k)
 	})
 	if err == nil {
-		err = c.work.may(ctx, "have put texts again")
+		err = c.work.may(ctx, "verify texts")
 	}
 	if err == nil {
 		err = c.eachKept(ctx, t, func(k kept) error {
@@ -188,7 +190,8 @@ func (c *deliveryRun) putLost(ctx context.Context, t *textRun) error {
 	return t.reach(ctx, c.at.seq)
 }
 
-// eachKept calls f with all texts that the database remembers, some at a time, as an outbox has them from one place on.
+// eachKept calls f with all remembered texts, a page at a time. All pages must be from the same
+// place.
 func (c *deliveryRun) eachKept(ctx context.Context, t *textRun, f func(kept) error) error {
 	if err := t.mark(ctx); err != nil {
 		return err
@@ -204,7 +207,8 @@ func (c *deliveryRun) eachKept(ctx context.Context, t *textRun, f func(kept) err
 	}
 }
 
-// putAgain puts lost texts into the outbox. Those that have no text any more are done with, as those that have ended.
+// putAgain puts lost texts into the outbox. Events that have no text any more are forgotten, like
+// ended ones.
 func (c *deliveryRun) putAgain(ctx context.Context, t *textRun, k kept) error {
 	d := t.putAll(ctx, k.lost)
 	if d.Err != nil {
@@ -218,16 +222,17 @@ func (c *deliveryRun) putAgain(ctx context.Context, t *textRun, k kept) error {
 	return c.book.forgetTexts(ctx, c.sale.ID(), t.name, c.work.fence, k.ended)
 }
 
-// kept is what became of some texts.
+// kept is the state of a page of remembered texts.
 type kept struct {
-	ended []int64 // their events; also of those that the database has no event of any more
-	lost  []Event // of those that the outbox does not know
-	next  int64   // behind which there may be others; 0: there are none
+	ended []int64 // events whose texts have ended, and numbers without an event
+	lost  []Event // events whose texts the outbox does not know
+	next  int64   // the next page begins behind it; 0: there is none
 }
 
-// keptTexts asks the outbox about texts that come after one. It fails if the place is another one.
+// keptTexts reads the states of a page of remembered texts behind an event. It fails if the place
+// has changed.
 func (c *deliveryRun) keptTexts(ctx context.Context, t *textRun, after int64) (k kept, err error) {
-	if err := c.work.may(ctx, "look after texts"); err != nil {
+	if err := c.work.may(ctx, "check texts"); err != nil {
 		return k, err
 	}
 	seqs, err := c.book.keptTexts(ctx, c.sale.ID(), t.name, after)
@@ -252,7 +257,7 @@ func (c *deliveryRun) keptTexts(ctx context.Context, t *textRun, after int64) (k
 	case found != t.place:
 		return k, errTextsLost
 	case len(states) != len(ids):
-		return k, fmt.Errorf("the outbox says where %d texts are, of %d", len(states), len(ids))
+		return k, fmt.Errorf("the outbox returned the states of %d texts, want %d", len(states), len(ids))
 	}
 	there := map[int64]bool{}
 	for i := range events {
@@ -272,7 +277,7 @@ func (c *deliveryRun) keptTexts(ctx context.Context, t *textRun, after int64) (k
 	return k, nil
 }
 
-// keepTexts remembers the texts of events that were put into an outbox.
+// keepTexts stores that the texts of events were put into an outbox.
 func (tx *transaction) keepTexts(ctx context.Context, target string, seqs []int64) error {
 	t := sqltext.Table{Name: "stock_text", Clock: "put_at", Columns: []sqltext.Column{{Name: "target"}, {Name: "seq"}}}
 	for _, seq := range seqs {
@@ -284,7 +289,7 @@ func (tx *transaction) keepTexts(ctx context.Context, target string, seqs []int6
 	return nil
 }
 
-// keptTexts reads the events of the next texts that are remembered.
+// keptTexts reads a page of the events whose texts are remembered.
 func (b *Database) keptTexts(ctx context.Context, sale, target string, after int64) (seqs []int64, err error) {
 	query := b.dialect.Bind("SELECT seq FROM stock_text WHERE sale = ? AND target = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(keptAtOnce))
 	rows, err := b.db.QueryContext(ctx, query, sale, target, after)
@@ -303,7 +308,7 @@ func (b *Database) keptTexts(ctx context.Context, sale, target string, after int
 	return seqs, nil
 }
 
-// forgetTexts forgets texts that are done with.
+// forgetTexts removes remembered texts.
 func (b *Database) forgetTexts(ctx context.Context, sale, target string, fence int64, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil

@@ -281,7 +281,7 @@ func TestTextsOutliveAnOlderStore(t *testing.T) {
 		}
 	}
 	want := 1
-	for _, at := range []string{"", "deliver", "advance", "look after texts", "have put texts again"} {
+	for _, at := range []string{"", "deliver", "advance", "check texts", "verify texts"} {
 		for _, lose := range []func(){goBack, func() { store.FlushAll(t.Context()) }} {
 			for range 2 {
 				want++
@@ -290,7 +290,7 @@ func TestTextsOutliveAnOlderStore(t *testing.T) {
 					deliver(t, s, to)
 					lose()
 				} else {
-					if at == "look after texts" || at == "have put texts again" {
+					if at == "check texts" || at == "verify texts" {
 						lose()
 					}
 					_ = stock.Deliver(t.Context(), s, to, nextFence(), func(step string) error { // it may fail, and the next one heals

@@ -10,21 +10,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A walk compares some of what store and book have, and the next one what comes behind that: runs of
-// reconcile, which compare a bounded number each, get through all of it one after the other. The zero
-// value begins with the first, and compares all.
+// A walk is a bounded pass over the orders and buyers of store and book. The next walk continues
+// behind it, so that successive runs of reconcile compare everything. The zero value begins with
+// the first order and has no bound.
 type walk struct {
-	most int // of each kind; 0: all
+	most int // bound for each kind; 0: none
 
-	// Where it begins, and where the next one does. Zero: with the first.
-	order string // behind the order with this id, of those in the book
-	due   string // at this instant, of orders that wait in the store for being paid
-	same  int64  // behind so many that are due at this instant
-	buyer string // behind this buyer, of those in the book
-	count uint64 // at this cursor of what buyers have in the store
+	// The position of the walk. Zero: the beginning.
+	order string // id of the last order of the book
+	due   string // deadline of the last order that waits in the store for its payment
+	same  int64  // number of orders with that deadline that are done
+	buyer string // last buyer of the book
+	count uint64 // HSCAN cursor in the store's quantities of buyers
 }
 
-// next is how many the walk takes with its next step, when it has taken n; 0: it is over.
+// next returns the size of the next page after n entries; 0: the walk is over.
 func (w *walk) next(n int) int {
 	if w.most == 0 {
 		return maxBatch
@@ -32,40 +32,40 @@ func (w *walk) next(n int) int {
 	return max(0, min(maxBatch, w.most-n))
 }
 
-// walk is how far the runs before have come.
+// walk reads the position that the previous run has stored.
 func (s *Sale) walk(ctx context.Context, most int) (walk, error) {
 	w := walk{most: most}
 	fields, err := again(ctx, func() (map[string]string, error) { return s.client.HGetAll(ctx, s.key(keyWalk)).Result() })
 	if err != nil {
-		return w, fmt.Errorf("stock: read how far the runs before have compared: %w", err)
+		return w, fmt.Errorf("stock: read the position of the previous run: %w", err)
 	}
 	w.order, w.due, w.buyer = fields["order"], fields["due"], fields["buyer"]
-	w.same, _ = strconv.ParseInt(fields["same"], 10, 64) // otherwise it begins with the first
+	w.same, _ = strconv.ParseInt(fields["same"], 10, 64) // without a number it begins with the first
 	w.count, _ = strconv.ParseUint(fields["count"], 10, 64)
 	return w, nil
 }
 
-// walked writes down how far a run has come.
+// walked stores the position of a run.
 func (s *Sale) walked(ctx context.Context, fence int64, w walk) error {
 	_, err := s.fenced(ctx, walkedScript, s.keys(keyFence+reconciling, keyWalk), fence,
 		"order", w.order, "due", w.due, "same", w.same, "buyer", w.buyer, "count", strconv.FormatUint(w.count, 10))
 	if err != nil {
-		return fmt.Errorf("stock: write down how far the run has compared: %w", err)
+		return fmt.Errorf("stock: store the position of the run: %w", err)
 	}
 	return nil
 }
 
-// bookOrders calls f with the ids of orders in the book, some at a time: see audit.ids.
+// bookOrders calls f with pages of order ids of the book: see audit.ids.
 func (w *walk) bookOrders(ids func(after string, n int) ([]string, error), f func([]string) error) error {
 	return eachBehind(w, &w.order, ids, f)
 }
 
-// buyers calls f with buyers of the book, some at a time.
+// buyers calls f with pages of buyers of the book.
 func (w *walk) buyers(buyers func(after string, n int) ([]string, error), f func([]string) error) error {
 	return eachBehind(w, &w.buyer, buyers, f)
 }
 
-// eachBehind calls f with what read finds behind a text, which moves on.
+// eachBehind calls f with the pages that read returns behind at, and advances at.
 func eachBehind(w *walk, at *string, read func(after string, n int) ([]string, error), f func([]string) error) error {
 	for n := 0; w.next(n) > 0; {
 		some, err := read(*at, w.next(n))
@@ -84,7 +84,7 @@ func eachBehind(w *walk, at *string, read func(after string, n int) ([]string, e
 	return nil
 }
 
-// dueOrders calls f with the ids of orders that wait in the store for being paid, some at a time.
+// dueOrders calls f with pages of ids of orders that wait in the store for their payment.
 func (w *walk) dueOrders(ctx context.Context, s *Sale, f func([]string) error) error {
 	begin, behind := cmp.Or(w.due, "-inf"), w.same
 	for n := 0; w.next(n) > 0; {
@@ -113,8 +113,9 @@ func (w *walk) dueOrders(ctx context.Context, s *Sale, f func([]string) error) e
 	return nil
 }
 
-// waiting calls f with the ids of orders that wait in the store for their settlement, some at a time, from the
-// first of each list on: those that are kept back stay there, and the others leave.
+// waiting calls f with pages of ids of orders that wait in the store for their settlement. It
+// always begins at the head of each list: orders that are kept back stay there, and the others
+// leave.
 func (w *walk) waiting(ctx context.Context, s *Sale, f func([]string) error) error {
 	for _, list := range []string{keyUnsettled, keyFresh} {
 		for n := 0; w.next(n) > 0; n += maxBatch {
@@ -133,7 +134,7 @@ func (w *walk) waiting(ctx context.Context, s *Sale, f func([]string) error) err
 	return nil
 }
 
-// counts calls f with the fields of what the store counts of buyers, some at a time; one may come twice.
+// counts calls f with pages of fields of the store's quantities of buyers. A field may come twice.
 func (w *walk) counts(ctx context.Context, s *Sale, f func([]string) error) error {
 	type page struct {
 		pairs []string
@@ -151,7 +152,7 @@ func (w *walk) counts(ctx context.Context, s *Sale, f func([]string) error) erro
 		for i := 0; i+1 < len(p.pairs); i += 2 {
 			fields = append(fields, p.pairs[i])
 		}
-		for some := range slices.Chunk(fields, maxBatch) { // a small hash comes whole
+		for some := range slices.Chunk(fields, maxBatch) { // HSCAN returns a small hash completely
 			if err := f(some); err != nil {
 				return err
 			}

@@ -9,15 +9,15 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// settle writes a haul in one transaction: see transaction.settle.
-// It may be called again with the same orders, or with what they have become.
-func (b *Database) settle(ctx context.Context, sale string, fence int64, h *haul) (done []settlement, later []string, err error) {
-	err = b.under(ctx, sale, settling, fence, position{epoch: h.epoch}, func(tx *transaction) error {
-		if err := tx.number(ctx, h); err != nil {
+// settle writes a batch in one transaction: see transaction.settle. It may be called again with the
+// same orders or with later states of them.
+func (b *Database) settle(ctx context.Context, sale string, fence int64, got *batch) (done []settlement, later []string, err error) {
+	err = b.under(ctx, sale, settling, fence, position{epoch: got.epoch}, func(tx *transaction) error {
+		if err := tx.number(ctx, got); err != nil {
 			return err
 		}
 		var err error
-		done, later, err = tx.settle(ctx, *h)
+		done, later, err = tx.settle(ctx, *got)
 		return err
 	})
 	if err != nil {
@@ -26,40 +26,40 @@ func (b *Database) settle(ctx context.Context, sale string, fence int64, h *haul
 	return done, later, nil
 }
 
-// number gives a haul its number, which the book gets with it.
-func (tx *transaction) number(ctx context.Context, h *haul) error {
-	if h.number == nil {
+// number assigns a batch its number, and stores it in the book.
+func (tx *transaction) number(ctx context.Context, got *batch) error {
+	if got.number == nil {
 		return nil
 	}
 	at, err := tx.lockBook(ctx)
 	if err == nil {
-		at, err = h.number(ctx, at, h)
+		at, err = got.number(ctx, at, got)
 	}
 	if err != nil {
 		return err
 	}
-	return tx.turn(ctx, at)
+	return tx.moveBook(ctx, at)
 }
 
-// settle writes a haul and returns what becomes of each order, and the products whose
-// total was not written: it must wait for orders that are not of this haul.
-func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, later []string, err error) {
-	lower, err := tx.raiseTotals(ctx, h.totals)
+// settle writes a batch. It returns the result of each order, and the products whose total was not
+// written because it must wait for orders of another batch.
+func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement, later []string, err error) {
+	lower, err := tx.raiseTotals(ctx, got.totals)
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	if err := tx.writeSupplies(ctx, h.supplies); err != nil {
+	if err := tx.writeSupplies(ctx, got.supplies); err != nil {
 		return nil, nil, fmt.Errorf("supplies: %w", err)
 	}
-	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(h.records))
+	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(got.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)
 	}
-	p := plan(h.records, found, h.ahead)
+	p := plan(got.records, found, got.ahead)
 	if err := tx.writePlan(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	if len(h.records) > 0 {
+	if len(got.records) > 0 {
 		if err := tx.endDisputes(ctx); err != nil {
 			return nil, nil, fmt.Errorf("disputes: %w", err)
 		}
@@ -70,14 +70,14 @@ func (tx *transaction) settle(ctx context.Context, h haul) (done []settlement, l
 	if err := tx.shrinkOversold(ctx); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	if h.ahead {
-		p.done = current(p.done, h.records, found)
+	if got.ahead {
+		p.done = current(p.done, got.records, found)
 	}
 	return p.done, later, nil
 }
 
-// current leaves out orders that were changed since they were read, by a caller that has
-// written that itself: the next run finds them so.
+// current leaves out orders that changed after they were read, because a caller wrote the change
+// itself. The next run reads them again.
 func current(done []settlement, records []Record, found map[string]row) []settlement {
 	kept := done[:0]
 	for i, d := range done {
@@ -96,49 +96,48 @@ func ids(records []Record) []string {
 	return names
 }
 
-// A shift is by how much the counts of a product change.
+// A shift is a change of a product's counts.
 type shift struct{ reserved, sold int64 }
 
-// planned is what is to be written of some orders.
+// planned is the set of rows to be written for some orders.
 type planned struct {
 	done     []settlement
-	orders   []Record         // rows that are new or change
-	items    []Record         // those whose items are new
-	replaced []string         // ids of orders that the store has lost and reserved again: their items go first
+	orders   []Record         // orders whose rows are new or change
+	items    []Record         // orders whose items are new
+	replaced []string         // ids of orders that the store has lost and reserved again; their old items are deleted first
 	shifts   map[string]shift // by product
-	disputes []disputed       // orders that the book has otherwise
-	ended    []Record         // orders that the book has otherwise, and that hold nothing any more
-	moves    []transition     // orders that have come into another state
+	disputes []disputed       // orders of which the book has another
+	ended    []Record         // disputed orders that hold nothing any more
+	moves    []transition     // orders with a new state
 }
 
-// A disputed order is one that the book has otherwise.
+// A disputed order is one of which the book has another.
 type disputed struct {
 	record  Record
-	instead string // what the book has
+	instead string // state and time of the book's order
 }
 
-// same reports whether a row is of the same order as a record, and not of one that had
-// its id before.
+// same reports whether a row and a record are of the same order, and not of two orders that used
+// the same id.
 func (have row) same(r Record) bool { return have.placed == r.Placed.UnixMilli() }
 
-// knows reports whether a row has all that a record has, in the same state.
+// knows reports whether a row has the state and all payments of a record.
 func (have row) knows(r Record) bool {
 	return have.same(r) && have.status == r.State && have.payments >= int64(len(r.Payments))
 }
 
-// before reports whether a row has what a record was before.
+// before reports whether a row has an earlier state of a record.
 func (have row) before(r Record) bool {
 	return have.same(r) && (r.State.follows(have.status) || have.status == r.State && have.payments < int64(len(r.Payments)))
 }
 
-// later reports whether a row has what a record will be: a caller has written it since.
+// later reports whether a row has a later state of a record, because a caller has written it since.
 func (have row) later(r Record) bool { return have.same(r) && have.status.follows(r.State) }
 
-// plan compares orders with what the database has. An open row may become
-// anything, and a paid one what follows; any other stays, and an order that says
-// otherwise is disputed: the store has lost something, or an id was used again after it
-// was forgotten. An order that was placed under such an id, has ended, and holds neither
-// items nor money is none. Ahead: the book may have changed what was read since.
+// plan compares orders with the database's rows. An open row may change to any state, and a paid
+// one to a later state. Any other row stays as it is, and the order is disputed: the store has lost
+// data, or the id was used again after it was forgotten. It is no dispute if the order has ended
+// and holds neither items nor money. Ahead: the book may have later states than the records.
 func plan(records []Record, found map[string]row, ahead bool) planned {
 	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
 	for _, r := range records {
@@ -149,7 +148,7 @@ func plan(records []Record, found map[string]row, ahead bool) planned {
 			p.orders, p.items = append(p.orders, r), append(p.items, r)
 			p.moves = append(p.moves, transition{record: r})
 			p.shift(r.Items, r.State, 1)
-		case have.knows(r): // written before
+		case have.knows(r): // already written
 		case have.before(r):
 			p.orders, p.moves = append(p.orders, r), append(p.moves, transition{r, have.status})
 			p.shift(r.Items, have.status, -1)
@@ -171,7 +170,7 @@ func plan(records []Record, found map[string]row, ahead bool) planned {
 	return p
 }
 
-// shift counts items that are in a state, or with sign -1 no longer.
+// shift adds items in a state to the shifts; with sign -1 it removes them.
 func (p *planned) shift(items []Item, state State, sign int64) {
 	for _, item := range items {
 		s := p.shifts[item.SKU]

@@ -1,4 +1,4 @@
-package stock_test
+package appendlog_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/internal/appendlog"
 )
 
 // resp is a command as an append log has it.
@@ -58,7 +58,7 @@ func TestAppendLogCommands(t *testing.T) {
 		{name: "no database", text: resp("SELECT", "x"), want: "[]", err: `offset 0: SELECT "x": strconv.Atoi: parsing "x": invalid syntax`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			records, err := stock.Collect(strings.NewReader(c.text), "p:")
+			records, err := appendlog.Collect(strings.NewReader(c.text), "p:")
 			var got []string
 			for id, record := range records {
 				got = append(got, id+"="+record)
@@ -81,8 +81,8 @@ func FuzzAppendLog(f *testing.F) {
 	f.Add("b", "\r\n", "#TS\r\n")
 	f.Add("c", "", "*1\r\n$5\r\nMULTI\r\n")
 	f.Fuzz(func(t *testing.T, id, record, tail string) {
-		_, _ = stock.Collect(strings.NewReader(tail), "p:")
-		got, err := stock.Collect(strings.NewReader(resp("SET", "p:order:"+id, record)+"*2\r\n$"), "p:")
+		_, _ = appendlog.Collect(strings.NewReader(tail), "p:")
+		got, err := appendlog.Collect(strings.NewReader(resp("SET", "p:order:"+id, record)+"*2\r\n$"), "p:")
 		if err == nil || got[id] != record || len(got) != 1 {
 			t.Errorf("%q is read as %q, %v", record, got, err)
 		}
@@ -98,7 +98,7 @@ func TestAppendLogManifest(t *testing.T) {
 		{"file a seq x type i", "[]", `line 1 is "file a seq x type i", want file NAME seq NUMBER type b, h or i`},
 		{"hello", "[]", `line 1 is "hello", want file NAME seq NUMBER type b, h or i`},
 	} {
-		got, err := stock.ParseManifest(c.text)
+		got, err := appendlog.ParseManifest(c.text)
 		text := ""
 		if err != nil {
 			text = err.Error()

@@ -8,22 +8,24 @@ import (
 	"strings"
 )
 
-// A haul is what a run has found to settle.
-type haul struct {
-	mark     int64        // its number; 0: it has none
-	left     int64        // how many orders are unsettled, those of the haul among them
-	totals   []total      // what was put in since
-	supplies []supply     // what was added to it since, and is in the totals
-	found    int          // how many orders the haul is of
-	records  []Record     // as they were when they were read
-	lost     []string     // ids of which the store has no record
-	unread   []unread     // whose records cannot be read
-	lines    []unreadLine // of what was put in, that cannot be read
-	epoch    string       // of the shelf that it is of; empty: the sale keeps no book
+// A batch is the set of orders and totals that a run of settleOrders reads, writes and marks
+// together.
+type batch struct {
+	mark     int64        // number of the settlement; 0: none
+	left     int64        // number of unsettled orders, including those of the batch
+	totals   []total      // changed totals of products
+	supplies []supply     // deliveries, which the totals include
+	found    int          // number of orders in the batch
+	records  []Record     // as the store had them when they were read
+	lost     []string     // ids of orders without a record in the store
+	unread   []unread     // orders whose records cannot be read
+	lines    []unreadLine // totals and deliveries that cannot be read
+	epoch    string       // epoch of the shelf; empty: the sale keeps no book
 	ahead    bool         // the book may be ahead of the records: see Options.Settled
 
-	// number gives it its number, and reads what was put in until then: see Sale.number. Nil: it has none.
-	number func(ctx context.Context, at position, h *haul) (position, error)
+	// number assigns the settlement number and reads the totals as of then: see Sale.number. Nil:
+	// the batch has no number.
+	number func(ctx context.Context, at position, got *batch) (position, error)
 }
 
 // An unread order is one whose record cannot be read.
@@ -32,22 +34,22 @@ type unread struct {
 	err error
 }
 
-// A total is what was put in of a product, in all, and how it is sold.
+// A total is the quantity of a product that was ever put in, and its offer.
 type total struct {
 	sku   string
 	put   int64
 	offer Offer
-	text  string // total and offer as the store has them
+	text  string // both in the store's format
 }
 
-// parseTotal reads total and offer as the store has them: total price currency.
+// parseTotal parses the store's format: total price currency.
 func parseTotal(sku, text string) (t total, err error) {
 	digits, offer, _ := strings.Cut(text, " ")
 	t.sku, t.text = sku, text
 	if t.put, err = strconv.ParseInt(digits, 10, 64); err == nil {
 		t.offer, err = parseOffer(offer)
 	}
-	if err == nil && (t.put < 0 || t.put > MaxTotal) { // the database would refuse all that is written with it
+	if err == nil && (t.put < 0 || t.put > MaxTotal) { // the database would refuse the whole batch
 		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(MaxTotal))}
 	}
 	if err == nil {
@@ -59,36 +61,36 @@ func parseTotal(sku, text string) (t total, err error) {
 	return t, nil
 }
 
-// take reads up to n orders that are to be settled, but for those that are kept
-// back, and all such totals. Nothing is taken away: what is not marked as settled
-// is found again.
-func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (h haul, err error) {
+// take reads up to n unsettled orders, without those that are kept back, and all changed totals. It
+// removes nothing: an order that is not marked as settled is read again by the next run.
+func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (got batch, err error) {
 	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	if err == nil && len(answer) == 0 {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err == nil {
-		err = parseNumbers(answer[:1], &h.left)
+		err = parseNumbers(answer[:1], &got.left)
 	}
 	if err == nil {
-		answer, err = h.parsePutIn(answer[1:])
+		answer, err = got.parsePutIn(answer[1:])
 	}
 	if err == nil {
 		ids := slices.DeleteFunc(answer, func(id string) bool { return kept[id] })
 		ids = ids[:min(n, len(ids))]
-		h.found = len(ids)
-		err = s.readRecords(ctx, ids, &h)
+		got.found = len(ids)
+		err = s.readRecords(ctx, ids, &got)
 	}
 	if err != nil {
-		return haul{}, fmt.Errorf("stock: take unsettled orders: %w", err)
+		return batch{}, fmt.Errorf("stock: take unsettled orders: %w", err)
 	}
-	return h, nil
+	return got, nil
 }
 
-// parsePutIn reads the number of products, sku, total, …, the number of supplies, sku
-// and reference, quantity, …, and returns what follows. It leaves out what cannot be read: see readable.
-func (h *haul) parsePutIn(answer []string) (rest []string, err error) {
+// parsePutIn parses the number of products, then sku and total of each, the number of deliveries,
+// then "sku reference" and quantity of each. It returns the rest of the answer. Unreadable lines
+// are left out: see readable.
+func (b *batch) parsePutIn(answer []string) (rest []string, err error) {
 	totals, rest, err := parsePairs(answer)
 	if err != nil {
 		return nil, err
@@ -98,19 +100,19 @@ func (h *haul) parsePutIn(answer []string) (rest []string, err error) {
 		return nil, err
 	}
 	put := readable(totals, supplies)
-	h.totals, h.supplies, h.lines = put.totals, put.supplies, put.lines
+	b.totals, b.supplies, b.lines = put.totals, put.supplies, put.lines
 	return rest, nil
 }
 
-// parsePairs reads how many pairs there are, the pairs, and returns what follows.
+// parsePairs parses a number of pairs and the pairs. It returns the rest of the answer.
 func parsePairs(answer []string) (pairs [][2]string, rest []string, err error) {
 	if len(answer) == 0 {
-		return nil, nil, strange(answer)
+		return nil, nil, unknownAnswer(answer)
 	}
 	n, err := strconv.Atoi(answer[0])
 	answer = answer[1:]
 	if err != nil || n < 0 || len(answer) < 2*n {
-		return nil, nil, strange(answer)
+		return nil, nil, unknownAnswer(answer)
 	}
 	for pair := range slices.Chunk(answer[:2*n], 2) {
 		pairs = append(pairs, [2]string(pair))
@@ -118,8 +120,8 @@ func parsePairs(answer []string) (pairs [][2]string, rest []string, err error) {
 	return pairs, answer[2*n:], nil
 }
 
-// readRecords reads the records of ids into a haul.
-func (s *Sale) readRecords(ctx context.Context, ids []string, h *haul) error {
+// readRecords reads the records of ids into a batch.
+func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -127,29 +129,29 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, h *haul) error {
 	if err != nil {
 		return err
 	}
-	h.records = make([]Record, 0, len(ids))
+	got.records = make([]Record, 0, len(ids))
 	for i, line := range lines {
 		text, ok := line.(string)
 		if !ok {
-			h.lost = append(h.lost, ids[i])
+			got.lost = append(got.lost, ids[i])
 			continue
 		}
 		r, err := parseRecord(ids[i], text)
 		if err != nil {
-			h.unread = append(h.unread, unread{ids[i], err})
+			got.unread = append(got.unread, unread{ids[i], err})
 			continue
 		}
-		h.records = append(h.records, r)
+		got.records = append(got.records, r)
 	}
 	return nil
 }
 
-// idsOf reads up to maxBatch ids of a set, those behind the first so many.
+// idsOf reads up to maxBatch ids of a set, from an offset on.
 func (s *Sale) idsOf(ctx context.Context, set string, behind int64) ([]string, error) {
 	return again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(set), behind, behind+maxBatch-1).Result() })
 }
 
-// lines reads the records of ids as they are stored, nil for those without one.
+// lines reads the records of ids as stored; nil for an id without a record.
 func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 	lines, err := again(ctx, func() ([]any, error) { return s.client.MGet(ctx, s.orderKeys(ids)...).Result() })
 	if err == nil && len(lines) != len(ids) {
@@ -158,22 +160,23 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 	return lines, err
 }
 
-// number gives a settlement its number, which the store has before the database
-// does, and reads what was put in until then. Its transaction has locked the book, which is at the
-// position given, and is to come to the one returned: no other writes totals in between.
-func (s *Sale) number(ctx context.Context, fence int64, at position, h *haul) (position, error) {
+// number assigns the next number to a settlement and reads the totals. The store gets the number
+// before the database does. The caller's transaction has locked the book at the given position, so
+// no other transaction writes totals meanwhile. It returns the position to which the book has to
+// move.
+func (s *Sale) number(ctx context.Context, fence int64, at position, got *batch) (position, error) {
 	ctx, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
 	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf, keyRestocked, keySupplied), fence, at.epoch, at.mark)
 	if err == nil && len(answer) < 2 {
-		err = strange(answer)
+		err = unknownAnswer(answer)
 	}
 	if err == nil {
 		err = parseNumbers(answer[:2], &at.mark, &at.changes)
 	}
 	if err == nil {
-		h.mark = at.mark
-		_, err = h.parsePutIn(answer[2:])
+		got.mark = at.mark
+		_, err = got.parsePutIn(answer[2:])
 	}
 	if err != nil {
 		return position{}, fmt.Errorf("number the settlement: %w", err)
@@ -181,23 +184,23 @@ func (s *Sale) number(ctx context.Context, fence int64, at position, h *haul) (p
 	return at, nil
 }
 
-// A settlement is an order that the database has, or has otherwise.
+// A settlement is the result of one order: the database has it, or has another order under its id.
 type settlement struct {
 	id      string
-	stamp   string // of the record that was written; empty: the store had none
-	instead string // what the database has, which is not this; empty: it took the order
+	stamp   string // stamp of the record that was written; empty: the store had no record
+	instead string // the database's other order; empty: it has this one
 }
 
-// settled marks orders as settled and returns how many it did. What has changed
-// since it was read stays unsettled. It may be called again.
+// settled marks orders as settled and returns their number. An order that has changed since it was
+// read stays unsettled. It may be called again.
 func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (moved int, err error) {
 	for len(done) > 0 {
-		batch := done[:min(maxBatch, len(done))]
-		done = done[len(batch):]
-		ids := make([]string, len(batch))
-		args := make([]any, 0, 1+3*len(batch))
+		some := done[:min(maxBatch, len(done))]
+		done = done[len(some):]
+		ids := make([]string, len(some))
+		args := make([]any, 0, 1+3*len(some))
 		args = append(args, s.options.Retention.Milliseconds())
-		for i, d := range batch {
+		for i, d := range some {
 			ids[i] = d.id
 			args = append(args, d.id, d.stamp, d.instead)
 		}
@@ -211,18 +214,19 @@ func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (mov
 	return moved, nil
 }
 
-// number reads an answer of one number.
+// number parses an answer of one number.
 func number(answer []string, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}
 	if len(answer) != 1 {
-		return 0, strange(answer)
+		return 0, unknownAnswer(answer)
 	}
 	return strconv.Atoi(answer[0])
 }
 
-// stocked marks totals that a settlement has read, with its number, as being in the database.
+// stocked marks the totals of a settlement as being in the database. Mark is the number of the
+// settlement.
 func (s *Sale) stocked(ctx context.Context, fence, mark int64, totals []total) error {
 	if len(totals) == 0 {
 		return nil

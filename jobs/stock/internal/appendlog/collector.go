@@ -1,4 +1,4 @@
-package stock
+package appendlog
 
 import (
 	"bufio"
@@ -12,33 +12,31 @@ import (
 	"strings"
 )
 
-// A collector keeps the last record of each order that an append log has, of those that are not before a rebuild.
+// A collector keeps the last record of each order, without the records before the last completed
+// rebuild.
 type collector struct {
-	orders  string // the prefix of the keys of orders
-	shelf   string // the key of the shelf
-	db      int    // that the sale is in
+	sale    Sale
 	found   map[string]logged
-	earlier int // records that were left out
+	earlier int // number of records that are left out
 
-	rebuilds int  // that have begun
-	rebuilt  bool // the latest is not at its end yet
-	selected int
+	rebuilds int  // number of rebuilds that have begun
+	rebuilt  bool // the latest rebuild has begun and not ended
+	selected int  // the database that SELECT has named last
 	multi    bool
-	pending  [][]string // commands of a transaction that has not ended, those about the sale
+	pending  [][]string // the sale's commands of a transaction that has not ended
 }
 
-// A logged record is one of an append log.
+// A logged record is a record of the log.
 type logged struct {
 	line  string
-	since int // how many rebuilds had begun
+	since int // number of rebuilds that had begun
 }
 
-// newCollector is one of the sale whose keys have a prefix, in a database of the store.
-func newCollector(prefix string, db int) *collector {
-	return &collector{orders: prefix + keyOrder, shelf: prefix + keyShelf, db: db, found: map[string]logged{}}
+func newCollector(sale Sale) *collector {
+	return &collector{sale: sale, found: map[string]logged{}}
 }
 
-// records are those that were found, by the ids of their orders.
+// records returns the records found, by order id.
 func (c *collector) records() map[string]string {
 	records := make(map[string]string, len(c.found))
 	for id, r := range c.found {
@@ -47,8 +45,8 @@ func (c *collector) records() map[string]string {
 	return records
 }
 
-// readFile reads one file, and reports whether it begins with a snapshot, which it leaves, and whether it has commands, or
-// none yet. Only the last may end in the middle of a command.
+// readFile reads one file. It reports whether the file begins with a snapshot, which it skips, and
+// whether commands follow. Only the last file may end in the middle of a command.
 func (c *collector) readFile(ctx context.Context, path string, last bool) (snapshot, commands bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,7 +72,8 @@ func (c *collector) readFile(ctx context.Context, path string, last bool) (snaps
 	return snapshot, true, err
 }
 
-// read reads commands from an offset to the end. A transaction that has no end never happened.
+// read reads commands from an offset to the end. A transaction without an end was never executed,
+// so its commands are dropped.
 func (c *collector) read(ctx context.Context, r *bufio.Reader, from int64) error {
 	c.selected, c.multi, c.pending = 0, false, nil
 	log := commands{r: r, offset: from}
@@ -116,11 +115,11 @@ func (c *collector) command(args []string) error {
 		}
 		c.multi, c.pending = false, nil
 	case "SET", "DEL", "UNLINK", "HSET", "HDEL":
-		if c.selected != c.db || len(args) < 2 {
+		if c.selected != c.sale.DB || len(args) < 2 {
 			return nil
 		}
 		args[0] = name
-		if !slices.ContainsFunc(args[1:], func(key string) bool { return key == c.shelf || strings.HasPrefix(key, c.orders) }) {
+		if !slices.ContainsFunc(args[1:], func(key string) bool { return key == c.sale.Shelf || strings.HasPrefix(key, c.sale.Orders) }) {
 			return nil
 		}
 		if c.multi {
@@ -135,28 +134,28 @@ func (c *collector) command(args []string) error {
 func (c *collector) apply(args []string) {
 	switch args[0] {
 	case "SET":
-		if id, is := strings.CutPrefix(args[1], c.orders); is && len(args) > 2 {
+		if id, is := strings.CutPrefix(args[1], c.sale.Orders); is && len(args) > 2 {
 			c.found[id] = logged{args[2], c.rebuilds}
 		}
 	case "HSET":
-		if i := slices.Index(args, "restoring"); args[1] == c.shelf && i > 2 && args[i-1] == "closed" { // see lua/begin.lua
+		if i := slices.Index(args, "restoring"); args[1] == c.sale.Shelf && i > 2 && args[i-1] == "closed" { // lua/begin.lua closes the shelf
 			c.rebuilds, c.rebuilt = c.rebuilds+1, true
 		}
 	case "HDEL":
-		if args[1] == c.shelf && c.rebuilt && slices.Contains(args[2:], "closed") { // see lua/open.lua
+		if args[1] == c.sale.Shelf && c.rebuilt && slices.Contains(args[2:], "closed") { // lua/open.lua opens it
 			c.border()
 		}
 	default:
 		for _, key := range args[1:] {
-			if id, is := strings.CutPrefix(key, c.orders); is {
+			if id, is := strings.CutPrefix(key, c.sale.Orders); is {
 				delete(c.found, id)
 			}
 		}
 	}
 }
 
-// border leaves out what is before a rebuild that has come to its end: it has put all orders onto the shelf that
-// the book had.
+// border drops the records from before a completed rebuild: the rebuild has put all orders of the
+// book onto the shelf, and the log has these again.
 func (c *collector) border() {
 	c.rebuilt = false
 	for id, r := range c.found {

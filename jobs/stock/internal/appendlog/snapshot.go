@@ -1,4 +1,4 @@
-package stock
+package appendlog
 
 import (
 	"bufio"
@@ -10,15 +10,16 @@ import (
 	"io"
 )
 
-// snapshotHead is how a snapshot in RDB form begins.
+// snapshotHead is the beginning of a snapshot in RDB form.
 const snapshotHead = "REDIS"
 
-// snapshotTable is that of the checksum of a snapshot: the polynomial of Jones, reflected.
+// snapshotTable is the table of a snapshot's checksum: CRC-64 with the polynomial of Jones,
+// reflected.
 var snapshotTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-// skipSnapshot reads a snapshot to its end, and reports how many bytes that were, and whether there is an end: the byte 255, then
-// the checksum of all before, which proves it. Redis before version 7 goes on with commands behind it. Without checksums
-// (rdbchecksum no) there is none.
+// skipSnapshot reads a snapshot to its end. It returns the number of bytes, and whether it found
+// the end: byte 255 followed by the checksum of all bytes before it. Redis before version 7 appends
+// commands to the snapshot. A snapshot written with rdbchecksum no has no recognisable end.
 func skipSnapshot(ctx context.Context, r *bufio.Reader) (n int64, ends bool, err error) {
 	const last, size = 255, 8
 	var sum uint64

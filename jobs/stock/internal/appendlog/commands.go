@@ -1,4 +1,4 @@
-package stock
+package appendlog
 
 import (
 	"bufio"
@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Bounds of the part of a command that is kept. Longer parts are read, and left out.
+// Bounds of the part of a command that is kept. Longer arguments are skipped.
 const (
-	longestText = 1 << 20 // bytes of an argument: no record of an order is as long
+	longestText = 1 << 20 // bytes of an argument; records of orders are shorter
 	longestArgs = 16 << 20
 	mostArgs    = 1 << 20
 )
 
-// commands reads commands as Redis writes them into its append log: *2\r\n$3\r\nDEL\r\n$1\r\na\r\n. Lines that begin with
-// # are annotations.
+// commands parses the commands of an append log in the protocol of Redis, such as
+// *2\r\n$3\r\nDEL\r\n$1\r\na\r\n. Lines that begin with # are annotations.
 type commands struct {
 	r      *bufio.Reader
-	offset int64 // what was read
-	began  int64 // where the last command begins
+	offset int64 // number of bytes read
+	began  int64 // offset of the last command
 }
 
-// next returns a command with at least one argument. At the end it returns io.EOF, and an error that wraps
-// io.ErrUnexpectedEOF in the middle of a command. An argument that is too long is empty; arguments of a command
-// that is too long in all are an error.
+// next returns a command with at least one argument. It returns io.EOF at the end, and an error
+// that wraps io.ErrUnexpectedEOF in the middle of a command. An argument longer than longestText is
+// returned empty. Arguments longer than longestArgs in total are an error.
 func (c *commands) next() ([]string, error) {
 	for {
 		c.began = c.offset
@@ -85,7 +85,7 @@ func (c *commands) arguments(n int64) ([]string, error) {
 	return args, nil
 }
 
-// line reads a line without its end.
+// line reads a line and returns it without CR LF.
 func (c *commands) line() (string, error) {
 	text, err := c.r.ReadSlice('\n')
 	c.offset += int64(len(text))
@@ -104,7 +104,7 @@ func (c *commands) line() (string, error) {
 	return line, nil
 }
 
-// count reads the number of a line that begins with a character.
+// count parses the number of a line that begins with a character.
 func (c *commands) count(line string, kind byte, least, most int64) (int64, error) {
 	if line == "" || line[0] != kind {
 		return 0, c.bad(fmt.Sprintf("%s where %q and a number are expected", quote(line[:min(len(line), 32)]), kind))
